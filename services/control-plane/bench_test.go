@@ -13,7 +13,7 @@ import (
 // pendingRows is how many approvals wait in these benchmarks.
 const pendingRows = 50_000
 
-func crowded(b *testing.B) *controlplanetest.Plane {
+func startCrowdedPlane(b *testing.B) *controlplanetest.Plane {
 	b.Helper()
 	p := controlplanetest.Start(b)
 	p.SQL(`insert into control_plane.notices (id, commit_msg, changed_files)
@@ -33,8 +33,8 @@ func crowded(b *testing.B) *controlplanetest.Plane {
 // BenchmarkApprovalsPage reads all of the pending approvals, a page of 500 at a time, beside /livez of
 // the same process as the floor of a request.
 func BenchmarkApprovalsPage(b *testing.B) {
-	p := crowded(b)
-	floor := fastest(b, p, "/livez", 50)
+	p := startCrowdedPlane(b)
+	floor := measureFastest(b, p, "/livez", 50)
 	var worst, sum time.Duration
 	pages := 0
 	for b.Loop() {
@@ -44,7 +44,7 @@ func BenchmarkApprovalsPage(b *testing.B) {
 			if cursor != "" {
 				path += "&cursor=" + cursor
 			}
-			body, header, took := get(b, p, path)
+			body, header, took := timeGet(b, p, path)
 			worst, sum, pages = max(worst, took), sum+took, pages+1
 			var page []json.RawMessage
 			if err := json.Unmarshal(body, &page); err != nil {
@@ -60,37 +60,37 @@ func BenchmarkApprovalsPage(b *testing.B) {
 		}
 	}
 	mean := sum / time.Duration(pages)
-	b.ReportMetric(ms(mean), "ms/page")
-	b.ReportMetric(ms(worst), "ms/worst-page")
+	b.ReportMetric(inMilliseconds(mean), "ms/page")
+	b.ReportMetric(inMilliseconds(worst), "ms/worst-page")
 	b.ReportMetric(float64(mean)/float64(floor), "x-livez")
 }
 
 // BenchmarkMetricsCrowded scrapes a control plane with that many pending approvals, beside /livez.
 func BenchmarkMetricsCrowded(b *testing.B) {
-	p := crowded(b)
-	floor := fastest(b, p, "/livez", 50)
+	p := startCrowdedPlane(b)
+	floor := measureFastest(b, p, "/livez", 50)
 	var worst, sum time.Duration
 	n := 0
 	for b.Loop() {
-		_, _, took := get(b, p, "/metrics")
+		_, _, took := timeGet(b, p, "/metrics")
 		worst, sum, n = max(worst, took), sum+took, n+1
 	}
-	b.ReportMetric(ms(sum/time.Duration(n)), "ms/scrape")
-	b.ReportMetric(ms(worst), "ms/worst-scrape")
+	b.ReportMetric(inMilliseconds(sum/time.Duration(n)), "ms/scrape")
+	b.ReportMetric(inMilliseconds(worst), "ms/worst-scrape")
 	b.ReportMetric(float64(sum/time.Duration(n))/float64(floor), "x-livez")
 }
 
-func fastest(b *testing.B, p *controlplanetest.Plane, path string, times int) time.Duration {
+func measureFastest(b *testing.B, p *controlplanetest.Plane, path string, times int) time.Duration {
 	best := time.Hour
 	for range times {
-		_, _, took := get(b, p, path)
+		_, _, took := timeGet(b, p, path)
 		best = min(best, took)
 	}
 	return best
 }
 
-// get is one request without the harness, which also judges each answer.
-func get(b *testing.B, p *controlplanetest.Plane, path string) ([]byte, http.Header, time.Duration) {
+// timeGet is one request without the harness, which also judges each answer.
+func timeGet(b *testing.B, p *controlplanetest.Plane, path string) ([]byte, http.Header, time.Duration) {
 	b.Helper()
 	begin := time.Now()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.URL+path, nil)
@@ -110,4 +110,4 @@ func get(b *testing.B, p *controlplanetest.Plane, path string) ([]byte, http.Hea
 	return body, resp.Header, time.Since(begin)
 }
 
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

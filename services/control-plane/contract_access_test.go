@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// broken starts a control plane with this credentials map, which may not become ready.
-func broken(t *testing.T, env ...string) *controlplanetest.Plane {
+// startWithBrokenConfig starts a control plane with this credentials map, which may not become ready.
+func startWithBrokenConfig(t *testing.T, env ...string) *controlplanetest.Plane {
 	t.Helper()
 	p := controlplanetest.Neighbours(t, env...)
 	p.NoWait = true
@@ -21,7 +21,7 @@ func broken(t *testing.T, env ...string) *controlplanetest.Plane {
 	return p
 }
 
-// Section 1 of the decisions: the order of the checks, and what each answers.
+// The order of the checks that a request passes, and the answer of each.
 func TestContractAccess(t *testing.T) {
 	t.Parallel()
 	good := func(members string) string { return `{"secret-0123456789abcdef":{` + members + `}}` }
@@ -39,7 +39,7 @@ func TestContractAccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := broken(t, "CONTROL_PLANE_CREDENTIALS_JSON="+raw)
+			p := startWithBrokenConfig(t, "CONTROL_PLANE_CREDENTIALS_JSON="+raw)
 			for _, bearer := range []string{"secret-0123456789abcdef", controlplanetest.Legacy, "", "nobody"} {
 				p.Refused(503, "auth_misconfigured", "GET", "/approvals", bearer, nil)
 			}
@@ -48,7 +48,7 @@ func TestContractAccess(t *testing.T) {
 	}
 	t.Run("2_nothing_configured", func(t *testing.T) {
 		t.Parallel()
-		p := broken(t, "CONTROL_PLANE_TOKEN=", "CONTROL_PLANE_CREDENTIALS_JSON=")
+		p := startWithBrokenConfig(t, "CONTROL_PLANE_TOKEN=", "CONTROL_PLANE_CREDENTIALS_JSON=")
 		p.Refused(503, "auth_not_configured", "GET", "/approvals", controlplanetest.Legacy, nil)
 		p.Refused(503, "auth_not_configured", "GET", "/approvals", "", nil)
 		if h := p.Health(); h["auth_configured"] != false {
@@ -176,10 +176,10 @@ func TestContractAccess(t *testing.T) {
 
 // accessRows are the rows that one control plane shows.
 func accessRows(t *testing.T) {
-	p := walked(t)
+	p := startForWalk(t)
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	row("3_missing_credential", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, header := range []string{"", "Basic dXNlcjpwYXNz", controlplanetest.Operator, "Bearer", "Bearer "} {
@@ -196,7 +196,7 @@ func accessRows(t *testing.T) {
 		}
 	})
 	row("4_insufficient_scope", func(t *testing.T, p *controlplanetest.Plane) {
-		p.Refused(403, "insufficient_scope", "POST", "/retrain", without("retrain"), `{`)
+		p.Refused(403, "insufficient_scope", "POST", "/retrain", withoutScope("retrain"), `{`)
 	})
 	row("5_body_over_1_MiB", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(413, "body_too_large", "POST", "/approvals/"+uuid.NewString()+"/reject", all, `{"reason":"`+strings.Repeat("x", 1<<20)+`"}`)
@@ -215,9 +215,9 @@ func accessRows(t *testing.T) {
 	})
 	row("scope_read_writes_nothing_and_writers_do_not_read", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, scope := range grantable[1:] {
-			p.Refused(403, "insufficient_scope", "GET", "/approvals", only(scope), nil)
+			p.Refused(403, "insufficient_scope", "GET", "/approvals", onlyScope(scope), nil)
 		}
-		p.Refused(403, "insufficient_scope", "POST", "/audit/events", only("read"), nil)
+		p.Refused(403, "insufficient_scope", "POST", "/audit/events", onlyScope("read"), nil)
 	})
 	row("legacy_has_both_scopes", func(t *testing.T, p *controlplanetest.Plane) {
 		out := p.Want(200, "POST", "/api/changes", controlplanetest.Legacy, doc{"model_ids": []string{"RuntimeClass"}, "commit_sha": "a"}).Object(t)
@@ -227,7 +227,7 @@ func accessRows(t *testing.T) {
 		p.Want(200, "GET", "/approvals", controlplanetest.Legacy, nil)
 	})
 	row("actor_and_tenant_from_no_header", func(t *testing.T, p *controlplanetest.Plane) {
-		out := p.Want(200, "POST", "/api/changes", only("changes"), doc{"model_ids": []string{"RuntimeRegressor"}, "commit_sha": "a"},
+		out := p.Want(200, "POST", "/api/changes", onlyScope("changes"), doc{"model_ids": []string{"RuntimeRegressor"}, "commit_sha": "a"},
 			"X-Tenant", "other", "X-Principal", "root", "X-Forwarded-User", "root", "X-User", "root").Object(t)
 		if a := p.Approval(out["created"].([]any)[0].(string)); a["requested_by"] != "only-changes" || a["tenant"] != "default" {
 			t.Error(a)

@@ -15,8 +15,8 @@ import (
 // retrainOf is a request of a training run.
 func retrainOf(model string) doc { return doc{"model_name": model, "dataset_name": "JobEmbeddings"} }
 
-// away sends a request that stays under way, and gives its answer when it comes.
-func away(p *controlplanetest.Plane, method, path, bearer string, body any, header ...string) <-chan controlplanetest.Response {
+// sendInBackground sends a request that stays under way, and gives its answer when it comes.
+func sendInBackground(p *controlplanetest.Plane, method, path, bearer string, body any, header ...string) <-chan controlplanetest.Response {
 	done := make(chan controlplanetest.Response, 1)
 	go func() {
 		r, err := p.Try(method, path, bearer, body, header...)
@@ -30,15 +30,15 @@ func away(p *controlplanetest.Plane, method, path, bearer string, body any, head
 
 const dispatching = "select count(*) from control_plane.commands where status = 'dispatching'"
 
-// The errors of decisions 2.1 and 2.2, and those of the contract's table "Errors":
-// a row is status_code.
+// The errors of the contract, which one control plane can show:
+// a row is named status_code.
 func TestContractErrors(t *testing.T) {
 	t.Parallel()
-	p := walked(t, "PREFECT_CB_FAIL_MAX=1000", "ADMISSION_PER_TENANT=3")
+	p := startForWalk(t, "PREFECT_CB_FAIL_MAX=1000", "ADMISSION_PER_TENANT=3")
 	p.AwaitTarget()
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	row("400_unknown_model", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := p.Refused(400, "unknown_model", "POST", "/retrain", all, retrainOf("NOPE")).Object(t); !strings.Contains(d["detail"].(string), "RUNTIMEREGRESSOR") {
@@ -93,7 +93,7 @@ func TestContractErrors(t *testing.T) {
 		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+p.Notice("MACK", "c0ffee1")+"/diff", all, nil)
 	})
 	row("409_promotion_denied", func(t *testing.T, p *controlplanetest.Plane) {
-		d := object(t, p.Refused(409, "promotion_denied", "POST", "/promotions", all, doc{"model": "MACK"}), "status code detail allowed reasons")
+		d := decodeObject(t, p.Refused(409, "promotion_denied", "POST", "/promotions", all, doc{"model": "MACK"}), "status code detail allowed reasons")
 		if d["status"] != 409.0 || d["allowed"] != false || len(d["reasons"].([]any)) == 0 {
 			t.Error(d)
 		}
@@ -135,8 +135,8 @@ func TestContractErrors(t *testing.T) {
 	// The last rows share one dispatch that hangs.
 	p.Notice("MACK", "b")
 	p.Orchestrator.Set(controlplanetest.Hang)
-	first := away(p, "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "hangs")
-	second := away(p, "POST", "/approve/MACK", all, nil)
+	first := sendInBackground(p, "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "hangs")
+	second := sendInBackground(p, "POST", "/approve/MACK", all, nil)
 	testenv.Eventually(t, 5*time.Second, func() error {
 		if n := p.Count(dispatching); n != 2 {
 			return fmt.Errorf("%d dispatches under way", n)
@@ -153,7 +153,7 @@ func TestContractErrors(t *testing.T) {
 		p.Refused(409, "approval_in_progress", "POST", "/approve/MACK", all, nil)
 		p.Refused(409, "approval_in_progress", "POST", "/reject/MACK", all, nil)
 	})
-	third := away(p, "POST", "/retrain", all, retrainOf("MCBound"))
+	third := sendInBackground(p, "POST", "/retrain", all, retrainOf("MCBound"))
 	row("429_admission_full", func(t *testing.T, p *controlplanetest.Plane) {
 		testenv.Eventually(t, 5*time.Second, func() error {
 			if n := p.Count(dispatching); n != 3 {
@@ -173,12 +173,12 @@ func TestContractErrors(t *testing.T) {
 	}
 }
 
-// The errors that need a control plane of their own.
-func TestContractErrorsApart(t *testing.T) {
+// The errors that each need a control plane set up for them.
+func TestContractErrorsOfSpecialSetups(t *testing.T) {
 	t.Parallel()
 	t.Run("502_orchestrator_unreachable_breaker_open", func(t *testing.T) {
 		t.Parallel()
-		p := walked(t)
+		p := startForWalk(t)
 		p.AwaitTarget()
 		p.Orchestrator.Set(controlplanetest.Down)
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")) // three failures
@@ -202,7 +202,7 @@ func TestContractErrorsApart(t *testing.T) {
 		}
 		addr := ln.Addr().String()
 		_ = ln.Close()
-		p := walked(t, "REDIS_URL=redis://"+addr, "RETRAIN_RATE_LIMIT_PER_MIN=20", "DECISION_RATE_LIMIT_PER_MIN=1")
+		p := startForWalk(t, "REDIS_URL=redis://"+addr, "RETRAIN_RATE_LIMIT_PER_MIN=20", "DECISION_RATE_LIMIT_PER_MIN=1")
 		if r := p.Refused(503, "coordinator_unavailable", "POST", "/retrain", all, retrainOf("JPCP")); r.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
@@ -212,7 +212,7 @@ func TestContractErrorsApart(t *testing.T) {
 	})
 	t.Run("503_webhook_secret_not_configured", func(t *testing.T) {
 		t.Parallel()
-		p := walked(t, "MODELREPO_WEBHOOK_SECRET=")
+		p := startForWalk(t, "MODELREPO_WEBHOOK_SECRET=")
 		for _, forge := range []string{"forge-a", "forge-b"} {
 			if r := p.Want(503, "POST", "/webhooks/modelrepo/"+forge, "", `{}`, "X-Forge-A-Token", ""); r.Code() == "" {
 				t.Errorf("%s", r.Body)
@@ -221,9 +221,9 @@ func TestContractErrorsApart(t *testing.T) {
 	})
 	t.Run("409_sync_in_progress", func(t *testing.T) {
 		t.Parallel()
-		repo, _ := repository(t)
+		repo, _ := newSampleRepository(t)
 		server := repo.Serve()
-		p := walked(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+server.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=86400")
+		p := startForWalk(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+server.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=86400")
 		testenv.Eventually(t, 20*time.Second, func() error { // the first look, which may take its time
 			if p.Health()["poller"].(doc)["last_ok_seconds_ago"] == nil {
 				return fmt.Errorf("not polled yet")
@@ -236,18 +236,18 @@ func TestContractErrorsApart(t *testing.T) {
 			<-r.Context().Done()
 		})
 		server.Handle.Store(&hang)
-		done := away(p, "POST", "/modelrepo/sync", all, nil)
+		done := sendInBackground(p, "POST", "/modelrepo/sync", all, nil)
 		<-reached
 		p.Refused(409, "sync_in_progress", "POST", "/modelrepo/sync", all, nil)
 		server.Handle.Store(nil)
 		server.CloseClientConnections()
-		if d := object(t, <-done, "new_commit error?"); d["new_commit"] != false {
+		if d := decodeObject(t, <-done, "new_commit error?"); d["new_commit"] != false {
 			t.Error(d)
 		}
 	})
 	t.Run("421_host", func(t *testing.T) {
 		t.Parallel()
-		p := walked(t, "CONTROL_PLANE_ALLOWED_HOSTS=platform.example,127.0.0.1")
+		p := startForWalk(t, "CONTROL_PLANE_ALLOWED_HOSTS=platform.example,127.0.0.1")
 		req, err := http.NewRequestWithContext(t.Context(), "GET", p.URL+"/models", nil)
 		if err != nil {
 			t.Fatal(err)

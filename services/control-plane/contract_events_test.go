@@ -55,10 +55,10 @@ var eventTable = []struct {
 func TestContractEvents(t *testing.T) {
 	t.Parallel()
 	serving := controlplanetest.NewServing(t)
-	p := walked(t, append(serving.Env(), "ALERT_SECONDS=1", "AUTO_RETRAIN_SECONDS=3600", "PREFECT_CB_FAIL_MAX=1000")...)
+	p := startForWalk(t, append(serving.Env(), "ALERT_SECONDS=1", "AUTO_RETRAIN_SECONDS=3600", "PREFECT_CB_FAIL_MAX=1000")...)
 	p.AwaitTarget()
 	causeEvents(p, serving)
-	got := published(t, p)
+	got := readPublishedEvents(t, p)
 	for _, e := range eventTable {
 		t.Run(e.name, func(t *testing.T) {
 			list := got[e.name]
@@ -81,7 +81,7 @@ func TestContractEvents(t *testing.T) {
 				if err := env.Decode(&data); err != nil {
 					t.Fatal(err)
 				}
-				known := members(t, data, e.data)
+				known := expectContractMembers(t, data, e.data)
 				for name := range known {
 					if !slices.Contains(strings.Fields(strings.ReplaceAll(e.data, "?", "")), name) {
 						t.Errorf("member %s is not in the table", name)
@@ -143,7 +143,7 @@ func causeEvents(p *controlplanetest.Plane, serving *controlplanetest.Serving) {
 	p.Want(200, "POST", "/promotions", all, doc{"model": "JPCP", "version": second, "approve": true})
 	p.Want(200, "POST", "/aliases/JPCP/Production/rollback", all, doc{"reason": "worse"})
 	// Pushes, settings, jobs.
-	deliver(p, pushed(sha(1)))
+	deliverPush(p, pushPayload(commitSHA(1)))
 	p.Want(200, "PUT", "/modelrepo/config", all, doc{"stale_scope": "touched"}, "X-Request-ID", "req-events")
 	p.Want(200, "PUT", "/jobs/slurm/1", all, doc{"model": "JPCP", "state": "RUNNING"})
 	// Drift.
@@ -173,8 +173,8 @@ func causeEvents(p *controlplanetest.Plane, serving *controlplanetest.Serving) {
 	})
 }
 
-// published waits until the outbox is empty and reads the stream, by name.
-func published(t *testing.T, p *controlplanetest.Plane) map[string][]outbox.Envelope {
+// readPublishedEvents waits until the outbox is empty and reads the stream, by name.
+func readPublishedEvents(t *testing.T, p *controlplanetest.Plane) map[string][]outbox.Envelope {
 	t.Helper()
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := p.Count("select count(*) from control_plane.outbox where published_at is null"); n > 0 {
@@ -183,7 +183,7 @@ func published(t *testing.T, p *controlplanetest.Plane) map[string][]outbox.Enve
 		return nil
 	})
 	total := p.Count("select count(*) from control_plane.outbox")
-	js := broker(t, p)
+	js := connectBroker(t, p)
 	c, err := js.OrderedConsumer(t.Context(), outbox.StreamName, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func published(t *testing.T, p *controlplanetest.Plane) map[string][]outbox.Enve
 	return out
 }
 
-func broker(t *testing.T, p *controlplanetest.Plane) jetstream.JetStream {
+func connectBroker(t *testing.T, p *controlplanetest.Plane) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(p.NATS)
 	if err != nil {

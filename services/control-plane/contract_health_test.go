@@ -17,8 +17,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// nowhere is an address at which nobody listens.
-func nowhere(t *testing.T) string {
+// unusedAddress is an address at which nobody listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,22 +42,22 @@ func runtimeOf(p *controlplanetest.Plane) (doc, []string) {
 	return r, blockers
 }
 
-// Health of the contract, and section 5 of the decisions: a row is a member, or a
-// value it can have.
+// GET /health: a row is a member of the answer, or a
+// value that it can have.
 func TestContractHealth(t *testing.T) {
 	t.Parallel()
-	p := walked(t, "MODELREPO_POLL_SECONDS=0")
+	p := startForWalk(t, "MODELREPO_POLL_SECONDS=0")
 	p.AwaitTarget()
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	is := func(name string, want any) {
 		row(name, func(t *testing.T, p *controlplanetest.Plane) {
 			var v any = p.Health()
 			for part := range strings.SplitSeq(name, ".") {
 				d, ok := v.(doc)
-				if v, ok = d[part], ok && slices.Contains(keys(d), part); !ok {
+				if v, ok = d[part], ok && slices.Contains(keysOf(d), part); !ok {
 					t.Fatalf("no %s", name)
 				}
 			}
@@ -81,7 +81,9 @@ func TestContractHealth(t *testing.T) {
 	is("poller.enabled", false)
 	is("poller.last_ok_seconds_ago", nil)
 	is("poller.stale", false)
-	row("poller.leader", func(t *testing.T, p *controlplanetest.Plane) { members(t, p.Health()["poller"].(doc), "leader") })
+	row("poller.leader", func(t *testing.T, p *controlplanetest.Plane) {
+		expectContractMembers(t, p.Health()["poller"].(doc), "leader")
+	})
 	is("runtime.state_backend", "postgres")
 	is("runtime.configured_coordinator", "postgres")
 	is("runtime.active_coordination", "postgres")
@@ -93,7 +95,7 @@ func TestContractHealth(t *testing.T) {
 		p.SQL(`insert into control_plane.outbox (id, tenant, namespace, name, payload, actor, refusals, poison_at, last_error)
 			values (gen_random_uuid(), 'default', 'job', 'started', '{}', 'alice', 5, now(), 'too large')`)
 		testenv.Eventually(t, 20*time.Second, func() error {
-			box := members(t, p.Health()["runtime"].(doc)["outbox"].(doc), "pending published poison oldest_pending_seconds")
+			box := expectContractMembers(t, p.Health()["runtime"].(doc)["outbox"].(doc), "pending published poison oldest_pending_seconds")
 			if box["pending"] != 0.0 || box["poison"] != 1.0 || box["published"] == 0.0 || box["oldest_pending_seconds"] != 0.0 { // pending excludes poison
 				return fmt.Errorf("%v", box)
 			}
@@ -155,12 +157,12 @@ func TestContractHealth(t *testing.T) {
 		p.Want(200, "GET", "/livez", "", nil)
 		m := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 		if !strings.Contains(m, "platform_approvals_pending 1\n") || strings.Contains(m, "platform_scrape_errors_total 0\n") {
-			t.Errorf("not the last value, or not counted: %s", grep(m, "platform_approvals_pending", "platform_scrape_errors_total"))
+			t.Errorf("not the last value, or not counted: %s", linesWithPrefix(m, "platform_approvals_pending", "platform_scrape_errors_total"))
 		}
 	})
 }
 
-func keys(d doc) []string {
+func keysOf(d doc) []string {
 	out := []string{}
 	for k := range d {
 		out = append(out, k)
@@ -168,8 +170,8 @@ func keys(d doc) []string {
 	return out
 }
 
-// grep gives the lines of a text that begin so.
-func grep(text string, prefixes ...string) string {
+// linesWithPrefix gives the lines of a text that begin so.
+func linesWithPrefix(text string, prefixes ...string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
 		for _, prefix := range prefixes {
@@ -181,14 +183,14 @@ func grep(text string, prefixes ...string) string {
 	return strings.Join(out, "\n")
 }
 
-// The values that need a control plane of their own.
-func TestContractHealthApart(t *testing.T) {
+// The values that each need a control plane set up for them.
+func TestContractHealthOfSpecialSetups(t *testing.T) {
 	t.Parallel()
 	apart := func(name string, f func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) { t.Parallel(); f(t) })
 	}
 	apart("runtime.horizontal_scaling_safe", func(t *testing.T) {
-		p := walked(t, "MODELREPO_DIR=")
+		p := startForWalk(t, "MODELREPO_DIR=")
 		if r, blockers := runtimeOf(p); r["horizontal_scaling_safe"] != true {
 			t.Error(blockers)
 		}
@@ -202,7 +204,7 @@ func TestContractHealthApart(t *testing.T) {
 		}
 	})
 	apart("runtime.blocker_coordinator_unreachable", func(t *testing.T) {
-		p := controlplanetest.Start(t, "MODELREPO_DIR=", "REDIS_URL=redis://"+nowhere(t))
+		p := controlplanetest.Start(t, "MODELREPO_DIR=", "REDIS_URL=redis://"+unusedAddress(t))
 		r, blockers := runtimeOf(p)
 		if r["configured_coordinator"] != "redis" || r["active_coordination"] != "none" || !slices.Equal(blockers, []string{"coordinator_unreachable"}) {
 			t.Errorf("%v", r)
@@ -221,7 +223,7 @@ func TestContractHealthApart(t *testing.T) {
 		}
 	})
 	apart("startup_checks.event_publisher_warns_of_a_dead_broker", func(t *testing.T) {
-		p := controlplanetest.Start(t, "NATS_URL=nats://"+nowhere(t))
+		p := controlplanetest.Start(t, "NATS_URL=nats://"+unusedAddress(t))
 		p.Notice("JPCP", "a")
 		testenv.Eventually(t, 20*time.Second, func() error {
 			h := p.Health()
@@ -237,7 +239,7 @@ func TestContractHealthApart(t *testing.T) {
 		p.Want(200, "GET", "/readyz", "", nil)
 	})
 	apart("startup_checks.token_fails", func(t *testing.T) {
-		p := broken(t, "CONTROL_PLANE_CREDENTIALS_JSON={")
+		p := startWithBrokenConfig(t, "CONTROL_PLANE_CREDENTIALS_JSON={")
 		if s := p.Health()["startup_checks"].(doc)["token"].(string); !strings.HasPrefix(s, "fail: ") {
 			t.Error(s)
 		}
@@ -283,7 +285,7 @@ func TestContractHealthApart(t *testing.T) {
 		}
 	})
 	apart("circuit_breaker.state_open_half_open", func(t *testing.T) {
-		p := walked(t, "PREFECT_CB_FAIL_MAX=1", "PREFECT_CB_RESET_TIMEOUT=1")
+		p := startForWalk(t, "PREFECT_CB_FAIL_MAX=1", "PREFECT_CB_RESET_TIMEOUT=1")
 		p.AwaitTarget()
 		p.Orchestrator.Set(controlplanetest.Down)
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP"))

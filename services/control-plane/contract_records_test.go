@@ -18,13 +18,13 @@ const entryMembers = "tenant seq event_id ts source actor action target outcome 
 func auditRows(row rows) {
 	row("POST /audit/events", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"source": "cli", "action": "pipeline.promote", "target": "model:JPCP", "outcome": "failed", "details": doc{"why": "x"}}
-		object(t, asked(p, 202, anyWrite, "POST", "/audit/events", body), "event_id")
+		decodeObject(t, callWithScope(p, 202, anyWrite, "POST", "/audit/events", body), "event_id")
 		for _, source := range []string{"bridge", "agent", "dashboard"} { // outcome and details may be left out
 			p.Want(202, "POST", "/audit/events", all, doc{"source": source, "action": "a", "target": "b"})
 		}
 		p.Refused(422, "validation_error", "POST", "/audit/events", all, doc{"source": "control-plane", "action": "a", "target": "b"})
 		p.Refused(422, "validation_error", "POST", "/audit/events", all, doc{"source": "cli", "action": "a", "target": "b", "details": doc{"x": strings.Repeat("x", 16<<10)}})
-		closed(p, "POST", "/audit/events", body)
+		expectUnknownKeyRefused(p, "POST", "/audit/events", body)
 	})
 	row("GET /audit/events?model=&action=&source=&actor=&since=&until=", func(t *testing.T, p *controlplanetest.Plane) {
 		query := "/audit/events?model=jpcp&action=pipeline.promote&source=cli&actor=operator&since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z"
@@ -34,46 +34,46 @@ func auditRows(row rows) {
 			}
 			return nil
 		})
-		r := asked(p, 200, "read", "GET", query, nil)
-		e := items(t, r, entryMembers)[0]
+		r := callWithScope(p, 200, "read", "GET", query, nil)
+		e := decodeItems(t, r, entryMembers)[0]
 		if e["actor"] != "operator" || e["source"] != "cli" || e["outcome"] != "failed" || e["tenant"] != "default" || len(e["hash"].(string)) != 64 {
 			t.Error(e)
 		}
-		object(t, r, "items next_cursor count")
-		list := items(t, p.Want(200, "GET", "/audit/events", all, nil), entryMembers)
+		decodeObject(t, r, "items next_cursor count")
+		list := decodeItems(t, p.Want(200, "GET", "/audit/events", all, nil), entryMembers)
 		for i, e := range list[1:] {
 			if e["seq"].(float64) >= list[i]["seq"].(float64) {
 				t.Errorf("not newest first at %d", i)
 			}
 		}
-		paged(p, "/audit/events", false)
+		expectPaging(p, "/audit/events", false)
 	})
 	row("GET /audit/verify", func(t *testing.T, p *controlplanetest.Plane) {
-		d := object(t, asked(p, 200, "read", "GET", "/audit/verify?from=1&to=5", nil), "verified checked head first_bad_seq? reason? verified_at signed_seq")
-		members(t, d["head"].(doc), "seq hash")
+		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/audit/verify?from=1&to=5", nil), "verified checked head first_bad_seq? reason? verified_at signed_seq")
+		expectContractMembers(t, d["head"].(doc), "seq hash")
 		if d["verified"] != true || d["checked"].(float64) < 5 {
 			t.Error(d)
 		}
 	})
 	row("POST /audit/checkpoints", func(t *testing.T, p *controlplanetest.Plane) {
 		refusedWithout(p, "manage", "POST", "/audit/checkpoints", nil)
-		r := p.Call("POST", "/audit/checkpoints", only("manage"), nil)
+		r := p.Call("POST", "/audit/checkpoints", onlyScope("manage"), nil)
 		if r.Status != 201 && r.Status != 200 {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
-		object(t, r, "seq hash ts key_id signature")
+		decodeObject(t, r, "seq hash ts key_id signature")
 	})
 	row("GET /audit/checkpoints", func(t *testing.T, p *controlplanetest.Plane) {
-		items(t, asked(p, 200, "read", "GET", "/audit/checkpoints", nil), "seq hash ts key_id signature")
+		decodeItems(t, callWithScope(p, 200, "read", "GET", "/audit/checkpoints", nil), "seq hash ts key_id signature")
 	})
 	row("GET /audit/keys", func(t *testing.T, p *controlplanetest.Plane) {
-		k := items(t, asked(p, 200, "read", "GET", "/audit/keys", nil), "key_id public_key")[0]
+		k := decodeItems(t, callWithScope(p, 200, "read", "GET", "/audit/keys", nil), "key_id public_key")[0]
 		if len(k["key_id"].(string)) != 16 {
 			t.Error(k)
 		}
 	})
 	row("GET /audit/export", func(t *testing.T, p *controlplanetest.Plane) {
-		lines := strings.Split(strings.TrimSpace(string(asked(p, 200, "read", "GET", "/audit/export?since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", nil).Body)), "\n")
+		lines := strings.Split(strings.TrimSpace(string(callWithScope(p, 200, "read", "GET", "/audit/export?since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", nil).Body)), "\n")
 		var trailer map[string]any
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &trailer); err != nil || len(lines) < 4 {
 			t.Fatalf("%d lines, %v", len(lines), err)
@@ -89,7 +89,7 @@ const byWhom = " updated_at updated_by"
 func costRows(row rows) {
 	body := doc{"model": "jpcp", "version": "1", "run_id": "r", "scheduler": "slurm", "job_id": "7", "gpu_hours": 2, "cpu_hours": 8, "project": "power"}
 	row("POST /costs", func(t *testing.T, p *controlplanetest.Plane) {
-		d := object(t, asked(p, 200, "manage", "POST", "/costs", body), "recorded cost_usd kwh co2e_g synthetic")
+		d := decodeObject(t, callWithScope(p, 200, "manage", "POST", "/costs", body), "recorded cost_usd kwh co2e_g synthetic")
 		for name, want := range (doc{"recorded": true, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false}) {
 			if got := fmt.Sprint(d[name]); got != fmt.Sprint(want) {
 				t.Errorf("%s is %v, want %v", name, d[name], want)
@@ -106,18 +106,18 @@ func costRows(row rows) {
 		if d := p.Want(200, "POST", "/costs", all, flux).Object(t); fmt.Sprint(d["cost_usd"]) != "0.4" {
 			t.Errorf("cores: %v", d)
 		}
-		closed(p, "POST", "/costs", body)
+		expectUnknownKeyRefused(p, "POST", "/costs", body)
 	})
 	row("GET /costs", func(t *testing.T, p *controlplanetest.Plane) {
-		items(t, asked(p, 200, "read", "GET", "/costs", nil), "model version run_id scheduler job_id gpu_hours cpu_hours project cost_usd kwh co2e_g synthetic"+byWhom)
-		paged(p, "/costs", false)
+		decodeItems(t, callWithScope(p, 200, "read", "GET", "/costs", nil), "model version run_id scheduler job_id gpu_hours cpu_hours project cost_usd kwh co2e_g synthetic"+byWhom)
+		expectPaging(p, "/costs", false)
 	})
 	row("GET /costs/summary", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, by := range []string{"model", "project"} {
-			d := object(t, asked(p, 200, "read", "GET", "/costs/summary?by="+by, nil), "cost unitEconomics")
-			cost := members(t, d["cost"].(doc), "rows total_gpu_hours total_cost_usd")
-			members(t, d["unitEconomics"].(doc), "costPerTrainingRun")
-			r := members(t, cost["rows"].([]any)[0].(doc), "dimension key gpuHours costUsd runs")
+			d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/costs/summary?by="+by, nil), "cost unitEconomics")
+			cost := expectContractMembers(t, d["cost"].(doc), "rows total_gpu_hours total_cost_usd")
+			expectContractMembers(t, d["unitEconomics"].(doc), "costPerTrainingRun")
+			r := expectContractMembers(t, cost["rows"].([]any)[0].(doc), "dimension key gpuHours costUsd runs")
 			if r["dimension"] != by || cost["total_gpu_hours"] != 2.0 {
 				t.Errorf("%v", cost)
 			}
@@ -125,8 +125,8 @@ func costRows(row rows) {
 		p.Refused(422, "validation_error", "GET", "/costs/summary?by=user", all, nil)
 	})
 	row("GET /carbon", func(t *testing.T, p *controlplanetest.Plane) {
-		d := object(t, asked(p, 200, "read", "GET", "/carbon", nil), "totals co2e_kg uncertainty methodology byModel scope")
-		members(t, d["totals"].(doc), "kwh co2e_g")
+		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/carbon", nil), "totals co2e_kg uncertainty methodology byModel scope")
+		expectContractMembers(t, d["totals"].(doc), "kwh co2e_g")
 		if d["uncertainty"] != 0.3 || d["scope"] != "operational" {
 			t.Error(d)
 		}
@@ -138,50 +138,50 @@ func costRows(row rows) {
 	})
 	const budget = "project period costBudget consumedCostUsd costRatio? overBudget"
 	row("PUT /budgets/{project}", func(t *testing.T, p *controlplanetest.Plane) {
-		d := object(t, asked(p, 200, "manage", "PUT", "/budgets/power", doc{"cost_budget": 2.5, "gpu_hours_budget": 10, "period": "monthly"}), budget)
+		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/budgets/power", doc{"cost_budget": 2.5, "gpu_hours_budget": 10, "period": "monthly"}), budget)
 		if d["costRatio"] != 2.0 || d["overBudget"] != true || d["period"] != "monthly" {
 			t.Error(d)
 		}
 		p.Want(200, "PUT", "/budgets/other", all, doc{}) // every member is optional
-		closed(p, "PUT", "/budgets/power", doc{"cost_budget": 1})
+		expectUnknownKeyRefused(p, "PUT", "/budgets/power", doc{"cost_budget": 1})
 	})
 	row("GET /budgets", func(t *testing.T, p *controlplanetest.Plane) {
-		items(t, asked(p, 200, "read", "GET", "/budgets", nil), budget+byWhom)
-		paged(p, "/budgets", false)
+		decodeItems(t, callWithScope(p, 200, "read", "GET", "/budgets", nil), budget+byWhom)
+		expectPaging(p, "/budgets", false)
 	})
 	row("DELETE /budgets/{project}", func(t *testing.T, p *controlplanetest.Plane) {
-		asked(p, 204, "manage", "DELETE", "/budgets/other", nil)
+		callWithScope(p, 204, "manage", "DELETE", "/budgets/other", nil)
 	})
 	const job = "id cluster model dataset state resources timing exitCode flowRunId trackerRunId scheduler partition?"
 	row("PUT /jobs/{scheduler}/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"model": "jpcp", "state": "RUNNING", "cluster": "alpha", "resources": doc{"nodes": 2, "gpus": 8, "cpus": 64}}
-		d := object(t, asked(p, 200, "manage", "PUT", "/jobs/slurm/1", body), job)
-		members(t, d["resources"].(doc), "nodes gpus cpus")
-		members(t, d["timing"].(doc), "submit start end queueSeconds runSeconds")
+		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/jobs/slurm/1", body), job)
+		expectContractMembers(t, d["resources"].(doc), "nodes gpus cpus")
+		expectContractMembers(t, d["timing"].(doc), "submit start end queueSeconds runSeconds")
 		p.Want(200, "PUT", "/jobs/flux/2", all, doc{"model": "MACK", "state": "PENDING"})
 		p.Want(200, "PUT", "/jobs/mock/3", all, doc{"model": "MACK", "state": "COMPLETED"})
 		if d := p.Want(200, "PUT", "/jobs/mock/3", all, doc{"state": "RUNNING"}).Object(t); d["state"] != "COMPLETED" {
 			t.Errorf("an ended state moved: %v", d)
 		}
-		closed(p, "PUT", "/jobs/slurm/1", body)
+		expectUnknownKeyRefused(p, "PUT", "/jobs/slurm/1", body)
 	})
 	row("GET /jobs?cluster=&state=&model=", func(t *testing.T, p *controlplanetest.Plane) {
-		if list := items(t, asked(p, 200, "read", "GET", "/jobs?cluster=alpha&state=RUNNING&model=jpcp", nil), job+byWhom); len(list) != 1 {
+		if list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/jobs?cluster=alpha&state=RUNNING&model=jpcp", nil), job+byWhom); len(list) != 1 {
 			t.Error(list)
 		}
-		paged(p, "/jobs", false)
+		expectPaging(p, "/jobs", false)
 	})
 	row("GET /jobs/{id}", func(t *testing.T, p *controlplanetest.Plane) {
-		object(t, asked(p, 200, "read", "GET", "/jobs/2", nil), job)
+		decodeObject(t, callWithScope(p, 200, "read", "GET", "/jobs/2", nil), job)
 		p.Refused(404, "job_not_found", "GET", "/jobs/99", all, nil)
 	})
 	row("GET /jobs/summary", func(t *testing.T, p *controlplanetest.Plane) {
-		f := members(t, object(t, asked(p, 200, "read", "GET", "/jobs/summary", nil), "facility")["facility"].(doc),
+		f := expectContractMembers(t, decodeObject(t, callWithScope(p, 200, "read", "GET", "/jobs/summary", nil), "facility")["facility"].(doc),
 			"nodesAllocated gpusAllocated jobsRunning queueDepth clusters partitions")
 		if f["nodesAllocated"] != 2.0 || f["gpusAllocated"] != 8.0 || f["jobsRunning"] != 1.0 || f["queueDepth"] != 1.0 {
 			t.Error(f)
 		}
-		members(t, f["partitions"].([]any)[0].(doc), "name running queued gpusAllocated")
+		expectContractMembers(t, f["partitions"].([]any)[0].(doc), "name running queued gpusAllocated")
 	})
 }
 
@@ -189,17 +189,17 @@ func governanceRows(row rows) {
 	const eval = "model version suite status metrics run_id? passRate"
 	row("POST /evals", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"model": "jpcp", "version": "1", "suite": "s", "status": "passed", "metrics": []doc{{"metric": "rmse", "value": 1, "baseline": 2, "passed": true}, {"metric": "mae", "value": 1, "passed": false}}}
-		d := object(t, asked(p, 200, "manage", "POST", "/evals", body), eval)
-		members(t, d["metrics"].([]any)[0].(doc), "metric value baseline? passed")
+		d := decodeObject(t, callWithScope(p, 200, "manage", "POST", "/evals", body), eval)
+		expectContractMembers(t, d["metrics"].([]any)[0].(doc), "metric value baseline? passed")
 		if d["passRate"] != 0.5 || d["model"] != "JPCP" {
 			t.Error(d)
 		}
 		p.Want(200, "POST", "/evals", all, doc{"model": "jpcp", "version": "2", "suite": "s", "status": "passed", "metrics": []doc{}})
-		closed(p, "POST", "/evals", body)
+		expectUnknownKeyRefused(p, "POST", "/evals", body)
 	})
 	row("GET /evals?model=&latest=", func(t *testing.T, p *controlplanetest.Plane) {
-		paged(p, "/evals", false)
-		list := items(t, asked(p, 200, "read", "GET", "/evals?model=jpcp&latest=true", nil), eval+byWhom)
+		expectPaging(p, "/evals", false)
+		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/evals?model=jpcp&latest=true", nil), eval+byWhom)
 		if len(list) != 1 || list[0]["version"] != "2" || list[0]["passRate"] != nil {
 			t.Errorf("the latest run, which has no metrics: %v", list)
 		}
@@ -207,20 +207,20 @@ func governanceRows(row rows) {
 	const endpoint = "model engine hostedModelId maxModelLen tensorParallel dtype enabled"
 	row("PUT /llm/endpoints/{model}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"engine": "vllm", "hostedModelId": "m", "maxModelLen": 8192, "tensorParallel": 2, "dtype": "bf16", "enabled": true}
-		object(t, asked(p, 200, "manage", "PUT", "/llm/endpoints/llama", body), endpoint)
+		decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/llm/endpoints/llama", body), endpoint)
 		p.Want(200, "PUT", "/llm/endpoints/qwen", all, body)
-		closed(p, "PUT", "/llm/endpoints/llama", body)
+		expectUnknownKeyRefused(p, "PUT", "/llm/endpoints/llama", body)
 	})
 	row("GET /llm/endpoints", func(t *testing.T, p *controlplanetest.Plane) {
-		items(t, asked(p, 200, "read", "GET", "/llm/endpoints", nil), endpoint+byWhom)
-		paged(p, "/llm/endpoints", false)
+		decodeItems(t, callWithScope(p, 200, "read", "GET", "/llm/endpoints", nil), endpoint+byWhom)
+		expectPaging(p, "/llm/endpoints", false)
 	})
 	row("DELETE /llm/endpoints/{model}", func(t *testing.T, p *controlplanetest.Plane) {
-		asked(p, 204, "manage", "DELETE", "/llm/endpoints/qwen", nil)
+		callWithScope(p, 204, "manage", "DELETE", "/llm/endpoints/qwen", nil)
 	})
 	row("PUT /compliance/{m}/{version}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"riskClass": "high", "technicalFilePath": "docs/jpcp.pdf", "provenanceHash": controlplanetest.Digest}
-		d := object(t, asked(p, 200, "manage", "PUT", "/compliance/jpcp/1", body), "model version riskClass technicalFile provenance")
+		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/compliance/jpcp/1", body), "model version riskClass technicalFile provenance")
 		if d["technicalFile"] != "docs/jpcp.pdf" || d["provenance"] != controlplanetest.Digest {
 			t.Error(d)
 		}
@@ -228,38 +228,38 @@ func governanceRows(row rows) {
 			p.Want(200, "PUT", "/compliance/jpcp/2", all, doc{"riskClass": class})
 		}
 		p.Refused(422, "validation_error", "PUT", "/compliance/jpcp/2", all, doc{"riskClass": "some"})
-		closed(p, "PUT", "/compliance/jpcp/1", body)
+		expectUnknownKeyRefused(p, "PUT", "/compliance/jpcp/1", body)
 	})
 	row("GET /compliance", func(t *testing.T, p *controlplanetest.Plane) {
-		items(t, asked(p, 200, "read", "GET", "/compliance", nil), "model version riskClass technicalFile provenance"+byWhom)
-		paged(p, "/compliance", false)
+		decodeItems(t, callWithScope(p, 200, "read", "GET", "/compliance", nil), "model version riskClass technicalFile provenance"+byWhom)
+		expectPaging(p, "/compliance", false)
 	})
 	row("PUT /model-cards/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"markdown": "# Card", "version": "1", "source": "cli"}
-		object(t, asked(p, 200, "manage", "PUT", "/model-cards/jpcp", body), "model version? markdown source")
+		decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/model-cards/jpcp", body), "model version? markdown source")
 		p.Want(200, "PUT", "/model-cards/mack", all, doc{"markdown": strings.Repeat("x", 256<<10)})
 		p.Refused(422, "validation_error", "PUT", "/model-cards/mack", all, doc{"markdown": strings.Repeat("x", 256<<10+1)})
-		closed(p, "PUT", "/model-cards/jpcp", body)
+		expectUnknownKeyRefused(p, "PUT", "/model-cards/jpcp", body)
 	})
 	row("GET /model-cards/{m}", func(t *testing.T, p *controlplanetest.Plane) {
-		if d := object(t, asked(p, 200, "read", "GET", "/model-cards/jpcp", nil), "model version? markdown source"); d["model"] != "JPCP" {
+		if d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/model-cards/jpcp", nil), "model version? markdown source"); d["model"] != "JPCP" {
 			t.Error(d)
 		}
 	})
 	row("GET /model-cards", func(t *testing.T, p *controlplanetest.Plane) {
-		r := asked(p, 200, "read", "GET", "/model-cards", nil)
-		items(t, r, "model version? markdown source"+byWhom)
-		object(t, r, "withCard withoutCard coverage total")
-		paged(p, "/model-cards", false)
+		r := callWithScope(p, 200, "read", "GET", "/model-cards", nil)
+		decodeItems(t, r, "model version? markdown source"+byWhom)
+		decodeObject(t, r, "withCard withoutCard coverage total")
+		expectPaging(p, "/model-cards", false)
 	})
 	row("GET /governance/posture", func(t *testing.T, p *controlplanetest.Plane) {
-		d := object(t, asked(p, 200, "read", "GET", "/governance/posture", nil), "controls satisfied total")
+		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/governance/posture", nil), "controls satisfied total")
 		want := []string{"GOVERN-1.1", "MAP-1.1", "MEASURE-2.1", "MANAGE-4.1"}
 		if d["total"] != 4.0 || len(d["controls"].([]any)) != 4 {
 			t.Fatal(d)
 		}
 		for i, c := range d["controls"].([]any) {
-			if c := members(t, c.(doc), "control function title status evidence"); c["control"] != want[i] {
+			if c := expectContractMembers(t, c.(doc), "control function title status evidence"); c["control"] != want[i] {
 				t.Error(c)
 			}
 		}
@@ -276,15 +276,15 @@ func operationRows(row rows) {
 	var id string
 	row("GET /outbox?state=poison", func(t *testing.T, p *controlplanetest.Plane) {
 		id = poison(p)
-		list := items(t, asked(p, 200, "read", "GET", "/outbox?state=poison", nil),
+		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/outbox?state=poison", nil),
 			"id seq tenant namespace name subject_id payload actor request_id created_at next_attempt_at refusals published_at stream_seq poison_at last_error")
 		if len(list) != 1 || list[0]["id"] != id || list[0]["refusals"] != 5.0 || list[0]["last_error"] != "too large" {
 			t.Error(list)
 		}
-		paged(p, "/outbox?state=published", false)
+		expectPaging(p, "/outbox?state=published", false)
 	})
 	row("POST /outbox/{id}/replay", func(t *testing.T, p *controlplanetest.Plane) {
-		if d := object(t, asked(p, 200, "manage", "POST", "/outbox/"+id+"/replay", nil), "id refusals poison_at"); d["refusals"] != 0.0 || d["poison_at"] != nil {
+		if d := decodeObject(t, callWithScope(p, 200, "manage", "POST", "/outbox/"+id+"/replay", nil), "id refusals poison_at"); d["refusals"] != 0.0 || d["poison_at"] != nil {
 			t.Error(d)
 		}
 	})
@@ -293,7 +293,7 @@ func operationRows(row rows) {
 			t.Errorf("only poison is dropped: %d %s", r.Status, r.Body)
 		}
 		id = poison(p)
-		asked(p, 204, "manage", "DELETE", "/outbox/"+id, nil)
+		callWithScope(p, 204, "manage", "DELETE", "/outbox/"+id, nil)
 		n := 0
 		for _, e := range p.Events("audit.recorded") {
 			if details, _ := e.Data["details"].(doc); strings.Contains(e.Data["target"].(string)+fmt.Sprint(details), id) && details["digest"] != nil && e.Data["actor"] == "only-manage" {
@@ -306,7 +306,7 @@ func operationRows(row rows) {
 	})
 	row("POST /outbox/republish", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"from": "2020-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z"}
-		asked(p, 200, "manage", "POST", "/outbox/republish", body)
-		closed(p, "POST", "/outbox/republish", body)
+		callWithScope(p, 200, "manage", "POST", "/outbox/republish", body)
+		expectUnknownKeyRefused(p, "POST", "/outbox/republish", body)
 	})
 }

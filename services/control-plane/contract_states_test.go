@@ -9,9 +9,9 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// fact asserts that a move of a record left exactly one event and one audit fact
+// expectOneFact asserts that a move of a record left exactly one event and one audit fact
 // with this actor.
-func fact(p *controlplanetest.Plane, id, event, action, actor string) {
+func expectOneFact(p *controlplanetest.Plane, id, event, action, actor string) {
 	p.T.Helper()
 	n := 0
 	for _, e := range p.Events(event) {
@@ -33,14 +33,14 @@ func fact(p *controlplanetest.Plane, id, event, action, actor string) {
 	}
 }
 
-// The moves of approval records: decisions 2.1, and the contract's table.
+// How approval records change state.
 func TestContractApprovalStates(t *testing.T) {
 	t.Parallel()
-	p := walked(t, "PREFECT_CB_FAIL_MAX=1000", "APPROVAL_EXPIRY_HOURS=72")
+	p := startForWalk(t, "PREFECT_CB_FAIL_MAX=1000", "APPROVAL_EXPIRY_HOURS=72")
 	p.AwaitTarget()
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	row("none_→_pending", func(t *testing.T, p *controlplanetest.Plane) {
 		ids := p.Want(200, "POST", "/api/changes", all, doc{"model_ids": []string{"JPCP", "MACK"}, "commit_sha": "a"}).Object(t)["created"].([]any)
@@ -57,7 +57,7 @@ func TestContractApprovalStates(t *testing.T) {
 			if err1 != nil || err2 != nil || until.Sub(from).Round(time.Second) != 72*time.Hour {
 				t.Errorf("expires %v after %v", until, from)
 			}
-			fact(p, id.(string), "approval.created", "approval.created", "walker")
+			expectOneFact(p, id.(string), "approval.created", "approval.created", "walker")
 		}
 		if n := len(p.Orchestrator.All()); n != 0 {
 			t.Errorf("%d runs", n)
@@ -66,14 +66,14 @@ func TestContractApprovalStates(t *testing.T) {
 	row("pending_→_approving_→_approved", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("JPCP", "b")
 		p.Orchestrator.Set(controlplanetest.Hang)
-		done := away(p, "POST", "/approve/JPCP", all, nil)
+		done := sendInBackground(p, "POST", "/approve/JPCP", all, nil)
 		testenv.Eventually(t, 5*time.Second, func() error {
 			if s := p.Approval(id)["status"]; s != "approving" || p.Count(dispatching) != 1 {
 				return fmt.Errorf("status %v, %d commands", s, p.Count(dispatching))
 			}
 			return nil
 		})
-		fact(p, id, "", "approval.approving", "walker")
+		expectOneFact(p, id, "", "approval.approving", "walker")
 		p.Orchestrator.Set(controlplanetest.Well)
 		r := <-done
 		if r.Status != 200 {
@@ -83,7 +83,7 @@ func TestContractApprovalStates(t *testing.T) {
 		if a["status"] != "approved" || a["prefect_run_id"] != r.Object(t)["flow_run_id"] || a["resolved_by"] != "walker" || a["resolved_at"] == nil {
 			t.Error(a)
 		}
-		fact(p, id, "approval.approved", "approval.approved", "walker")
+		expectOneFact(p, id, "approval.approved", "approval.approved", "walker")
 		if runs := p.Orchestrator.All(); len(runs) != 1 || runs[0].ID != a["prefect_run_id"] {
 			t.Errorf("runs %v", runs)
 		}
@@ -96,7 +96,7 @@ func TestContractApprovalStates(t *testing.T) {
 		if a := p.Approval(id); a["status"] != "pending" || a["resolved_by"] != nil || a["prefect_run_id"] != nil {
 			t.Error(a)
 		}
-		fact(p, id, "approval.dispatch_failed", "approval.dispatch_failed", "walker")
+		expectOneFact(p, id, "approval.dispatch_failed", "approval.dispatch_failed", "walker")
 	})
 	row("pending_→_rejected", func(t *testing.T, p *controlplanetest.Plane) {
 		runs := len(p.Orchestrator.All())
@@ -105,7 +105,7 @@ func TestContractApprovalStates(t *testing.T) {
 		if a := p.Approval(id); a["status"] != "rejected" || a["reject_reason"] != "no" || a["resolved_by"] != "walker" || a["resolved_at"] == nil || a["prefect_run_id"] != nil {
 			t.Error(a)
 		}
-		fact(p, id, "approval.rejected", "approval.rejected", "walker")
+		expectOneFact(p, id, "approval.rejected", "approval.rejected", "walker")
 		if len(p.Orchestrator.All()) != runs {
 			t.Error("a rejection started a run")
 		}
@@ -117,7 +117,7 @@ func TestContractApprovalStates(t *testing.T) {
 		if a := p.Approval(id); a["status"] != "expired" {
 			t.Error(a)
 		}
-		fact(p, id, "approval.expired", "approval.expired", "system:expiry")
+		expectOneFact(p, id, "approval.expired", "approval.expired", "system:expiry")
 	})
 	row("pending_→_expired_superseded", func(t *testing.T, p *controlplanetest.Plane) {
 		old := p.Notice("MCBound", "c")
@@ -125,7 +125,7 @@ func TestContractApprovalStates(t *testing.T) {
 		if a := p.Approval(old); a["status"] != "expired" || a["reject_reason"] != "superseded by "+id {
 			t.Error(a)
 		}
-		fact(p, old, "approval.expired", "approval.expired", "ci")
+		expectOneFact(p, old, "approval.expired", "approval.expired", "ci")
 		if list := p.Want(200, "GET", "/approvals?status=pending", all, nil).List(t); p.Count(`select count(*) from control_plane.approvals where model_id = 'MCBOUND' and status = 'pending'`) != 1 {
 			t.Errorf("pending %v", list)
 		}
@@ -159,7 +159,7 @@ func TestContractApprovalExpiry(t *testing.T) {
 	})
 	t.Run("0_is_never", func(t *testing.T) {
 		t.Parallel()
-		p := walked(t, "APPROVAL_EXPIRY_HOURS=0")
+		p := startForWalk(t, "APPROVAL_EXPIRY_HOURS=0")
 		if a := p.Approval(p.Notice("JPCP", "a")); a["expires_at"] != nil {
 			t.Error(a)
 		}
@@ -169,7 +169,7 @@ func TestContractApprovalExpiry(t *testing.T) {
 // Promotions: pending → approved → promoted | failed; pending → rejected, expired, superseded.
 func TestContractPromotionStates(t *testing.T) {
 	t.Parallel()
-	p := walked(t)
+	p := startForWalk(t)
 	opened := func(p *controlplanetest.Plane, model string) (id, version string) {
 		p.T.Helper()
 		version = p.Tracker.Add(model, controlplanetest.Version{Metrics: doc{"accuracy": 0.95, "rmse": 10.0, "baseline_accuracy": 0.1, "f1_macro": 0.9, "baseline_f1_macro": 0.1}})
@@ -186,7 +186,7 @@ func TestContractPromotionStates(t *testing.T) {
 	}
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	row("pending_→_approved_→_promoted", func(t *testing.T, p *controlplanetest.Plane) {
 		id, version := opened(p, "jpcp")

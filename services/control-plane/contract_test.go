@@ -10,18 +10,18 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The files contract_*_test.go walk the tables of the contract: a subtest is one
-// row of a table and bears its name. What an answer must look like beyond the
+// The files contract_*_test.go prove the contract row by row: a subtest is one
+// row and has its name. What an answer must look like beyond the
 // members named here is in the API's document, which controlplanetest holds every
 // answer against.
 
 // grantable are the scopes that can be granted alone.
 var grantable = []string{"read", "changes", "retrain", "approve", "manage"}
 
-// only is the bearer secret with one scope, without the one with all others; both
+// onlyScope is the bearer secret with one scope, without the one with all others; both
 // are of the tenant default.
-func only(scope string) string    { return "only-" + scope + "-0123456789abcdef" }
-func without(scope string) string { return "without-" + scope + "-0123456789abcdef" }
+func onlyScope(scope string) string    { return "only-" + scope + "-0123456789abcdef" }
+func withoutScope(scope string) string { return "without-" + scope + "-0123456789abcdef" }
 
 // all is the bearer secret with every scope, each granted alone.
 const all = "all-0123456789abcdef0123"
@@ -31,9 +31,9 @@ const anyWrite = "any write scope"
 
 const hookSecret = "webhook-0123456789abcdef"
 
-// walked starts a control plane with the credentials of the walk beside those of
+// startForWalk starts a control plane with the credentials of the walk beside those of
 // controlplanetest, and without rate limits.
-func walked(t *testing.T, env ...string) *controlplanetest.Plane {
+func startForWalk(t *testing.T, env ...string) *controlplanetest.Plane {
 	t.Helper()
 	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+hookSecret,
 		"CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
@@ -43,8 +43,8 @@ func walked(t *testing.T, env ...string) *controlplanetest.Plane {
 	}
 	grant(all, "walker", grantable)
 	for _, scope := range grantable {
-		grant(only(scope), "only-"+scope, []string{scope})
-		grant(without(scope), "without-"+scope, slices.DeleteFunc(slices.Clone(grantable), func(s string) bool { return s == scope }))
+		grant(onlyScope(scope), "only-"+scope, []string{scope})
+		grant(withoutScope(scope), "without-"+scope, slices.DeleteFunc(slices.Clone(grantable), func(s string) bool { return s == scope }))
 	}
 	p.Setenv("CONTROL_PLANE_CREDENTIALS_JSON=" + controlplanetest.MustJSON(creds))
 	for _, kv := range env {
@@ -67,8 +67,8 @@ func credentialsOf(t *testing.T, p *controlplanetest.Plane) map[string]any {
 	return creds
 }
 
-// on is the plane for a subtest, whose failures are then its own.
-func on(t *testing.T, p *controlplanetest.Plane) *controlplanetest.Plane {
+// onSubtest is the plane for a subtest, whose failures are then its own.
+func onSubtest(t *testing.T, p *controlplanetest.Plane) *controlplanetest.Plane {
 	q := *p
 	q.T = t
 	return &q
@@ -81,31 +81,31 @@ func refusedWithout(p *controlplanetest.Plane, scope, method, path string, body 
 	if r := p.Refused(401, "missing_credential", method, path, "", body); r.Header.Get("WWW-Authenticate") != "Bearer" {
 		p.T.Errorf("WWW-Authenticate %q", r.Header.Get("WWW-Authenticate"))
 	}
-	lacking := without(scope)
+	lacking := withoutScope(scope)
 	if scope == anyWrite {
-		lacking = only("read")
+		lacking = onlyScope("read")
 	}
 	p.Refused(403, "insufficient_scope", method, path, lacking, body)
 }
 
-// asked sends the request with a credential that has this one scope, after it was
+// callWithScope sends the request with a credential that has this one scope, after it was
 // refused to all others.
-func asked(p *controlplanetest.Plane, status int, scope, method, path string, body any, header ...string) controlplanetest.Response {
+func callWithScope(p *controlplanetest.Plane, status int, scope, method, path string, body any, header ...string) controlplanetest.Response {
 	p.T.Helper()
 	refusedWithout(p, scope, method, path, body)
-	bearer := only(scope)
+	bearer := onlyScope(scope)
 	if scope == anyWrite {
 		for _, s := range grantable[1:] {
-			p.Want(status, method, path, only(s), body, header...)
+			p.Want(status, method, path, onlyScope(s), body, header...)
 		}
 		bearer = controlplanetest.Operator
 	}
 	return p.Want(status, method, path, bearer, body, header...)
 }
 
-// members asserts the members that the contract names; others are additions. One
+// expectContractMembers asserts the members that the contract names; others are additions. One
 // with ? may be absent.
-func members(t *testing.T, doc map[string]any, names string) map[string]any {
+func expectContractMembers(t *testing.T, doc map[string]any, names string) map[string]any {
 	t.Helper()
 	for name := range strings.FieldsSeq(names) {
 		if strings.HasSuffix(name, "?") {
@@ -118,44 +118,44 @@ func members(t *testing.T, doc map[string]any, names string) map[string]any {
 	return doc
 }
 
-// object is the answer's document with these members.
-func object(t *testing.T, r controlplanetest.Response, names string) map[string]any {
+// decodeObject is the answer's document with these members.
+func decodeObject(t *testing.T, r controlplanetest.Response, names string) map[string]any {
 	t.Helper()
-	return members(t, r.Object(t), names)
+	return expectContractMembers(t, r.Object(t), names)
 }
 
-// array is a bare array of objects with these members; it must not be empty.
-func array(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
+// decodeArray is a bare array of objects with these members; it must not be empty.
+func decodeArray(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
 	t.Helper()
 	list := r.List(t)
 	if len(list) == 0 {
 		t.Fatal("the array is empty")
 	}
 	for _, item := range list {
-		members(t, item, names)
+		expectContractMembers(t, item, names)
 	}
 	return list
 }
 
-// items is a list {items, next_cursor} of objects with these members; it must not
+// decodeItems is a list {items, next_cursor} of objects with these members; it must not
 // be empty.
-func items(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
+func decodeItems(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
 	t.Helper()
-	doc := members(t, r.Object(t), "items next_cursor")
+	doc := expectContractMembers(t, r.Object(t), "items next_cursor")
 	raw, _ := doc["items"].([]any)
 	if len(raw) == 0 {
 		t.Fatalf("no items: %s", r.Body)
 	}
 	out := make([]map[string]any, len(raw))
 	for i, item := range raw {
-		out[i] = members(t, item.(map[string]any), names)
+		out[i] = expectContractMembers(t, item.(map[string]any), names)
 	}
 	return out
 }
 
-// paged asserts the bounds of limit, and that pages of one item follow each other.
+// expectPaging asserts the bounds of limit, and that pages of one item follow each other.
 // bare lists page by X-Next-Cursor.
-func paged(p *controlplanetest.Plane, path string, bare bool) {
+func expectPaging(p *controlplanetest.Plane, path string, bare bool) {
 	p.T.Helper()
 	sep := "?"
 	if strings.Contains(path, "?") {
@@ -192,8 +192,8 @@ func paged(p *controlplanetest.Plane, path string, bare bool) {
 	}
 }
 
-// closed asserts that the body refuses keys it does not know.
-func closed(p *controlplanetest.Plane, method, path string, body map[string]any) {
+// expectUnknownKeyRefused asserts that the body refuses keys it does not know.
+func expectUnknownKeyRefused(p *controlplanetest.Plane, method, path string, body map[string]any) {
 	p.T.Helper()
 	more := maps.Clone(body)
 	more["surprise"] = 1

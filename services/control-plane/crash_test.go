@@ -100,7 +100,7 @@ func TestKilledMidPromotion(t *testing.T) {
 	v := p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
 	p.Want(200, "POST", "/versions", controlplanetest.Trainer, map[string]any{"model": "MACK", "version": v})
 	id := p.PendingPromotion("MACK")
-	drain(p.Tracker.Seen)
+	drainSignals(p.Tracker.Seen)
 	p.Tracker.Set(controlplanetest.Swallow)
 	go func() { _, _ = p.Try("POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil) }()
 	<-p.Tracker.Seen
@@ -126,7 +126,7 @@ func TestKilledMidPromotion(t *testing.T) {
 // one left for three intervals.
 func TestDeadPollersLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
-	repo, head := repository(t)
+	repo, head := newSampleRepository(t)
 	p := controlplanetest.Neighbours(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=300")
 	p.SQL("insert into control_plane.coord_lease (name, owner, fence, expires_at) values ('modelrepo-poller', gen_random_uuid(), 7, now() + interval '900 seconds')")
 	p.Spawn("sole")
@@ -139,7 +139,7 @@ func TestDeadPollersLeaseIsTakenOver(t *testing.T) {
 	})
 }
 
-func drain(c chan struct{}) {
+func drainSignals(c chan struct{}) {
 	for {
 		select {
 		case <-c:

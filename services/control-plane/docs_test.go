@@ -38,7 +38,7 @@ func TestManual(t *testing.T) {
 	}
 	head, _, ok := strings.Cut(string(page), below)
 	if !ok {
-		t.Fatalf("%s lacks the line %q", manual, below)
+		t.Fatalf("%s has no line %q", manual, below)
 	}
 	want := head + below + "\n" + manualRoutes(t) + "\n" + manualSettings(t) + "\n" + manualErrors(t)
 	if *update {
@@ -48,7 +48,7 @@ func TestManual(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Fatalf("%s is not what the code has; run the command that it names", manual)
+		t.Fatalf("%s does not match the code; run the command that it names", manual)
 	}
 }
 
@@ -87,7 +87,7 @@ func manualRoutes(t *testing.T) string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("## Every route\n\nIn brackets in the address: what to fill in. Scope `public` needs no bearer, `signed` the forge's proof.\n")
+	b.WriteString("## Every route\n\nPath parameters are in braces. Scope `public` needs no credential; `signed` needs the forge's signature or token.\n")
 	for _, tag := range doc.Tags {
 		fmt.Fprintf(&b, "\n**%s**\n\n| Route | Scope | Query | Does |\n|---|---|---|---|\n%s", tag.Description, strings.Join(rows[tag.Name], ""))
 		delete(rows, tag.Name)
@@ -108,12 +108,12 @@ type setting struct{ env, standard, text string }
 
 func manualSettings(t *testing.T) string {
 	t.Helper()
-	settings := append(fields(t, "internal/app/config.go", "Config"), fields(t, "../../libs/service/config.go", "Base")...)
+	settings := append(settingsOf(t, "internal/app/config.go", "Config"), settingsOf(t, "../../libs/service/config.go", "Base")...)
 	if len(settings) < 50 {
 		t.Fatalf("only %d settings", len(settings))
 	}
 	var b strings.Builder
-	b.WriteString("## Every setting\n\nSecrets may come from the file that `<NAME>_FILE` names. All faults are told at once.\n\n| Variable | Default | |\n|---|---|---|\n")
+	b.WriteString("## Every setting\n\nA secret may also be read from the file that `<NAME>_FILE` names. All configuration errors are reported together.\n\n| Variable | Default | |\n|---|---|---|\n")
 	for _, s := range settings {
 		if s.standard != "" {
 			s.standard = "`" + s.standard + "`"
@@ -123,9 +123,9 @@ func manualSettings(t *testing.T) string {
 	return b.String()
 }
 
-// fields are the settings of a struct. A comment stands for the fields below it
+// settingsOf are the settings of a struct. A comment stands for the fields below it
 // that have none, and speaks of fields by their names in Go.
-func fields(t *testing.T, path, name string) []setting {
+func settingsOf(t *testing.T, path, name string) []setting {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {
@@ -175,7 +175,7 @@ func manualErrors(t *testing.T) string {
 		t.Fatalf("only %d errors", len(kinds))
 	}
 	var b strings.Builder
-	b.WriteString("## Every error\n\nA problem document (RFC 9457); `code` is stable, `detail` says what is wrong and what to do.\n\n| Status | Code | |\n|---|---|---|\n")
+	b.WriteString("## Every error\n\nErrors are problem documents (RFC 9457). `code` is stable; `detail` states the cause and the remedy.\n\n| Status | Code | |\n|---|---|---|\n")
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", k.Status, k.Code, k.Title)
 	}

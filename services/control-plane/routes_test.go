@@ -25,8 +25,8 @@ type operation struct {
 	body         bool
 }
 
-// operations reads the document: the scope stands in brackets in each summary.
-func operations(t *testing.T) []operation {
+// openAPIOperations reads the document: the scope stands in brackets in each summary.
+func openAPIOperations(t *testing.T) []operation {
 	t.Helper()
 	var doc struct {
 		Paths map[string]map[string]any `yaml:"paths"`
@@ -89,7 +89,7 @@ func TestEveryRoute(t *testing.T) {
 		"any write scope": {controlplanetest.CI, controlplanetest.Trainer, controlplanetest.Approver, controlplanetest.Operator},
 	}
 	lacking := map[string]string{"read": controlplanetest.Trainer, "changes": controlplanetest.Reader, "retrain": controlplanetest.CI, "approve": controlplanetest.Trainer, "manage": controlplanetest.Approver, "any write scope": controlplanetest.Reader}
-	for _, o := range operations(t) {
+	for _, o := range openAPIOperations(t) {
 		name := o.method + " " + o.path
 		r := p.Call(o.method, o.at(), "", nil)
 		if o.method == "GET" {
@@ -177,7 +177,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
 	probes := []string{"/livez", "/readyz", "/metrics"} // of libs/service
-	for _, o := range operations(t) {
+	for _, o := range openAPIOperations(t) {
 		if slices.Contains(probes, o.path) {
 			continue
 		}

@@ -1134,7 +1134,7 @@ type AliasHolder struct {
 	PromotionId     *openapi_types.UUID `json:"promotion_id"`
 	To              *time.Time          `json:"to"`
 
-	// Version null where the alias was removed
+	// Version null if the alias was removed
 	Version *string        `json:"version"`
 	Via     AliasHolderVia `json:"via"`
 }
@@ -1185,7 +1185,7 @@ type ApprovalDiff struct {
 	FromCommit *string `json:"from_commit,omitempty"`
 	ToCommit   string  `json:"to_commit"`
 
-	// Truncated Files or patches are left out
+	// Truncated Whether files or patches are omitted
 	Truncated bool `json:"truncated"`
 }
 
@@ -1197,7 +1197,7 @@ type ApprovalStatus string
 
 // ApproveRequest defines model for ApproveRequest.
 type ApproveRequest struct {
-	// ApprovalId The record that was shown; another one pending is 409 approval_changed
+	// ApprovalId The record that was shown; 409 approval_changed if another one is pending
 	ApprovalId  *openapi_types.UUID `json:"approval_id,omitempty"`
 	BackendName *Backend            `json:"backend_name,omitempty"`
 	DatasetName *string             `json:"dataset_name,omitempty"`
@@ -1255,7 +1255,7 @@ type AuditEvent struct {
 
 // AuditEventList defines model for AuditEventList.
 type AuditEventList struct {
-	// Count Entries that match, on all pages
+	// Count Matching entries on all pages
 	Count      int64        `json:"count"`
 	Items      []AuditEvent `json:"items"`
 	NextCursor *string      `json:"next_cursor"`
@@ -1270,7 +1270,7 @@ type AuditFactAccepted struct {
 type AuditFactInput struct {
 	Action string `json:"action"`
 
-	// Details At most 16 KiB, 32 objects and lists in each other
+	// Details At most 16 KiB, nested at most 32 deep
 	Details *json.RawMessage     `json:"details,omitempty"`
 	Outcome *AuditOutcome        `json:"outcome,omitempty"`
 	Source  AuditFactInputSource `json:"source"`
@@ -1292,7 +1292,7 @@ type AuditHead struct {
 
 // AuditKey defines model for AuditKey.
 type AuditKey struct {
-	// Active Whether the replica that answers signs with it; others are retired
+	// Active Whether the answering replica signs with it; the others are retired
 	Active bool `json:"active"`
 
 	// Algorithm Ed25519
@@ -1305,7 +1305,7 @@ type AuditKey struct {
 	// PublicKey The 32 bytes of the key
 	PublicKey []byte `json:"public_key"`
 
-	// Vouched Whether its checkpoints count: it is the signing key, named in AUDIT_TRUSTED_KEYS, or vouched for by one that counts
+	// Vouched Whether its checkpoints are trusted: it is the signing key, is named in AUDIT_TRUSTED_KEYS, or is vouched for by a trusted key
 	Vouched bool `json:"vouched"`
 }
 
@@ -1326,7 +1326,7 @@ type AuditVerdict struct {
 	Head        AuditHead           `json:"head"`
 	Reason      *AuditVerdictReason `json:"reason,omitempty"`
 
-	// SignedSeq The last entry of the range under a checkpoint whose key is trusted; 0: none, or no key is known outside of the database, so that the entries only agree with each other
+	// SignedSeq The last entry of the range under a checkpoint whose key is trusted; 0: none, or no key is known outside the database, so that the entries are only consistent with each other
 	SignedSeq  int64     `json:"signed_seq"`
 	Verified   bool      `json:"verified"`
 	VerifiedAt time.Time `json:"verified_at"`
@@ -1343,17 +1343,17 @@ type AutoRetrain struct {
 	DatasetName *string `json:"dataset_name"`
 	Enabled     bool    `json:"enabled"`
 
-	// Gate approval (default): a record that waits for a decision; direct: a run at once
+	// Gate approval (default): a record that waits for a decision; direct: an immediate run
 	Gate AutoRetrainGate `json:"gate"`
 
-	// GateForced AUTO_RETRAIN_GATE makes it approval whatever gate says
+	// GateForced AUTO_RETRAIN_GATE forces approval regardless of gate
 	GateForced bool `json:"gate_forced"`
 
-	// Kind What is looked at: predictions (default), inputs, or the worse of both
+	// Kind What is checked: predictions (default), inputs, or the worse of both
 	Kind        DriftKind `json:"kind"`
 	LastOutcome *string   `json:"last_outcome"`
 
-	// LastTriggeredAt By the caller's tenant, whose cooldown it began
+	// LastTriggeredAt By the caller's tenant; starts its cooldown
 	LastTriggeredAt *time.Time `json:"last_triggered_at"`
 	MinZ            float64    `json:"min_z"`
 	Model           string     `json:"model"`
@@ -1361,25 +1361,25 @@ type AutoRetrain struct {
 	UpdatedBy       string     `json:"updated_by"`
 }
 
-// AutoRetrainGate approval (default): a record that waits for a decision; direct: a run at once
+// AutoRetrainGate approval (default): a record that waits for a decision; direct: an immediate run
 type AutoRetrainGate string
 
 // AutoRetrainInput defines model for AutoRetrainInput.
 type AutoRetrainInput struct {
-	// CooldownSeconds Time from one trigger that led to something to the next
+	// CooldownSeconds Minimum time between two triggers that had an effect
 	CooldownSeconds *int32 `json:"cooldown_seconds,omitempty"`
 
-	// DatasetName What to train on; empty: the model's first
+	// DatasetName Data set to train on; empty: the model's first
 	DatasetName *string `json:"dataset_name,omitempty"`
 	Enabled     bool    `json:"enabled"`
 
-	// Gate approval (default): a record that waits for a decision; direct: a run at once
+	// Gate approval (default): a record that waits for a decision; direct: an immediate run
 	Gate *AutoRetrainGate `json:"gate,omitempty"`
 
-	// Kind What is looked at: predictions (default), inputs, or the worse of both
+	// Kind What is checked: predictions (default), inputs, or the worse of both
 	Kind *DriftKind `json:"kind,omitempty"`
 
-	// MinZ The z from which drift counts
+	// MinZ Lowest z score that counts as drift
 	MinZ *float64 `json:"min_z,omitempty"`
 }
 
@@ -1407,12 +1407,12 @@ type Budget struct {
 	ConsumedGpuHours float64  `json:"consumedGpuHours"`
 	CostBudget       *float64 `json:"costBudget"`
 
-	// CostRatio Consumed by budget; null without budget and for one of 0
+	// CostRatio Consumed divided by budget; null without a budget or with one of 0
 	CostRatio      *float64 `json:"costRatio"`
 	GpuHoursBudget *float64 `json:"gpuHoursBudget"`
 	GpuHoursRatio  *float64 `json:"gpuHoursRatio"`
 
-	// OverBudget More was spent than one of the two budgets
+	// OverBudget Whether either budget is exceeded
 	OverBudget bool         `json:"overBudget"`
 	Period     BudgetPeriod `json:"period"`
 	Project    string       `json:"project"`
@@ -1438,7 +1438,7 @@ type BudgetInputPeriod string
 
 // BudgetList defines model for BudgetList.
 type BudgetList struct {
-	// ConsumedCostUsd The tenant's spend in this UTC month, also of projects without budget
+	// ConsumedCostUsd The tenant's spend in this UTC month, including projects without a budget
 	ConsumedCostUsd float64  `json:"consumed_cost_usd"`
 	Items           []Budget `json:"items"`
 	NextCursor      *string  `json:"next_cursor"`
@@ -1570,12 +1570,12 @@ type Cost struct {
 	Model    string             `json:"model"`
 	Project  string             `json:"project"`
 
-	// RecordedAt Of the first report; its UTC month bears the cost
+	// RecordedAt Time of the first report; the cost counts in its UTC month
 	RecordedAt time.Time `json:"recorded_at"`
 	RunId      *string   `json:"run_id"`
 	Scheduler  Scheduler `json:"scheduler"`
 
-	// Synthetic A made figure; in no sum unless asked for
+	// Synthetic A synthetic figure; not in sums unless requested
 	Synthetic bool      `json:"synthetic"`
 	UpdatedAt time.Time `json:"updated_at"`
 	UpdatedBy string    `json:"updated_by"`
@@ -1587,20 +1587,20 @@ type CostDimension string
 
 // CostInput defines model for CostInput.
 type CostInput struct {
-	// CpuHours Core-hours. Needed, except for mock: there 0 is the default
+	// CpuHours Core-hours. Required, except for mock, where 0 is the default
 	CpuHours *float64 `json:"cpu_hours,omitempty"`
 
-	// GpuHours Needed, except for mock: there the synthetic figure of model and version is the default
+	// GpuHours Required, except for mock, where the synthetic figure of model and version is the default
 	GpuHours *float64 `json:"gpu_hours,omitempty"`
 	JobId    string   `json:"job_id"`
 
 	// Model Any case
 	Model string `json:"model"`
 
-	// Project Default: the known record's, else the model's, else default
+	// Project Default: the existing record's, otherwise the model's, otherwise default
 	Project *string `json:"project,omitempty"`
 
-	// RunId The tracker's; a repeat without it keeps the known one
+	// RunId The tracker's run; a repeated report without it keeps the known one
 	RunId     *string   `json:"run_id,omitempty"`
 	Scheduler Scheduler `json:"scheduler"`
 	Version   string    `json:"version"`
@@ -1620,7 +1620,7 @@ type CostRecorded struct {
 	GpuHours float64 `json:"gpu_hours"`
 	Kwh      float64 `json:"kwh"`
 
-	// Recorded false where the job was recorded before
+	// Recorded false if the job was already recorded
 	Recorded  bool `json:"recorded"`
 	Synthetic bool `json:"synthetic"`
 }
@@ -1632,7 +1632,7 @@ type CostRow struct {
 	GpuHours  float64       `json:"gpuHours"`
 	Key       string        `json:"key"`
 
-	// Runs Training runs; jobs of one tracker run are one
+	// Runs Training runs; jobs of one tracker run count as one
 	Runs int64 `json:"runs"`
 }
 
@@ -1648,7 +1648,7 @@ type CostTotals struct {
 	Rows         []CostRow `json:"rows"`
 	TotalCostUsd float64   `json:"total_cost_usd"`
 
-	// TotalGpuHours Of all rows, also those on other pages
+	// TotalGpuHours Sum of all rows, including those on other pages
 	TotalGpuHours float64 `json:"total_gpu_hours"`
 }
 
@@ -1690,7 +1690,7 @@ type DispatchHealth struct {
 // DispatchHealthState defines model for DispatchHealth.State.
 type DispatchHealthState string
 
-// DriftKind What is looked at: predictions (default), inputs, or the worse of both
+// DriftKind What is checked: predictions (default), inputs, or the worse of both
 type DriftKind string
 
 // DriftOutcome defines model for DriftOutcome.
@@ -1704,16 +1704,16 @@ type DriftResult struct {
 	Outcome    DriftOutcome        `json:"outcome"`
 	Reason     *string             `json:"reason,omitempty"`
 
-	// ZScore The largest looked at; absent where there is none
+	// ZScore The largest z score checked; absent if there is none
 	ZScore *float64 `json:"z_score,omitempty"`
 }
 
 // DriftTrigger defines model for DriftTrigger.
 type DriftTrigger struct {
-	// DryRun Only tell what would happen
+	// DryRun Only report what would happen
 	DryRun *bool `json:"dry_run,omitempty"`
 
-	// Model Only this model; else all that are enabled
+	// Model Only this model; default: all enabled models
 	Model *string `json:"model,omitempty"`
 }
 
@@ -1732,7 +1732,7 @@ type Eval struct {
 	PassRate *float64 `json:"passRate"`
 	RunId    *string  `json:"run_id"`
 
-	// Status The suite's own verdict; error - the run broke off and says nothing of the model
+	// Status The suite's own verdict; error means that the run broke off and says nothing about the model
 	Status    EvalStatus `json:"status"`
 	Suite     string     `json:"suite"`
 	Tenant    string     `json:"tenant"`
@@ -1743,16 +1743,16 @@ type Eval struct {
 
 // EvalInput defines model for EvalInput.
 type EvalInput struct {
-	// Metrics Each metric once
+	// Metrics Each metric at most once
 	Metrics []EvalMetricInput `json:"metrics"`
 
 	// Model Any case; need not be in the model repository
 	Model string `json:"model"`
 
-	// RunId Once in a tenant
+	// RunId Unique within a tenant
 	RunId *string `json:"run_id,omitempty"`
 
-	// Status The suite's own verdict; error - the run broke off and says nothing of the model
+	// Status The suite's own verdict; error means that the run broke off and says nothing about the model
 	Status EvalStatus `json:"status"`
 
 	// Suite Without ':'
@@ -1782,23 +1782,23 @@ type EvalMetricInput struct {
 	Value    float64  `json:"value"`
 }
 
-// EvalStatus The suite's own verdict; error - the run broke off and says nothing of the model
+// EvalStatus The suite's own verdict; error means that the run broke off and says nothing about the model
 type EvalStatus string
 
 // Facility defines model for Facility.
 type Facility struct {
-	// Clusters All that are known, whatever the filter
+	// Clusters All known clusters, regardless of the filter
 	Clusters []string `json:"clusters"`
 
-	// GpusAllocated Asked for by running jobs
+	// GpusAllocated Requested by running jobs
 	GpusAllocated int64 `json:"gpusAllocated"`
 	JobsRunning   int64 `json:"jobsRunning"`
 
-	// NodesAllocated Asked for by running jobs
+	// NodesAllocated Requested by running jobs
 	NodesAllocated int64               `json:"nodesAllocated"`
 	Partitions     []FacilityPartition `json:"partitions"`
 
-	// QueueDepth Jobs that wait
+	// QueueDepth Waiting jobs
 	QueueDepth int64 `json:"queueDepth"`
 }
 
@@ -1806,7 +1806,7 @@ type Facility struct {
 type FacilityPartition struct {
 	GpusAllocated int64 `json:"gpusAllocated"`
 
-	// Name default holds the jobs that name none
+	// Name default holds the jobs without one
 	Name    string `json:"name"`
 	Queued  int64  `json:"queued"`
 	Running int64  `json:"running"`
@@ -1828,7 +1828,7 @@ type Freshness struct {
 	RetrainTriggeredAt    *time.Time `json:"retrain_triggered_at"`
 	StaleSince            *time.Time `json:"stale_since"`
 
-	// Status no_definition: an external model, which the model repository does not know
+	// Status no_definition: an external model, which is not in the model repository
 	Status FreshnessStatus `json:"status"`
 
 	// TouchedByLastPush Null before the first push
@@ -1836,7 +1836,7 @@ type Freshness struct {
 	TrainedFromCommit *string `json:"trained_from_commit"`
 }
 
-// FreshnessStatus no_definition: an external model, which the model repository does not know
+// FreshnessStatus no_definition: an external model, which is not in the model repository
 type FreshnessStatus string
 
 // FreshnessSnapshot defines model for FreshnessSnapshot.
@@ -1920,21 +1920,21 @@ type Job struct {
 
 // JobInput defines model for JobInput.
 type JobInput struct {
-	// Cluster Default: the one that knows the id, else the scheduler's name
+	// Cluster Default: the cluster that has a job with this id, otherwise the scheduler's name
 	Cluster   *string `json:"cluster,omitempty"`
 	Dataset   *string `json:"dataset,omitempty"`
 	ExitCode  *int32  `json:"exitCode,omitempty"`
 	FlowRunId *string `json:"flowRunId,omitempty"`
 
-	// Id Must be the id of the path where given
+	// Id If given, must be the id of the path
 	Id *string `json:"id,omitempty"`
 
-	// Model Needed in the first report
+	// Model Required in the first report
 	Model     *string            `json:"model,omitempty"`
 	Partition *string            `json:"partition,omitempty"`
 	Resources *JobResourcesInput `json:"resources,omitempty"`
 
-	// Scheduler Must be the scheduler of the path where given
+	// Scheduler If given, must be the scheduler of the path
 	Scheduler    *string         `json:"scheduler,omitempty"`
 	State        JobState        `json:"state"`
 	Timing       *JobTimingInput `json:"timing,omitempty"`
@@ -1973,10 +1973,10 @@ type JobSummary struct {
 type JobTiming struct {
 	End *time.Time `json:"end"`
 
-	// QueueSeconds Until now while it waits; null where unknown
+	// QueueSeconds Up to now while it waits; null if unknown
 	QueueSeconds *int64 `json:"queueSeconds"`
 
-	// RunSeconds Until now while it runs; null where it has not started or that is unknown
+	// RunSeconds Up to now while it runs; null if it has not started or that is unknown
 	RunSeconds *int64     `json:"runSeconds"`
 	Start      *time.Time `json:"start"`
 	Submit     time.Time  `json:"submit"`
@@ -1984,13 +1984,13 @@ type JobTiming struct {
 
 // JobTimingInput defines model for JobTimingInput.
 type JobTimingInput struct {
-	// End Default: when its end was first reported
+	// End Default: time of the first report that it has ended
 	End *time.Time `json:"end,omitempty"`
 
-	// Start Default: when it was first reported running
+	// Start Default: time of the first report that it runs
 	Start *time.Time `json:"start,omitempty"`
 
-	// Submit Default: when it was first reported
+	// Submit Default: time of the first report
 	Submit *time.Time `json:"submit,omitempty"`
 }
 
@@ -2018,7 +2018,7 @@ type LLMEndpointInput struct {
 	// MaxModelLen Tokens
 	MaxModelLen int `json:"maxModelLen"`
 
-	// Model Must be the model of the path where given
+	// Model If given, must be the model of the path
 	Model          *string `json:"model,omitempty"`
 	TensorParallel *int    `json:"tensorParallel,omitempty"`
 }
@@ -2050,7 +2050,7 @@ type LastPushSource string
 type Model struct {
 	Datasets []string `json:"datasets"`
 
-	// External true: the tracker holds it, and no definition of it exists; else absent
+	// External true: only the tracker knows it and it has no definition; otherwise absent
 	External  *bool  `json:"external,omitempty"`
 	ModelName string `json:"model_name"`
 }
@@ -2079,22 +2079,22 @@ type ModelCardInput struct {
 	// Markdown At most 256 KiB
 	Markdown string `json:"markdown"`
 
-	// Model Must be the model of the path where given
+	// Model If given, must be the model of the path
 	Model *string `json:"model,omitempty"`
 
-	// Source Who wrote it; not repository
+	// Source Author; must not be repository
 	Source  *string `json:"source,omitempty"`
 	Version *string `json:"version,omitempty"`
 }
 
 // ModelCardList defines model for ModelCardList.
 type ModelCardList struct {
-	// Coverage withCard / total; 0 where there is no model
+	// Coverage withCard / total; 0 if there is no model
 	Coverage   float64     `json:"coverage"`
 	Items      []ModelCard `json:"items"`
 	NextCursor *string     `json:"next_cursor"`
 
-	// Total Models of the repository and hosted ones
+	// Total Models of the repository and hosted models
 	Total       int `json:"total"`
 	WithCard    int `json:"withCard"`
 	WithoutCard int `json:"withoutCard"`
@@ -2118,13 +2118,13 @@ type ModelMeta struct {
 
 // ModelrepoConfig defines model for ModelrepoConfig.
 type ModelrepoConfig struct {
-	// AutoRetrain Whether a push leads to training
+	// AutoRetrain Whether a push starts training
 	AutoRetrain bool `json:"auto_retrain"`
 
-	// Gate How auto_retrain trains: after an approval, or at once
+	// Gate How auto_retrain trains: after an approval, or immediately
 	Gate ModelrepoConfigGate `json:"gate"`
 
-	// PollIntervalSeconds 0 is off, else 10..86400
+	// PollIntervalSeconds 0 is off, otherwise 10..86400
 	PollIntervalSeconds int `json:"poll_interval_seconds"`
 
 	// StaleScope touched: only models whose files changed become stale
@@ -2132,7 +2132,7 @@ type ModelrepoConfig struct {
 	WatchBranch string                    `json:"watch_branch"`
 }
 
-// ModelrepoConfigGate How auto_retrain trains: after an approval, or at once
+// ModelrepoConfigGate How auto_retrain trains: after an approval, or immediately
 type ModelrepoConfigGate string
 
 // ModelrepoConfigStaleScope touched: only models whose files changed become stale
@@ -2143,7 +2143,7 @@ type ModelrepoConfigPatch struct {
 	AutoRetrain *bool                     `json:"auto_retrain,omitempty"`
 	Gate        *ModelrepoConfigPatchGate `json:"gate,omitempty"`
 
-	// PollIntervalSeconds 0 is off, else 10..86400
+	// PollIntervalSeconds 0 is off, otherwise 10..86400
 	PollIntervalSeconds *int                            `json:"poll_interval_seconds,omitempty"`
 	StaleScope          *ModelrepoConfigPatchStaleScope `json:"stale_scope,omitempty"`
 	WatchBranch         *string                         `json:"watch_branch,omitempty"`
@@ -2157,10 +2157,10 @@ type ModelrepoConfigPatchStaleScope string
 
 // NeighbourStatus defines model for NeighbourStatus.
 type NeighbourStatus struct {
-	// LatencyMs Until the answer began; absent without one
+	// LatencyMs Time to the start of the answer; absent if there was none
 	LatencyMs *float64 `json:"latency_ms,omitempty"`
 
-	// Note Always there when unknown
+	// Note Always present when unknown
 	Note *string `json:"note,omitempty"`
 
 	// Ok status is ok
@@ -2187,13 +2187,13 @@ type OutboxEvent struct {
 	Namespace     string             `json:"namespace"`
 	NextAttemptAt time.Time          `json:"next_attempt_at"`
 
-	// Payload null when it has more than 16384 bytes
+	// Payload null if it is larger than 16384 bytes
 	Payload      *map[string]interface{} `json:"payload"`
 	PayloadBytes int64                   `json:"payload_bytes"`
 	PoisonAt     *time.Time              `json:"poison_at"`
 	PublishedAt  *time.Time              `json:"published_at"`
 
-	// Refusals Tries that failed by the fault of the event itself
+	// Refusals Attempts that failed because of the event itself
 	Refusals  int              `json:"refusals"`
 	RequestId *string          `json:"request_id"`
 	Seq       int64            `json:"seq"`
@@ -2242,7 +2242,7 @@ type PolicyInput struct {
 	FromAlias    *string       `json:"from_alias,omitempty"`
 	Metric       string        `json:"metric"`
 
-	// Model Must be the model of the path where given
+	// Model If given, must be the model of the path
 	Model       *string  `json:"model,omitempty"`
 	Operator    Operator `json:"operator"`
 	RequireEval *bool    `json:"require_eval,omitempty"`
@@ -2261,13 +2261,13 @@ type PollerHealth struct {
 	// Enabled A repository to poll is configured and the interval is not 0
 	Enabled bool `json:"enabled"`
 
-	// LastError Why the newest poll failed; absent after a success
+	// LastError Why the latest poll failed; absent after a success
 	LastError *string `json:"last_error,omitempty"`
 
-	// LastOkSecondsAgo Of whichever replica polled; null before the first success
+	// LastOkSecondsAgo Successful poll of any replica; null before the first
 	LastOkSecondsAgo *float64 `json:"last_ok_seconds_ago"`
 
-	// Leader This replica polls
+	// Leader Whether this replica polls
 	Leader bool `json:"leader"`
 
 	// Stale No success for three intervals
@@ -2307,7 +2307,7 @@ type Promotion struct {
 	Model      string             `json:"model"`
 	Origin     PromotionOrigin    `json:"origin"`
 
-	// PreviousVersion Who held the alias when the promotion was opened
+	// PreviousVersion Holder of the alias when the promotion was opened
 	PreviousVersion *string `json:"previous_version"`
 
 	// Reason Of the decision, or why it failed, expired or was superseded
@@ -2333,26 +2333,26 @@ type PromotionList struct {
 
 // PromotionRequest defines model for PromotionRequest.
 type PromotionRequest struct {
-	// Approve Decide at once if the caller may
+	// Approve Approve immediately if the caller may
 	Approve    *bool        `json:"approve,omitempty"`
 	Conditions *[]Condition `json:"conditions,omitempty"`
 	DryRun     *bool        `json:"dry_run,omitempty"`
 
-	// From Default is the policy's, else Staging
+	// From Default: the policy's, otherwise Staging
 	From   *string `json:"from,omitempty"`
 	Model  string  `json:"model"`
 	Reason *string `json:"reason,omitempty"`
 
-	// To Default is the policy's, else Production
+	// To Default: the policy's, otherwise Production
 	To *string `json:"to,omitempty"`
 
-	// Version Default is the holder of from
+	// Version Default is the holder of the alias from
 	Version *string `json:"version,omitempty"`
 }
 
 // PromotionResult defines model for PromotionResult.
 type PromotionResult struct {
-	// Allowed every check passes; a pending promotion still waits for its decision
+	// Allowed every check passes; a pending promotion still needs its decision
 	Allowed bool    `json:"allowed"`
 	Checks  []Check `json:"checks"`
 	From    string  `json:"from"`
@@ -2378,22 +2378,22 @@ type PushEvent struct {
 	PushedBy   string          `json:"pushed_by"`
 	Source     PushEventSource `json:"source"`
 
-	// Timestamp When it was told or seen
+	// Timestamp When the push was received or found by polling
 	Timestamp time.Time `json:"timestamp"`
 }
 
 // PushEventSource defines model for PushEvent.Source.
 type PushEventSource string
 
-// PushOutcome What a push led to, or why it led to nothing (`skipped` and `reason`).
+// PushOutcome Effects of a push, or why it had none (`skipped` and `reason`).
 type PushOutcome struct {
 	ApprovalsCreated    *[]openapi_types.UUID `json:"approvals_created,omitempty"`
 	CiPipelineTriggered *bool                 `json:"ci_pipeline_triggered,omitempty"`
 
-	// Duplicate The commit was the head already
+	// Duplicate The commit was already the head
 	Duplicate *bool `json:"duplicate,omitempty"`
 
-	// EventId Absent where nothing was recorded; of a repeated delivery, the first one's
+	// EventId Absent if nothing was recorded; for a repeated delivery, the id of the first
 	EventId           *int64             `json:"event_id,omitempty"`
 	ModelsMarkedStale *[]string          `json:"models_marked_stale,omitempty"`
 	Reason            *PushOutcomeReason `json:"reason,omitempty"`
@@ -2433,13 +2433,13 @@ type RejectResult struct {
 
 // ReloadResult defines model for ReloadResult.
 type ReloadResult struct {
-	// Errors Faults of the files, as file:line: message
+	// Errors Errors in the files, as file:line: message
 	Errors []string `json:"errors"`
 
 	// Models Ids of the models in force
 	Models []string `json:"models"`
 
-	// RegistryReloaded False when the reading before stays in force
+	// RegistryReloaded False if the previous registry stays in force
 	RegistryReloaded bool `json:"registry_reloaded"`
 }
 
@@ -2466,7 +2466,7 @@ type RetrainRequest struct {
 	IsDummy     *bool    `json:"is_dummy,omitempty"`
 	ModelName   string   `json:"model_name"`
 
-	// Parameters Handed to the training run; cannot set what the platform sets itself
+	// Parameters Passed to the training run; cannot override what the platform sets
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 }
 
@@ -2492,7 +2492,7 @@ type RollbackState string
 type RollbackRequest struct {
 	Reason string `json:"reason"`
 
-	// Version One that held the alias before; default the last before the present
+	// Version A former holder of the alias; default: the previous one
 	Version *string `json:"version,omitempty"`
 }
 
@@ -2525,7 +2525,7 @@ type RunStatus struct {
 	ModelId      *string `json:"model_id"`
 	ModelVersion *string `json:"model_version"`
 
-	// Stale the orchestrator could not be asked just now
+	// Stale the orchestrator could not be queried just now
 	Stale        bool    `json:"stale"`
 	StateName    *string `json:"state_name"`
 	StateType    *string `json:"state_type"`
@@ -2581,7 +2581,7 @@ type Scheduler string
 
 // Status defines model for Status.
 type Status struct {
-	// PendingApprovals Of the caller's tenant; null when they cannot be read
+	// PendingApprovals Of the caller's tenant; null if they cannot be read
 	PendingApprovals *int64 `json:"pending_approvals"`
 
 	// Services By tracker, orchestrator, serving, bus
@@ -2597,7 +2597,7 @@ type SyncResult struct {
 	Error             *string   `json:"error,omitempty"`
 	ModelsMarkedStale *[]string `json:"models_marked_stale,omitempty"`
 
-	// NewCommit False when nothing is new
+	// NewCommit False if the head has not changed
 	NewCommit bool `json:"new_commit"`
 }
 
@@ -2641,7 +2641,7 @@ type ModelId = string
 // RecordId defines model for RecordId.
 type RecordId = openapi_types.UUID
 
-// Pushed What a push led to, or why it led to nothing (`skipped` and `reason`).
+// Pushed Effects of a push, or why it had none (`skipped` and `reason`).
 type Pushed = PushOutcome
 
 // Approve defines model for Approve.
@@ -2655,10 +2655,10 @@ type Reject = DecisionReason
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2672,10 +2672,10 @@ type ListAliasHistoryParams struct {
 	// At RFC 3339; only the holder at that instant (needs model and alias)
 	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2683,28 +2683,28 @@ type ListAliasHistoryParams struct {
 type ListApprovalsParams struct {
 	Status *ApprovalStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
 type ListAuditCheckpointsParams struct {
-	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	// Tenant The caller's tenant, which is the default, or platform for what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAuditEventsParams defines parameters for ListAuditEvents.
 type ListAuditEventsParams struct {
-	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	// Tenant The caller's tenant, which is the default, or platform for what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 
 	// Model Model id, any case: entries whose target is that model
@@ -2713,73 +2713,73 @@ type ListAuditEventsParams struct {
 	Source *string `form:"source,omitempty" json:"source,omitempty"`
 	Actor  *string `form:"actor,omitempty" json:"actor,omitempty"`
 
-	// Since RFC 3339; not before
+	// Since RFC 3339, inclusive
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until RFC 3339; before
+	// Until RFC 3339, exclusive
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ExportAuditParams defines parameters for ExportAudit.
 type ExportAuditParams struct {
-	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	// Tenant The caller's tenant, which is the default, or platform for what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 
-	// Since RFC 3339; begins with the first entry not before
+	// Since RFC 3339; the export starts with the first entry at or after this time
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until RFC 3339; ends with the last entry before
+	// Until RFC 3339; the export ends with the last entry before this time
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
 }
 
 // VerifyAuditParams defines parameters for VerifyAudit.
 type VerifyAuditParams struct {
-	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	// Tenant The caller's tenant, which is the default, or platform for what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 
-	// From First sequence
+	// From First sequence number
 	From *int64 `form:"from,omitempty" json:"from,omitempty"`
 
-	// To Last sequence
+	// To Last sequence number
 	To *int64 `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // ListAutoRetrainParams defines parameters for ListAutoRetrain.
 type ListAutoRetrainParams struct {
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListBudgetsParams defines parameters for ListBudgets.
 type ListBudgetsParams struct {
-	// IncludeSynthetic Count made figures too
+	// IncludeSynthetic Include synthetic figures
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // CarbonParams defines parameters for Carbon.
 type CarbonParams struct {
-	// IncludeSynthetic Count made figures too
+	// IncludeSynthetic Include synthetic figures
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2788,10 +2788,10 @@ type ListComplianceParams struct {
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2802,10 +2802,10 @@ type ListCostsParams struct {
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2819,13 +2819,13 @@ type CostSummaryParams struct {
 	// Project Only this project
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 
-	// IncludeSynthetic Count made figures too
+	// IncludeSynthetic Include synthetic figures
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2837,10 +2837,10 @@ type ListEvalsParams struct {
 	// Latest true: of each model only its latest run
 	Latest *bool `form:"latest,omitempty" json:"latest,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2854,10 +2854,10 @@ type ListJobsParams struct {
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2874,28 +2874,28 @@ type GetJobParams struct {
 
 // ListLLMEndpointsParams defines parameters for ListLLMEndpoints.
 type ListLLMEndpointsParams struct {
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListModelCardsParams defines parameters for ListModelCards.
 type ListModelCardsParams struct {
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListPushesParams defines parameters for ListPushes.
 type ListPushesParams struct {
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2903,10 +2903,10 @@ type ListPushesParams struct {
 type ListOutboxParams struct {
 	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2915,10 +2915,10 @@ type ListOutboxParamsState string
 
 // ListPoliciesParams defines parameters for ListPolicies.
 type ListPoliciesParams struct {
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2927,10 +2927,10 @@ type ListPromotionsParams struct {
 	Model *string         `form:"model,omitempty" json:"model,omitempty"`
 	State *PromotionState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2948,10 +2948,10 @@ type GetGateParams struct {
 
 // StartRetrainParams defines parameters for StartRetrain.
 type StartRetrainParams struct {
-	// IdempotencyKey 1..255 printable ASCII; the same key and body give the stored answer for 30 days
+	// IdempotencyKey 1..255 printable ASCII; repeating key and body returns the stored answer for 30 days
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 
-	// XIdempotencyKey The same; both and different is 400
+	// XIdempotencyKey Alias of Idempotency-Key; 400 if both are given and differ
 	XIdempotencyKey *string `json:"X-Idempotency-Key,omitempty"`
 }
 
@@ -2962,10 +2962,10 @@ type ListRunsParams struct {
 	// State A state type such as COMPLETED, any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
 
-	// Limit An empty one is the default
+	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2974,10 +2974,10 @@ type PushedForgeAJSONBody map[string]interface{}
 
 // PushedForgeAParams defines parameters for PushedForgeA.
 type PushedForgeAParams struct {
-	// XGitlabEvent Anything but a push is skipped
+	// XGitlabEvent Events other than pushes are skipped
 	XGitlabEvent *string `json:"X-Gitlab-Event,omitempty"`
 
-	// IdempotencyKey Id of the delivery, after `webhook-id` and before `X-Gitlab-Event-UUID`
+	// IdempotencyKey Delivery id; `webhook-id` takes precedence over it, and it over `X-Gitlab-Event-UUID`
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -2986,10 +2986,10 @@ type PushedForgeBJSONBody map[string]interface{}
 
 // PushedForgeBParams defines parameters for PushedForgeB.
 type PushedForgeBParams struct {
-	// XGitHubEvent Anything but a push is skipped
+	// XGitHubEvent Events other than pushes are skipped
 	XGitHubEvent *string `json:"X-GitHub-Event,omitempty"`
 
-	// XGitHubDelivery Id of the delivery
+	// XGitHubDelivery Delivery id
 	XGitHubDelivery *string `json:"X-GitHub-Delivery,omitempty"`
 }
 
@@ -3308,43 +3308,43 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// ReloadRegistry Read the model repository again, on all replicas [manage]
+	// ReloadRegistry Reload the model repository on all replicas [manage]
 	//
 	// Corresponds with POST /admin/reload (the `ReloadRegistry` operationId).
 	ReloadRegistry(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAlerts What fires now, most severe first [read]
+	// ListAlerts Firing alerts, most severe first [read]
 	//
 	// Corresponds with GET /alerts (the `ListAlerts` operationId).
 	ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAliasHistory Who held an alias when, newest first [read]
+	// ListAliasHistory History of alias holders, newest first [read]
 	//
 	// Corresponds with GET /alias-history (the `ListAliasHistory` operationId).
 	ListAliasHistory(ctx context.Context, params *ListAliasHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RollbackAliasWithBody Give an alias back to a version that held it before [approve]
+	// RollbackAliasWithBody Roll an alias back to a version that held it before [approve]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
 	RollbackAliasWithBody(ctx context.Context, model ModelId, alias string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RollbackAlias Give an alias back to a version that held it before [approve]
+	// RollbackAlias Roll an alias back to a version that held it before [approve]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
 	RollbackAlias(ctx context.Context, model ModelId, alias string, body RollbackAliasJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NoticeChangeWithBody Record a change; one pending approval per model, no training [changes]
+	// NoticeChangeWithBody Record a change and open one pending approval per model; starts no training [changes]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/changes (the `NoticeChange` operationId).
 	NoticeChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NoticeChange Record a change; one pending approval per model, no training [changes]
+	// NoticeChange Record a change and open one pending approval per model; starts no training [changes]
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3378,7 +3378,7 @@ type ClientInterface interface {
 	// GetApprovalDiff What changed in the model repository since the model was last trained [read]
 	//
 	// From the commit the model was last trained from to the commit of the record. For a model that
-	// was never trained it begins at the first parent of the record's commit. At most 1 MiB.
+	// was never trained, the diff starts at the first parent of the record's commit. At most 1 MiB.
 	//
 	// Corresponds with GET /approvals/{id}/diff (the `GetApprovalDiff` operationId).
 	GetApprovalDiff(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3416,7 +3416,7 @@ type ClientInterface interface {
 	// Corresponds with GET /audit/checkpoints (the `ListAuditCheckpoints` operationId).
 	ListAuditCheckpoints(ctx context.Context, params *ListAuditCheckpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MakeAuditCheckpoint Verify what no checkpoint covers yet and sign the newest entry of one's own chain [manage]
+	// MakeAuditCheckpoint Verify the entries after the last checkpoint and sign the newest entry of the caller's chain [manage]
 	//
 	// Corresponds with POST /audit/checkpoints (the `MakeAuditCheckpoint` operationId).
 	MakeAuditCheckpoint(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3426,64 +3426,64 @@ type ClientInterface interface {
 	// Corresponds with GET /audit/events (the `ListAuditEvents` operationId).
 	ListAuditEvents(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecordAuditEventWithBody Record an act that another program has done, as the caller [any write scope]
+	// RecordAuditEventWithBody Record an action of another program under the caller's name [any write scope]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
 	RecordAuditEventWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecordAuditEvent Record an act that another program has done, as the caller [any write scope]
+	// RecordAuditEvent Record an action of another program under the caller's name [any write scope]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
 	RecordAuditEvent(ctx context.Context, body RecordAuditEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ExportAudit A stretch of the chain that can be verified offline, as NDJSON [read]
+	// ExportAudit Export a range of the chain as NDJSON that can be verified offline [read]
 	//
 	// Corresponds with GET /audit/export (the `ExportAudit` operationId).
 	ExportAudit(ctx context.Context, params *ExportAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAuditKeys Public keys of checkpoints, retired ones as well [read]
+	// ListAuditKeys Public keys of checkpoints, including retired ones [read]
 	//
 	// Corresponds with GET /audit/keys (the `ListAuditKeys` operationId).
 	ListAuditKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// VerifyAudit Recompute the chain, or the entries from one sequence to another [read]
+	// VerifyAudit Recompute and verify the chain, or a range of sequence numbers [read]
 	//
 	// Corresponds with GET /audit/verify (the `VerifyAudit` operationId).
 	VerifyAudit(ctx context.Context, params *VerifyAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAutoRetrain Models with settings for training after drift, by name [read]
+	// ListAutoRetrain Auto-retrain settings of models, by name [read]
 	//
 	// Corresponds with GET /auto-retrain (the `ListAutoRetrain` operationId).
 	ListAutoRetrain(ctx context.Context, params *ListAutoRetrainParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutAutoRetrainWithBody Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+	// PutAutoRetrainWithBody Set when a model's drift starts training; enabling is a standing authorisation [manage]
 	//
-	// A member that is absent or null keeps its value, or takes the default where there is none yet.
+	// A member that is absent or null keeps its value, or takes the default if there is none yet.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
 	PutAutoRetrainWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutAutoRetrain Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+	// PutAutoRetrain Set when a model's drift starts training; enabling is a standing authorisation [manage]
 	//
-	// A member that is absent or null keeps its value, or takes the default where there is none yet.
+	// A member that is absent or null keeps its value, or takes the default if there is none yet.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
 	PutAutoRetrain(ctx context.Context, model ModelId, body PutAutoRetrainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListBudgets Budgets of the caller's tenant and what was spent of each in this UTC month, by project [read]
+	// ListBudgets Budgets of the caller's tenant and what each project has spent in this UTC month, by project [read]
 	//
 	// Corresponds with GET /budgets (the `ListBudgets` operationId).
 	ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteBudget Remove a project's budget; its costs stay [manage]
+	// DeleteBudget Delete a project's budget; its costs remain [manage]
 	//
 	// Corresponds with DELETE /budgets/{project} (the `DeleteBudget` operationId).
 	DeleteBudget(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3502,7 +3502,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
 	PutBudget(ctx context.Context, project string, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetCapabilities What this build can do (public)
+	// GetCapabilities Features and limits of this build (public)
 	//
 	// Corresponds with GET /capabilities (the `GetCapabilities` operationId).
 	GetCapabilities(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3517,52 +3517,52 @@ type ClientInterface interface {
 	// Corresponds with GET /compliance (the `ListCompliance` operationId).
 	ListCompliance(ctx context.Context, params *ListComplianceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutComplianceWithBody Classify a version; what the body leaves out is removed [manage]
+	// PutComplianceWithBody Classify a version; members missing in the body are removed [manage]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
 	PutComplianceWithBody(ctx context.Context, model ModelId, version string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutCompliance Classify a version; what the body leaves out is removed [manage]
+	// PutCompliance Classify a version; members missing in the body are removed [manage]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
 	PutCompliance(ctx context.Context, model ModelId, version string, body PutComplianceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListCosts What jobs used and cost, newest first; synthetic ones too [read]
+	// ListCosts Usage and cost of jobs, including synthetic ones, newest first [read]
 	//
 	// Corresponds with GET /costs (the `ListCosts` operationId).
 	ListCosts(ctx context.Context, params *ListCostsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecordCostWithBody Record what a job of a version used; a repeat updates its record [manage]
+	// RecordCostWithBody Record the usage of a version's job; repeating it updates the record [manage]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /costs (the `RecordCost` operationId).
 	RecordCostWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecordCost Record what a job of a version used; a repeat updates its record [manage]
+	// RecordCost Record the usage of a version's job; repeating it updates the record [manage]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /costs (the `RecordCost` operationId).
 	RecordCost(ctx context.Context, body RecordCostJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CostSummary Cost by model or project, the dearest first, and per training run [read]
+	// CostSummary Cost by model or project, highest first, and per training run [read]
 	//
 	// Corresponds with GET /costs/summary (the `CostSummary` operationId).
 	CostSummary(ctx context.Context, params *CostSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TriggerDriftWithBody Train the enabled models that drift, as the control plane does each minute [retrain]
+	// TriggerDriftWithBody Check the enabled models for drift now and train those that drift [retrain]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
 	TriggerDriftWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TriggerDrift Train the enabled models that drift, as the control plane does each minute [retrain]
+	// TriggerDrift Check the enabled models for drift now and train those that drift [retrain]
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3574,32 +3574,32 @@ type ClientInterface interface {
 	// Corresponds with GET /evals (the `ListEvals` operationId).
 	ListEvals(ctx context.Context, params *ListEvalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecordEvalWithBody Record an evaluation run that has ended [manage]
+	// RecordEvalWithBody Record a finished evaluation run [manage]
 	//
-	// A record never changes. The same `run_id` with the same body answers with the record there is;
-	// with another body it is 409 `eval_conflict`.
+	// A record never changes. Repeating a `run_id` with the same body returns the existing record;
+	// with a different body it is 409 `eval_conflict`.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /evals (the `RecordEval` operationId).
 	RecordEvalWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecordEval Record an evaluation run that has ended [manage]
+	// RecordEval Record a finished evaluation run [manage]
 	//
-	// A record never changes. The same `run_id` with the same body answers with the record there is;
-	// with another body it is 409 `eval_conflict`.
+	// A record never changes. Repeating a `run_id` with the same body returns the existing record;
+	// with a different body it is 409 `eval_conflict`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /evals (the `RecordEval` operationId).
 	RecordEval(ctx context.Context, body RecordEvalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Posture What evidence there is for four controls; no certification [read]
+	// Posture Evidence for four governance controls; not a certification [read]
 	//
 	// Corresponds with GET /governance/posture (the `Posture` operationId).
 	Posture(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Health What this replica knows about itself; always 200 (public)
+	// Health State of this replica; always 200 (public)
 	//
 	// Corresponds with GET /health (the `Health` operationId).
 	Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3609,53 +3609,53 @@ type ClientInterface interface {
 	// Corresponds with GET /jobs (the `ListJobs` operationId).
 	ListJobs(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// JobSummary What runs and waits: zeros where nothing is known [read]
+	// JobSummary Running and waiting jobs; zeros if nothing is known [read]
 	//
 	// Corresponds with GET /jobs/summary (the `JobSummary` operationId).
 	JobSummary(ctx context.Context, params *JobSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetJob A batch job; of equal ids the last submitted one [read]
+	// GetJob A batch job; if several have this id, the one submitted last [read]
 	//
 	// Corresponds with GET /jobs/{id} (the `GetJob` operationId).
 	GetJob(ctx context.Context, id string, params *GetJobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutJobWithBody Report a batch job: what is left out stays, and so does an ended state [manage]
+	// PutJobWithBody Report a batch job; omitted members and a final state do not change [manage]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
 	PutJobWithBody(ctx context.Context, scheduler Scheduler, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutJob Report a batch job: what is left out stays, and so does an ended state [manage]
+	// PutJob Report a batch job; omitted members and a final state do not change [manage]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
 	PutJob(ctx context.Context, scheduler Scheduler, id string, body PutJobJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Livez Is the process alive (public)
+	// Livez Liveness of the process (public)
 	//
 	// Corresponds with GET /livez (the `Livez` operationId).
 	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListLLMEndpoints Where language models are hosted, by model [read]
+	// ListLLMEndpoints Endpoints of hosted language models, by model [read]
 	//
 	// Corresponds with GET /llm/endpoints (the `ListLLMEndpoints` operationId).
 	ListLLMEndpoints(ctx context.Context, params *ListLLMEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteLLMEndpoint Remove the tenant's record of an endpoint [manage]
+	// DeleteLLMEndpoint Delete the tenant's record of an endpoint [manage]
 	//
 	// Corresponds with DELETE /llm/endpoints/{model} (the `DeleteLLMEndpoint` operationId).
 	DeleteLLMEndpoint(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutLLMEndpointWithBody Record where a language model is hosted [manage]
+	// PutLLMEndpointWithBody Record the endpoint of a hosted language model [manage]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
 	PutLLMEndpointWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutLLMEndpoint Record where a language model is hosted [manage]
+	// PutLLMEndpoint Record the endpoint of a hosted language model [manage]
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3667,14 +3667,14 @@ type ClientInterface interface {
 	// Corresponds with GET /metrics (the `Metrics` operationId).
 	Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListModelCards Model cards by model, and how many models have one [read]
+	// ListModelCards Model cards, by model, and how many models have one [read]
 	//
 	// A page holds at most 4 MiB of text, so it may be shorter than `limit`.
 	//
 	// Corresponds with GET /model-cards (the `ListModelCards` operationId).
 	ListModelCards(ctx context.Context, params *ListModelCardsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetModelCard A model's card; without one, its README in the model repository [read]
+	// GetModelCard A model's card, or its README if it has no card [read]
 	//
 	// Corresponds with GET /model-cards/{model} (the `GetModelCard` operationId).
 	GetModelCard(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3693,23 +3693,23 @@ type ClientInterface interface {
 	// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
 	PutModelCard(ctx context.Context, model ModelId, body PutModelCardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetModelrepoConfig What a push leads to, and how the repository is watched [read]
+	// GetModelrepoConfig Settings for watching the model repository and for the effects of a push [read]
 	//
 	// Corresponds with GET /modelrepo/config (the `GetModelrepoConfig` operationId).
 	GetModelrepoConfig(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutModelrepoConfigWithBody Change some of the settings; in force at once on all replicas [manage]
+	// PutModelrepoConfigWithBody Change settings; takes effect immediately on all replicas [manage]
 	//
-	// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+	// Unknown keys are ignored. If any value is invalid, nothing is changed.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
 	PutModelrepoConfigWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PutModelrepoConfig Change some of the settings; in force at once on all replicas [manage]
+	// PutModelrepoConfig Change settings; takes effect immediately on all replicas [manage]
 	//
-	// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+	// Unknown keys are ignored. If any value is invalid, nothing is changed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3726,24 +3726,24 @@ type ClientInterface interface {
 	// Corresponds with GET /modelrepo/status (the `GetFreshness` operationId).
 	GetFreshness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SyncModelrepo Look at the model repository now [manage]
+	// SyncModelrepo Poll the model repository now [manage]
 	//
-	// Runs one poll. What kept it from succeeding is told in `error`; the status is 200 all the same.
+	// Runs one poll. If it fails, the reason is in `error` and the status is still 200.
 	//
 	// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
 	SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListModels Models of the model repository, and those that only the tracker knows (public)
+	// ListModels Models of the model repository, and external ones that only the tracker knows (public)
 	//
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetModelImage A picture beside the model, at most 8 MiB (public)
+	// GetModelImage An image of the model's images folder, at most 8 MiB (public)
 	//
 	// Corresponds with GET /models/{model}/images/{file} (the `GetModelImage` operationId).
 	GetModelImage(ctx context.Context, model ModelId, file string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetModelMeta What is declared about a model (public)
+	// GetModelMeta Metadata from a model's definition (public)
 	//
 	// Corresponds with GET /models/{model}/meta (the `GetModelMeta` operationId).
 	GetModelMeta(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3753,39 +3753,39 @@ type ClientInterface interface {
 	// Corresponds with GET /models/{model}/readme (the `GetModelReadme` operationId).
 	GetModelReadme(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListOutbox Events of the outbox in the order of their making [read]
+	// ListOutbox Events of the outbox, oldest first [read]
 	//
-	// Those of the caller's tenant and of `platform`; the legacy credential sees all.
+	// Events of the caller's tenant and of `platform`; the legacy credential sees all.
 	//
 	// Corresponds with GET /outbox (the `ListOutbox` operationId).
 	ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RepublishOutboxWithBody Publish once more what was created in a window [manage]
+	// RepublishOutboxWithBody Republish the events created in a time window [manage]
 	//
-	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
 	RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RepublishOutbox Publish once more what was created in a window [manage]
+	// RepublishOutbox Republish the events created in a time window [manage]
 	//
-	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
 	RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DropEvent Give up a poison event [manage]
+	// DropEvent Discard a poison event [manage]
 	//
-	// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+	// The audit ledger keeps its name, tenant, error and SHA-256. An event that is not poison is 409.
 	//
 	// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
 	DropEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReplayEvent Publish an event once more, with all its attempts [manage]
+	// ReplayEvent Replay an event with its attempts reset [manage]
 	//
 	// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
 	ReplayEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3795,7 +3795,7 @@ type ClientInterface interface {
 	// Corresponds with GET /promotion-policies (the `ListPolicies` operationId).
 	ListPolicies(ctx context.Context, params *ListPoliciesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeletePolicy Remove a model's promotion policy; nothing is promoted without one [manage]
+	// DeletePolicy Delete a model's promotion policy; without one nothing is promoted [manage]
 	//
 	// Corresponds with DELETE /promotion-policies/{model} (the `DeletePolicy` operationId).
 	DeletePolicy(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3824,14 +3824,14 @@ type ClientInterface interface {
 	// Corresponds with GET /promotions (the `ListPromotions` operationId).
 	ListPromotions(ctx context.Context, params *ListPromotionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PromoteWithBody Judge a version and open its promotion [approve]
+	// PromoteWithBody Evaluate a version against the policy and open its promotion [approve]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /promotions (the `Promote` operationId).
 	PromoteWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Promote Judge a version and open its promotion [approve]
+	// Promote Evaluate a version against the policy and open its promotion [approve]
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3871,17 +3871,17 @@ type ClientInterface interface {
 	// Corresponds with POST /promotions/{id}/reject (the `RejectPromotion` operationId).
 	RejectPromotion(ctx context.Context, id RecordId, body RejectPromotionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetGate Would this version be promoted [read]
+	// GetGate Evaluate a version against the policy without opening a promotion [read]
 	//
 	// Corresponds with GET /promotions/{model}/gate (the `GetGate` operationId).
 	GetGate(ctx context.Context, model ModelId, params *GetGateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Ready The same as /livez, kept for older probes (public)
+	// Ready Alias of /livez for older probes (public)
 	//
 	// Corresponds with GET /ready (the `Ready` operationId).
 	Ready(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Readyz May this replica get traffic (public)
+	// Readyz Readiness of this replica to receive traffic (public)
 	//
 	// Corresponds with GET /readyz (the `Readyz` operationId).
 	Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3919,7 +3919,7 @@ type ClientInterface interface {
 	// Corresponds with GET /retrain/{flow_run_id} (the `GetRetrain` operationId).
 	GetRetrain(ctx context.Context, flowRunId FlowRunId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelRetrain Ask for the end of a training run [retrain]
+	// CancelRetrain Cancel a training run [retrain]
 	//
 	// Corresponds with POST /retrain/{flow_run_id}/cancel (the `CancelRetrain` operationId).
 	CancelRetrain(ctx context.Context, flowRunId FlowRunId, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3929,64 +3929,64 @@ type ClientInterface interface {
 	// Corresponds with GET /runs (the `ListRuns` operationId).
 	ListRuns(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Status Neighbours as this replica sees them, and the tenant's pending approvals [read]
+	// Status State of the dependencies as seen by this replica, and the tenant's pending approvals [read]
 	//
-	// All are asked at once and have 3 s. A neighbour is `ok` (2xx), `degraded` (another answer), `down` (none) or
-	// `unknown` (not probed; `note` says why).
+	// All dependencies are queried in parallel with a timeout of 3 s. Each is `ok` (2xx), `degraded` (another
+	// status), `down` (no answer) or `unknown` (not probed; `note` says why).
 	//
 	// Corresponds with GET /status (the `Status` operationId).
 	Status(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReportVersionWithBody Tell of a registered version; the ladder is applied to it [manage]
+	// ReportVersionWithBody Report a registered version and apply the ladder to it [manage]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /versions (the `ReportVersion` operationId).
 	ReportVersionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReportVersion Tell of a registered version; the ladder is applied to it [manage]
+	// ReportVersion Report a registered version and apply the ladder to it [manage]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /versions (the `ReportVersion` operationId).
 	ReportVersion(ctx context.Context, body ReportVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PushedForgeAWithBody A push, told by forge A (signed)
+	// PushedForgeAWithBody Push webhook of forge A (signed)
 	//
-	// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+	// Authenticated by the webhook secret in `X-Forge-A-Token` or `X-Gitlab-Token` or, if a signing
 	// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
-	// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+	// order: body over 5 MiB (413), secret not set (503), authentication (401), JSON object (400).
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
 	PushedForgeAWithBody(ctx context.Context, params *PushedForgeAParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PushedForgeA A push, told by forge A (signed)
+	// PushedForgeA Push webhook of forge A (signed)
 	//
-	// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+	// Authenticated by the webhook secret in `X-Forge-A-Token` or `X-Gitlab-Token` or, if a signing
 	// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
-	// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+	// order: body over 5 MiB (413), secret not set (503), authentication (401), JSON object (400).
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
 	PushedForgeA(ctx context.Context, params *PushedForgeAParams, body PushedForgeAJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PushedForgeBWithBody A push, told by forge B (signed)
+	// PushedForgeBWithBody Push webhook of forge B (signed)
 	//
-	// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
-	// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+	// Authenticated by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+	// HMAC-SHA256 of the body under the webhook secret. Checks run in the same order as for forge A.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
 	PushedForgeBWithBody(ctx context.Context, params *PushedForgeBParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// PushedForgeB A push, told by forge B (signed)
+	// PushedForgeB Push webhook of forge B (signed)
 	//
-	// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
-	// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+	// Authenticated by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+	// HMAC-SHA256 of the body under the webhook secret. Checks run in the same order as for forge A.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3994,7 +3994,7 @@ type ClientInterface interface {
 	PushedForgeB(ctx context.Context, params *PushedForgeBParams, body PushedForgeBJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// ReloadRegistry Read the model repository again, on all replicas [manage]
+// ReloadRegistry Reload the model repository on all replicas [manage]
 //
 // Corresponds with POST /admin/reload (the `ReloadRegistry` operationId).
 func (c *Client) ReloadRegistry(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4009,7 +4009,7 @@ func (c *Client) ReloadRegistry(ctx context.Context, reqEditors ...RequestEditor
 	return c.Client.Do(req)
 }
 
-// ListAlerts What fires now, most severe first [read]
+// ListAlerts Firing alerts, most severe first [read]
 //
 // Corresponds with GET /alerts (the `ListAlerts` operationId).
 func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4024,7 +4024,7 @@ func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEd
 	return c.Client.Do(req)
 }
 
-// ListAliasHistory Who held an alias when, newest first [read]
+// ListAliasHistory History of alias holders, newest first [read]
 //
 // Corresponds with GET /alias-history (the `ListAliasHistory` operationId).
 func (c *Client) ListAliasHistory(ctx context.Context, params *ListAliasHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4039,7 +4039,7 @@ func (c *Client) ListAliasHistory(ctx context.Context, params *ListAliasHistoryP
 	return c.Client.Do(req)
 }
 
-// RollbackAliasWithBody Give an alias back to a version that held it before [approve]
+// RollbackAliasWithBody Roll an alias back to a version that held it before [approve]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4056,7 +4056,7 @@ func (c *Client) RollbackAliasWithBody(ctx context.Context, model ModelId, alias
 	return c.Client.Do(req)
 }
 
-// RollbackAlias Give an alias back to a version that held it before [approve]
+// RollbackAlias Roll an alias back to a version that held it before [approve]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4073,7 +4073,7 @@ func (c *Client) RollbackAlias(ctx context.Context, model ModelId, alias string,
 	return c.Client.Do(req)
 }
 
-// NoticeChangeWithBody Record a change; one pending approval per model, no training [changes]
+// NoticeChangeWithBody Record a change and open one pending approval per model; starts no training [changes]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4090,7 +4090,7 @@ func (c *Client) NoticeChangeWithBody(ctx context.Context, contentType string, b
 	return c.Client.Do(req)
 }
 
-// NoticeChange Record a change; one pending approval per model, no training [changes]
+// NoticeChange Record a change and open one pending approval per model; starts no training [changes]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4174,7 +4174,7 @@ func (c *Client) ApproveById(ctx context.Context, id RecordId, body ApproveByIdJ
 // GetApprovalDiff What changed in the model repository since the model was last trained [read]
 //
 // From the commit the model was last trained from to the commit of the record. For a model that
-// was never trained it begins at the first parent of the record's commit. At most 1 MiB.
+// was never trained, the diff starts at the first parent of the record's commit. At most 1 MiB.
 //
 // Corresponds with GET /approvals/{id}/diff (the `GetApprovalDiff` operationId).
 func (c *Client) GetApprovalDiff(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4272,7 +4272,7 @@ func (c *Client) ListAuditCheckpoints(ctx context.Context, params *ListAuditChec
 	return c.Client.Do(req)
 }
 
-// MakeAuditCheckpoint Verify what no checkpoint covers yet and sign the newest entry of one's own chain [manage]
+// MakeAuditCheckpoint Verify the entries after the last checkpoint and sign the newest entry of the caller's chain [manage]
 //
 // Corresponds with POST /audit/checkpoints (the `MakeAuditCheckpoint` operationId).
 func (c *Client) MakeAuditCheckpoint(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4302,7 +4302,7 @@ func (c *Client) ListAuditEvents(ctx context.Context, params *ListAuditEventsPar
 	return c.Client.Do(req)
 }
 
-// RecordAuditEventWithBody Record an act that another program has done, as the caller [any write scope]
+// RecordAuditEventWithBody Record an action of another program under the caller's name [any write scope]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4319,7 +4319,7 @@ func (c *Client) RecordAuditEventWithBody(ctx context.Context, contentType strin
 	return c.Client.Do(req)
 }
 
-// RecordAuditEvent Record an act that another program has done, as the caller [any write scope]
+// RecordAuditEvent Record an action of another program under the caller's name [any write scope]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4336,7 +4336,7 @@ func (c *Client) RecordAuditEvent(ctx context.Context, body RecordAuditEventJSON
 	return c.Client.Do(req)
 }
 
-// ExportAudit A stretch of the chain that can be verified offline, as NDJSON [read]
+// ExportAudit Export a range of the chain as NDJSON that can be verified offline [read]
 //
 // Corresponds with GET /audit/export (the `ExportAudit` operationId).
 func (c *Client) ExportAudit(ctx context.Context, params *ExportAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4351,7 +4351,7 @@ func (c *Client) ExportAudit(ctx context.Context, params *ExportAuditParams, req
 	return c.Client.Do(req)
 }
 
-// ListAuditKeys Public keys of checkpoints, retired ones as well [read]
+// ListAuditKeys Public keys of checkpoints, including retired ones [read]
 //
 // Corresponds with GET /audit/keys (the `ListAuditKeys` operationId).
 func (c *Client) ListAuditKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4366,7 +4366,7 @@ func (c *Client) ListAuditKeys(ctx context.Context, reqEditors ...RequestEditorF
 	return c.Client.Do(req)
 }
 
-// VerifyAudit Recompute the chain, or the entries from one sequence to another [read]
+// VerifyAudit Recompute and verify the chain, or a range of sequence numbers [read]
 //
 // Corresponds with GET /audit/verify (the `VerifyAudit` operationId).
 func (c *Client) VerifyAudit(ctx context.Context, params *VerifyAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4381,7 +4381,7 @@ func (c *Client) VerifyAudit(ctx context.Context, params *VerifyAuditParams, req
 	return c.Client.Do(req)
 }
 
-// ListAutoRetrain Models with settings for training after drift, by name [read]
+// ListAutoRetrain Auto-retrain settings of models, by name [read]
 //
 // Corresponds with GET /auto-retrain (the `ListAutoRetrain` operationId).
 func (c *Client) ListAutoRetrain(ctx context.Context, params *ListAutoRetrainParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4396,9 +4396,9 @@ func (c *Client) ListAutoRetrain(ctx context.Context, params *ListAutoRetrainPar
 	return c.Client.Do(req)
 }
 
-// PutAutoRetrainWithBody Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+// PutAutoRetrainWithBody Set when a model's drift starts training; enabling is a standing authorisation [manage]
 //
-// A member that is absent or null keeps its value, or takes the default where there is none yet.
+// A member that is absent or null keeps its value, or takes the default if there is none yet.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4415,9 +4415,9 @@ func (c *Client) PutAutoRetrainWithBody(ctx context.Context, model ModelId, cont
 	return c.Client.Do(req)
 }
 
-// PutAutoRetrain Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+// PutAutoRetrain Set when a model's drift starts training; enabling is a standing authorisation [manage]
 //
-// A member that is absent or null keeps its value, or takes the default where there is none yet.
+// A member that is absent or null keeps its value, or takes the default if there is none yet.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4434,7 +4434,7 @@ func (c *Client) PutAutoRetrain(ctx context.Context, model ModelId, body PutAuto
 	return c.Client.Do(req)
 }
 
-// ListBudgets Budgets of the caller's tenant and what was spent of each in this UTC month, by project [read]
+// ListBudgets Budgets of the caller's tenant and what each project has spent in this UTC month, by project [read]
 //
 // Corresponds with GET /budgets (the `ListBudgets` operationId).
 func (c *Client) ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4449,7 +4449,7 @@ func (c *Client) ListBudgets(ctx context.Context, params *ListBudgetsParams, req
 	return c.Client.Do(req)
 }
 
-// DeleteBudget Remove a project's budget; its costs stay [manage]
+// DeleteBudget Delete a project's budget; its costs remain [manage]
 //
 // Corresponds with DELETE /budgets/{project} (the `DeleteBudget` operationId).
 func (c *Client) DeleteBudget(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4498,7 +4498,7 @@ func (c *Client) PutBudget(ctx context.Context, project string, body PutBudgetJS
 	return c.Client.Do(req)
 }
 
-// GetCapabilities What this build can do (public)
+// GetCapabilities Features and limits of this build (public)
 //
 // Corresponds with GET /capabilities (the `GetCapabilities` operationId).
 func (c *Client) GetCapabilities(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4543,7 +4543,7 @@ func (c *Client) ListCompliance(ctx context.Context, params *ListComplianceParam
 	return c.Client.Do(req)
 }
 
-// PutComplianceWithBody Classify a version; what the body leaves out is removed [manage]
+// PutComplianceWithBody Classify a version; members missing in the body are removed [manage]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4560,7 +4560,7 @@ func (c *Client) PutComplianceWithBody(ctx context.Context, model ModelId, versi
 	return c.Client.Do(req)
 }
 
-// PutCompliance Classify a version; what the body leaves out is removed [manage]
+// PutCompliance Classify a version; members missing in the body are removed [manage]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4577,7 +4577,7 @@ func (c *Client) PutCompliance(ctx context.Context, model ModelId, version strin
 	return c.Client.Do(req)
 }
 
-// ListCosts What jobs used and cost, newest first; synthetic ones too [read]
+// ListCosts Usage and cost of jobs, including synthetic ones, newest first [read]
 //
 // Corresponds with GET /costs (the `ListCosts` operationId).
 func (c *Client) ListCosts(ctx context.Context, params *ListCostsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4592,7 +4592,7 @@ func (c *Client) ListCosts(ctx context.Context, params *ListCostsParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// RecordCostWithBody Record what a job of a version used; a repeat updates its record [manage]
+// RecordCostWithBody Record the usage of a version's job; repeating it updates the record [manage]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4609,7 +4609,7 @@ func (c *Client) RecordCostWithBody(ctx context.Context, contentType string, bod
 	return c.Client.Do(req)
 }
 
-// RecordCost Record what a job of a version used; a repeat updates its record [manage]
+// RecordCost Record the usage of a version's job; repeating it updates the record [manage]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4626,7 +4626,7 @@ func (c *Client) RecordCost(ctx context.Context, body RecordCostJSONRequestBody,
 	return c.Client.Do(req)
 }
 
-// CostSummary Cost by model or project, the dearest first, and per training run [read]
+// CostSummary Cost by model or project, highest first, and per training run [read]
 //
 // Corresponds with GET /costs/summary (the `CostSummary` operationId).
 func (c *Client) CostSummary(ctx context.Context, params *CostSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4641,7 +4641,7 @@ func (c *Client) CostSummary(ctx context.Context, params *CostSummaryParams, req
 	return c.Client.Do(req)
 }
 
-// TriggerDriftWithBody Train the enabled models that drift, as the control plane does each minute [retrain]
+// TriggerDriftWithBody Check the enabled models for drift now and train those that drift [retrain]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4658,7 +4658,7 @@ func (c *Client) TriggerDriftWithBody(ctx context.Context, contentType string, b
 	return c.Client.Do(req)
 }
 
-// TriggerDrift Train the enabled models that drift, as the control plane does each minute [retrain]
+// TriggerDrift Check the enabled models for drift now and train those that drift [retrain]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4690,10 +4690,10 @@ func (c *Client) ListEvals(ctx context.Context, params *ListEvalsParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// RecordEvalWithBody Record an evaluation run that has ended [manage]
+// RecordEvalWithBody Record a finished evaluation run [manage]
 //
-// A record never changes. The same `run_id` with the same body answers with the record there is;
-// with another body it is 409 `eval_conflict`.
+// A record never changes. Repeating a `run_id` with the same body returns the existing record;
+// with a different body it is 409 `eval_conflict`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4710,10 +4710,10 @@ func (c *Client) RecordEvalWithBody(ctx context.Context, contentType string, bod
 	return c.Client.Do(req)
 }
 
-// RecordEval Record an evaluation run that has ended [manage]
+// RecordEval Record a finished evaluation run [manage]
 //
-// A record never changes. The same `run_id` with the same body answers with the record there is;
-// with another body it is 409 `eval_conflict`.
+// A record never changes. Repeating a `run_id` with the same body returns the existing record;
+// with a different body it is 409 `eval_conflict`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4730,7 +4730,7 @@ func (c *Client) RecordEval(ctx context.Context, body RecordEvalJSONRequestBody,
 	return c.Client.Do(req)
 }
 
-// Posture What evidence there is for four controls; no certification [read]
+// Posture Evidence for four governance controls; not a certification [read]
 //
 // Corresponds with GET /governance/posture (the `Posture` operationId).
 func (c *Client) Posture(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4745,7 +4745,7 @@ func (c *Client) Posture(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// Health What this replica knows about itself; always 200 (public)
+// Health State of this replica; always 200 (public)
 //
 // Corresponds with GET /health (the `Health` operationId).
 func (c *Client) Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4775,7 +4775,7 @@ func (c *Client) ListJobs(ctx context.Context, params *ListJobsParams, reqEditor
 	return c.Client.Do(req)
 }
 
-// JobSummary What runs and waits: zeros where nothing is known [read]
+// JobSummary Running and waiting jobs; zeros if nothing is known [read]
 //
 // Corresponds with GET /jobs/summary (the `JobSummary` operationId).
 func (c *Client) JobSummary(ctx context.Context, params *JobSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4790,7 +4790,7 @@ func (c *Client) JobSummary(ctx context.Context, params *JobSummaryParams, reqEd
 	return c.Client.Do(req)
 }
 
-// GetJob A batch job; of equal ids the last submitted one [read]
+// GetJob A batch job; if several have this id, the one submitted last [read]
 //
 // Corresponds with GET /jobs/{id} (the `GetJob` operationId).
 func (c *Client) GetJob(ctx context.Context, id string, params *GetJobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4805,7 +4805,7 @@ func (c *Client) GetJob(ctx context.Context, id string, params *GetJobParams, re
 	return c.Client.Do(req)
 }
 
-// PutJobWithBody Report a batch job: what is left out stays, and so does an ended state [manage]
+// PutJobWithBody Report a batch job; omitted members and a final state do not change [manage]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4822,7 +4822,7 @@ func (c *Client) PutJobWithBody(ctx context.Context, scheduler Scheduler, id str
 	return c.Client.Do(req)
 }
 
-// PutJob Report a batch job: what is left out stays, and so does an ended state [manage]
+// PutJob Report a batch job; omitted members and a final state do not change [manage]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4839,7 +4839,7 @@ func (c *Client) PutJob(ctx context.Context, scheduler Scheduler, id string, bod
 	return c.Client.Do(req)
 }
 
-// Livez Is the process alive (public)
+// Livez Liveness of the process (public)
 //
 // Corresponds with GET /livez (the `Livez` operationId).
 func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4854,7 +4854,7 @@ func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// ListLLMEndpoints Where language models are hosted, by model [read]
+// ListLLMEndpoints Endpoints of hosted language models, by model [read]
 //
 // Corresponds with GET /llm/endpoints (the `ListLLMEndpoints` operationId).
 func (c *Client) ListLLMEndpoints(ctx context.Context, params *ListLLMEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4869,7 +4869,7 @@ func (c *Client) ListLLMEndpoints(ctx context.Context, params *ListLLMEndpointsP
 	return c.Client.Do(req)
 }
 
-// DeleteLLMEndpoint Remove the tenant's record of an endpoint [manage]
+// DeleteLLMEndpoint Delete the tenant's record of an endpoint [manage]
 //
 // Corresponds with DELETE /llm/endpoints/{model} (the `DeleteLLMEndpoint` operationId).
 func (c *Client) DeleteLLMEndpoint(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4884,7 +4884,7 @@ func (c *Client) DeleteLLMEndpoint(ctx context.Context, model ModelId, reqEditor
 	return c.Client.Do(req)
 }
 
-// PutLLMEndpointWithBody Record where a language model is hosted [manage]
+// PutLLMEndpointWithBody Record the endpoint of a hosted language model [manage]
 //
 // Takes any type of body and a specified content type.
 //
@@ -4901,7 +4901,7 @@ func (c *Client) PutLLMEndpointWithBody(ctx context.Context, model ModelId, cont
 	return c.Client.Do(req)
 }
 
-// PutLLMEndpoint Record where a language model is hosted [manage]
+// PutLLMEndpoint Record the endpoint of a hosted language model [manage]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4933,7 +4933,7 @@ func (c *Client) Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// ListModelCards Model cards by model, and how many models have one [read]
+// ListModelCards Model cards, by model, and how many models have one [read]
 //
 // A page holds at most 4 MiB of text, so it may be shorter than `limit`.
 //
@@ -4950,7 +4950,7 @@ func (c *Client) ListModelCards(ctx context.Context, params *ListModelCardsParam
 	return c.Client.Do(req)
 }
 
-// GetModelCard A model's card; without one, its README in the model repository [read]
+// GetModelCard A model's card, or its README if it has no card [read]
 //
 // Corresponds with GET /model-cards/{model} (the `GetModelCard` operationId).
 func (c *Client) GetModelCard(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4999,7 +4999,7 @@ func (c *Client) PutModelCard(ctx context.Context, model ModelId, body PutModelC
 	return c.Client.Do(req)
 }
 
-// GetModelrepoConfig What a push leads to, and how the repository is watched [read]
+// GetModelrepoConfig Settings for watching the model repository and for the effects of a push [read]
 //
 // Corresponds with GET /modelrepo/config (the `GetModelrepoConfig` operationId).
 func (c *Client) GetModelrepoConfig(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5014,9 +5014,9 @@ func (c *Client) GetModelrepoConfig(ctx context.Context, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
-// PutModelrepoConfigWithBody Change some of the settings; in force at once on all replicas [manage]
+// PutModelrepoConfigWithBody Change settings; takes effect immediately on all replicas [manage]
 //
-// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+// Unknown keys are ignored. If any value is invalid, nothing is changed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5033,9 +5033,9 @@ func (c *Client) PutModelrepoConfigWithBody(ctx context.Context, contentType str
 	return c.Client.Do(req)
 }
 
-// PutModelrepoConfig Change some of the settings; in force at once on all replicas [manage]
+// PutModelrepoConfig Change settings; takes effect immediately on all replicas [manage]
 //
-// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+// Unknown keys are ignored. If any value is invalid, nothing is changed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5082,9 +5082,9 @@ func (c *Client) GetFreshness(ctx context.Context, reqEditors ...RequestEditorFn
 	return c.Client.Do(req)
 }
 
-// SyncModelrepo Look at the model repository now [manage]
+// SyncModelrepo Poll the model repository now [manage]
 //
-// Runs one poll. What kept it from succeeding is told in `error`; the status is 200 all the same.
+// Runs one poll. If it fails, the reason is in `error` and the status is still 200.
 //
 // Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
 func (c *Client) SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5099,7 +5099,7 @@ func (c *Client) SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorF
 	return c.Client.Do(req)
 }
 
-// ListModels Models of the model repository, and those that only the tracker knows (public)
+// ListModels Models of the model repository, and external ones that only the tracker knows (public)
 //
 // Corresponds with GET /models (the `ListModels` operationId).
 func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5114,7 +5114,7 @@ func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
-// GetModelImage A picture beside the model, at most 8 MiB (public)
+// GetModelImage An image of the model's images folder, at most 8 MiB (public)
 //
 // Corresponds with GET /models/{model}/images/{file} (the `GetModelImage` operationId).
 func (c *Client) GetModelImage(ctx context.Context, model ModelId, file string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5129,7 +5129,7 @@ func (c *Client) GetModelImage(ctx context.Context, model ModelId, file string, 
 	return c.Client.Do(req)
 }
 
-// GetModelMeta What is declared about a model (public)
+// GetModelMeta Metadata from a model's definition (public)
 //
 // Corresponds with GET /models/{model}/meta (the `GetModelMeta` operationId).
 func (c *Client) GetModelMeta(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5159,9 +5159,9 @@ func (c *Client) GetModelReadme(ctx context.Context, model ModelId, reqEditors .
 	return c.Client.Do(req)
 }
 
-// ListOutbox Events of the outbox in the order of their making [read]
+// ListOutbox Events of the outbox, oldest first [read]
 //
-// Those of the caller's tenant and of `platform`; the legacy credential sees all.
+// Events of the caller's tenant and of `platform`; the legacy credential sees all.
 //
 // Corresponds with GET /outbox (the `ListOutbox` operationId).
 func (c *Client) ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5176,9 +5176,9 @@ func (c *Client) ListOutbox(ctx context.Context, params *ListOutboxParams, reqEd
 	return c.Client.Do(req)
 }
 
-// RepublishOutboxWithBody Publish once more what was created in a window [manage]
+// RepublishOutboxWithBody Republish the events created in a time window [manage]
 //
-// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5195,9 +5195,9 @@ func (c *Client) RepublishOutboxWithBody(ctx context.Context, contentType string
 	return c.Client.Do(req)
 }
 
-// RepublishOutbox Publish once more what was created in a window [manage]
+// RepublishOutbox Republish the events created in a time window [manage]
 //
-// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5214,9 +5214,9 @@ func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRe
 	return c.Client.Do(req)
 }
 
-// DropEvent Give up a poison event [manage]
+// DropEvent Discard a poison event [manage]
 //
-// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+// The audit ledger keeps its name, tenant, error and SHA-256. An event that is not poison is 409.
 //
 // Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
 func (c *Client) DropEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5231,7 +5231,7 @@ func (c *Client) DropEvent(ctx context.Context, id RecordId, reqEditors ...Reque
 	return c.Client.Do(req)
 }
 
-// ReplayEvent Publish an event once more, with all its attempts [manage]
+// ReplayEvent Replay an event with its attempts reset [manage]
 //
 // Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
 func (c *Client) ReplayEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5261,7 +5261,7 @@ func (c *Client) ListPolicies(ctx context.Context, params *ListPoliciesParams, r
 	return c.Client.Do(req)
 }
 
-// DeletePolicy Remove a model's promotion policy; nothing is promoted without one [manage]
+// DeletePolicy Delete a model's promotion policy; without one nothing is promoted [manage]
 //
 // Corresponds with DELETE /promotion-policies/{model} (the `DeletePolicy` operationId).
 func (c *Client) DeletePolicy(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5340,7 +5340,7 @@ func (c *Client) ListPromotions(ctx context.Context, params *ListPromotionsParam
 	return c.Client.Do(req)
 }
 
-// PromoteWithBody Judge a version and open its promotion [approve]
+// PromoteWithBody Evaluate a version against the policy and open its promotion [approve]
 //
 // Takes any type of body and a specified content type.
 //
@@ -5357,7 +5357,7 @@ func (c *Client) PromoteWithBody(ctx context.Context, contentType string, body i
 	return c.Client.Do(req)
 }
 
-// Promote Judge a version and open its promotion [approve]
+// Promote Evaluate a version against the policy and open its promotion [approve]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5457,7 +5457,7 @@ func (c *Client) RejectPromotion(ctx context.Context, id RecordId, body RejectPr
 	return c.Client.Do(req)
 }
 
-// GetGate Would this version be promoted [read]
+// GetGate Evaluate a version against the policy without opening a promotion [read]
 //
 // Corresponds with GET /promotions/{model}/gate (the `GetGate` operationId).
 func (c *Client) GetGate(ctx context.Context, model ModelId, params *GetGateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5472,7 +5472,7 @@ func (c *Client) GetGate(ctx context.Context, model ModelId, params *GetGatePara
 	return c.Client.Do(req)
 }
 
-// Ready The same as /livez, kept for older probes (public)
+// Ready Alias of /livez for older probes (public)
 //
 // Corresponds with GET /ready (the `Ready` operationId).
 func (c *Client) Ready(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5487,7 +5487,7 @@ func (c *Client) Ready(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// Readyz May this replica get traffic (public)
+// Readyz Readiness of this replica to receive traffic (public)
 //
 // Corresponds with GET /readyz (the `Readyz` operationId).
 func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5585,7 +5585,7 @@ func (c *Client) GetRetrain(ctx context.Context, flowRunId FlowRunId, reqEditors
 	return c.Client.Do(req)
 }
 
-// CancelRetrain Ask for the end of a training run [retrain]
+// CancelRetrain Cancel a training run [retrain]
 //
 // Corresponds with POST /retrain/{flow_run_id}/cancel (the `CancelRetrain` operationId).
 func (c *Client) CancelRetrain(ctx context.Context, flowRunId FlowRunId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5615,10 +5615,10 @@ func (c *Client) ListRuns(ctx context.Context, params *ListRunsParams, reqEditor
 	return c.Client.Do(req)
 }
 
-// Status Neighbours as this replica sees them, and the tenant's pending approvals [read]
+// Status State of the dependencies as seen by this replica, and the tenant's pending approvals [read]
 //
-// All are asked at once and have 3 s. A neighbour is `ok` (2xx), `degraded` (another answer), `down` (none) or
-// `unknown` (not probed; `note` says why).
+// All dependencies are queried in parallel with a timeout of 3 s. Each is `ok` (2xx), `degraded` (another
+// status), `down` (no answer) or `unknown` (not probed; `note` says why).
 //
 // Corresponds with GET /status (the `Status` operationId).
 func (c *Client) Status(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5633,7 +5633,7 @@ func (c *Client) Status(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 	return c.Client.Do(req)
 }
 
-// ReportVersionWithBody Tell of a registered version; the ladder is applied to it [manage]
+// ReportVersionWithBody Report a registered version and apply the ladder to it [manage]
 //
 // Takes any type of body and a specified content type.
 //
@@ -5650,7 +5650,7 @@ func (c *Client) ReportVersionWithBody(ctx context.Context, contentType string, 
 	return c.Client.Do(req)
 }
 
-// ReportVersion Tell of a registered version; the ladder is applied to it [manage]
+// ReportVersion Report a registered version and apply the ladder to it [manage]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5667,11 +5667,11 @@ func (c *Client) ReportVersion(ctx context.Context, body ReportVersionJSONReques
 	return c.Client.Do(req)
 }
 
-// PushedForgeAWithBody A push, told by forge A (signed)
+// PushedForgeAWithBody Push webhook of forge A (signed)
 //
-// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+// Authenticated by the webhook secret in `X-Forge-A-Token` or `X-Gitlab-Token` or, if a signing
 // token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
-// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+// order: body over 5 MiB (413), secret not set (503), authentication (401), JSON object (400).
 //
 // Takes any type of body and a specified content type.
 //
@@ -5688,11 +5688,11 @@ func (c *Client) PushedForgeAWithBody(ctx context.Context, params *PushedForgeAP
 	return c.Client.Do(req)
 }
 
-// PushedForgeA A push, told by forge A (signed)
+// PushedForgeA Push webhook of forge A (signed)
 //
-// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+// Authenticated by the webhook secret in `X-Forge-A-Token` or `X-Gitlab-Token` or, if a signing
 // token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
-// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+// order: body over 5 MiB (413), secret not set (503), authentication (401), JSON object (400).
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5709,10 +5709,10 @@ func (c *Client) PushedForgeA(ctx context.Context, params *PushedForgeAParams, b
 	return c.Client.Do(req)
 }
 
-// PushedForgeBWithBody A push, told by forge B (signed)
+// PushedForgeBWithBody Push webhook of forge B (signed)
 //
-// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
-// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+// Authenticated by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+// HMAC-SHA256 of the body under the webhook secret. Checks run in the same order as for forge A.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5729,10 +5729,10 @@ func (c *Client) PushedForgeBWithBody(ctx context.Context, params *PushedForgeBP
 	return c.Client.Do(req)
 }
 
-// PushedForgeB A push, told by forge B (signed)
+// PushedForgeB Push webhook of forge B (signed)
 //
-// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
-// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+// Authenticated by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+// HMAC-SHA256 of the body under the webhook secret. Checks run in the same order as for forge A.
 //
 // Takes a body of the `application/json` content type.
 //

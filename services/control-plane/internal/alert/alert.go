@@ -13,21 +13,21 @@ const (
 	Warn     = "warn"
 )
 
-// Alert is a fault that lasts: it fires until its source no longer names it.
+// Alert is a lasting fault: it fires until its source no longer reports it.
 type Alert struct {
 	Source   string // the part that found it, such as "budget"
-	Key      string // which of the source's it is; with the source it makes the id
+	Key      string // identifies the alert within its source; both make the id
 	Severity string
 	Title    string // one sentence for people
 	Tenant   string // event.PlatformTenant for facts that belong to no tenant
 	Labels   map[string]string
 }
 
-// ID is "<source>:<key>". Two tenants may have alerts of the same id.
+// ID is "<source>:<key>". Two tenants may have alerts with the same id.
 func (a Alert) ID() string { return a.Source + ":" + a.Key }
 
-// Source gives all that fires in one part of the platform now. While it fails,
-// its alerts stay as they are. It is asked every 30 s by one replica.
+// Source returns all alerts that fire in one part of the platform now. While it fails,
+// its alerts stay unchanged. One replica calls it every 30 s.
 type Source interface {
 	Firing(ctx context.Context) ([]Alert, error)
 }

@@ -22,13 +22,13 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-func start(t *testing.T, seconds int, env ...string) (*controlplanetest.Plane, *controlplanetest.Serving) {
+func startWithServing(t *testing.T, seconds int, env ...string) (*controlplanetest.Plane, *controlplanetest.Serving) {
 	t.Helper()
 	s := controlplanetest.NewServing(t)
 	return controlplanetest.Start(t, slices.Concat(s.Env(), []string{fmt.Sprintf("ALERT_SECONDS=%d", seconds)}, env)...), s
 }
 
-func firing(p *controlplanetest.Plane, bearer string) map[string]map[string]any {
+func listFiring(p *controlplanetest.Plane, bearer string) map[string]map[string]any {
 	p.T.Helper()
 	out := map[string]map[string]any{}
 	for _, item := range p.Want(200, "GET", "/alerts", bearer, nil).Object(p.T)["items"].([]any) {
@@ -38,12 +38,12 @@ func firing(p *controlplanetest.Plane, bearer string) map[string]map[string]any 
 	return out
 }
 
-// await waits until the alert fires with the severity; an empty one: until it does not.
-func await(p *controlplanetest.Plane, id, severity string) map[string]any {
+// awaitSeverity waits until the alert fires with the severity; an empty one: until it does not.
+func awaitSeverity(p *controlplanetest.Plane, id, severity string) map[string]any {
 	p.T.Helper()
 	var a map[string]any
 	testenv.Eventually(p.T, 20*time.Second, func() error {
-		a = firing(p, controlplanetest.Reader)[id]
+		a = listFiring(p, controlplanetest.Reader)[id]
 		if (a == nil) != (severity == "") || a != nil && a["severity"] != severity {
 			return fmt.Errorf("%s: %v, want %q", id, a, severity)
 		}
@@ -52,8 +52,8 @@ func await(p *controlplanetest.Plane, id, severity string) map[string]any {
 	return a
 }
 
-// told are the names and severities of the events of one alert.
-func told(p *controlplanetest.Plane, id string) []string {
+// eventsOfAlert are the names and severities of the events of one alert.
+func eventsOfAlert(p *controlplanetest.Plane, id string) []string {
 	p.T.Helper()
 	out := []string{}
 	for _, e := range p.Events("") {
@@ -66,27 +66,27 @@ func told(p *controlplanetest.Plane, id string) []string {
 
 func wantTold(p *controlplanetest.Plane, id string, want ...string) {
 	p.T.Helper()
-	if got := told(p, id); !slices.Equal(got, want) {
+	if got := eventsOfAlert(p, id); !slices.Equal(got, want) {
 		p.T.Errorf("%s: events %q, want %q", id, got, want)
 	}
 }
 
-func z(v float64) *float64 { return &v }
+func zScore(v float64) *float64 { return &v }
 
 func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	t.Parallel()
-	p, s := start(t, 1)
+	p, s := startWithServing(t, 1)
 	const id = "drift:JPCP:Production"
-	s.Drift("prediction", "JPCP", "Production", "WARNING", z(2.5), "")
+	s.Drift("prediction", "JPCP", "Production", "WARNING", zScore(2.5), "")
 	s.Drift("prediction", "JPCP", "Staging", "NO_BASELINE", nil, "")
 	s.Drift("prediction", "JPCP", "Canary", "INSUFFICIENT", nil, "")
-	first := await(p, id, "warn")
+	first := awaitSeverity(p, id, "warn")
 	labels := first["labels"].(map[string]any)
 	if first["source"] != "drift" || first["state"] != "firing" || labels["model"] != "JPCP" || labels["alias"] != "Production" || labels["kind"] != "prediction" {
 		t.Errorf("alert %v", first)
 	}
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	worse := await(p, id, "critical")
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
+	worse := awaitSeverity(p, id, "critical")
 	if worse["since"] != first["since"] {
 		t.Errorf("it fires since %v, then since %v", first["since"], worse["since"])
 	}
@@ -98,20 +98,20 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if firing(p, controlplanetest.Reader)[id] == nil {
+	if listFiring(p, controlplanetest.Reader)[id] == nil {
 		t.Error("it ended although its source cannot be read")
 	}
 	s.Set(controlplanetest.Well)
 	s.Drift("input", "JPCP", "Production", "CORRUPT", nil, "non_finite")
-	await(p, id+":input", "critical")
-	s.Drift("prediction", "JPCP", "Production", "OK", z(0.5), "")
-	await(p, id, "")
-	if len(firing(p, controlplanetest.Foreign)) != 1 {
-		t.Errorf("another tenant sees %v; drift belongs to no tenant", firing(p, controlplanetest.Foreign))
+	awaitSeverity(p, id+":input", "critical")
+	s.Drift("prediction", "JPCP", "Production", "OK", zScore(0.5), "")
+	awaitSeverity(p, id, "")
+	if len(listFiring(p, controlplanetest.Foreign)) != 1 {
+		t.Errorf("another tenant sees %v; drift belongs to no tenant", listFiring(p, controlplanetest.Foreign))
 	}
 	wantTold(p, id, "firing warn", "firing critical", "resolved critical")
-	s.Drift("prediction", "JPCP", "Production", "WARNING", z(2.5), "") // again
-	await(p, id, "warn")
+	s.Drift("prediction", "JPCP", "Production", "WARNING", zScore(2.5), "") // again
+	awaitSeverity(p, id, "warn")
 	wantTold(p, id, "firing warn", "firing critical", "resolved critical", "firing warn")
 	for _, e := range p.Events("alert.firing") {
 		if e.Tenant != "platform" || e.Data["title"] == "" {
@@ -127,11 +127,11 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 // The mean of a model may stay where it is while all else moves: alerts follow the worst measure, and name it.
 func TestDriftAlertsFollowTheWorstMeasure(t *testing.T) {
 	t.Parallel()
-	p, s := start(t, 1)
+	p, s := startWithServing(t, 1)
 	s.DriftBeside("JPCP", "psi", "WARNING", 0.3)
-	await(p, "drift:JPCP:Production", "warn")
+	awaitSeverity(p, "drift:JPCP:Production", "warn")
 	s.DriftBeside("JPCP", "psi", "CRITICAL", 0.3)
-	got := await(p, "drift:JPCP:Production", "critical")
+	got := awaitSeverity(p, "drift:JPCP:Production", "critical")
 	want := map[string]any{"model": "JPCP", "alias": "Production", "kind": "prediction", "status": "OK", "overall": "CRITICAL", "measure": "psi"}
 	if labels := got["labels"].(map[string]any); !maps.Equal(labels, want) || !strings.Contains(got["title"].(string), "psi") {
 		t.Errorf("got labels %v, title %q; want %v, and psi in the title", labels, got["title"], want)
@@ -143,13 +143,13 @@ func TestDriftAlertsFollowTheWorstMeasure(t *testing.T) {
 		}
 	}
 	s.DriftBeside("JPCP", "psi", "OK", 0.3)
-	await(p, "drift:JPCP:Production", "")
+	awaitSeverity(p, "drift:JPCP:Production", "")
 }
 
 // The tells of the inference service show at once, each once, however often they come.
 func TestDriftEventsFireAtOnce(t *testing.T) {
 	t.Parallel()
-	p, s := start(t, 3600)
+	p, s := startWithServing(t, 3600)
 	testenv.Eventually(t, 20*time.Second, func() error { // the one reading of this test
 		if s.Count() < 2 {
 			return errors.New("not read yet")
@@ -190,13 +190,13 @@ func TestDriftEventsFireAtOnce(t *testing.T) {
 	send(uuid.New(), now, `{"model":"../x","alias":"Production","kind":"prediction","status":"CRITICAL"}`)
 	send(uuid.New(), now, `[]`)
 	send(first, now, event("Production", "CRITICAL"))
-	await(p, "drift:JPCP:Production", "critical")
+	awaitSeverity(p, "drift:JPCP:Production", "critical")
 	send(uuid.New(), now.Add(time.Second), event("Production", "OK"))
-	await(p, "drift:JPCP:Production", "")
+	awaitSeverity(p, "drift:JPCP:Production", "")
 	send(first, now, event("Production", "CRITICAL"))                           // known
 	send(uuid.New(), now.Add(time.Millisecond), event("Production", "WARNING")) // late
 	send(uuid.New(), now.Add(2*time.Second), event("Staging", "WARNING"))
-	await(p, "drift:JPCP:Staging", "warn")
+	awaitSeverity(p, "drift:JPCP:Staging", "warn")
 	wantTold(p, "drift:JPCP:Production", "firing critical", "resolved critical")
 	wantTold(p, "drift:JPCP:Canary")
 }
@@ -205,7 +205,7 @@ func TestDriftEventsFireAtOnce(t *testing.T) {
 // until a sound version holds it again.
 func TestOutsideMovesFire(t *testing.T) {
 	t.Parallel()
-	p, _ := start(t, 1)
+	p, _ := startWithServing(t, 1)
 	good := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 	dummy := p.Tracker.Add("jpcp", controlplanetest.Version{Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}})
 	loose := p.Tracker.Add("jpcp", controlplanetest.Version{Tags: map[string]string{"framework": "onnx"}})
@@ -217,25 +217,25 @@ func TestOutsideMovesFire(t *testing.T) {
 	move("Production", good)
 	move("Staging", dummy) // allowed there
 	move("Production", dummy)
-	if a := await(p, id, "critical"); a["labels"].(map[string]any)["fault"] != "dummy" || a["labels"].(map[string]any)["version"] != dummy {
+	if a := awaitSeverity(p, id, "critical"); a["labels"].(map[string]any)["fault"] != "dummy" || a["labels"].(map[string]any)["version"] != dummy {
 		t.Errorf("alert %v", a)
 	}
 	p.Tracker.Set(controlplanetest.Down)
-	if a := firing(p, controlplanetest.Reader); len(a) != 1 {
+	if a := listFiring(p, controlplanetest.Reader); len(a) != 1 {
 		t.Errorf("alerts %v", a)
 	}
 	p.Tracker.Set(controlplanetest.Well)
 	move("Production", loose)
 	testenv.Eventually(t, 20*time.Second, func() error {
-		if a := firing(p, controlplanetest.Reader)[id]; a == nil || a["labels"].(map[string]any)["fault"] != "digest_missing" {
+		if a := listFiring(p, controlplanetest.Reader)[id]; a == nil || a["labels"].(map[string]any)["fault"] != "digest_missing" {
 			return fmt.Errorf("alert %v", a)
 		}
 		return nil
 	})
 	p.Want(200, "POST", "/aliases/JPCP/Production/rollback", controlplanetest.Operator, map[string]any{"version": good, "reason": "no digest"})
-	await(p, id, "")
+	awaitSeverity(p, id, "")
 	wantTold(p, id, "firing critical", "resolved critical")
-	if got := told(p, "deploy:JPCP:Staging"); len(got) != 0 {
+	if got := eventsOfAlert(p, "deploy:JPCP:Staging"); len(got) != 0 {
 		t.Errorf("a dummy under Staging: %v", got)
 	}
 }
@@ -243,7 +243,7 @@ func TestOutsideMovesFire(t *testing.T) {
 // Alerts of a tenant are its own; the most severe come first, on every page.
 func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	t.Parallel()
-	p, s := start(t, 1)
+	p, s := startWithServing(t, 1)
 	p.Want(200, "PUT", "/budgets/spent", controlplanetest.Operator, map[string]any{"cost_budget": 0})
 	p.Want(200, "POST", "/costs", controlplanetest.Operator, map[string]any{
 		"model": "JPCP", "version": "1", "scheduler": "slurm", "job_id": "1", "gpu_hours": 1, "cpu_hours": 0, "project": "spent",
@@ -252,12 +252,12 @@ func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 		"model": "JPCP", "version": "1", "suite": "nightly", "status": "failed",
 		"metrics": []any{map[string]any{"metric": "rmse", "value": 9, "passed": false}, map[string]any{"metric": "mae", "value": 1, "passed": true}},
 	})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	s.Drift("prediction", "JPCP", "Canary", "WARNING", z(2), "")
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
+	s.Drift("prediction", "JPCP", "Canary", "WARNING", zScore(2), "")
 	for id, severity := range map[string]string{
 		"budget:spent": "error", "eval:JPCP:nightly:rmse": "warn", "drift:JPCP:Production": "critical", "drift:JPCP:Canary": "warn",
 	} {
-		await(p, id, severity)
+		awaitSeverity(p, id, severity)
 	}
 	want := []string{"critical", "error", "warn", "warn"}
 	var got, ids []string
@@ -276,7 +276,7 @@ func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	if !slices.Equal(got, want) || len(slices.Compact(ids)) != 4 {
 		t.Errorf("pages %v of %v", got, ids)
 	}
-	foreign := firing(p, controlplanetest.Foreign)
+	foreign := listFiring(p, controlplanetest.Foreign)
 	if len(foreign) != 2 || foreign["budget:spent"] != nil || foreign["eval:JPCP:nightly:rmse"] != nil {
 		t.Errorf("another tenant sees %v", foreign)
 	}
@@ -288,6 +288,6 @@ func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	p.Refused(422, "validation_error", "GET", "/alerts?limit=501", controlplanetest.Reader, nil)
 	p.Refused(403, "insufficient_scope", "GET", "/alerts", controlplanetest.Approver, nil)
 	p.Want(204, "DELETE", "/budgets/spent", controlplanetest.Operator, nil)
-	await(p, "budget:spent", "")
+	awaitSeverity(p, "budget:spent", "")
 	wantTold(p, "budget:spent", "firing error", "resolved error")
 }

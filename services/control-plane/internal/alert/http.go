@@ -43,7 +43,7 @@ func (a API) List(c echo.Context) error {
 	rows, next := wire.CutPage(page, rows, func(r store.ListAlertsRow) place { return place{r.Rank, r.Since, r.Source, r.Key, r.Tenant} })
 	out := api.AlertList{Items: make([]api.Alert, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
-		x := of(store.Alert{Source: r.Source, Key: r.Key, Severity: r.Severity, Title: r.Title, Tenant: r.Tenant, Labels: r.Labels})
+		x := alertFromRow(store.Alert{Source: r.Source, Key: r.Key, Severity: r.Severity, Title: r.Title, Tenant: r.Tenant, Labels: r.Labels})
 		out.Items = append(out.Items, api.Alert{
 			Id: x.ID(), Source: x.Source, Severity: api.AlertSeverity(x.Severity), State: api.AlertState("firing"), Title: x.Title,
 			Labels: x.Payload().Labels, Since: r.Since.UTC(),

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// sourceTimeout bounds one reading of one source.
+	// sourceTimeout limits one reading of one source.
 	sourceTimeout = 20 * time.Second
 	// keepEnded is how long a resolved alert stays, to be compared with late facts.
 	keepEnded = 24 * time.Hour
 	// eventAge is how old a fact may be where its source was never read: a consumer
 	// that begins gets a week of history, which is no news.
 	eventAge = 5 * time.Minute
-	// actor is who finds alerts.
+	// actor is the actor of alert events.
 	actor = "system:alerts"
 )
 
-// Reconciler keeps the table as the sources say.
+// Reconciler keeps the table in line with the sources.
 type Reconciler struct {
 	Store   *store.Store
 	Sources map[string]Source // by their name
@@ -37,16 +37,16 @@ type Reconciler struct {
 
 	nudge chan struct{}
 	mu    sync.Mutex // guards unread
-	// unread are the sources whose last reading failed; it is told once.
+	// unread holds the sources whose last reading failed; a failure is logged once.
 	unread map[string]bool
 }
 
-// NewReconciler asks each source at that interval.
+// NewReconciler returns a Reconciler that reads each source at that interval.
 func NewReconciler(s *store.Store, sources map[string]Source, every time.Duration, log *slog.Logger) *Reconciler {
 	return &Reconciler{Store: s, Sources: sources, Every: every, Log: log, Now: time.Now, nudge: make(chan struct{}, 1), unread: map[string]bool{}}
 }
 
-// Nudge makes Run look now. It does not wait.
+// Nudge makes Run reconcile now. It does not wait.
 func (r *Reconciler) Nudge() {
 	select {
 	case r.nudge <- struct{}{}:
@@ -69,8 +69,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile asks all sources at once. One that cannot be read leaves its alerts
-// as they are.
+// Reconcile reads all sources in parallel. The alerts of a source that cannot be read
+// stay unchanged.
 func (r *Reconciler) Reconcile(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
@@ -107,20 +107,20 @@ func (r *Reconciler) source(ctx context.Context, name string) error {
 	}
 	seen := map[id]Alert{}
 	for _, a := range firing {
-		if a.Source != name || a.Key == "" || a.Tenant == "" || rank(a.Severity) < 0 {
+		if a.Source != name || a.Key == "" || a.Tenant == "" || severityRank(a.Severity) < 0 {
 			return fmt.Errorf("alert: source %s gives %+v", name, a)
 		}
 		seen[id{a.Tenant, a.Key}] = a
 	}
-	return r.Store.InTx(ctx, func(tx store.Tx) error { return settle(ctx, tx, name, seen, at) })
+	return r.Store.InTx(ctx, func(tx store.Tx) error { return reconcileSource(ctx, tx, name, seen, at) })
 }
 
-// id is an alert within its source.
+// id identifies an alert within its source.
 type id struct{ tenant, key string }
 
-// settle makes the table of one source what was read at that time.
-func settle(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, at time.Time) error {
-	if err := lock(ctx, tx, source); err != nil {
+// reconcileSource updates the table of one source to what was read at that time.
+func reconcileSource(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, at time.Time) error {
+	if err := lockSource(ctx, tx, source); err != nil {
 		return err
 	}
 	rows, err := tx.AlertsOf(ctx, source)
@@ -133,7 +133,7 @@ func settle(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, 
 		if _, ok := seen[id{row.Tenant, row.Key}]; ok || !row.Firing {
 			continue
 		}
-		if err := put(ctx, tx, &row, of(row), false, at); err != nil {
+		if err := upsertAlert(ctx, tx, &row, alertFromRow(row), false, at); err != nil {
 			return err
 		}
 	}
@@ -142,17 +142,17 @@ func settle(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, 
 		if row, ok := had[k]; ok {
 			old = &row
 		}
-		if err := put(ctx, tx, old, seen[k], true, at); err != nil {
+		if err := upsertAlert(ctx, tx, old, seen[k], true, at); err != nil {
 			return err
 		}
 	}
 	return tx.SetAlertsReadAt(ctx, store.SetAlertsReadAtParams{Source: source, ReadAt: at})
 }
 
-// Observe notes that one alert fires, or does not, since the time at: what an
-// event tells between two readings of its source.
+// Observe records that one alert fires, or no longer fires, since the time at. Events
+// report this between two readings of the source.
 func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now time.Time) error {
-	if err := lock(ctx, tx, a.Source); err != nil {
+	if err := lockSource(ctx, tx, a.Source); err != nil {
 		return err
 	}
 	read, err := tx.AlertsReadAt(ctx, a.Source)
@@ -168,27 +168,27 @@ func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now tim
 	row, err := tx.GetAlert(ctx, store.GetAlertParams{Source: a.Source, Key: a.Key, Tenant: a.Tenant})
 	switch {
 	case err == nil:
-		return put(ctx, tx, &row, a, firing, at)
+		return upsertAlert(ctx, tx, &row, a, firing, at)
 	case !store.None(err):
 		return err
 	case !firing:
 		return nil
 	}
-	return put(ctx, tx, nil, a, true, at)
+	return upsertAlert(ctx, tx, nil, a, true, at)
 }
 
-// lock keeps readings and events of one source apart.
-func lock(ctx context.Context, tx store.Tx, source string) error {
+// lockSource keeps readings and events of one source apart.
+func lockSource(ctx context.Context, tx store.Tx, source string) error {
 	return tx.LockKeys(ctx, []string{"alerts:" + source})
 }
 
-// put writes one alert and, if that changes what is told of it, its event.
-func put(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, firing bool, at time.Time) error {
+// upsertAlert writes one alert and, if that changes what is told of it, its event.
+func upsertAlert(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, firing bool, at time.Time) error {
 	if old != nil && old.ObservedAt.After(at) {
 		return nil
 	}
 	if !firing && old != nil {
-		a = of(*old) // what ends is what fired
+		a = alertFromRow(*old) // what ends is what fired
 	}
 	labels, err := json.Marshal(a.Payload().Labels)
 	if err != nil {
@@ -215,12 +215,14 @@ func put(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, firing boo
 	return tx.Emit(ctx, event.Of(a.Tenant, actor, "alert", name, a.ID(), a.Payload()))
 }
 
-// of is the alert of a row; labels that are no longer readable are left out.
-func of(row store.Alert) Alert {
+// alertFromRow is the alert of a row; labels that are no longer readable are left out.
+func alertFromRow(row store.Alert) Alert {
 	a := Alert{Source: row.Source, Key: row.Key, Severity: row.Severity, Title: row.Title, Tenant: row.Tenant}
 	_ = json.Unmarshal(row.Labels, &a.Labels) // written by put
 	return a
 }
 
-// rank orders severities, 0 the most severe; -1 for none.
-func rank(severity string) int { return slices.Index([]string{Critical, Error, Warn}, severity) }
+// severityRank orders severities, 0 the most severe; -1 for none.
+func severityRank(severity string) int {
+	return slices.Index([]string{Critical, Error, Warn}, severity)
+}

@@ -14,9 +14,9 @@ import (
 // TagDigest is the version tag with the digest of its files.
 const TagDigest = "artifact_digest"
 
-// digestSeen gives the versions that hold an alias of an external model the digest
-// of their files, at first sight: nobody else did, and from then on a change of the
-// files is seen. A version that fails is tried again at the next look.
+// digestSeen tags versions that hold an alias of an external model with the digest of
+// their files when they are first seen, so that a later change of the files is detected.
+// A version that fails is retried on the next pass.
 func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error {
 	if m.digested == nil {
 		m.digested = map[string]bool{}

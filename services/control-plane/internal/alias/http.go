@@ -49,8 +49,8 @@ func (a API) List(c echo.Context) error {
 		case store.None(err):
 		case err != nil:
 			return err
-		case row.Version != nil: // else the alias was removed then: nobody held it
-			out.Items = append(out.Items, view(row))
+		case row.Version != nil: // otherwise the alias was removed: it had no holder
+			out.Items = append(out.Items, toAliasHolder(row))
 		}
 		return c.JSON(http.StatusOK, out)
 	}
@@ -61,12 +61,12 @@ func (a API) List(c echo.Context) error {
 	rows, next := wire.CutPage(page, rows, func(r store.AliasHistory) uuid.UUID { return r.ID })
 	out := api.AliasHistory{Items: make([]api.AliasHolder, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
-		out.Items = append(out.Items, view(r))
+		out.Items = append(out.Items, toAliasHolder(r))
 	}
 	return c.JSON(http.StatusOK, out)
 }
 
-func view(r store.AliasHistory) api.AliasHolder {
+func toAliasHolder(r store.AliasHistory) api.AliasHolder {
 	return api.AliasHolder{
 		Model: r.ModelID, Alias: r.Alias, Version: r.Version, PreviousVersion: r.PreviousVersion, From: r.FromAt.UTC(),
 		To: wire.UTC(r.UntilAt), Actor: r.Actor, Via: api.AliasHolderVia(r.Via), PromotionId: r.PromotionID,

@@ -24,7 +24,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// The aliases, in the order in which a version climbs them.
+// The aliases, in promotion order.
 const (
 	Staging    = "Staging"
 	Canary     = "Canary"
@@ -51,23 +51,23 @@ const external = "external"
 
 const (
 	holdTTL     = 15 * time.Second // of the lease, which is renewed while it is held
-	holdFor     = 60 * time.Second // bounds all of one move
+	holdFor     = 60 * time.Second // limit for one whole move
 	holdWait    = 5 * time.Second  // for another replica's move of the same model
 	readTimeout = 10 * time.Second
 	moveTimeout = 10 * time.Second
-	// ownFor keeps the leader away from a move that its process is about to make.
+	// ownFor keeps the leader away from a move that another process is about to make.
 	ownFor = 20 * time.Second
-	// attemptsMax tries, with waits of 5 s doubling to 5 min, last over an hour.
+	// attemptsMax attempts, with waits doubling from 5 s to 5 min, take over an hour.
 	attemptsMax = 20
 )
 
-// Settler settles, in the transaction that ends a move, what the move was for.
+// Settler completes the purpose of a move in the transaction that ends the move.
 type Settler interface {
 	Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error
 	MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
 }
 
-// Parts are what a Mover is made of.
+// Parts are what a Mover needs.
 type Parts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
@@ -78,22 +78,24 @@ type Parts struct {
 	Settler  Settler
 	// External is called after a move by others was recorded.
 	External func()
-
-	digested map[string]bool // versions of external models that have a digest; of the one watcher alone
 }
 
 // Mover moves aliases.
-type Mover struct{ Parts }
+type Mover struct {
+	Parts
+
+	digested map[string]bool // versions of external models that have a digest; used by the single watcher only
+}
 
 // NewMover refuses a missing part.
 func NewMover(p Parts) (*Mover, error) {
 	if err := service.RequireParts("alias", p); err != nil {
 		return nil, err
 	}
-	return &Mover{p}, nil
+	return &Mover{Parts: p}, nil
 }
 
-// Canonical gives the platform's spelling of an alias, any case.
+// Canonical returns the platform's spelling of an alias given in any case.
 func Canonical(name string) (string, bool) {
 	for _, a := range modelrepo.Aliases {
 		if strings.EqualFold(a, name) {
@@ -103,11 +105,11 @@ func Canonical(name string) (string, bool) {
 	return "", false
 }
 
-// Holders are the versions that hold the aliases of one model now.
+// Holders maps the aliases of one model to the versions that hold them now.
 type Holders map[string]string
 
-// Read asks the tracker who holds the model's aliases. A model it does not know
-// has none.
+// Read reads the holders of the model's aliases from the tracker. A model that it does
+// not know has none.
 func (m *Mover) Read(ctx context.Context, model string) (Holders, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -118,11 +120,11 @@ func (m *Mover) Read(ctx context.Context, model string) (Holders, error) {
 	case err != nil:
 		return nil, Problem(err)
 	}
-	return ours(rm.Aliases), nil
+	return knownAliases(rm.Aliases), nil
 }
 
-// ours are the aliases the platform knows.
-func ours(all map[string]string) Holders {
+// knownAliases selects the aliases that the platform knows.
+func knownAliases(all map[string]string) Holders {
 	h := Holders{}
 	for _, a := range modelrepo.Aliases {
 		if v, ok := all[a]; ok {
@@ -132,7 +134,7 @@ func ours(all map[string]string) Holders {
 	return h
 }
 
-// Problem makes a tracker error one for callers.
+// Problem converts a tracker error into a problem for callers.
 func Problem(err error) error {
 	var refused *tracker.Error
 	switch {
@@ -144,10 +146,10 @@ func Problem(err error) error {
 	return fault.TrackerUnreachable.New("The tracker gave an answer that cannot be used; nothing was changed.").WithCause(err)
 }
 
-// Hold runs fn while nobody else moves an alias of the model, with who holds
-// them now. Moves by others since the last look are recorded first. It goes on
-// when ctx is cancelled, since a caller that has gone must not leave a move half
-// done; the context of fn ends when the lease is lost.
+// Hold runs fn with the current holders while nobody else moves an alias of the model.
+// Moves by others since the last check are recorded first. It continues when ctx is
+// cancelled, since a disconnected caller must not leave a move half done; the context
+// of fn ends when the lease is lost.
 func (m *Mover) Hold(ctx context.Context, model string, fn func(context.Context, Holders) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdFor)
 	defer cancel()
@@ -192,11 +194,11 @@ func (m *Mover) lock(ctx context.Context, model string) (held context.Context, u
 // Intent is a move to make.
 type Intent struct {
 	Model, Alias, Version string
-	Previous              string // who holds the alias now; empty for nobody
+	Previous              string // current holder of the alias; empty if none
 	Via                   string
 	PromotionID           *uuid.UUID
 	Tenant, Actor         string
-	// Dummy versions reach Staging at most, whoever asks.
+	// Dummy versions reach Staging at most, regardless of the caller.
 	Dummy  bool
 	Reason string // of a rollback
 }
@@ -204,8 +206,8 @@ type Intent struct {
 // ErrDummy refuses a dummy version above Staging.
 var ErrDummy = errors.New("a dummy version goes no further than Staging")
 
-// Plan writes the intent in the transaction that decided the move. Call it, and
-// then Carry, within Hold.
+// Plan writes the intent in the transaction that decides the move. Call it, and then
+// Carry, within Hold.
 func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMove, error) {
 	if i.Dummy && i.Alias != Staging {
 		return store.AliasMove{}, ErrDummy
@@ -221,8 +223,8 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 	return move, err
 }
 
-// Carry makes a planned move. A tracker that does not answer leaves it planned:
-// done is false, and the leader repeats it. An error is one of the store.
+// Carry executes a planned move. If the tracker does not answer, the move stays planned,
+// done is false, and the leader retries it. The error is the store's.
 func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err error) {
 	setCtx, cancelSet := context.WithTimeout(ctx, moveTimeout)
 	defer cancelSet()
@@ -242,11 +244,11 @@ func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err
 	return false, m.Store.DelayAliasMove(ctx, store.DelayAliasMoveParams{ID: move.ID, Error: &text, Seconds: wait.Seconds()})
 }
 
-// finish records a move that the tracker has made.
+// finish records a move that the tracker has carried out.
 func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 	return m.Store.InTx(ctx, func(tx store.Tx) error {
 		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: Done})
-		if err != nil || n == 0 { // recorded by another already
+		if err != nil || n == 0 { // already recorded by another process
 			return err
 		}
 		if err := m.record(ctx, tx, change{
@@ -259,7 +261,7 @@ func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 	})
 }
 
-// fail gives a planned move up.
+// fail abandons a planned move.
 func (m *Mover) fail(ctx context.Context, move store.AliasMove, reason string) error {
 	return m.Store.InTx(ctx, func(tx store.Tx) error {
 		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: Failed, Error: &reason})
@@ -283,7 +285,7 @@ type change struct {
 	promotion         *uuid.UUID
 }
 
-// record writes history, event and audit fact of one change.
+// record writes the history, event and audit fact of one change.
 func (m *Mover) record(ctx context.Context, tx store.Tx, c change) error {
 	now := m.Now()
 	if err := tx.CloseHolder(ctx, store.CloseHolderParams{ModelID: c.model, Alias: c.alias, Now: &now}); err != nil {
@@ -308,8 +310,8 @@ func (m *Mover) record(ctx context.Context, tx store.Tx, c change) error {
 	)
 }
 
-// reconcile records as external what the tracker shows and no history explains.
-// Aliases with a planned move are left to whoever finishes it.
+// reconcile records as external what the tracker shows but the history does not explain.
+// Aliases with a planned move are left to whoever finishes that move.
 func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
 	found := false
 	err := m.Store.InTx(ctx, func(tx store.Tx) error {

@@ -17,8 +17,8 @@ const (
 	resumeEvery = 3 * time.Second
 )
 
-// Run watches the tracker every 30 s for moves by others, and finishes planned
-// moves that were left behind, until ctx ends. One replica runs it, under a lease.
+// Run checks the tracker every 30 s for moves by others and finishes abandoned planned
+// moves, until ctx ends. One replica runs it, under a lease.
 func (m *Mover) Run(ctx context.Context) error {
 	resume, watch := time.NewTicker(resumeEvery), time.NewTicker(watchEvery)
 	defer resume.Stop()
@@ -42,8 +42,8 @@ func (m *Mover) logged(ctx context.Context, what string, err error) {
 	}
 }
 
-// Watch compares all aliases of the tracker with the history. Only models that
-// differ are read again, under their lease.
+// Watch compares all aliases in the tracker with the history. Only models that differ
+// are read again, under their lease.
 func (m *Mover) Watch(ctx context.Context) error {
 	rows, err := m.Store.CurrentHolders(ctx)
 	if err != nil {
@@ -64,20 +64,20 @@ func (m *Mover) Watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found[m.Registry.IDOf(rm.Name)] = ours(rm.Aliases)
+		found[m.Registry.IDOf(rm.Name)] = knownAliases(rm.Aliases)
 		names = append(names, rm.Name)
 	}
 	m.Registry.SetTracked(names)
 	var faults []error
-	for model := range union(known, found) {
-		if !same(known[model], found[model]) {
+	for model := range unionOfModels(known, found) {
+		if !sameHolders(known[model], found[model]) {
 			faults = append(faults, m.Hold(ctx, model, func(context.Context, Holders) error { return nil }))
 		}
 	}
 	return errors.Join(append(faults, m.digestSeen(ctx, found))...)
 }
 
-func union(a, b map[string]Holders) map[string]struct{} {
+func unionOfModels(a, b map[string]Holders) map[string]struct{} {
 	all := map[string]struct{}{}
 	for k := range a {
 		all[k] = struct{}{}
@@ -88,7 +88,7 @@ func union(a, b map[string]Holders) map[string]struct{} {
 	return all
 }
 
-func same(a, b Holders) bool {
+func sameHolders(a, b Holders) bool {
 	for _, alias := range modelrepo.Aliases {
 		if a[alias] != b[alias] {
 			return false
@@ -97,9 +97,9 @@ func same(a, b Holders) bool {
 	return true
 }
 
-// Resume finishes planned moves whose process has died or whose tracker did not
-// answer. With every, it does not wait until their time has come: right only
-// where this process is the only one.
+// Resume finishes planned moves whose process has died or whose tracker did not answer.
+// With every, it does not wait until they are due, which is correct only if this is the
+// only process.
 func (m *Mover) Resume(ctx context.Context, every bool) error {
 	due, err := m.Store.DueAliasMoves(ctx, every)
 	if err != nil {
@@ -119,7 +119,7 @@ func (m *Mover) Resume(ctx context.Context, every bool) error {
 func (m *Mover) resume(ctx context.Context, move store.AliasMove) error {
 	return m.Hold(ctx, move.ModelID, func(ctx context.Context, holders Holders) error {
 		switch now := holders[move.Alias]; now {
-		case move.Version: // the tracker was told before the process died
+		case move.Version: // the tracker was updated before the process died
 			return m.finish(ctx, move)
 		case wire.Deref(move.PreviousVersion):
 			_, err := m.Carry(ctx, move)

@@ -4,11 +4,16 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox/admin"
 	"github.com/mlp-platform/platform/libs/postgres"
@@ -26,6 +31,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
+	"github.com/mlp-platform/platform/services/control-plane/internal/metrics"
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
@@ -44,11 +50,11 @@ const name = "control-plane"
 // leaderLease is how long after a leader's death another replica may lead.
 const leaderLease = 10 * time.Second
 
-// sweepEvery is how often undecided records are looked at for their age.
+// sweepEvery is the interval at which undecided records are checked for expiry.
 const sweepEvery = time.Minute
 
-// options say what the control plane stands on.
-func options(cfg Config, log *slog.Logger) startup.Options {
+// startupOptions returns what the shared start-up code needs.
+func startupOptions(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: 20,
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
@@ -63,12 +69,15 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 
 // Migrate brings the schema up to date.
 func Migrate(ctx context.Context, cfg Config) error {
-	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
+	return startup.Migrate(ctx, startupOptions(cfg, slog.New(slog.DiscardHandler)))
 }
 
-// parts are what handlers and background work are made of.
+// parts hold the handlers and the background work.
 type parts struct {
+	shared
 	registry   *registry.Registry
+	metrics    *metrics.Metrics
+	auth       *auth.Authenticator
 	health     *health.Service
 	freshness  freshness.API
 	repoConfig *repoconfig.Service
@@ -92,17 +101,19 @@ type parts struct {
 	outbox     admin.Handlers
 	drift      driftParts
 
-	commands *command.Service
-	follower *run.Follower
-	mover    *alias.Mover
-	target   *dispatch.Target
-	cfg      Config
-	log      *slog.Logger
+	commands  *command.Service
+	follower  *run.Follower
+	gate      *promotion.Gate
+	mover     *alias.Mover
+	target    *dispatch.Target
+	admission *dispatch.Admission
+	breaker   *coord.Breaker
+	nats      *nats.Conn // nil where events are only logged
 }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
-	base, err := startup.Open(ctx, options(cfg, log))
+	base, err := startup.Open(ctx, startupOptions(cfg, log))
 	if err != nil {
 		return err
 	}
@@ -116,6 +127,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	server.Go("dispatch target", p.target.Run)
 	server.Go("model repository settings", p.repoConfig.Run)
 	server.Go("model repository poller", p.poller.Run)
+	server.Go("external models", func(ctx context.Context) error { return p.registry.FollowTracker(ctx, p.tracker) })
 	server.Go("leader", func(ctx context.Context) error {
 		return coord.Lead(ctx, base.Coordinator, "leader", leaderLease, log, p.lead)
 	})
@@ -124,4 +136,49 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	})
 	server.Go("audit watch", p.audit.Ledger.Watch)
 	return base.Run(ctx)
+}
+
+// start does the work that must finish before the replica is ready.
+func (p *parts) start(ctx context.Context) error {
+	if err := errors.Join(p.policies.Load(ctx), p.repoConfig.Load(ctx)); err != nil {
+		return err
+	}
+	p.poller.Start(ctx)
+	p.health.Started()
+	if !p.cfg.SoleProcess {
+		return nil
+	}
+	// There is no other process: unfinished work belongs to a dead predecessor. What
+	// cannot be finished now is left to the leader.
+	if err := errors.Join(p.commands.TakeOver(ctx, true), p.mover.Resume(ctx, true), p.ladder.Resume(ctx, time.Now())); err != nil && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "not all work of the last process could be taken over", slog.Any("err", err))
+	}
+	return nil
+}
+
+// lead runs the work that only one replica does at a time.
+func (p *parts) lead(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return p.follower.Run(ctx) })
+	g.Go(func() error { return p.commands.Work(ctx) })
+	g.Go(func() error { return p.pushes.Run(ctx) })
+	g.Go(func() error { return p.mover.Run(ctx) })
+	g.Go(func() error { return p.ladder.Run(ctx) })
+	g.Go(func() error { return p.drift.lead(ctx) })
+	g.Go(func() error {
+		tick := time.NewTicker(sweepEvery)
+		defer tick.Stop()
+		for {
+			err := errors.Join(p.approvals.Service.ExpireDue(ctx), p.promotions.Service.ExpireDue(ctx))
+			if err != nil && ctx.Err() == nil {
+				p.log.WarnContext(ctx, "expiring approvals failed", slog.Any("err", err))
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+	return g.Wait()
 }

@@ -12,131 +12,131 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 )
 
-// Config is everything the control plane can be told. Durations are in the unit
-// their name says.
+// Config holds all settings of the control plane. Durations are in the unit that
+// their name states.
 type Config struct {
 	service.Base
 	// Addr is where the API listens.
 	Addr string `env:"CONTROL_PLANE_ADDR" envDefault:"127.0.0.1:18002"`
-	// Listener overrides Addr: for tests, and for one process with many services.
+	// Listener overrides Addr, for tests and for a process that runs several services.
 	Listener net.Listener
-	// AllowedHosts are the Host values served; "*" is all.
+	// AllowedHosts lists the accepted Host values; "*" accepts all.
 	AllowedHosts []string `env:"CONTROL_PLANE_ALLOWED_HOSTS" envDefault:"*"`
 
 	// Token is the legacy credential: principal legacy, tenant default, all scopes.
 	Token service.Secret `env:"CONTROL_PLANE_TOKEN"`
-	// Credentials map each bearer secret to {principal, tenant, scopes}.
+	// Credentials maps each bearer secret to {principal, tenant, scopes}.
 	Credentials service.Secret `env:"CONTROL_PLANE_CREDENTIALS_JSON"`
-	// DelegationTrust maps each service that may act for people to its public key,
-	// the tenants it may speak for and the most scopes it may pass on.
+	// DelegationTrust maps each service that may act on behalf of people to its public
+	// key, its tenants and the widest scopes it may delegate.
 	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
-	// SeparationOfDuties is off, or enforce: nobody approves their own request.
+	// SeparationOfDuties is off, or enforce: nobody can approve their own request.
 	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES" envDefault:"off"`
 
-	// OrchestratorURL is the orchestrator's API, up to and with /api.
+	// OrchestratorURL is the orchestrator's API, including /api.
 	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
-	// Deployment is what training runs are dispatched to, as flow/deployment.
+	// Deployment is where training runs are dispatched to, as flow/deployment.
 	Deployment string `env:"PREFECT_DEPLOYMENT_NAME" envDefault:"training_flow/platform-dispatch"`
-	// BreakerFailMax failures in a row open the breaker.
+	// BreakerFailMax is the number of consecutive failures that opens the circuit breaker.
 	BreakerFailMax int `env:"PREFECT_CB_FAIL_MAX" envDefault:"5"`
-	// BreakerResetSeconds later one call in the fleet tries again.
+	// BreakerResetSeconds is how long the breaker stays open until one replica tries a call.
 	BreakerResetSeconds int `env:"PREFECT_CB_RESET_TIMEOUT" envDefault:"30"`
-	// TrackingURI is the tracker.
+	// TrackingURI is the URL of the tracker.
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
-	// ServingURL is the inference service; empty: there is none.
+	// ServingURL is the URL of the inference service; empty: there is none.
 	ServingURL string `env:"SERVING_URL" envDefault:"http://localhost:18001"`
 	// ServingToken is the bearer credential for the inference service; empty: none.
 	ServingToken service.Secret `env:"SERVING_TOKEN"`
-	// AutoRetrainGate is approval, to make every gate of auto-retrain approval, or empty.
+	// AutoRetrainGate is empty, or approval to force the gate approval for all auto-retraining.
 	AutoRetrainGate string `env:"AUTO_RETRAIN_GATE"`
-	// AutoRetrainSeconds is how often the leader looks for models that drift.
+	// AutoRetrainSeconds is the interval at which the leader checks for drifting models.
 	AutoRetrainSeconds int `env:"AUTO_RETRAIN_SECONDS" envDefault:"60"`
-	// AlertSeconds is how often the leader asks the sources of alerts.
+	// AlertSeconds is the interval at which the leader reads the alert sources.
 	AlertSeconds int `env:"ALERT_SECONDS" envDefault:"30"`
-	// BusBridgeURL is the bus bridge; empty: its state is not known.
+	// BusBridgeURL is the URL of the bus bridge; empty: its state is unknown.
 	BusBridgeURL string `env:"BUS_BRIDGE_URL"`
 
-	// ModelRepoDir holds the model repository; empty: no model is known.
+	// ModelRepoDir is the directory of the model repository; empty: no model is known.
 	ModelRepoDir string `env:"MODELREPO_DIR"`
-	// ModelRepoEnv is the registry in force over base: dev, staging, prod or empty.
+	// ModelRepoEnv is the registry that overrides base: dev, staging, prod or empty.
 	ModelRepoEnv string `env:"MODELREPO_ENV"`
 
-	// WebhookSecret proves the forges' webhooks; empty: they are not served.
+	// WebhookSecret authenticates the forges' webhooks; empty: they are not served.
 	WebhookSecret service.Secret `env:"MODELREPO_WEBHOOK_SECRET"`
-	// WebhookSigningToken, whsec_<base64>, makes forge A prove itself by signatures.
+	// WebhookSigningToken, whsec_<base64>, requires forge A to sign its deliveries.
 	WebhookSigningToken service.Secret `env:"MODELREPO_WEBHOOK_SIGNING_TOKEN"`
-	// AutoRetrain, PollSeconds and WatchBranch are the settings of the first start;
-	// after it PUT /modelrepo/config changes them.
+	// AutoRetrain, PollSeconds and WatchBranch are the initial settings; after the first
+	// start PUT /modelrepo/config changes them.
 	AutoRetrain bool   `env:"MODELREPO_AUTO_RETRAIN" envDefault:"false"`
 	PollSeconds int    `env:"MODELREPO_POLL_SECONDS" envDefault:"300"`
 	WatchBranch string `env:"MODELREPO_WATCH_BRANCH" envDefault:"main"`
-	// GitLabURL is the server of GitLabProject and of CIProject.
+	// GitLabURL is the server that hosts GitLabProject and CIProject.
 	GitLabURL string `env:"GITLAB_URL"`
-	// GitLabProject, an id or path, is polled for new heads; empty: GitURL is.
+	// GitLabProject, an id or path, is polled for new heads; empty: GitURL is polled.
 	GitLabProject string `env:"GITLAB_PROJECT_ID"`
-	// GitLabToken may read GitLabProject; empty where anybody may.
+	// GitLabToken grants read access to GitLabProject; empty if it is public.
 	GitLabToken service.Secret `env:"GITLAB_TOKEN"`
-	// GitURL, an http or https URL that may hold credentials, is polled for new
+	// GitURL, an http or https URL that may contain credentials, is polled for new
 	// heads and checked out; empty: MODELREPO_DIR is polled if it is the root of a
 	// git repository.
 	GitURL service.Secret `env:"MODELREPO_GIT_URL"`
-	// ModelRepoCacheDir holds what was fetched from GitURL, in a folder for each
-	// process; empty: mlp-platform/modelrepo in the user's cache folder.
+	// ModelRepoCacheDir caches what was fetched from GitURL, one folder per process;
+	// empty: mlp-platform/modelrepo in the user's cache folder.
 	ModelRepoCacheDir string `env:"MODELREPO_CACHE_DIR"`
-	// CIProject, an id or path on the server GITLAB_URL, has its pipeline triggered by
-	// each new head; empty: none.
+	// CIProject is the id or path of a project on GitLabURL whose pipeline is triggered
+	// on each new head; empty: none.
 	CIProject string `env:"AI_PROD_GITLAB_PROJECT_ID"`
-	// CITriggerToken lets CIProject's pipeline be triggered.
+	// CITriggerToken is the token that triggers CIProject's pipeline.
 	CITriggerToken service.Secret `env:"AI_PROD_PIPELINE_TRIGGER_TOKEN"`
 
-	// ApprovalExpiryHours is how long an approval waits; 0 is for ever.
+	// ApprovalExpiryHours is the age at which a pending approval expires; 0: never.
 	ApprovalExpiryHours int `env:"APPROVAL_EXPIRY_HOURS" envDefault:"72"`
-	// CommandLeaseSeconds is how long a dispatch belongs to the process that sends
-	// it; then another takes it over. It must exceed the 12 s a dispatch may take.
+	// CommandLeaseSeconds is how long the sending process owns a dispatch before another
+	// takes it over. It must exceed the 12 s a dispatch may take.
 	CommandLeaseSeconds int `env:"COMMAND_LEASE_SECONDS" envDefault:"300"`
-	// ApprovalMode is each or run: what policies say that do not say it themselves.
+	// ApprovalMode is the default approval mode of promotion policies: each or run.
 	ApprovalMode string `env:"PROMOTION_APPROVAL_MODE_DEFAULT" envDefault:"each"`
-	// AllowGenerated lets versions trained on generated data reach Production.
+	// AllowGenerated allows versions trained on generated data in Production.
 	AllowGenerated bool `env:"ALLOW_GENERATED_PRODUCTION" envDefault:"false"`
 
-	// GPUCostPerHour and CPUCostPerHour are USD for one GPU and one core.
+	// GPUCostPerHour and CPUCostPerHour are the price of one GPU hour and one core hour in USD.
 	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR" envDefault:"2.50"`
 	CPUCostPerHour float64 `env:"CPU_COST_PER_HOUR" envDefault:"0.05"`
-	// CarbonGPUWatts and CarbonCoreWatts are the mean power of an allocated GPU and core.
+	// CarbonGPUWatts and CarbonCoreWatts are the mean power draw of an allocated GPU and core.
 	CarbonGPUWatts  float64 `env:"CARBON_GPU_WATTS" envDefault:"400"`
 	CarbonCoreWatts float64 `env:"CARBON_CORE_WATTS" envDefault:"5"`
-	// CarbonPUE is the facility's power per power of its computers.
+	// CarbonPUE is the facility's power usage effectiveness: its total power divided by that of its computers.
 	CarbonPUE float64 `env:"CARBON_PUE" envDefault:"1.5"`
-	// CarbonGridGramsPerKWh is CO2e of the grid's average kWh.
+	// CarbonGridGramsPerKWh is the grid's average emissions, in grams of CO2e per kWh.
 	CarbonGridGramsPerKWh float64 `env:"CARBON_GRID_G_PER_KWH" envDefault:"300"`
 
-	// AuditKeyFile holds the key that signs checkpoints of the audit ledger; made when
-	// it is not there. Empty: checkpoints are not signed. Replicas share one.
+	// AuditKeyFile holds the key that signs checkpoints of the audit ledger; it is created
+	// if missing. Empty: checkpoints are not signed. All replicas share one key.
 	AuditKeyFile string `env:"AUDIT_SIGNING_KEY_FILE"`
-	// AuditTrustedKeys are public keys beside that one whose checkpoints count, in hex
-	// or base64, with commas; needed for a retired key until its successor has vouched
-	// for it. Empty: only the key of AUDIT_SIGNING_KEY_FILE, and whom it vouches for.
+	// AuditTrustedKeys lists further public keys whose checkpoints are trusted, in hex or
+	// base64, separated by commas; needed for a retired key until its successor has
+	// vouched for it. Empty: only the key in AuditKeyFile and the keys it vouches for.
 	AuditTrustedKeys string `env:"AUDIT_TRUSTED_KEYS"`
 
-	// Limits per tenant and minute; 0 is none.
+	// Requests per tenant and minute; 0: no limit.
 	ChangesPerMinute  int `env:"CHANGES_RATE_LIMIT_PER_MIN" envDefault:"120"`
 	RetrainsPerMinute int `env:"RETRAIN_RATE_LIMIT_PER_MIN" envDefault:"20"`
 	DecisionsPerMin   int `env:"DECISION_RATE_LIMIT_PER_MIN" envDefault:"120"`
-	// WritesPerMinute bounds the writes that have no limit of their own.
+	// WritesPerMinute limits all other writes.
 	WritesPerMinute int `env:"WRITE_RATE_LIMIT_PER_MIN" envDefault:"120"`
-	// Dispatches of this process that may wait on the orchestrator at once.
+	// Maximum number of dispatches of this process waiting for the orchestrator.
 	AdmissionMax       int `env:"ADMISSION_MAX_RUNNING" envDefault:"4"`
 	AdmissionPerTenant int `env:"ADMISSION_PER_TENANT" envDefault:"2"`
 
-	// SoleProcess says that no other replica uses this database: what a dead
-	// predecessor left is then taken over at once instead of after its lease.
+	// SoleProcess means that no other replica uses this database: the work of a dead
+	// predecessor is then taken over immediately instead of after its lease.
 	SoleProcess bool
-	// StateEmbedded and BrokerEmbedded say that database and broker live and die
-	// with this process.
+	// StateEmbedded and BrokerEmbedded mean that the database and the broker run inside
+	// this process.
 	StateEmbedded, BrokerEmbedded bool
 }
 
-// Rules are the control plane's scopes.
+// Rules define the control plane's scopes.
 var Rules = auth.Rules{Scopes: map[string][]string{
 	Read: nil, Write: {Changes, Retrain, Approve, Manage}, Changes: nil, Retrain: nil, Approve: nil, Manage: nil,
 }, Reads: []string{Read}}
@@ -151,7 +151,7 @@ const (
 	Manage  = "manage"  // settings and records
 )
 
-// LoadConfig reads environ (os.Environ); the error lists every fault.
+// LoadConfig reads environ (os.Environ). All configuration errors are reported together.
 func LoadConfig(environ []string) (Config, error) {
 	var c Config
 	err := service.LoadConfig(&c, environ)
@@ -193,6 +193,22 @@ func (c *Config) Validate() error {
 	if flow, deployment, ok := strings.Cut(c.Deployment, "/"); !ok || flow == "" || deployment == "" || strings.Contains(deployment, "/") {
 		fault("PREFECT_DEPLOYMENT_NAME is %q; it must be flow/deployment", c.Deployment)
 	}
+	c.checkRanges(fault)
+	c.checkModelrepo(fault)
+	c.checkSource(fault)
+	// A malformed credential map does not stop the start: every bearer is answered 503, and health says why.
+	who := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal()})
+	if err := who.CheckPlaceholders(); err != nil {
+		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
+	}
+	if err := who.DelegationState(); err != nil {
+		fault("DELEGATION_TRUST_JSON: %w", err)
+	}
+	return errors.Join(faults...)
+}
+
+// checkRanges reports each number outside its range.
+func (c *Config) checkRanges(fault func(format string, a ...any)) {
 	for _, f := range []struct {
 		name         string
 		v, low, high int
@@ -230,15 +246,4 @@ func (c *Config) Validate() error {
 			fault("%s is %v; it must be 0 to %.0f", f.name, f.v, f.high)
 		}
 	}
-	c.checkModelrepo(fault)
-	c.checkSource(fault)
-	// A malformed credential map does not stop the start: every bearer is answered 503, and health says why.
-	who := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal()})
-	if err := who.CheckPlaceholders(); err != nil {
-		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
-	}
-	if err := who.DelegationState(); err != nil {
-		fault("DELEGATION_TRUST_JSON: %w", err)
-	}
-	return errors.Join(faults...)
 }

@@ -16,8 +16,8 @@ import (
 // seed is the private key of the tests' dashboard.
 const seed = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// dashboard mints for people, and gives the setting by which it is trusted.
-func dashboard(t *testing.T) (mint func(person, tenant string, scopes ...string) string, trust string) {
+// newDashboard mints for people, and gives the setting by which it is trusted.
+func newDashboard(t *testing.T) (mint func(person, tenant string, scopes ...string) string, trust string) {
 	t.Helper()
 	d, err := auth.NewDelegator("dashboard", seed)
 	if err != nil {
@@ -39,7 +39,7 @@ func dashboard(t *testing.T) (mint func(person, tenant string, scopes ...string)
 // and the records name them.
 func TestDelegatedSeparationOfDuties(t *testing.T) {
 	t.Parallel()
-	mint, trust := dashboard(t)
+	mint, trust := newDashboard(t)
 	p := controlplanetest.Start(t, trust, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
 	alice := func() string { return mint("alice", "default", "read", "write") }
 	bob := func() string { return mint("bob", "default", "read", "write") }
@@ -67,7 +67,7 @@ func TestDelegatedSeparationOfDuties(t *testing.T) {
 // by scope does not spend it.
 func TestDelegationOverTheWire(t *testing.T) {
 	t.Parallel()
-	mint, trust := dashboard(t)
+	mint, trust := newDashboard(t)
 	p := controlplanetest.Start(t, trust)
 	token := mint("alice", "default", "read", "changes")
 	notice := func(commit string) map[string]any {
@@ -105,7 +105,7 @@ func TestDelegationOverTheWire(t *testing.T) {
 // and so do the service's own credentials.
 func TestDelegationWithoutCoordinator(t *testing.T) {
 	t.Parallel()
-	mint, trust := dashboard(t)
+	mint, trust := newDashboard(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestDelegationWithoutCoordinator(t *testing.T) {
 // One token sent to two replicas at once writes in one of them.
 func TestDelegationAmongReplicas(t *testing.T) {
 	t.Parallel()
-	mint, trust := dashboard(t)
+	mint, trust := newDashboard(t)
 	p := controlplanetest.Start(t, trust, "REDIS_URL="+testenv.Redis(t))
 	second := *p
 	second.Serve()
@@ -161,7 +161,7 @@ func TestDelegationAmongReplicas(t *testing.T) {
 // A broken trust map refuses the start, as any other variable does that cannot be read.
 func TestTrustMapBroken(t *testing.T) {
 	t.Parallel()
-	_, trust := dashboard(t)
+	_, trust := newDashboard(t)
 	for member, broken := range map[string]string{"tenants": "tenant", "public_key": "publicKey", "scopes": "Scopes"} {
 		_, err := app.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", strings.Replace(trust, `"`+member+`"`, `"`+broken+`"`, 1)})
 		if err == nil || !strings.Contains(err.Error(), "DELEGATION_TRUST_JSON") || !strings.Contains(err.Error(), broken) {
@@ -174,7 +174,7 @@ func TestTrustMapBroken(t *testing.T) {
 // the map, the legacy one, delegations and strangers. Health stays readable.
 func TestCredentialMapBroken(t *testing.T) {
 	t.Parallel()
-	mint, trust := dashboard(t)
+	mint, trust := newDashboard(t)
 	shared := controlplanetest.Neighbours(t, trust)
 	const secret = controlplanetest.Reader
 	good := map[string]any{"principal": "reader", "tenant": "default", "scopes": []string{"read"}}

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// ruled are the metrics with this prefix that the alert rules name.
-func ruled(t *testing.T, prefix string) map[string]bool {
+// metricsNamedInRules are the metrics with this prefix that the alert rules name.
+func metricsNamedInRules(t *testing.T, prefix string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../../../deploy/prometheus/rules/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -49,8 +49,8 @@ func ruled(t *testing.T, prefix string) map[string]bool {
 	return out
 }
 
-// drifting is an inference service with one model far from its baseline.
-func drifting(t *testing.T) string {
+// serveDriftingModel is an inference service with one model far from its baseline.
+func serveDriftingModel(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -69,8 +69,8 @@ func drifting(t *testing.T) string {
 // start, so that no rule waits for a series which only the first fault makes.
 func TestAlertRulesNameRealMetrics(t *testing.T) {
 	t.Parallel()
-	p := controlplanetest.Start(t, "SERVING_URL="+drifting(t))
-	names := ruled(t, "platform_")
+	p := controlplanetest.Start(t, "SERVING_URL="+serveDriftingModel(t))
+	names := metricsNamedInRules(t, "platform_")
 	if len(names) < 8 {
 		t.Fatalf("the rules name only %v", names)
 	}

@@ -21,9 +21,9 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// oversize puts an event into the outbox that no broker takes. No request can
+// insertOversizeEvent puts an event into the outbox that no broker takes. No request can
 // make one that large: bodies are bounded well below.
-func oversize(t *testing.T, p *controlplanetest.Plane, tenant string) (uuid.UUID, string) {
+func insertOversizeEvent(t *testing.T, p *controlplanetest.Plane, tenant string) (uuid.UUID, string) {
 	t.Helper()
 	id := uuid.Must(uuid.NewV7())
 	p.SQL(`insert into control_plane.outbox (id, tenant, namespace, name, payload, actor)
@@ -45,10 +45,10 @@ func noteRefusals(p *controlplanetest.Plane) {
 		execute function control_plane.note_refusal()`)
 }
 
-// poisoned waits until the relay has given the row up, cutting short the waits
+// expectPoisonedAfterRetries waits until the relay has given the row up, cutting short the waits
 // between its tries, and looks at what was written down of them: five refusals,
 // and 2, 4, 8 and 16 s between them.
-func poisoned(t *testing.T, p *controlplanetest.Plane, id uuid.UUID) {
+func expectPoisonedAfterRetries(t *testing.T, p *controlplanetest.Plane, id uuid.UUID) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), p.Database)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestRow17OversizedEvent(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	noteRefusals(p)
-	id, digest := oversize(t, p, "default")
+	id, digest := insertOversizeEvent(t, p, "default")
 	p.Notice("JPCP", "abc")
 	testenv.Eventually(t, 15*time.Second, func() error {
 		box := p.Health()["runtime"].(map[string]any)["outbox"].(map[string]any)
@@ -97,7 +97,7 @@ func TestRow17OversizedEvent(t *testing.T) {
 		}
 		return nil
 	})
-	poisoned(t, p, id)
+	expectPoisonedAfterRetries(t, p, id)
 
 	path := "/outbox/" + id.String()
 	list := p.Want(200, "GET", "/outbox", controlplanetest.Reader, nil).Object(t)["items"].([]any)
@@ -130,7 +130,7 @@ func TestRow17OversizedEvent(t *testing.T) {
 		t.Errorf("replayed: %v", again)
 	}
 	p.Refused(409, "event_not_poison", "DELETE", path, controlplanetest.Operator, nil)
-	poisoned(t, p, id) // its cause is still there
+	expectPoisonedAfterRetries(t, p, id) // its cause is still there
 	p.Want(204, "DELETE", path, controlplanetest.Operator, nil)
 	p.Refused(404, "event_not_found", "DELETE", path, controlplanetest.Operator, nil)
 
@@ -158,7 +158,7 @@ func TestOutboxTenants(t *testing.T) {
 	p := controlplanetest.Start(t, "EVENT_RELAY_ENABLED=false")
 	rows := map[string]string{}
 	for _, tenant := range []string{"default", "other", "platform"} {
-		id, _ := oversize(t, p, tenant)
+		id, _ := insertOversizeEvent(t, p, tenant)
 		rows[tenant] = "/outbox/" + id.String()
 		p.SQL("update control_plane.outbox set poison_at = now(), refusals = 5 where id = $1", id)
 	}

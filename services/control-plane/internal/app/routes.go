@@ -1,16 +1,21 @@
 package app
 
 import (
+	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
@@ -23,14 +28,14 @@ const (
 	classOther    = "other"
 )
 
-// signed stands for a scope where no credential but a proof over the request is
-// asked for; the handler checks it, and bounds the body itself.
+// signed replaces the scope of a route that needs a signature or token of a forge
+// instead of a credential; the handler checks it and limits the body itself.
 const signed = "signed"
 
-// anyWrite stands for any of the scopes that let somebody write.
+// anyWrite replaces the scope of a route that accepts any scope that writes.
 const anyWrite = "any write scope"
 
-// route is one row of the table: public where scope is empty.
+// route is one row of the table; an empty scope makes it public.
 type route struct {
 	method, path string
 	scope        string
@@ -38,10 +43,16 @@ type route struct {
 	handler      echo.HandlerFunc
 }
 
-// routes is every route beside those of libs/service.
+// routes lists every route except those of libs/service.
 func (p *parts) routes() []route {
+	return slices.Concat(
+		p.modelRoutes(), p.trainingRoutes(), p.promotionRoutes(), p.auditRoutes(), p.recordRoutes(), p.operationRoutes(),
+	)
+}
+
+func (p *parts) modelRoutes() []route {
 	return []route{
-		{http.MethodGet, "/ready", "", classNone, alive},
+		{http.MethodGet, "/ready", "", classNone, reportAlive},
 		{http.MethodGet, "/health", "", classNone, p.health.Get},
 		{http.MethodGet, "/capabilities", "", classNone, p.capabilities},
 		{http.MethodGet, "/models", "", classNone, p.registry.List},
@@ -56,7 +67,11 @@ func (p *parts) routes() []route {
 		{http.MethodPut, "/modelrepo/config", Manage, classOther, p.repoConfig.Put},
 		{http.MethodPost, "/webhooks/modelrepo/forge-a", signed, classNone, p.webhooks.ForgeA},
 		{http.MethodPost, "/webhooks/modelrepo/forge-b", signed, classNone, p.webhooks.ForgeB},
+	}
+}
 
+func (p *parts) trainingRoutes() []route {
+	return []route{
 		{http.MethodPost, "/retrain", Retrain, classRetrain, p.retrain.Start},
 		{http.MethodGet, "/retrain/:flow_run_id", Read, classNone, p.runs.Get},
 		{http.MethodPost, "/retrain/:flow_run_id/cancel", Retrain, classRetrain, p.runs.Cancel},
@@ -70,7 +85,11 @@ func (p *parts) routes() []route {
 		{http.MethodPost, "/approvals/:id/reject", Approve, classDecision, p.approvals.RejectByID},
 		{http.MethodPost, "/approve/:model", Approve, classDecision, p.approvals.ApproveModel},
 		{http.MethodPost, "/reject/:model", Approve, classDecision, p.approvals.RejectModel},
+	}
+}
 
+func (p *parts) promotionRoutes() []route {
+	return []route{
 		{http.MethodPost, "/versions", Manage, classOther, p.ladder.Post},
 		{http.MethodGet, "/promotion-policies", Read, classNone, p.policies.List},
 		{http.MethodGet, "/promotion-policies/:model", Read, classNone, p.policies.Get},
@@ -84,7 +103,11 @@ func (p *parts) routes() []route {
 		{http.MethodPost, "/promotions/:id/reject", Approve, classDecision, p.promotions.Reject},
 		{http.MethodGet, "/alias-history", Read, classNone, p.aliases.List},
 		{http.MethodPost, "/aliases/:model/:alias/rollback", Approve, classDecision, p.promotions.Rollback},
+	}
+}
 
+func (p *parts) auditRoutes() []route {
+	return []route{
 		{http.MethodGet, "/audit/events", Read, classNone, p.audit.List},
 		{http.MethodPost, "/audit/events", anyWrite, classOther, p.audit.Post},
 		{http.MethodGet, "/audit/verify", Read, classNone, p.audit.Verify},
@@ -92,7 +115,11 @@ func (p *parts) routes() []route {
 		{http.MethodPost, "/audit/checkpoints", Manage, classOther, p.audit.MakeCheckpoint},
 		{http.MethodGet, "/audit/keys", Read, classNone, p.audit.Keys},
 		{http.MethodGet, "/audit/export", Read, classNone, p.audit.Export},
+	}
+}
 
+func (p *parts) recordRoutes() []route {
+	return []route{
 		{http.MethodGet, "/costs", Read, classNone, p.costs.List},
 		{http.MethodPost, "/costs", Manage, classOther, p.costs.Post},
 		{http.MethodGet, "/costs/summary", Read, classNone, p.costs.Summary},
@@ -116,7 +143,11 @@ func (p *parts) routes() []route {
 		{http.MethodGet, "/model-cards/:model", Read, classNone, p.governance.Cards.Get},
 		{http.MethodPut, "/model-cards/:model", Manage, classOther, p.governance.Cards.Put},
 		{http.MethodGet, "/governance/posture", Read, classNone, p.governance.Posture.Get},
+	}
+}
 
+func (p *parts) operationRoutes() []route {
+	return []route{
 		{http.MethodGet, "/auto-retrain", Read, classNone, p.drift.retrains.List},
 		{http.MethodPut, "/auto-retrain/:model", Manage, classOther, p.drift.retrains.Put},
 		{http.MethodPost, "/drift/trigger", Retrain, classRetrain, p.drift.retrains.Trigger},
@@ -130,9 +161,10 @@ func (p *parts) routes() []route {
 	}
 }
 
-// mount adds the routes. Each passes, in this order: credentials, scope, rate
-// limit, text that can be stored, query parameters that exist, bound of the body.
-func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *wire.Limiter, cfg Config) {
+// mount adds the routes. Each request is checked in this order: credentials, scope, rate
+// limit, storable text, known query parameters, size of the body.
+func (p *parts) mount(e *echo.Echo, limiter *wire.Limiter) {
+	cfg, who := &p.cfg, p.auth
 	limits := map[string]echo.MiddlewareFunc{
 		classChanges:  limiter.Per(classChanges, cfg.ChangesPerMinute, false),
 		classRetrain:  limiter.Per(classRetrain, cfg.RetrainsPerMinute, true),
@@ -167,7 +199,21 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *wire.Limit
 	}
 }
 
-func alive(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "alive"}) }
+// storeErrors answers 503 where the database cannot be reached: the same request
+// may succeed later.
+func storeErrors(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
+	return func(err error, c echo.Context) {
+		var p *problem.Error
+		if !errors.As(err, &p) && postgres.Unavailable(err) {
+			err = fault.StoreUnavailable.New("The database does not answer; try again later.").WithCause(err).After(5 * time.Second)
+		}
+		next(err, c)
+	}
+}
+
+func reportAlive(c echo.Context) error {
+	return c.JSON(http.StatusOK, map[string]string{"status": "alive"})
+}
 
 // allowOnlyPost refuses a method that a route with a parameter would take instead.
 func allowOnlyPost(c echo.Context) error {
@@ -175,16 +221,16 @@ func allowOnlyPost(c echo.Context) error {
 	return echo.ErrMethodNotAllowed
 }
 
-// pathParameter is a segment of a route that the document writes in braces.
+// pathParameter matches a parameter of a route, which the document writes in braces.
 var pathParameter = regexp.MustCompile(`:([a-z_]+)`)
 
-// documentedOperation is how documentedParameters calls a route.
+// documentedOperation returns the key of a route in documentedParameters.
 func documentedOperation(r route) string {
 	return strings.ToLower(r.method) + " " + pathParameter.ReplaceAllString(r.path, "{$1}")
 }
 
 // documentedParameters reads the query parameters of each operation of an OpenAPI
-// document, so that what it says and what the routes accept cannot differ.
+// document, so that the document and the routes cannot differ.
 func documentedParameters(document []byte) map[string][]string {
 	type parameter struct {
 		Ref  string `yaml:"$ref"`

@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/drift"
 )
 
-// Subscriptions are the events that the control plane consumes.
+// Subscriptions lists the events that the control plane consumes.
 var Subscriptions = []outbox.Subscription{
 	{Consumer: audit.Consumer, Subjects: []string{audit.Subject}},
 	{Consumer: DriftConsumer, Subjects: drift.Subjects},

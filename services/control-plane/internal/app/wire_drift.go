@@ -3,12 +3,9 @@ package app
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/outbox"
@@ -20,55 +17,58 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// driftParts act on what goes wrong by itself.
+// driftParts hold retraining on drift and alerts.
 type driftParts struct {
 	retrains autoretrain.API
 	alerts   alert.API
 
+	reader     *drift.Reader
 	reconciler *alert.Reconciler
-	forget     func()                 // what the metrics say of drift
+	forget     func()                 // clears the drift gauges
 	consumer   *outbox.ConsumerConfig // nil where events are only logged
 	log        *slog.Logger
 }
 
-// wireAlerts makes the reconciler of alerts, and the reader of drift that it and
-// the automatic retraining share.
-func (p *parts) wireAlerts(db *store.Store, counted *metrics.Metrics, hc *http.Client, gate *promotion.Gate) (*drift.Reader, error) {
-	reader, err := drift.NewReader(p.cfg.ServingURL, p.cfg.ServingToken.Reveal(), hc)
-	if err != nil {
-		return nil, err
-	}
-	sources := map[string]alert.Source{promotion.DeploySource: gate, "budget": p.budgets, "eval": p.governance.Evals}
-	if p.cfg.ServingURL != "" {
-		sources[drift.Source] = drift.Watch{Reader: reader, Observe: func(readings []drift.Reading) {
-			counted.ForgetDrift()
-			for _, r := range readings {
-				counted.Drift(metrics.Drifted{Model: r.Model, Alias: r.Alias, Z: r.Z, Overall: r.Overall, Critical: r.Status == drift.Critical})
-			}
-		}}
-	}
-	p.drift = driftParts{
-		alerts: alert.API{Store: db}, log: p.log, forget: counted.ForgetDrift,
-		reconciler: alert.NewReconciler(db, sources, time.Duration(p.cfg.AlertSeconds)*time.Second, p.log),
-	}
-	return reader, nil
-}
-
-// wireDrift makes what retrains by drift, and the consumer of its events.
-func (p *parts) wireDrift(db *store.Store, pool *pgxpool.Pool, nc *nats.Conn, reader *drift.Reader) error {
-	s, err := autoretrain.New(autoretrain.Parts{
-		Store: db, Drift: reader, Registry: p.registry, Retrain: p.retrain, Approvals: p.approvals.Service,
-		ForceApproval: p.cfg.AutoRetrainGate == autoretrain.Approval, Every: time.Duration(p.cfg.AutoRetrainSeconds) * time.Second,
-		Log: p.log, Now: time.Now,
-	})
+// connectAlerts makes the reconciler of alerts, and the reader of drift that it
+// shares with automatic retraining.
+func (p *parts) connectAlerts() error {
+	reader, err := drift.NewReader(p.cfg.ServingURL, p.cfg.ServingToken.Reveal(), p.http)
 	if err != nil {
 		return err
 	}
-	p.drift.retrains = autoretrain.API{Service: s}
-	if nc != nil {
+	sources := map[string]alert.Source{promotion.DeploySource: p.gate, "budget": p.budgets, "eval": p.governance.Evals}
+	if p.cfg.ServingURL != "" {
+		sources[drift.Source] = drift.Watch{Reader: reader, Observe: observeDrift(p.metrics)}
+	}
+	p.drift = driftParts{
+		alerts: alert.API{Store: p.store}, log: p.log, forget: p.metrics.ForgetDrift, reader: reader,
+		reconciler: alert.NewReconciler(p.store, sources, time.Duration(p.cfg.AlertSeconds)*time.Second, p.log),
+	}
+	return nil
+}
+
+// observeDrift sets the gauges of drift to the newest readings.
+func observeDrift(m *metrics.Metrics) func([]drift.Reading) {
+	return func(readings []drift.Reading) {
+		m.ForgetDrift()
+		for _, r := range readings {
+			m.Drift(metrics.Drifted{Model: r.Model, Alias: r.Alias, Z: r.Z, Overall: r.Overall, Critical: r.Status == drift.Critical})
+		}
+	}
+}
+
+// connectAutoRetrain makes what retrains on drift, and the consumer of drift events.
+func (p *parts) connectAutoRetrain() (err error) {
+	if p.drift.retrains.Service, err = autoretrain.New(autoretrain.Parts{
+		Store: p.store, Drift: p.drift.reader, Registry: p.registry, Retrain: p.retrain, Approvals: p.approvals.Service,
+		ForceApproval: p.cfg.AutoRetrainGate == autoretrain.Approval, Every: time.Duration(p.cfg.AutoRetrainSeconds) * time.Second,
+		Log: p.log, Now: time.Now,
+	}); err != nil {
+		return err
+	}
+	if p.nats != nil {
 		p.drift.consumer = &outbox.ConsumerConfig{
-			Conn: nc, Pool: pool, Name: DriftConsumer, Subjects: drift.Subjects,
-			Stream: outbox.StreamConfig{Replicas: p.cfg.NATSReplicas, MaxBytes: p.cfg.NATSMaxBytes},
+			Conn: p.nats, Pool: p.pool, Name: DriftConsumer, Subjects: drift.Subjects, Stream: p.cfg.eventStream(),
 			Handle: func(ctx context.Context, tx pgx.Tx, e outbox.Envelope) error {
 				return drift.Handle(ctx, store.In(tx), e, time.Now())
 			},
@@ -80,9 +80,9 @@ func (p *parts) wireDrift(db *store.Store, pool *pgxpool.Pool, nc *nats.Conn, re
 // DriftConsumer is the durable that reads changed levels of drift.
 const DriftConsumer = "control-plane-drift"
 
-// lead is the work of one replica at a time.
+// lead runs the work that only one replica does at a time.
 func (d driftParts) lead(ctx context.Context) error {
-	defer d.forget() // another replica tells of drift now
+	defer d.forget() // another replica reports drift now
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.retrains.Service.Run(ctx) })
 	g.Go(func() error { return d.reconciler.Run(ctx) })

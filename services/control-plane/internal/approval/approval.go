@@ -36,21 +36,22 @@ const (
 	Expired   = "expired"
 )
 
-// Promotions decides the promotion that a record of that kind stands for.
+// Promotions decides the promotion behind a record of kind promotion.
 type Promotions interface {
 	ApproveRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
 	RejectRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
 }
 
-// Rules bound who decides a record, and until when.
+// Rules limit who may decide a record, and until when.
 type Rules struct {
-	// Expiry is how long a record waits for its decision; 0 is for ever.
+	// Expiry is the age at which a pending record expires; 0: never.
 	Expiry time.Duration
-	// Duties separates them: nobody approves their own request, but the legacy credential.
+	// Duties enforces separation of duties: nobody but the legacy credential approves
+	// their own request.
 	Duties bool
 }
 
-// Parts are what a Service is made of.
+// Parts are what a Service needs.
 type Parts struct {
 	Store      *store.Store
 	Commands   *command.Service
@@ -59,11 +60,11 @@ type Parts struct {
 	Promotions Promotions
 	Rules      Rules
 	Now        func() time.Time
-	// Count is told of each created, approved, rejected, expired and dispatch_failed record.
+	// Count is called for each created, approved, rejected, expired and dispatch_failed record.
 	Count func(action, model string, n int)
 }
 
-// Service keeps the records.
+// Service stores approval records and decides them.
 type Service struct{ Parts }
 
 // New refuses a missing part.
@@ -74,7 +75,7 @@ func New(p Parts) (*Service, error) {
 	return &Service{p}, nil
 }
 
-// ExpiresAt is when a record made at t expires; nil is never.
+// ExpiresAt returns when a record created at t expires; nil means never.
 func (r Rules) ExpiresAt(t time.Time) *time.Time {
 	if r.Expiry <= 0 {
 		return nil
@@ -83,9 +84,9 @@ func (r Rules) ExpiresAt(t time.Time) *time.Time {
 	return &end
 }
 
-// Own says whether deciding a request of requestedBy is refused to p, and how.
-// The platform's own principals are exempt: standalone seeds its models by one
-// that both trains and promotes.
+// Own returns the refusal if p may not decide a request of requestedBy. The platform's
+// own principals are exempt: standalone seeds its models through one that both trains
+// and promotes.
 func (r Rules) Own(p auth.Principal, requestedBy string) *problem.Error {
 	if !r.Duties || p.Legacy || strings.HasPrefix(p.Name, "system:") || p.Name != requestedBy {
 		return nil
@@ -93,18 +94,18 @@ func (r Rules) Own(p auth.Principal, requestedBy string) *problem.Error {
 	return fault.OwnRequest.New(fmt.Sprintf("%s asked for this; somebody else has to approve it.", p.Name))
 }
 
-// Facts are the event and the audit fact of one move of a record.
+// Facts returns the event and the audit fact of one state change of a record.
 func Facts(a store.Approval, actor, name, outcome string, reason *string) []outbox.Event {
 	return []outbox.Event{
 		event.Of(a.Tenant, actor, "approval", name, a.ID.String(), event.Approval{
 			ID: a.ID, Kind: a.Kind, Model: a.ModelID, CommitSHA: a.CommitSha, RequestedBy: a.RequestedBy,
 			ResolvedBy: a.ResolvedBy, FlowRunID: a.PrefectRunID, Reason: reason,
 		}),
-		event.Audit(a.Tenant, actor, "approval."+name, event.Model(a.ModelID), outcome, details(a, reason)),
+		event.Audit(a.Tenant, actor, "approval."+name, event.Model(a.ModelID), outcome, auditDetails(a, reason)),
 	}
 }
 
-func details(a store.Approval, reason *string) map[string]any {
+func auditDetails(a store.Approval, reason *string) map[string]any {
 	d := map[string]any{"approval_id": a.ID, "kind": a.Kind, "status": a.Status, "commit_sha": a.CommitSha}
 	for name, v := range map[string]*string{"reason": reason, "flow_run_id": a.PrefectRunID, "dataset": a.DatasetName} {
 		if v != nil {
@@ -117,21 +118,21 @@ func details(a store.Approval, reason *string) map[string]any {
 	return d
 }
 
-// refuse records a decision that was not allowed. The fact is committed, so the
-// caller's transaction must not fail because of it.
-func refuse(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, action string, why *problem.Error) error {
-	d := details(a, nil)
+// recordDenial writes the audit fact of a decision that was not allowed. It must be
+// committed, so the caller's transaction must not fail because of the denial.
+func recordDenial(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, action string, why *problem.Error) error {
+	d := auditDetails(a, nil)
 	d["code"] = why.Kind.Code
 	return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, action, event.Model(a.ModelID), event.Denied, d))
 }
 
-// lockKey orders notices and returns to pending of one tenant's model.
+// lockKey serialises notices and returns to pending for one model of a tenant.
 func lockKey(tenant, model string) string { return "approval:" + tenant + ":" + model }
 
-// expiredBy are who expires records without a person.
+// expiredBy is the actor of expiries that no person caused.
 const expiredBy = "system:expiry"
 
-// ExpireDue expires retrain records that nobody decided in time.
+// ExpireDue expires retrain records that were not decided in time.
 func (s *Service) ExpireDue(ctx context.Context) error {
 	if s.Rules.Expiry <= 0 {
 		return nil
@@ -160,17 +161,17 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	}
 }
 
-// Notice is a change that models shall be trained on.
+// Notice is a change that models should be retrained on.
 type Notice struct {
 	Models       []string // upper-case, each once
 	CommitSHA    string
 	CommitMsg    string
 	ChangedFiles []string
 	Origin       string
-	Dataset      string // what approving trains on unless it says otherwise; empty: the model's first
+	Dataset      string // default data set of the run; empty: the model's first
 }
 
-// Noted is what a notice led to.
+// Noted is the effect of a notice.
 type Noted struct {
 	Created, Existing, Superseded []uuid.UUID
 
@@ -178,8 +179,8 @@ type Noted struct {
 	gone   []string // models of those superseded
 }
 
-// Note records a change: one pending record per model. The same commit again
-// finds the record; another commit takes its place, so that what is approved is
+// Note records a change as one pending record per model. Repeating a commit returns
+// the existing record; a different commit supersedes it, so that what gets approved is
 // what was shown.
 func (s *Service) Note(ctx context.Context, p auth.Principal, n Notice) (Noted, error) {
 	if err := s.ExpireDue(ctx); err != nil {
@@ -196,7 +197,7 @@ func (s *Service) Note(ctx context.Context, p auth.Principal, n Notice) (Noted, 
 	return out, nil
 }
 
-// Counted counts the records of a notice; to be called once NoteIn's transaction is committed.
+// Counted counts the records of a notice; call it after NoteIn's transaction has committed.
 func (s *Service) Counted(n Noted) {
 	for _, m := range n.models {
 		s.Count("created", m, 1)
@@ -246,7 +247,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		}
 		id := uuid.Must(uuid.NewV7())
 		if old, ok := pending[model]; ok {
-			more, err := supersede(ctx, tx, old, id, p.Name, now)
+			more, err := supersedeApproval(ctx, tx, old, id, p.Name, now)
 			if err != nil {
 				return out, err
 			}
@@ -268,8 +269,8 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 	return out, tx.Emit(ctx, facts...)
 }
 
-// supersede expires a pending record in favour of another.
-func supersede(ctx context.Context, tx store.Tx, old store.Approval, by uuid.UUID, actor string, now time.Time) ([]outbox.Event, error) {
+// supersedeApproval expires a pending record in favour of another.
+func supersedeApproval(ctx context.Context, tx store.Tx, old store.Approval, by uuid.UUID, actor string, now time.Time) ([]outbox.Event, error) {
 	reason := "superseded by " + by.String()
 	a, err := tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
 		ID: old.ID, FromStatus: old.Status, ToStatus: Expired, RejectReason: &reason, Now: now, UpdatedBy: actor,
@@ -280,10 +281,10 @@ func supersede(ctx context.Context, tx store.Tx, old store.Approval, by uuid.UUI
 	return Facts(a, actor, Expired, event.OK, &reason), nil
 }
 
-// Settler moves the record when its command has ended.
+// Settler changes the record's state when its command has ended.
 type Settler struct{ now func() time.Time }
 
-// NewSettler takes the clock.
+// NewSettler returns a Settler; now is the clock.
 func NewSettler(now func() time.Time) Settler { return Settler{now} }
 
 // Succeeded is part of command.Settler.
@@ -315,7 +316,7 @@ func (s Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause
 		}
 		for _, a := range rows { // a notice of another commit arrived meanwhile
 			if a.ID == *c.ApprovalID {
-				facts, err := supersede(ctx, tx, a, newer.ID, c.Principal, now)
+				facts, err := supersedeApproval(ctx, tx, a, newer.ID, c.Principal, now)
 				if err != nil {
 					return err
 				}

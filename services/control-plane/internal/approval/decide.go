@@ -20,18 +20,18 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Which names the record to decide: a model's pending retrain, or a record by id.
+// Which identifies the record to decide: a model's pending retrain, or a record by id.
 type Which struct {
 	Model string
 	ID    uuid.UUID
 }
 
-// Decision is what goes with an approval.
+// Decision holds the details of an approval.
 type Decision struct {
 	Dataset string     // default: the model's first
 	Backend string     // default: the data set's
 	Reason  string     // kept in the ledger
-	Shown   *uuid.UUID // the record the decider looked at
+	Shown   *uuid.UUID // the record shown to the decider
 }
 
 // Decided is a decided record; FlowRunID is empty for a promotion.
@@ -40,8 +40,8 @@ type Decided struct {
 	FlowRunID string
 }
 
-// pick locks the record to decide. The problem, if any, is why it cannot be
-// decided; the record is then the one that stands in the way, if there is one.
+// pick locks the record to decide. If it cannot be decided, the problem says why and
+// the record, if any, is the conflicting one.
 func (s *Service) pick(ctx context.Context, tx store.Tx, tenant string, w Which) (store.Approval, *problem.Error, error) {
 	if w.Model == "" {
 		a, err := tx.LockApproval(ctx, store.LockApprovalParams{ID: w.ID, Tenant: tenant})
@@ -86,12 +86,12 @@ func alreadyDecided(a store.Approval) *problem.Error {
 	return fault.AlreadyDecided.New(detail + ".").With(map[string]any{"approval_id": a.ID, "status": a.Status})
 }
 
-func changed(a store.Approval) *problem.Error {
+func approvalChanged(a store.Approval) *problem.Error {
 	return fault.ApprovalChanged.New(fmt.Sprintf("Another change waits by now: record %s of commit %s. Look at it before you decide.", a.ID, a.CommitSha)).
 		With(map[string]any{"approval_id": a.ID, "commit_sha": a.CommitSha})
 }
 
-// Approve starts the training run that a pending record asks for.
+// Approve starts the training run that a pending record requests.
 func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Decision) (Decided, error) {
 	if promotion, err := s.promotionOf(ctx, p.Tenant, w); err != nil {
 		return Decided{}, err
@@ -115,19 +115,19 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			return err
 		}
 		if refused == nil && d.Shown != nil && *d.Shown != record.ID {
-			refused = changed(record)
+			refused = approvalChanged(record)
 		}
 		if refused == nil {
 			refused = s.Rules.Own(p, record.RequestedBy)
 		}
 		if refused != nil {
-			if record.ID == uuid.Nil { // nothing there to decide: no decision was refused
+			if record.ID == uuid.Nil { // nothing to decide, so nothing was refused
 				return nil
 			}
-			return refuse(ctx, tx, record, p, "approval.approve", refused)
+			return recordDenial(ctx, tx, record, p, "approval.approve", refused)
 		}
-		// Only now: what cannot be decided is told so, however full it is.
-		leave() // of an attempt that is being repeated
+		// Last, so that an undecidable record is reported as such even under load.
+		leave() // release the slot of the attempt that is being repeated
 		if leave, err = s.Admission.Enter(p.Tenant); err != nil {
 			leave = func() {}
 			return err
@@ -147,7 +147,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			return err
 		}
 		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "approval.approving", event.Model(record.ModelID), event.OK,
-			details(record, wire.OptionalText(d.Reason))))
+			auditDetails(record, wire.OptionalText(d.Reason))))
 	})
 	switch {
 	case err != nil:
@@ -161,14 +161,14 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 	return s.decided(context.WithoutCancel(ctx), p.Tenant, record.ID)
 }
 
-// request is the training run that approving the record starts.
+// request builds the training run that approving the record starts.
 func (s *Service) request(ctx context.Context, a store.Approval, p auth.Principal, d Decision) (dispatch.Request, error) {
 	m, ok := s.Registry.Find(a.ModelID)
 	if !ok {
 		return dispatch.Request{}, fault.NoDataset.New(fmt.Sprintf("Model %s is not in the model repository, so there is nothing to train it on.", a.ModelID))
 	}
 	name := d.Dataset
-	if name == "" && a.DatasetName != nil { // what a failed attempt or the notice's origin chose
+	if name == "" && a.DatasetName != nil { // chosen by a failed attempt or by the notice's origin
 		name = *a.DatasetName
 	}
 	dataset, err := s.Registry.RequireDataset(m, name)
@@ -185,7 +185,7 @@ func (s *Service) request(ctx context.Context, a store.Approval, p auth.Principa
 	}, nil
 }
 
-// reasonOf is what the decider gave with the approval.
+// reasonOf returns the reason given with the approval.
 func reasonOf(c store.Command) *string {
 	var r dispatch.Request
 	if json.Unmarshal(c.Request, &r) != nil {
@@ -194,7 +194,7 @@ func reasonOf(c store.Command) *string {
 	return wire.OptionalText(r.Reason)
 }
 
-// Reject ends a pending record; nothing trains.
+// Reject closes a pending record without training.
 func (s *Service) Reject(ctx context.Context, p auth.Principal, w Which, reason string) (Decided, error) {
 	if promotion, err := s.promotionOf(ctx, p.Tenant, w); err != nil {
 		return Decided{}, err
@@ -215,7 +215,7 @@ func (s *Service) Reject(ctx context.Context, p auth.Principal, w Which, reason 
 		case err != nil:
 			return err
 		case refused != nil && record.ID != uuid.Nil:
-			return refuse(ctx, tx, record, p, "approval.reject", refused)
+			return recordDenial(ctx, tx, record, p, "approval.reject", refused)
 		case refused != nil:
 			return nil
 		}
@@ -238,15 +238,15 @@ func (s *Service) Reject(ctx context.Context, p auth.Principal, w Which, reason 
 	return Decided{Record: record}, nil
 }
 
-// promotionOf is the promotion that a record named by id stands for, if it is
-// still to be decided.
+// promotionOf returns the promotion behind a record given by id, if it is still
+// undecided.
 func (s *Service) promotionOf(ctx context.Context, tenant string, w Which) (*uuid.UUID, error) {
 	if w.Model != "" {
 		return nil, nil
 	}
 	row, err := s.Store.GetApproval(ctx, store.GetApprovalParams{ID: w.ID, Tenant: tenant})
 	if store.None(err) {
-		return nil, nil // told by pick
+		return nil, nil // reported by pick
 	}
 	return row.Approval.PromotionID, err
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Bounds of a change notice.
+// Limits of a change notice.
 const (
 	MaxModels    = 500
 	MaxFiles     = 10_000
 	maxPath      = 4096
 	maxMessage   = 64 << 10
 	MaxReason    = 4096
-	maxFaultsOut = 20 // of a long list, the first faults tell enough
+	maxFaultsOut = 20 // the first errors of a long list are enough
 )
 
 // API serves change notices and approvals.
@@ -41,7 +41,7 @@ func (a API) Changes(c echo.Context) error {
 	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
-	n, err := notice(body)
+	n, err := parseNotice(body)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func orEmpty(ids []uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// notice checks a change notice; a model named twice counts once.
-func notice(b api.ChangeNotice) (Notice, error) {
+// parseNotice validates a change notice; duplicate models count once.
+func parseNotice(b api.ChangeNotice) (Notice, error) {
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) {
 		if len(faults) < maxFaultsOut {
@@ -138,7 +138,7 @@ func (a API) List(c echo.Context) error {
 	}
 	out := make([]api.Approval, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, view(r.Approval, r.CommitMsg, r.ChangedFiles))
+		out = append(out, toApproval(r.Approval, r.CommitMsg, r.ChangedFiles))
 	}
 	return c.JSON(http.StatusOK, out)
 }
@@ -158,10 +158,10 @@ func (a API) Get(c echo.Context) error {
 	case err != nil:
 		return err
 	}
-	return c.JSON(http.StatusOK, view(row.Approval, row.CommitMsg, row.ChangedFiles))
+	return c.JSON(http.StatusOK, toApproval(row.Approval, row.CommitMsg, row.ChangedFiles))
 }
 
-// PathID reads the path parameter id; one that is no UUID names nothing.
+// PathID reads the path parameter id. An id that is not a UUID does not exist.
 func PathID(c echo.Context, missing problem.Kind) (uuid.UUID, error) {
 	id, err := uuid.Parse(c.Param("id"))
 	if err != nil {
@@ -190,7 +190,7 @@ func (a API) approve(c echo.Context, w Which) error {
 	if err := wire.DecodeOptional(c, &body); err != nil {
 		return err
 	}
-	d, err := decision(body)
+	d, err := parseDecision(body)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (a API) approve(c echo.Context, w Which) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-func decision(b api.ApproveRequest) (Decision, error) {
+func parseDecision(b api.ApproveRequest) (Decision, error) {
 	var d Decision
 	var faults []problem.Field
 	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
@@ -274,7 +274,7 @@ func (a API) reject(c echo.Context, w Which) error {
 	})
 }
 
-func view(a store.Approval, msg string, files []string) api.Approval {
+func toApproval(a store.Approval, msg string, files []string) api.Approval {
 	return api.Approval{
 		Id: a.ID, Kind: api.ApprovalKind(a.Kind), Origin: api.ApprovalOrigin(a.Origin), ModelId: a.ModelID, DatasetName: a.DatasetName,
 		Status: api.ApprovalStatus(a.Status), CommitSha: a.CommitSha, CommitMsg: msg, ChangedFiles: files, Tenant: a.Tenant,

@@ -73,7 +73,7 @@ func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
 func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope) error {
 	q := store.New(tx)
 	// The row is locked from here on: what is read below is the newest there is.
-	n, err := q.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fence(ctx)})
+	n, err := q.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fenceFrom(ctx)})
 	if err != nil {
 		return err
 	}

@@ -33,14 +33,14 @@ func (b *bundle) publish(body string) {
 	}
 }
 
-func envelope(id, tenant, data string) string {
+func envelopeJSON(id, tenant, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"type":"platform.audit.recorded","tenant":%q,"data":%s}`, id, tenant, data)
 }
 
 // What cannot be an entry becomes a dead letter, and the chain goes on.
 func TestPoisonousFacts(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 1)
+	b := startWithEntries(t, 1)
 	record := func(id, tenant, more string) string {
 		return fmt.Sprintf(`{"event_id":%q,"tenant":%q,"ts":"2026-01-02T03:04:05.000006Z","source":"cli","actor":"a","action":"b","target":"t","outcome":"ok","request_id":null,"details":{}%s}`, id, tenant, more)
 	}
@@ -59,16 +59,16 @@ func TestPoisonousFacts(t *testing.T) {
 		func(id string) string { return `[]` },
 	} {
 		id := uuid.NewString()
-		b.publish(envelope(id, "default", f(id)))
+		b.publish(envelopeJSON(id, "default", f(id)))
 		poison++
 	}
 	b.publish("no envelope")
 	poison++
-	b.emit(fact("default", 2))
+	b.emit(auditFact("default", 2))
 	b.chained("default", 2) // at once: it does not wait for those
 	good := uuid.NewString()
-	b.publish(envelope(good, "default", record(good, "default", "")))
-	b.publish(envelope(good, "default", record(good, "default", `,"actor":"again"`))) // as a republication
+	b.publish(envelopeJSON(good, "default", record(good, "default", "")))
+	b.publish(envelopeJSON(good, "default", record(good, "default", `,"actor":"again"`))) // as a republication
 	b.chained("default", 3)
 	testenv.Eventually(t, 90*time.Second, func() error {
 		var dead int
@@ -93,12 +93,12 @@ func TestReplicasWriteOneChain(t *testing.T) {
 	p := controlplanetest.Neighbours(t)
 	kill := p.Spawn("shared")
 	p.Serve()
-	b := open(p)
+	b := openLedger(p)
 	var sent []uuid.UUID
 	for round := range rounds {
 		events := make([]outbox.Event, each)
 		for i := range events {
-			events[i] = fact("default", round*each+i)
+			events[i] = auditFact("default", round*each+i)
 			sent = append(sent, events[i].ID)
 		}
 		b.emit(events...)
@@ -135,9 +135,9 @@ func TestReplicasWriteOneChain(t *testing.T) {
 // Each thousandth entry is signed as it is appended.
 func TestCheckpointOfEachThousand(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 2100)
+	b := startWithEntries(t, 2100)
 	seqs := map[any]bool{}
-	for _, c := range items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil)) {
+	for _, c := range itemsOf(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil)) {
 		seqs[c["seq"]] = true
 	}
 	if !seqs[1000.0] || !seqs[2000.0] {
@@ -153,23 +153,23 @@ func TestCheckpointOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
 	stop := p.Serve()
-	b := open(p)
-	b.emit(fact("default", 1), fact("default", 2), fact("other", 1))
+	b := openLedger(p)
+	b.emit(auditFact("default", 1), auditFact("default", 2), auditFact("other", 1))
 	b.chained("default", 2)
 	b.chained("other", 1)
 	stop()
 	b.alter("update audit_events set actor = 'b' where tenant = 'other'")
 	p.Serve()
 	testenv.Eventually(t, 30*time.Second, func() error {
-		if n := len(items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil))); n == 0 {
+		if n := len(itemsOf(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil))); n == 0 {
 			return fmt.Errorf("no checkpoint")
 		}
 		return nil
 	})
-	if n := len(items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Foreign, nil))); n > 1 {
+	if n := len(itemsOf(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Foreign, nil))); n > 1 {
 		t.Errorf("%d checkpoints of an altered chain", n)
 	}
-	if n := len(items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))); n != 0 {
+	if n := len(itemsOf(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))); n != 0 {
 		t.Error("an automatic checkpoint is a fact: there would be no end of them")
 	}
 }
@@ -177,9 +177,9 @@ func TestCheckpointOfWhatWaits(t *testing.T) {
 // A head that somebody moved stops nothing and stays visible.
 func TestAMovedHeadStopsNothing(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 4)
+	b := startWithEntries(t, 4)
 	b.alter("update audit_heads h set seq = 2, hash = (select e.hash from audit_events e where e.tenant = h.tenant and e.seq = 2) where tenant = 'default'")
-	b.emit(fact("default", 5))
+	b.emit(auditFact("default", 5))
 	b.chained("default", 5)
 	b.fails("moved head", "", 5, "link")
 }

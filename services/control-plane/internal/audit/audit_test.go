@@ -26,12 +26,12 @@ type bundle struct {
 	pool *pgxpool.Pool
 }
 
-func setup(t testing.TB, env ...string) *bundle {
+func startLedger(t testing.TB, env ...string) *bundle {
 	t.Helper()
-	return open(controlplanetest.Start(t, env...))
+	return openLedger(controlplanetest.Start(t, env...))
 }
 
-func open(p *controlplanetest.Plane) *bundle {
+func openLedger(p *controlplanetest.Plane) *bundle {
 	p.T.Helper()
 	pool, err := postgres.Open(p.T.Context(), p.Database, store.Schema)
 	if err != nil {
@@ -41,7 +41,7 @@ func open(p *controlplanetest.Plane) *bundle {
 	return &bundle{p, pool}
 }
 
-func fact(tenant string, n int) outbox.Event {
+func auditFact(tenant string, n int) outbox.Event {
 	return outbox.Audit(outbox.AuditFact{
 		Tenant: tenant, Actor: "alice", Action: "test.done", Target: "model:JPCP", Outcome: "ok", Source: "control-plane",
 		RequestID: fmt.Sprintf("req-%d", n), Details: map[string]any{"n": n, "ratio": 0.1, "name": "Zoë <&>", "big": int64(1)<<60 + 1},
@@ -71,12 +71,12 @@ func (b *bundle) chained(tenant string, n int) {
 	})
 }
 
-// filled has n entries in the chain of the tenant default.
-func filled(t testing.TB, n int, env ...string) *bundle {
-	b := setup(t, env...)
+// startWithEntries has n entries in the chain of the tenant default.
+func startWithEntries(t testing.TB, n int, env ...string) *bundle {
+	b := startLedger(t, env...)
 	events := make([]outbox.Event, n)
 	for i := range events {
-		events[i] = fact("default", i+1)
+		events[i] = auditFact("default", i+1)
 	}
 	b.emit(events...)
 	b.chained("default", n)
@@ -126,7 +126,7 @@ func (b *bundle) fails(what, query string, seq int, reasons ...string) {
 
 func TestFactsBecomeEntries(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 3)
+	b := startWithEntries(t, 3)
 	out := b.Want(200, "GET", "/audit/events", controlplanetest.Reader, nil).Object(t)
 	items := out["items"].([]any)
 	if out["count"] != float64(3) || len(items) != 3 || out["next_cursor"] != nil {
@@ -147,15 +147,15 @@ func TestFactsBecomeEntries(t *testing.T) {
 	}
 }
 
-// shifted is another text of hex digits, whatever the column holds.
-func shifted(column string) string {
+// shiftHexDigits is another text of hex digits, whatever the column holds.
+func shiftHexDigits(column string) string {
 	return "translate(" + column + ", '0123456789abcdef', '123456789abcdef0')"
 }
 
 // Row 18 of the acceptance table.
 func TestRow18LedgerTampering(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 12)
+	b := startWithEntries(t, 12)
 	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 13) // the checkpoint's own fact
 	if v := b.verify(""); v["verified"] != true {
@@ -166,8 +166,8 @@ func TestRow18LedgerTampering(t *testing.T) {
 	other := map[string]string{
 		"tenant": "'ghost'", "seq": "1000", "event_id": "'" + uuid.NewString() + "'", "ts": "ts + interval '1 microsecond'",
 		"source": "'agent'", "actor": "'bob'", "action": "'test.undone'", "target": "'model:MACK'", "outcome": "'denied'",
-		"request_id": "null", "details": `'{"n":6}'`, "prev_hash": shifted("prev_hash"), "hash": shifted("hash"),
-		"mac": shifted("mac"),
+		"request_id": "null", "details": `'{"n":6}'`, "prev_hash": shiftHexDigits("prev_hash"), "hash": shiftHexDigits("hash"),
+		"mac": shiftHexDigits("mac"),
 	}
 	rows, err := b.pool.Query(t.Context(), "select column_name::text from information_schema.columns where table_schema = 'control_plane' and table_name = 'audit_events'")
 	if err != nil {
@@ -232,7 +232,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	b.alter(`update audit_events set seq = 9 + seq where seq in (-4, -5)`)
 	b.fails("two entries swapped", "", 4, "link", "hash")
 	restore()
-	b.alter("update audit_heads set hash = " + shifted("hash"))
+	b.alter("update audit_heads set hash = " + shiftHexDigits("hash"))
 	b.fails("head", "", 13, "link")
 	b.alter("update audit_heads set hash = (select hash from kept where seq = 13)")
 	b.alter("insert into audit_events select tenant, 14, gen_random_uuid(), ts, source, actor, action, target, outcome, request_id, details, hash, hash, mac from kept where seq = 13")
@@ -240,7 +240,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	restore()
 
 	for column, value := range map[string]string{
-		"hash": shifted("hash"), "ts": "ts + interval '1 second'", "key_id": "'0000000000000000'", "signature": `decode(repeat('00', 64), 'hex')`,
+		"hash": shiftHexDigits("hash"), "ts": "ts + interval '1 second'", "key_id": "'0000000000000000'", "signature": `decode(repeat('00', 64), 'hex')`,
 	} {
 		b.alter("create table marks as select * from audit_checkpoints")
 		b.alter("update audit_checkpoints set " + column + " = " + value)
@@ -266,7 +266,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 // Whoever is not the owner of the tables cannot alter the ledger at all.
 func TestTheLedgerIsAppendOnly(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 1)
+	b := startWithEntries(t, 1)
 	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.SQL("insert into control_plane.audit_vouches values ('a', 'b', '')")
 	for _, table := range guarded {

@@ -69,7 +69,7 @@ func (b *bundle) write(tenant string, n int, key ed25519.PrivateKey) {
 func BenchmarkVerify(t *testing.B) {
 	const entries = 100_000
 	path := filepath.Join(t.TempDir(), "key")
-	b := setup(t, "AUDIT_SIGNING_KEY_FILE="+path)
+	b := startLedger(t, "AUDIT_SIGNING_KEY_FILE="+path)
 	key, err := chain.OpenKey(path)
 	if err != nil {
 		t.Fatal(err)
@@ -87,12 +87,12 @@ func BenchmarkVerify(t *testing.B) {
 // the design asks for 2,000 facts/s.
 func BenchmarkAppend(t *testing.B) {
 	const facts = 10_000
-	b := setup(t)
+	b := startLedger(t)
 	rounds := 0
 	for t.Loop() {
 		events := make([]outbox.Event, facts)
 		for i := range events {
-			events[i] = fact("default", i)
+			events[i] = auditFact("default", i)
 		}
 		b.emit(events...)
 		rounds++

@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"context"
 	"crypto/ed25519"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -18,40 +15,7 @@ import (
 // exportPause is how long a reader of an export may take over one page of it.
 const exportPause = 30 * time.Second
 
-// Export serves GET /audit/export.
-func (a API) Export(c echo.Context) error {
-	ctx := c.Request().Context()
-	tenant, err := tenantOf(c)
-	if err != nil {
-		return err
-	}
-	since, until, err := span(c)
-	if err != nil {
-		return err
-	}
-	// Before the stretch is chosen: it must not end before what was verified.
-	v, err := a.Ledger.Verify(ctx, tenant, 0, 0)
-	if err != nil {
-		return err
-	}
-	if err := a.Ledger.remember(ctx, tenant, v); err != nil {
-		return err
-	}
-	head, err := a.Ledger.stretch(ctx, tenant, since, until)
-	if err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentType, "application/x-ndjson")
-	h.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="audit-%d-%d.ndjson"`, head.FromSeq, head.ToSeq))
-	c.Response().WriteHeader(http.StatusOK)
-	// A failure from here on leaves the bundle without its trailer, and a verifier says so.
-	slow := http.NewResponseController(c.Response())
-	page := func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) }
-	return a.Ledger.export(ctx, c.Response(), head, a.Ledger.ending(v, head), page)
-}
-
-// ending is what the trailer of an export tells of the whole chain.
+// ending returns the trailer's statement about the whole chain.
 func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {
 	out := chain.Ending{LastSeq: max(v.LastSeq, head.ToSeq), Key: l.key, Verification: chain.Verification{
 		Verified: v.Verified(), Checked: v.Checked, Head: chain.Head{Seq: v.HeadSeq, Hash: v.Head}, SignedSeq: v.SignedSeq, VerifiedAt: chain.Time(v.At),
@@ -62,7 +26,7 @@ func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {
 	return out
 }
 
-// stretch is the header of an export: the range of entries that holds all those
+// stretch returns the header of an export: the range of entries that contains all those
 // between two instants. It has no gaps, or it could not be verified.
 func (l *Ledger) stretch(ctx context.Context, tenant string, since, until *time.Time) (chain.Header, error) {
 	h := chain.Header{Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}

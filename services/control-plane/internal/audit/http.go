@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -66,7 +67,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	since, until, err := span(c)
+	since, until, err := parseTimeRange(c)
 	if err != nil {
 		return err
 	}
@@ -112,8 +113,8 @@ func (a API) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// span reads since and until.
-func span(c echo.Context) (since, until *time.Time, err error) {
+// parseTimeRange reads since and until.
+func parseTimeRange(c echo.Context) (since, until *time.Time, err error) {
 	var out [2]*time.Time
 	for i, name := range []string{"since", "until"} {
 		v := c.QueryParam(name)
@@ -146,7 +147,7 @@ func (a API) Post(c echo.Context) error {
 	if !action.MatchString(body.Action) {
 		bad("must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -, and begin with a letter", "action")
 	}
-	if !showable(body.Target) {
+	if !isPrintableTarget(body.Target) {
 		bad("must be 1 to "+strconv.Itoa(maxTarget)+" bytes of printable text", "target")
 	}
 	if body.Outcome != nil {
@@ -170,9 +171,9 @@ func (a API) Post(c echo.Context) error {
 	return c.JSON(http.StatusAccepted, api.AuditFactAccepted{EventId: e.ID})
 }
 
-// showable keeps line feeds, marks that turn the direction of text and the like
+// isPrintableTarget keeps line feeds, marks that turn the direction of text and the like
 // out of what people read in the ledger.
-func showable(s string) bool {
+func isPrintableTarget(s string) bool {
 	return s != "" && len(s) <= maxTarget && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
@@ -185,7 +186,7 @@ func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	if _, err := chain.Object(raw); err != nil {
 		return nil, "must be a JSON object that RFC 8785 can express: " + err.Error()
 	}
-	if deeper(raw, maxDepth) {
+	if nestedDeeperThan(raw, maxDepth) {
 		return nil, "must not have more than " + strconv.Itoa(maxDepth) + " objects and lists in each other"
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -196,8 +197,8 @@ func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	return details, ""
 }
 
-// deeper says whether more than n objects and lists of a valid JSON are in each other.
-func deeper(raw []byte, n int) bool {
+// nestedDeeperThan reports whether more than n objects and lists of a valid JSON are in each other.
+func nestedDeeperThan(raw []byte, n int) bool {
 	depth := 0
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
 		t, err := d.Token()
@@ -322,4 +323,37 @@ func (a API) Keys(c echo.Context) error {
 		})
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// Export serves GET /audit/export.
+func (a API) Export(c echo.Context) error {
+	ctx := c.Request().Context()
+	tenant, err := tenantOf(c)
+	if err != nil {
+		return err
+	}
+	since, until, err := parseTimeRange(c)
+	if err != nil {
+		return err
+	}
+	// Before the stretch is chosen: it must not end before what was verified.
+	v, err := a.Ledger.Verify(ctx, tenant, 0, 0)
+	if err != nil {
+		return err
+	}
+	if err := a.Ledger.remember(ctx, tenant, v); err != nil {
+		return err
+	}
+	head, err := a.Ledger.stretch(ctx, tenant, since, until)
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "application/x-ndjson")
+	h.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="audit-%d-%d.ndjson"`, head.FromSeq, head.ToSeq))
+	c.Response().WriteHeader(http.StatusOK)
+	// A failure from here on leaves the bundle without its trailer, and a verifier says so.
+	slow := http.NewResponseController(c.Response())
+	page := func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) }
+	return a.Ledger.export(ctx, c.Response(), head, a.Ledger.ending(v, head), page)
 }

@@ -90,7 +90,7 @@ func (l *Ledger) keyedChains(ctx context.Context, q *store.Queries, keys chain.K
 	return out, nil
 }
 
-// keyed says whether an entry must carry a MAC.
+// keyed reports whether an entry must carry a MAC.
 func (c *keyedChain) keyed(seq int64) bool {
 	_, ok := c.epochs.At(seq)
 	return ok || c.sealed && len(c.epochs) == 0
@@ -143,7 +143,7 @@ func (l *Ledger) sealChains(ctx context.Context) error {
 	var made []chain.Epoch
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
 		made = nil
-		n, err := tx.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fence(ctx)})
+		n, err := tx.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fenceFrom(ctx)})
 		if err != nil || n == 0 { // another replica leads by now, and does it
 			return err
 		}

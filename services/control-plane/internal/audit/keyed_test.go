@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
 // insert puts a row behind the chain that links to it, as whoever can write to the
@@ -61,7 +64,7 @@ func TestInsertedEntryIsFoundAndNeverSigned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := filled(t, 3)
+			b := startWithEntries(t, 3)
 			l := b.insert("default", c.mac)
 			if c.moved {
 				b.moveHead(l)
@@ -69,7 +72,7 @@ func TestInsertedEntryIsFoundAndNeverSigned(t *testing.T) {
 			b.fails(name, "", 4, "forged")
 			b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 			// It stays found when the ledger has gone on behind it.
-			b.emit(fact("default", 5))
+			b.emit(auditFact("default", 5))
 			b.chained("default", 5)
 			b.fails(name+", appended to", "", 4, "forged")
 			r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export", controlplanetest.Reader, nil).Body), nil)
@@ -83,7 +86,7 @@ func TestInsertedEntryIsFoundAndNeverSigned(t *testing.T) {
 // A whole chain of a tenant that the ledger has never appended to.
 func TestInsertedChainIsFound(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 1)
+	b := startWithEntries(t, 1)
 	b.moveHead(b.insert("other", nil))
 	v := b.Want(200, "GET", "/audit/verify", controlplanetest.Foreign, nil).Object(t)
 	if v["verified"] != false || v["reason"] != "forged" || v["first_bad_seq"] != float64(1) {
@@ -94,7 +97,7 @@ func TestInsertedChainIsFound(t *testing.T) {
 // An entry whose event the ledger never took from the stream, although its MAC is right.
 func TestUnconsumedEntryIsFound(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 3)
+	b := startWithEntries(t, 3)
 	b.SQL("delete from control_plane.inbox where event_id = (select event_id from control_plane.audit_events where tenant = 'default' and seq = 2)")
 	b.fails("not in the inbox", "", 2, "forged")
 }
@@ -102,11 +105,11 @@ func TestUnconsumedEntryIsFound(t *testing.T) {
 // The thousandth is signed as it is appended, and not above an entry that was put in.
 func TestThousandthAboveInsertedEntryIsNotSigned(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 990)
+	b := startWithEntries(t, 990)
 	b.moveHead(b.insert("default", nil))
 	events := make([]outbox.Event, 20)
 	for i := range events {
-		events[i] = fact("default", i)
+		events[i] = auditFact("default", i)
 	}
 	b.emit(events...)
 	b.chained("default", 1011)
@@ -124,8 +127,8 @@ func TestEntriesFromBeforeMACs(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE=")
 	stop := p.Serve()
-	b := open(p)
-	b.emit(fact("default", 1), fact("default", 2))
+	b := openLedger(p)
+	b.emit(auditFact("default", 1), auditFact("default", 2))
 	b.chained("default", 2)
 	stop()
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=" + key)
@@ -137,7 +140,7 @@ func TestEntriesFromBeforeMACs(t *testing.T) {
 		}
 		return nil
 	})
-	b.emit(fact("default", 3))
+	b.emit(auditFact("default", 3))
 	b.chained("default", 3)
 	if v := b.verify(""); v["verified"] != true {
 		t.Fatalf("got %v, want a chain that holds", v)
@@ -152,8 +155,8 @@ func TestEntriesFromBeforeMACs(t *testing.T) {
 	if err := os.WriteFile(key+".epochs", []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := audit.Ledger{}
-	if err := l.Open(key, ""); err == nil {
+	parts := audit.Parts{Store: store.Open(b.pool), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	if _, err := audit.New(parts, key, ""); err == nil || !strings.Contains(err.Error(), "epochs") {
 		t.Error("got no error of a file that holds no epochs")
 	}
 }

@@ -1,5 +1,5 @@
-// Package audit keeps the ledger: who did what, or was refused, in one hash chain
-// per tenant.
+// Package audit keeps the ledger of who did what, or was refused it, in one hash
+// chain per tenant.
 //
 // A fact is an outbox event of the act's own transaction. One replica at a time
 // reads the facts of all services from the stream, in its order, and appends them
@@ -22,6 +22,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
@@ -42,19 +43,24 @@ const (
 	verifications = 2
 )
 
-// Ledger is the audit ledger of one replica.
-type Ledger struct {
+// Parts are what a Ledger needs.
+type Parts struct {
 	Store *store.Store
-	// Conn is the broker's; nil when events are only logged, so that nothing arrives.
-	Conn   *nats.Conn
+	// Conn is the broker connection; nil if events are only logged, so that none arrive.
+	Conn   *nats.Conn `part:"optional"`
 	Stream outbox.StreamConfig
-	// Coordinator is the kind that gives this replica its leases and their fences.
+	// Coordinator is the kind of coordinator that grants leases and their fences.
 	Coordinator string
 	Now         func() time.Time
 	Log         *slog.Logger
+}
+
+// Ledger is the audit ledger of one replica.
+type Ledger struct {
+	Parts
 
 	key     ed25519.PrivateKey // nil: nothing is signed
-	roots   chain.Keys         // trusted whatever the tables say: that key's and those of the configuration
+	roots   chain.Keys         // trusted regardless of the tables: the key and those of the configuration
 	macKey  []byte             // derived of key; nil without it
 	anchors *anchors           // nil without a key
 	epochs  *epochBook         // nil without a key
@@ -62,10 +68,17 @@ type Ledger struct {
 	busy    *semaphore.Weighted
 }
 
-// Open completes a ledger. An empty keyFile means that checkpoints are not signed;
-// trusted are public keys as chain.ParseKeys reads them.
-func (l *Ledger) Open(keyFile, trusted string) (err error) {
-	l.busy = semaphore.NewWeighted(verifications)
+// New refuses a missing part and reads the keys. With an empty keyFile checkpoints
+// are not signed; trusted are public keys as chain.ParseKeys reads them.
+func New(p Parts, keyFile, trusted string) (*Ledger, error) {
+	if err := service.RequireParts("audit", p); err != nil {
+		return nil, err
+	}
+	l := &Ledger{Parts: p, busy: semaphore.NewWeighted(verifications)}
+	return l, l.openKeys(keyFile, trusted)
+}
+
+func (l *Ledger) openKeys(keyFile, trusted string) (err error) {
 	if l.roots, err = chain.ParseKeys(trusted); err != nil || keyFile == "" {
 		return err
 	}
@@ -104,7 +117,7 @@ func (l *Ledger) Lead(ctx context.Context) error {
 		})
 	}
 	g.Go(func() error {
-		every(ctx, checkpointTick, func(ctx context.Context) {
+		runEvery(ctx, checkpointTick, func(ctx context.Context) {
 			l.vouchDue(ctx)
 			l.signDue(ctx)
 			l.anchorDue(ctx)
@@ -112,7 +125,7 @@ func (l *Ledger) Lead(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
-		every(ctx, verifyTick, l.verifyDue)
+		runEvery(ctx, verifyTick, l.verifyDue)
 		return nil
 	})
 	if err := g.Wait(); err != nil && !errors.Is(err, outbox.ErrStop) {
@@ -129,8 +142,8 @@ func waitFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// every calls fn at once and then every d until ctx ends.
-func every(ctx context.Context, d time.Duration, fn func(context.Context)) {
+// runEvery calls fn immediately and then every d until ctx ends.
+func runEvery(ctx context.Context, d time.Duration, fn func(context.Context)) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -142,7 +155,7 @@ func every(ctx context.Context, d time.Duration, fn func(context.Context)) {
 	}
 }
 
-func fence(ctx context.Context) int64 { return coord.Fence(ctx) }
+func fenceFrom(ctx context.Context) int64 { return coord.Fence(ctx) }
 
 // linkOf is a row of audit_events as it was hashed.
 func linkOf(r store.AuditEvent) chain.Link {

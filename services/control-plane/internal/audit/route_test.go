@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func items(t testing.TB, r controlplanetest.Response) (out []map[string]any) {
+func itemsOf(t testing.TB, r controlplanetest.Response) (out []map[string]any) {
 	t.Helper()
 	for _, v := range r.Object(t)["items"].([]any) {
 		out = append(out, v.(map[string]any))
@@ -30,7 +30,7 @@ func items(t testing.TB, r controlplanetest.Response) (out []map[string]any) {
 
 func TestRecordedByAnotherProgram(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startLedger(t)
 	for i, bearer := range []string{controlplanetest.CI, controlplanetest.Trainer, controlplanetest.Approver, controlplanetest.Operator} {
 		r := b.Want(202, "POST", "/audit/events", bearer, map[string]any{
 			"source": []string{"cli", "bridge", "agent", "dashboard"}[i], "action": "model.pulled", "target": "model:JPCP", "outcome": "denied",
@@ -44,10 +44,10 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 	b.Want(202, "POST", "/audit/events", controlplanetest.CI, `{"source":"cli","action":"Model.pulled:v1_x-y","target":"Modell: Zoë/JPCP","details":{"a":"`+whole+`"}}`)
 	b.Want(202, "POST", "/audit/events", controlplanetest.CI, `{"source":"cli","action":"a","target":"t","details":{"a":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)+`}}`)
 	b.chained("default", 6)
-	if e := items(t, b.Want(200, "GET", "/audit/events?action=Model.pulled:v1_x-y", controlplanetest.Reader, nil))[0]; e["details"].(map[string]any)["a"] != whole {
+	if e := itemsOf(t, b.Want(200, "GET", "/audit/events?action=Model.pulled:v1_x-y", controlplanetest.Reader, nil))[0]; e["details"].(map[string]any)["a"] != whole {
 		t.Errorf("16 KiB of details became %.200v", e["details"])
 	}
-	entry := items(t, b.Want(200, "GET", "/audit/events?source=cli&action=model.pulled", controlplanetest.Reader, nil))[0]
+	entry := itemsOf(t, b.Want(200, "GET", "/audit/events?source=cli&action=model.pulled", controlplanetest.Reader, nil))[0]
 	if entry["actor"] != "ci" || entry["tenant"] != "default" || entry["outcome"] != "denied" || entry["request_id"] != "req-0" {
 		t.Errorf("entry %v", entry)
 	}
@@ -84,7 +84,7 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 
 func TestListing(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startLedger(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var events []outbox.Event
 	for i := range 9 {
@@ -93,7 +93,7 @@ func TestListing(t *testing.T) {
 			Outcome: "ok", Source: []string{"control-plane", "inference"}[i%2], Time: at.Add(time.Duration(i) * time.Hour),
 		}))
 	}
-	b.emit(append(events, fact("other", 1), fact("platform", 1), fact("third", 1))...)
+	b.emit(append(events, auditFact("other", 1), auditFact("platform", 1), auditFact("third", 1))...)
 	b.chained("default", 9)
 	b.chained("third", 1)
 	for query, want := range map[string]string{
@@ -109,7 +109,7 @@ func TestListing(t *testing.T) {
 	} {
 		r := b.Want(200, "GET", "/audit/events"+query, controlplanetest.Reader, nil)
 		var got []string
-		for _, e := range items(t, r) {
+		for _, e := range itemsOf(t, r) {
 			got = append(got, fmt.Sprint(e["seq"]))
 		}
 		count := len(got)
@@ -124,7 +124,7 @@ func TestListing(t *testing.T) {
 	var seqs []string
 	for cursor := ""; ; {
 		r := b.Want(200, "GET", "/audit/events?limit=4"+cursor, controlplanetest.Reader, nil)
-		for _, e := range items(t, r) {
+		for _, e := range itemsOf(t, r) {
 			seqs = append(seqs, fmt.Sprint(e["seq"]))
 		}
 		next, more := r.Object(t)["next_cursor"].(string)
@@ -147,7 +147,7 @@ func TestListing(t *testing.T) {
 		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=other", controlplanetest.Reader, nil)
 		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=none", controlplanetest.Reader, nil)
 	}
-	if e := items(t, b.Want(200, "GET", "/audit/events", controlplanetest.Foreign, nil)); len(e) != 1 || e[0]["tenant"] != "other" || e[0]["seq"] != float64(1) {
+	if e := itemsOf(t, b.Want(200, "GET", "/audit/events", controlplanetest.Foreign, nil)); len(e) != 1 || e[0]["tenant"] != "other" || e[0]["seq"] != float64(1) {
 		t.Errorf("another tenant sees %v", e)
 	}
 	for _, path := range []string{"/audit/events?since=yesterday", "/audit/events?limit=0", "/audit/events?cursor=x", "/audit/verify?from=0", "/audit/verify?from=5&to=4",
@@ -161,7 +161,7 @@ func TestListing(t *testing.T) {
 
 func TestAnEmptyChainHolds(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startLedger(t)
 	v := b.verify("")
 	head := v["head"].(map[string]any)
 	if v["verified"] != true || v["checked"] != float64(0) || head["seq"] != float64(0) || head["hash"] != strings.Repeat("0", 64) {
@@ -182,8 +182,8 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	dir := t.TempDir()
 	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE="+filepath.Join(dir, "first"))
 	stop := p.Serve()
-	b := open(p)
-	b.emit(fact("default", 1), fact("default", 2))
+	b := openLedger(p)
+	b.emit(auditFact("default", 1), auditFact("default", 2))
 	b.chained("default", 2)
 	first := b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil).Object(t)
 	b.chained("default", 3)
@@ -204,7 +204,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	b.fails("a key that nobody vouches for", "", 2, "checkpoint")
 	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	var old map[string]any
-	for _, k := range items(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new one may have signed another chain by now
+	for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new one may have signed another chain by now
 		if k["vouched"] != k["active"] {
 			t.Errorf("key %v", k)
 		}
@@ -241,7 +241,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	if v := b.verify(""); v["verified"] != true {
 		t.Errorf("verdict %v", v)
 	}
-	list := items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil))
+	list := itemsOf(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil))
 	var seqs []any
 	for _, c := range list {
 		seqs = append(seqs, c["seq"])
@@ -250,10 +250,10 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		t.Errorf("checkpoints %v", list)
 	}
 	page := b.Want(200, "GET", "/audit/checkpoints?limit=2", controlplanetest.Reader, nil).Object(t)
-	if rest := items(t, b.Want(200, "GET", "/audit/checkpoints?cursor="+page["next_cursor"].(string), controlplanetest.Reader, nil)); len(rest) != 1 || rest[0]["seq"] != float64(2) {
+	if rest := itemsOf(t, b.Want(200, "GET", "/audit/checkpoints?cursor="+page["next_cursor"].(string), controlplanetest.Reader, nil)); len(rest) != 1 || rest[0]["seq"] != float64(2) {
 		t.Errorf("second page %v", rest)
 	}
-	keys := items(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil))
+	keys := itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil))
 	if len(keys) != 2 || keys[0]["key_id"] != last["key_id"] || keys[0]["active"] != true || keys[1]["active"] != false || keys[0]["vouched"] != true || keys[1]["vouched"] != true {
 		t.Fatalf("keys %v", keys)
 	}
@@ -281,7 +281,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	if r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[1])); err != nil || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 4 {
 		t.Errorf("the old key: %+v, %v", r, err)
 	}
-	facts := items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))
+	facts := itemsOf(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))
 	if len(facts) != 3 || facts[0]["actor"] != "operator" {
 		t.Errorf("facts %v", facts)
 	}
@@ -289,7 +289,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 
 func TestExportOfAStretch(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startLedger(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var events []outbox.Event
 	for i := range 9 {
@@ -319,7 +319,7 @@ func TestExportOfAStretch(t *testing.T) {
 
 func TestWithoutAKey(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 1, "AUDIT_SIGNING_KEY_FILE=")
+	b := startWithEntries(t, 1, "AUDIT_SIGNING_KEY_FILE=")
 	b.Refused(503, "audit_key_missing", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	if check := b.Health()["startup_checks"].(map[string]any)["audit"].(string); !strings.HasPrefix(check, "warn: AUDIT_SIGNING_KEY_FILE") {
 		t.Errorf("health %s", check)
@@ -334,8 +334,8 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
 	stop := p.Serve()
-	b := open(p)
-	b.emit(fact("default", 1), fact("default", 2), fact("default", 3))
+	b := openLedger(p)
+	b.emit(auditFact("default", 1), auditFact("default", 2), auditFact("default", 3))
 	b.chained("default", 3)
 	metric := func(want string) {
 		t.Helper()
@@ -373,9 +373,9 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 // nobody leads, because another replica does and stands still.
 func TestLagCountsWhatWaits(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 1)
+	b := startWithEntries(t, 1)
 	b.SQL("insert into control_plane.audit_writers (coordinator, fence) values ('postgres', 1000) on conflict (coordinator) do update set fence = 1000")
-	b.emit(fact("default", 2), fact("default", 3))
+	b.emit(auditFact("default", 2), auditFact("default", 3))
 	testenv.Eventually(t, 30*time.Second, func() error {
 		body := string(b.Want(http.StatusOK, "GET", "/metrics", "", nil).Body)
 		if !strings.Contains(body, "\nplatform_audit_lag_events 2\n") {

@@ -14,7 +14,7 @@ import (
 // six bytes, starts its run and stands in the ledger.
 func TestLargeRequestReachesTheLedger(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := startLedger(t)
 	b.AwaitTarget()
 	parameters := `{"e":"` + strings.Repeat("<", 1<<20-200) + `"}`
 	b.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":`+parameters+`}`)
@@ -22,7 +22,7 @@ func TestLargeRequestReachesTheLedger(t *testing.T) {
 		t.Errorf("%d runs", n)
 	}
 	b.chained("default", 2) // asked for and dispatched
-	entries := items(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", controlplanetest.Reader, nil))
+	entries := itemsOf(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", controlplanetest.Reader, nil))
 	if len(entries) != 1 || entries[0]["actor"] != "operator" {
 		t.Fatalf("entries %v", entries)
 	}

@@ -63,7 +63,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 	}
 	public := forger.Public().(ed25519.PublicKey)
 	signed := func(t *testing.T) *bundle {
-		b := filled(t, 12)
+		b := startWithEntries(t, 12)
 		b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 		b.chained("default", 13)
 		if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(12) {
@@ -83,7 +83,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 		b.alter("insert into audit_vouches values ($1, $1, $2)", v.By, v.Signature)
 		b.alter("insert into audit_vouches select $1, key_id, $2 from audit_keys where key_id <> $1", v.By, v.Signature)
 		b.fails("forged", "", 5, "forged")
-		for _, k := range items(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) {
+		for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) {
 			if k["vouched"] != k["active"] {
 				t.Errorf("key %v", k)
 			}
@@ -108,7 +108,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 		// A new chain in its place does not hide it, at whatever length.
 		events := make([]outbox.Event, 12)
 		for i := range events {
-			events[i] = fact("default", i)
+			events[i] = auditFact("default", i)
 		}
 		b.emit(events[:3]...)
 		b.chained("default", 3)
@@ -121,8 +121,8 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 		t.Parallel()
 		p := controlplanetest.Neighbours(t)
 		stop := p.Serve()
-		b := open(p)
-		b.emit(fact("default", 1))
+		b := openLedger(p)
+		b.emit(auditFact("default", 1))
 		b.chained("default", 1)
 		b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 		b.chained("default", 2)
@@ -144,7 +144,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 // what they cover.
 func TestRow18RemovedCheckpoint(t *testing.T) {
 	t.Parallel()
-	b := filled(t, 3100)
+	b := startWithEntries(t, 3100)
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"].(float64) < 3000 {
 		t.Fatalf("clean ledger: %v", v)
 	}
@@ -166,7 +166,7 @@ func TestATimeWithoutAKey(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE=")
 	stop := p.Serve()
-	b := open(p)
+	b := openLedger(p)
 	grow := func(to int) {
 		t.Helper()
 		var have int
@@ -175,7 +175,7 @@ func TestATimeWithoutAKey(t *testing.T) {
 		}
 		events := make([]outbox.Event, to-have)
 		for i := range events {
-			events[i] = fact("default", have+i)
+			events[i] = auditFact("default", have+i)
 		}
 		b.emit(events...)
 		b.chained("default", to)
@@ -198,7 +198,7 @@ func TestATimeWithoutAKey(t *testing.T) {
 	// one could not be told from one that somebody put in.
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=")
 	stop = p.Serve()
-	b.emit(fact("default", 1501))
+	b.emit(auditFact("default", 1501))
 	testenv.Eventually(t, 30*time.Second, func() error {
 		check := b.Health()["startup_checks"].(map[string]any)["audit"].(string)
 		body := string(b.Want(http.StatusOK, "GET", "/metrics", "", nil).Body)
@@ -229,8 +229,8 @@ func TestAnOldAnchorIsTrue(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE="+key)
 	stop := p.Serve()
-	b := open(p)
-	b.emit(fact("default", 1))
+	b := openLedger(p)
+	b.emit(auditFact("default", 1))
 	b.chained("default", 1)
 	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	old, err := os.ReadFile(key + ".anchors")

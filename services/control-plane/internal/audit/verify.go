@@ -34,7 +34,7 @@ type Verdict struct {
 	unsigned []chain.Head // entries beyond the last checkpoint that are due for their number
 }
 
-// Verified says whether the chain holds.
+// Verified reports whether the chain holds.
 func (v Verdict) Verified() bool { return v.Fault == nil }
 
 // errBeyond says that a range begins after the chain's end.

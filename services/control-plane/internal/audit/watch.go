@@ -53,7 +53,7 @@ func (l *Ledger) Collect(ch chan<- prometheus.Metric) {
 // Watch keeps the metrics of this replica until ctx ends.
 func (l *Ledger) Watch(ctx context.Context) error {
 	away := false
-	every(ctx, watchEvery, func(ctx context.Context) {
+	runEvery(ctx, watchEvery, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, watchEvery)
 		defer cancel()
 		verified, err := l.allVerified(ctx)

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// setup runs a control plane whose leader looks for drift only when it is told to.
-func setup(t *testing.T, env ...string) (*controlplanetest.Plane, *controlplanetest.Serving) {
+// startWithServing runs a control plane whose leader looks for drift only when it is told to.
+func startWithServing(t *testing.T, env ...string) (*controlplanetest.Plane, *controlplanetest.Serving) {
 	t.Helper()
 	s := controlplanetest.NewServing(t)
 	p := controlplanetest.Start(t, slices.Concat(s.Env(), []string{"AUTO_RETRAIN_SECONDS=3600"}, env)...)
@@ -24,16 +24,16 @@ func setup(t *testing.T, env ...string) (*controlplanetest.Plane, *controlplanet
 	return p, s
 }
 
-func z(v float64) *float64 { return &v }
+func zScore(v float64) *float64 { return &v }
 
-func enable(p *controlplanetest.Plane, model string, settings map[string]any) map[string]any {
+func enableAutoRetrain(p *controlplanetest.Plane, model string, settings map[string]any) map[string]any {
 	p.T.Helper()
 	settings["enabled"] = true
 	return p.Want(200, "PUT", "/auto-retrain/"+model, controlplanetest.Operator, settings).Object(p.T)
 }
 
-// trigger triggers and gives the one result.
-func trigger(p *controlplanetest.Plane, body any) map[string]any {
+// triggerOnce triggers and gives the one result.
+func triggerOnce(p *controlplanetest.Plane, body any) map[string]any {
 	p.T.Helper()
 	results := p.Want(200, "POST", "/drift/trigger", controlplanetest.Operator, body).Object(p.T)["results"].([]any)
 	if len(results) != 1 {
@@ -42,16 +42,16 @@ func trigger(p *controlplanetest.Plane, body any) map[string]any {
 	return results[0].(map[string]any)
 }
 
-func outcome(p *controlplanetest.Plane, want string, body any) map[string]any {
+func expectOutcome(p *controlplanetest.Plane, want string, body any) map[string]any {
 	p.T.Helper()
-	r := trigger(p, body)
+	r := triggerOnce(p, body)
 	if r["outcome"] != want {
 		p.T.Fatalf("outcome %v, want %s: %v", r["outcome"], want, r)
 	}
 	return r
 }
 
-func settings(p *controlplanetest.Plane, model string) map[string]any {
+func settingsOf(p *controlplanetest.Plane, model string) map[string]any {
 	p.T.Helper()
 	for _, item := range p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(p.T)["items"].([]any) {
 		if row := item.(map[string]any); row["model"] == model {
@@ -64,8 +64,8 @@ func settings(p *controlplanetest.Plane, model string) map[string]any {
 
 func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 	t.Parallel()
-	p, _ := setup(t)
-	row := enable(p, "jpcp", map[string]any{})
+	p, _ := startWithServing(t)
+	row := enableAutoRetrain(p, "jpcp", map[string]any{})
 	for name, want := range map[string]any{
 		"model": "JPCP", "enabled": true, "dataset_name": nil, "min_z": 3.0, "cooldown_seconds": 3600.0, "gate": "approval", "gate_forced": false,
 		"kind": "prediction", "last_triggered_at": nil, "last_outcome": nil, "updated_by": "operator",
@@ -75,9 +75,9 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 		}
 	}
 	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)[0].(string)
-	enable(p, "JPCP", map[string]any{"min_z": 4.5, "cooldown_seconds": 0, "gate": "direct", "kind": "any", "dataset_name": strings.ToLower(dataset)})
+	enableAutoRetrain(p, "JPCP", map[string]any{"min_z": 4.5, "cooldown_seconds": 0, "gate": "direct", "kind": "any", "dataset_name": strings.ToLower(dataset)})
 	p.Want(200, "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, map[string]any{"enabled": false})
-	row = settings(p, "JPCP")
+	row = settingsOf(p, "JPCP")
 	for name, want := range map[string]any{
 		"enabled": false, "dataset_name": dataset, "min_z": 4.5, "cooldown_seconds": 0.0, "gate": "direct", "kind": "any",
 	} {
@@ -103,7 +103,7 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 
 func TestSettingsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	p, _ := setup(t)
+	p, _ := startWithServing(t)
 	p.Refused(400, "unknown_model", "PUT", "/auto-retrain/nosuch", controlplanetest.Operator, map[string]any{"enabled": true})
 	p.Refused(400, "unknown_dataset", "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, map[string]any{"enabled": true, "dataset_name": "nosuch"})
 	for _, body := range []string{
@@ -118,7 +118,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	p.Refused(400, "unknown_model", "POST", "/drift/trigger", controlplanetest.Operator, map[string]any{"model": "nosuch"})
 	p.Refused(422, "validation_error", "POST", "/drift/trigger", controlplanetest.Operator, map[string]any{"model": "../x"})
 	p.Refused(422, "validation_error", "POST", "/drift/trigger", controlplanetest.Operator, `{"dry":true}`)
-	outcome(p, "failed", map[string]any{"model": "JPCP"}) // nothing is enabled
+	expectOutcome(p, "failed", map[string]any{"model": "JPCP"}) // nothing is enabled
 	if items := p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(items) != 0 {
 		t.Errorf("settings %v", items)
 	}
@@ -126,10 +126,10 @@ func TestSettingsThatCannotBe(t *testing.T) {
 
 func TestSettingsPage(t *testing.T) {
 	t.Parallel()
-	p, _ := setup(t)
+	p, _ := startWithServing(t)
 	models := p.Want(200, "GET", "/models", "", nil).List(t)
 	for _, m := range models {
-		enable(p, m["model_name"].(string), map[string]any{})
+		enableAutoRetrain(p, m["model_name"].(string), map[string]any{})
 	}
 	var got []string
 	for cursor := ""; ; {
@@ -151,38 +151,38 @@ func TestSettingsPage(t *testing.T) {
 // Row 22: drift leads to a record with its origin; a second look finds the cooldown.
 func TestDriftAsksForApproval(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
+	p, s := startWithServing(t)
 	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)
 	last := dataset[len(dataset)-1].(string)
-	enable(p, "JPCP", map[string]any{"dataset_name": last})
-	s.Drift("prediction", "JPCP", "Canary", "CRITICAL", z(40), "") // not what Production serves
-	s.Drift("prediction", "JPCP", "Production", "WARNING", z(2.9), "")
-	if r := outcome(p, "below_threshold", nil); r["z_score"] != 2.9 {
+	enableAutoRetrain(p, "JPCP", map[string]any{"dataset_name": last})
+	s.Drift("prediction", "JPCP", "Canary", "CRITICAL", zScore(40), "") // not what Production serves
+	s.Drift("prediction", "JPCP", "Production", "WARNING", zScore(2.9), "")
+	if r := expectOutcome(p, "below_threshold", nil); r["z_score"] != 2.9 {
 		t.Errorf("result %v", r)
 	}
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(3), "")
-	if r := outcome(p, "would_trigger", map[string]any{"dry_run": true}); r["z_score"] != 3.0 || r["approval_id"] != nil {
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(3), "")
+	if r := expectOutcome(p, "would_trigger", map[string]any{"dry_run": true}); r["z_score"] != 3.0 || r["approval_id"] != nil {
 		t.Errorf("result %v", r)
 	}
 	if n := len(p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil).List(t)); n != 0 {
 		t.Fatalf("a dry run made %d records", n)
 	}
-	r := outcome(p, "requested", map[string]any{"model": "jpcp"})
+	r := expectOutcome(p, "requested", map[string]any{"model": "jpcp"})
 	record := p.Approval(r["approval_id"].(string))
 	if record["origin"] != "drift" || record["status"] != "pending" || record["requested_by"] != "operator" || record["model_id"] != "JPCP" || record["dataset_name"] != last {
 		t.Errorf("record %v", record)
 	}
-	row := settings(p, "JPCP")
+	row := settingsOf(p, "JPCP")
 	if row["last_outcome"] != "requested" || row["last_triggered_at"] == nil {
 		t.Errorf("settings %v", row)
 	}
-	outcome(p, "cooling_down", nil)
-	outcome(p, "cooling_down", map[string]any{"dry_run": true})
-	enable(p, "JPCP", map[string]any{"cooldown_seconds": 0})
-	if again := outcome(p, "already_pending", nil); again["approval_id"] != r["approval_id"] {
+	expectOutcome(p, "cooling_down", nil)
+	expectOutcome(p, "cooling_down", map[string]any{"dry_run": true})
+	enableAutoRetrain(p, "JPCP", map[string]any{"cooldown_seconds": 0})
+	if again := expectOutcome(p, "already_pending", nil); again["approval_id"] != r["approval_id"] {
 		t.Errorf("result %v", again)
 	}
-	if again := outcome(p, "already_pending", map[string]any{"dry_run": true}); again["approval_id"] != r["approval_id"] {
+	if again := expectOutcome(p, "already_pending", map[string]any{"dry_run": true}); again["approval_id"] != r["approval_id"] {
 		t.Errorf("result %v", again)
 	}
 	events := p.Events("drift.retrain_requested")
@@ -198,7 +198,7 @@ func TestDriftAsksForApproval(t *testing.T) {
 	if run["origin"] != "drift" || run["dataset_name"] != last {
 		t.Errorf("run %v", run)
 	}
-	if open := outcome(p, "already_pending", nil); !strings.Contains(open["reason"].(string), run["flow_run_id"].(string)) {
+	if open := expectOutcome(p, "already_pending", nil); !strings.Contains(open["reason"].(string), run["flow_run_id"].(string)) {
 		t.Errorf("result %v", open)
 	}
 }
@@ -206,9 +206,9 @@ func TestDriftAsksForApproval(t *testing.T) {
 // Whoever else triggers, and rejects what came of it, uses no cooldown but its own.
 func TestCooldownIsTheTenantsOwn(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
-	enable(p, "JPCP", map[string]any{})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	p, s := startWithServing(t)
+	enableAutoRetrain(p, "JPCP", map[string]any{})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(9), "")
 	as := func(bearer, want string) map[string]any {
 		t.Helper()
 		r := p.Want(200, "POST", "/drift/trigger", bearer, nil).Object(t)["results"].([]any)[0].(map[string]any)
@@ -220,7 +220,7 @@ func TestCooldownIsTheTenantsOwn(t *testing.T) {
 	theirs := as(controlplanetest.Foreign, "requested")
 	p.Want(200, "POST", "/approvals/"+theirs["approval_id"].(string)+"/reject", controlplanetest.Foreign, nil)
 	as(controlplanetest.Foreign, "cooling_down")
-	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil {
+	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil {
 		t.Errorf("settings show another tenant's trigger: %v", row)
 	}
 	ours := as(controlplanetest.Operator, "requested")
@@ -228,7 +228,7 @@ func TestCooldownIsTheTenantsOwn(t *testing.T) {
 		t.Errorf("record %v", a)
 	}
 	as(controlplanetest.Operator, "cooling_down")
-	if row := settings(p, "JPCP"); row["last_triggered_at"] == nil {
+	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] == nil {
 		t.Errorf("settings %v", row)
 	}
 }
@@ -236,15 +236,15 @@ func TestCooldownIsTheTenantsOwn(t *testing.T) {
 // A run that drift led to counts for everybody; whose it is, is its tenant's to know.
 func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
-	enable(p, "JPCP", map[string]any{"gate": "direct"})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	p, s := startWithServing(t)
+	enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(9), "")
 	r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Foreign, nil).Object(t)["results"].([]any)[0].(map[string]any)
 	run, _ := r["flow_run_id"].(string)
 	if r["outcome"] != "dispatched" || run == "" {
 		t.Fatalf("result %v", r)
 	}
-	ours := outcome(p, "already_pending", nil)
+	ours := expectOutcome(p, "already_pending", nil)
 	if strings.Contains(ours["reason"].(string), run) {
 		t.Errorf("result %v", ours)
 	}
@@ -260,17 +260,17 @@ func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 // A change that waits already is neither doubled nor pushed aside.
 func TestDriftLeavesAWaitingChangeAlone(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
+	p, s := startWithServing(t)
 	id := p.Notice("JPCP", "c0ffee1")
-	enable(p, "JPCP", map[string]any{})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
-	if r := outcome(p, "already_pending", nil); r["approval_id"] != id {
+	enableAutoRetrain(p, "JPCP", map[string]any{})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(9), "")
+	if r := expectOutcome(p, "already_pending", nil); r["approval_id"] != id {
 		t.Errorf("result %v", r)
 	}
 	if a := p.Approval(id); a["status"] != "pending" {
 		t.Errorf("record %v", a)
 	}
-	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "already_pending" {
+	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "already_pending" {
 		t.Errorf("settings %v", row)
 	}
 }
@@ -278,16 +278,16 @@ func TestDriftLeavesAWaitingChangeAlone(t *testing.T) {
 // Row 22: nothing is learnt from corrupt data, and that is told once.
 func TestCorruptDataBlocks(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
-	enable(p, "JPCP", map[string]any{"kind": "any"})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	p, s := startWithServing(t)
+	enableAutoRetrain(p, "JPCP", map[string]any{"kind": "any"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(9), "")
 	s.Drift("input", "JPCP", "Production", "CORRUPT", nil, "non_finite")
-	r := outcome(p, "blocked_corrupt", nil)
+	r := expectOutcome(p, "blocked_corrupt", nil)
 	if !strings.Contains(r["reason"].(string), "non_finite") {
 		t.Errorf("result %v", r)
 	}
-	outcome(p, "blocked_corrupt", nil)
-	outcome(p, "blocked_corrupt", map[string]any{"dry_run": true})
+	expectOutcome(p, "blocked_corrupt", nil)
+	expectOutcome(p, "blocked_corrupt", map[string]any{"dry_run": true})
 	events := p.Events("drift.retrain_blocked")
 	if len(events) != 1 || events[0].Tenant != "platform" || events[0].Data["outcome"] != "blocked_corrupt" || events[0].Data["reason"] == "" {
 		t.Errorf("events %v", events)
@@ -295,11 +295,11 @@ func TestCorruptDataBlocks(t *testing.T) {
 	if a := p.Audits("drift.retrain_blocked"); len(a) != 1 || a[0]["outcome"] != "denied" {
 		t.Errorf("audit %v", a)
 	}
-	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "blocked_corrupt" {
+	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "blocked_corrupt" {
 		t.Errorf("settings %v", row)
 	}
-	s.Drift("input", "JPCP", "Production", "OK", z(0.1), "")
-	if r := outcome(p, "requested", nil); r["z_score"] != 9.0 {
+	s.Drift("input", "JPCP", "Production", "OK", zScore(0.1), "")
+	if r := expectOutcome(p, "requested", nil); r["z_score"] != 9.0 {
 		t.Errorf("result %v", r)
 	}
 }
@@ -307,21 +307,21 @@ func TestCorruptDataBlocks(t *testing.T) {
 // z alone misses a distribution that changes around its mean; min_z then has nothing to say.
 func TestTrainsAfterCriticalDriftBesideZ(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
-	enable(p, "JPCP", map[string]any{})
+	p, s := startWithServing(t)
+	enableAutoRetrain(p, "JPCP", map[string]any{})
 	s.DriftBeside("JPCP", "ks", "WARNING", 0.4)
-	if r := outcome(p, "below_threshold", nil); r["z_score"] != 0.4 {
+	if r := expectOutcome(p, "below_threshold", nil); r["z_score"] != 0.4 {
 		t.Errorf("a warning of ks: got %v, want below_threshold with z 0.4", r)
 	}
 	s.DriftBeside("JPCP", "ks", "CRITICAL", 0.4)
-	if r := outcome(p, "requested", nil); r["z_score"] != 0.4 || !strings.Contains(fmt.Sprint(r["reason"]), "ks") {
+	if r := expectOutcome(p, "requested", nil); r["z_score"] != 0.4 || !strings.Contains(fmt.Sprint(r["reason"]), "ks") {
 		t.Errorf("critical by ks: got %v, want requested with z 0.4 and ks in the reason", r)
 	}
 }
 
 func TestKindsAndLevels(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
+	p, s := startWithServing(t)
 	for _, c := range []struct {
 		name, kind       string
 		prediction, data string // levels; empty: no row
@@ -332,17 +332,17 @@ func TestKindsAndLevels(t *testing.T) {
 		{"a constant baseline that is left", "prediction", "CRITICAL", "", nil, nil, "would_trigger", nil},
 		{"no z and no critical drift", "prediction", "WARNING", "", nil, nil, "below_threshold", nil},
 		{"no baseline", "prediction", "NO_BASELINE", "", nil, nil, "below_threshold", nil},
-		{"too few predictions", "prediction", "INSUFFICIENT", "", z(9), nil, "below_threshold", nil},
+		{"too few predictions", "prediction", "INSUFFICIENT", "", zScore(9), nil, "below_threshold", nil},
 		{"nothing served", "prediction", "", "", nil, nil, "below_threshold", nil},
-		{"inputs do not count", "prediction", "OK", "CRITICAL", z(0.5), z(9), "below_threshold", 0.5},
-		{"inputs alone", "input", "CRITICAL", "OK", z(9), z(0.5), "below_threshold", 0.5},
-		{"inputs drift", "input", "", "CRITICAL", nil, z(4), "would_trigger", 4.0},
-		{"the worse of both", "any", "OK", "CRITICAL", z(0.5), z(4), "would_trigger", 4.0},
-		{"both", "any", "CRITICAL", "CRITICAL", z(5), z(4), "would_trigger", 5.0},
-		{"neither", "any", "OK", "WARNING", z(1), z(2), "below_threshold", 2.0},
-		{"corrupt predictions", "prediction", "CORRUPT", "", z(9), nil, "blocked_corrupt", nil},
+		{"inputs do not count", "prediction", "OK", "CRITICAL", zScore(0.5), zScore(9), "below_threshold", 0.5},
+		{"inputs alone", "input", "CRITICAL", "OK", zScore(9), zScore(0.5), "below_threshold", 0.5},
+		{"inputs drift", "input", "", "CRITICAL", nil, zScore(4), "would_trigger", 4.0},
+		{"the worse of both", "any", "OK", "CRITICAL", zScore(0.5), zScore(4), "would_trigger", 4.0},
+		{"both", "any", "CRITICAL", "CRITICAL", zScore(5), zScore(4), "would_trigger", 5.0},
+		{"neither", "any", "OK", "WARNING", zScore(1), zScore(2), "below_threshold", 2.0},
+		{"corrupt predictions", "prediction", "CORRUPT", "", zScore(9), nil, "blocked_corrupt", nil},
 	} {
-		enable(p, "JPCP", map[string]any{"kind": c.kind})
+		enableAutoRetrain(p, "JPCP", map[string]any{"kind": c.kind})
 		for kind, at := range map[string]struct {
 			level string
 			z     *float64
@@ -353,28 +353,28 @@ func TestKindsAndLevels(t *testing.T) {
 			}
 			s.Drift(kind, "JPCP", "Production", at.level, at.z, "")
 		}
-		if r := trigger(p, map[string]any{"dry_run": true}); r["outcome"] != c.want || r["z_score"] != c.z {
+		if r := triggerOnce(p, map[string]any{"dry_run": true}); r["outcome"] != c.want || r["z_score"] != c.z {
 			t.Errorf("%s: %v, want %s with z %v", c.name, r, c.want, c.z)
 		}
 	}
 	s.Mu.Lock()
 	s.NoInput = true
 	s.Mu.Unlock()
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	enable(p, "JPCP", map[string]any{"kind": "any"})
-	outcome(p, "would_trigger", map[string]any{"dry_run": true}) // predictions are what there is
-	enable(p, "JPCP", map[string]any{"kind": "input"})
-	outcome(p, "failed", map[string]any{"dry_run": true})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
+	enableAutoRetrain(p, "JPCP", map[string]any{"kind": "any"})
+	expectOutcome(p, "would_trigger", map[string]any{"dry_run": true}) // predictions are what there is
+	enableAutoRetrain(p, "JPCP", map[string]any{"kind": "input"})
+	expectOutcome(p, "failed", map[string]any{"dry_run": true})
 }
 
 func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
-	enable(p, "JPCP", map[string]any{})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	p, s := startWithServing(t)
+	enableAutoRetrain(p, "JPCP", map[string]any{})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(9), "")
 	for _, mode := range []string{controlplanetest.Down, controlplanetest.Hang, controlplanetest.Broken, controlplanetest.Garbage} {
 		s.Set(mode)
-		if r := outcome(p, "failed", nil); r["reason"] == nil {
+		if r := expectOutcome(p, "failed", nil); r["reason"] == nil {
 			t.Errorf("%s: %v", mode, r)
 		}
 	}
@@ -388,46 +388,46 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 		s.Mu.Lock()
 		s.Answer = answer
 		s.Mu.Unlock()
-		if r := trigger(p, nil); r["outcome"] != "failed" {
+		if r := triggerOnce(p, nil); r["outcome"] != "failed" {
 			t.Errorf("%s: %v", name, r)
 		}
 	}
 	s.Mu.Lock()
 	s.Answer = ""
 	s.Mu.Unlock()
-	s.Drift("prediction", "A MODEL OF OTHERS", "Production", "CRITICAL", z(9), "") // is none of ours
-	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
+	s.Drift("prediction", "A MODEL OF OTHERS", "Production", "CRITICAL", zScore(9), "") // is none of ours
+	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
 		t.Errorf("settings %v", row)
 	}
 	if e := p.Events("drift.retrain_blocked"); len(e) != 1 || e[0].Data["outcome"] != "failed" {
 		t.Errorf("it is told %d times: %v", len(e), e)
 	}
-	outcome(p, "requested", nil)
+	expectOutcome(p, "requested", nil)
 }
 
 // Row 23: a dispatch that fails uses no cooldown; the next one does.
 func TestRow23DirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
-	enable(p, "JPCP", map[string]any{"gate": "direct"})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	p, s := startWithServing(t)
+	enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	p.Orchestrator.Set(controlplanetest.Down)
-	if r := outcome(p, "failed", nil); !strings.Contains(r["reason"].(string), "orchestrator_unreachable") {
+	if r := expectOutcome(p, "failed", nil); !strings.Contains(r["reason"].(string), "orchestrator_unreachable") {
 		t.Errorf("result %v", r)
 	}
-	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
+	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
 		t.Errorf("settings %v", row)
 	}
 	p.Orchestrator.Set(controlplanetest.Well)
-	r := outcome(p, "dispatched", nil)
+	r := expectOutcome(p, "dispatched", nil)
 	run := p.Want(200, "GET", "/runs?model=JPCP", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(run) != 1 || run[0].(map[string]any)["flow_run_id"] != r["flow_run_id"] || run[0].(map[string]any)["origin"] != "drift" {
 		t.Errorf("runs %v, result %v", run, r)
 	}
-	if row := settings(p, "JPCP"); row["last_triggered_at"] == nil || row["last_outcome"] != "dispatched" {
+	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] == nil || row["last_outcome"] != "dispatched" {
 		t.Errorf("settings %v", row)
 	}
-	outcome(p, "cooling_down", nil)
+	expectOutcome(p, "cooling_down", nil)
 	events := p.Events("drift.retrain_requested")
 	if len(events) != 1 || events[0].Data["outcome"] != "dispatched" || events[0].Data["z_score"] != 5.0 {
 		t.Errorf("events %v", events)
@@ -441,13 +441,13 @@ func TestRow23DirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
 // run instead of starting another.
 func TestDispatchWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
-	enable(p, "JPCP", map[string]any{"gate": "direct"})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	p, s := startWithServing(t)
+	enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	p.Orchestrator.Set(controlplanetest.Swallow)
-	outcome(p, "failed", nil)
+	expectOutcome(p, "failed", nil)
 	p.Orchestrator.Set(controlplanetest.Well)
-	r := outcome(p, "dispatched", nil)
+	r := expectOutcome(p, "dispatched", nil)
 	if all := p.Orchestrator.All(); len(all) != 1 || all[0].ID != r["flow_run_id"] {
 		t.Errorf("runs %v, result %v", all, r)
 	}
@@ -455,12 +455,12 @@ func TestDispatchWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
 
 func TestGateIsForced(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t, "AUTO_RETRAIN_GATE=approval")
-	if row := enable(p, "JPCP", map[string]any{"gate": "direct"}); row["gate"] != "direct" || row["gate_forced"] != true {
+	p, s := startWithServing(t, "AUTO_RETRAIN_GATE=approval")
+	if row := enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"}); row["gate"] != "direct" || row["gate_forced"] != true {
 		t.Errorf("settings %v", row)
 	}
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	outcome(p, "requested", nil)
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
+	expectOutcome(p, "requested", nil)
 	if n := len(p.Orchestrator.All()); n != 0 {
 		t.Errorf("%d runs", n)
 	}
@@ -472,12 +472,12 @@ func TestReplicasTriggerOnce(t *testing.T) {
 	for _, gate := range []string{"approval", "direct"} {
 		t.Run(gate, func(t *testing.T) {
 			t.Parallel()
-			p, s := setup(t)
+			p, s := startWithServing(t)
 			q := *p
 			q.Serve()
 			q.AwaitTarget()
-			enable(p, "JPCP", map[string]any{"gate": gate})
-			s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+			enableAutoRetrain(p, "JPCP", map[string]any{"gate": gate})
+			s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 			count := map[string]int{}
 			var mu sync.Mutex
 			var wg sync.WaitGroup
@@ -516,10 +516,10 @@ func TestReplicasTriggerOnce(t *testing.T) {
 func TestLeaderTriggers(t *testing.T) {
 	t.Parallel()
 	s := controlplanetest.NewServing(t)
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	p := controlplanetest.Start(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=1")...)
 	p.AwaitTarget()
-	enable(p, "JPCP", map[string]any{})
+	enableAutoRetrain(p, "JPCP", map[string]any{})
 	testenv.Eventually(t, 15*time.Second, func() error {
 		if e := p.Events("drift.retrain_requested"); len(e) != 1 || e[0].Actor != "system:drift" {
 			return fmt.Errorf("events %v", e)
@@ -537,11 +537,11 @@ func TestLeaderTriggers(t *testing.T) {
 func TestCrashBetweenDispatchAndStamp(t *testing.T) {
 	t.Parallel()
 	s := controlplanetest.NewServing(t)
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	p := controlplanetest.Neighbours(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=3600")...)
 	kill := p.Spawn("replica")
 	p.AwaitTarget()
-	enable(p, "JPCP", map[string]any{"gate": "direct"})
+	enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"})
 	p.Orchestrator.Set(controlplanetest.Swallow)
 	go func() { _, _ = p.Try("POST", "/drift/trigger", controlplanetest.Operator, nil) }()
 	select {
@@ -555,12 +555,12 @@ func TestCrashBetweenDispatchAndStamp(t *testing.T) {
 	p.SQL(`update control_plane.auto_retrain set claim_until = now() - interval '1 second'`)
 	p.Serve()
 	testenv.Eventually(t, 30*time.Second, func() error {
-		if row := settings(p, "JPCP"); row["last_triggered_at"] == nil || row["last_outcome"] != "dispatched" {
+		if row := settingsOf(p, "JPCP"); row["last_triggered_at"] == nil || row["last_outcome"] != "dispatched" {
 			return fmt.Errorf("settings %v", row)
 		}
 		return nil
 	})
-	outcome(p, "cooling_down", nil)
+	expectOutcome(p, "cooling_down", nil)
 	if n := len(p.Orchestrator.All()); n != 1 {
 		t.Errorf("%d runs", n)
 	}
@@ -573,19 +573,19 @@ func TestCrashBetweenDispatchAndStamp(t *testing.T) {
 // continues as the one who began.
 func TestClaimOfADeadProcessIsContinued(t *testing.T) {
 	t.Parallel()
-	p, s := setup(t)
+	p, s := startWithServing(t)
 	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)[0].(string)
-	enable(p, "JPCP", map[string]any{"gate": "direct"})
-	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	p.SQL(`update control_plane.auto_retrain set claim = gen_random_uuid(), claim_until = now() + interval '1 hour', claim_tenant = 'default',
 		claim_by = 'system:drift', claim_dataset = $1, claim_z = 4`, dataset)
-	outcome(p, "already_pending", nil)
+	expectOutcome(p, "already_pending", nil)
 	p.SQL(`update control_plane.auto_retrain set claim_until = now() - interval '1 second'`)
-	outcome(p, "dispatched", nil)
+	expectOutcome(p, "dispatched", nil)
 	if e := p.Events("drift.retrain_requested"); len(e) != 1 || e[0].Actor != "system:drift" {
 		t.Errorf("events %v", e)
 	}
-	outcome(p, "cooling_down", nil)
+	expectOutcome(p, "cooling_down", nil)
 }
 
 func TestFaultySettingsOfTheProcessStopTheStart(t *testing.T) {

@@ -45,7 +45,7 @@ func (a API) List(c echo.Context) error {
 func (a API) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	s := a.Service
-	var body settings
+	var body settingsOf
 	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a API) Put(c echo.Context) error {
 		before, err := tx.LockAutoRetrain(ctx, m.ID())
 		switch {
 		case err == nil:
-			details["old"] = facts(before)
+			details["old"] = auditDetails(before)
 		case store.None(err):
 			before = store.AutoRetrain{ModelID: m.ID(), MinZ: defaultMinZ, CooldownSeconds: defaultCooldown, Gate: Approval, Kind: string(api.Prediction)}
 		default:
@@ -89,7 +89,7 @@ func (a API) Put(c echo.Context) error {
 		if triggered, err = s.triggered(ctx, tx.Queries, after); err != nil {
 			return err
 		}
-		details["new"] = facts(after)
+		details["new"] = auditDetails(after)
 		action := "auto_retrain.disabled"
 		if after.Enabled {
 			action = "auto_retrain.enabled" // a standing authorisation to train

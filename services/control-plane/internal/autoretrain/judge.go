@@ -50,7 +50,7 @@ type levels map[string]struct {
 func (s *Service) read(ctx context.Context, rows []store.AutoRetrain, model string) levels {
 	out := levels{}
 	for _, row := range rows {
-		for _, kind := range kinds(row.Kind) {
+		for _, kind := range kindsToJudge(row.Kind) {
 			if l, done := out[kind]; !done {
 				l.readings, l.err = s.Drift.Read(ctx, kind, model)
 				out[kind] = l
@@ -60,19 +60,19 @@ func (s *Service) read(ctx context.Context, rows []store.AutoRetrain, model stri
 	return out
 }
 
-func kinds(kind string) []string {
+func kindsToJudge(kind string) []string {
 	if kind == Any {
 		return []string{drift.Prediction, drift.Input}
 	}
 	return []string{kind}
 }
 
-// judge says whether what Production serves of the model drifts enough; the
+// judgeDrift reports whether what Production serves of the model drifts enough; the
 // outcome is WouldTrigger if it does.
-func judge(row store.AutoRetrain, l levels) Result {
+func judgeDrift(row store.AutoRetrain, l levels) Result {
 	out := Result{Model: row.ModelID}
 	above, why, quiet := false, "", ""
-	for _, kind := range kinds(row.Kind) {
+	for _, kind := range kindsToJudge(row.Kind) {
 		got := l[kind]
 		if errors.Is(got.err, drift.ErrNotServed) && row.Kind == Any {
 			continue // predictions alone are what there is to look at
@@ -80,7 +80,7 @@ func judge(row store.AutoRetrain, l levels) Result {
 		if got.err != nil {
 			return out.with(Failed, "%s drift: %v", kind, got.err)
 		}
-		r, ok := production(got.readings, row.ModelID)
+		r, ok := productionReading(got.readings, row.ModelID)
 		switch {
 		case !ok:
 			quiet = fmt.Sprintf("there is no %s drift of %s under %s", kind, row.ModelID, alias.Production)
@@ -117,7 +117,7 @@ func judge(row store.AutoRetrain, l levels) Result {
 	return out.with(BelowThreshold, "%s", quiet)
 }
 
-func production(readings []drift.Reading, model string) (drift.Reading, bool) {
+func productionReading(readings []drift.Reading, model string) (drift.Reading, bool) {
 	for _, r := range readings {
 		if r.Model == model && r.Alias == alias.Production {
 			return r, true

@@ -57,8 +57,8 @@ func (s *Service) view(r store.AutoRetrain, triggered map[string]time.Time) api.
 	}
 }
 
-// settings is api.AutoRetrainInput that tells a number of 0 from none.
-type settings struct {
+// settingsOf is api.AutoRetrainInput that tells a number of 0 from none.
+type settingsOf struct {
 	Enabled         *bool    `json:"enabled"`
 	DatasetName     *string  `json:"dataset_name"`
 	MinZ            *float64 `json:"min_z"`
@@ -67,7 +67,7 @@ type settings struct {
 	Kind            *string  `json:"kind"`
 }
 
-func (b settings) validate() error {
+func (b settingsOf) validate() error {
 	var faults []problem.Field
 	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
 	if b.Enabled == nil {
@@ -92,7 +92,7 @@ func (b settings) validate() error {
 }
 
 // over gives the row with what was set put over what it was.
-func (b settings) over(row store.AutoRetrain) store.PutAutoRetrainParams {
+func (b settingsOf) over(row store.AutoRetrain) store.PutAutoRetrainParams {
 	out := store.PutAutoRetrainParams{
 		ModelID: row.ModelID, Enabled: *b.Enabled, DatasetName: row.DatasetName, MinZ: row.MinZ,
 		CooldownSeconds: row.CooldownSeconds, Gate: row.Gate, Kind: row.Kind,
@@ -115,8 +115,8 @@ func (b settings) over(row store.AutoRetrain) store.PutAutoRetrainParams {
 	return out
 }
 
-// facts are the settings of a row, for the ledger.
-func facts(r store.AutoRetrain) map[string]any {
+// auditDetails are the settings of a row, for the ledger.
+func auditDetails(r store.AutoRetrain) map[string]any {
 	return map[string]any{
 		"enabled": r.Enabled, "dataset_name": r.DatasetName, "min_z": r.MinZ, "cooldown_seconds": r.CooldownSeconds,
 		"gate": r.Gate, "kind": r.Kind,

@@ -41,7 +41,7 @@ const (
 	releaseTimeout = 5 * time.Second
 )
 
-// Parts are what a Service is made of.
+// Parts are what a Service needs.
 type Parts struct {
 	Store     *store.Store
 	Drift     *drift.Reader
@@ -99,7 +99,7 @@ func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, d
 	levels := s.read(ctx, rows, model)
 	out := make([]Result, 0, len(rows))
 	for _, row := range rows {
-		res := judge(row, levels)
+		res := judgeDrift(row, levels)
 		if res.Outcome == WouldTrigger {
 			if res, err = s.act(ctx, p, row, res, dry); err != nil {
 				return out, err
@@ -136,7 +136,7 @@ func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetra
 		if err != nil || undecided == nil {
 			return res, err
 		}
-		return waiting(res, *undecided), nil
+		return alreadyPending(res, *undecided), nil
 	case s.gate(row) == Direct:
 		return s.dispatch(ctx, p, row, d.Name, res)
 	}
@@ -162,7 +162,7 @@ func (s *Service) undecided(ctx context.Context, tenant string, row store.AutoRe
 	return &id, err
 }
 
-func waiting(res Result, id uuid.UUID) Result {
+func alreadyPending(res Result, id uuid.UUID) Result {
 	res.ApprovalID = &id
 	return res.with(AlreadyPending, "a change of %s waits for its decision", res.Model)
 }
@@ -243,10 +243,10 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 			return err
 		}
 		if len(noted.Existing) > 0 {
-			return hindered{waiting(res, noted.Existing[0])}
+			return hindered{alreadyPending(res, noted.Existing[0])}
 		}
 		if len(noted.Superseded) > 0 { // drift does not push aside a change that waits
-			return hindered{waiting(res, noted.Superseded[0])}
+			return hindered{alreadyPending(res, noted.Superseded[0])}
 		}
 		records, err := tx.UndecidedRetrain(ctx, store.UndecidedRetrainParams{Tenant: p.Tenant, ModelID: row.ModelID})
 		if err != nil {
@@ -254,7 +254,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 		}
 		for _, a := range records {
 			if a.ID != noted.Created[0] { // one that is being approved
-				return hindered{waiting(res, a.ID)}
+				return hindered{alreadyPending(res, a.ID)}
 			}
 		}
 		return s.stamp(ctx, tx, p, row.ModelID, Requested, res.Z, map[string]any{"approval_id": noted.Created[0], "gate": Approval})

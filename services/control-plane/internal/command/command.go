@@ -1,15 +1,15 @@
-// Package command makes dispatches durable. A command is written, in the
-// transaction of the act that wants it, before the orchestrator is called:
+// Package command makes dispatches durable. A command is written, in the transaction
+// of the action that requires it, before the orchestrator is called:
 //
-//	dispatching → succeeded   the orchestrator took the run
+//	dispatching → succeeded   the orchestrator accepted the run
 //	dispatching → failed      it did not; nothing runs
-//	failed → dispatching      the same caller asks again under the same key
+//	failed → dispatching      the same caller repeats the request under the same key
 //
-// When the process that owns a command dies, another takes it over once the
-// lease has passed and sends it again under the same orchestrator key, which
-// gives the run that was made the first time, if one was. Taking over raises the
-// attempt number, and settling asks for the number it began with: so a former
-// owner that was only slow settles nothing.
+// When the process that owns a command dies, another takes it over after the lease
+// expires and sends it again under the same orchestrator key, which returns the run of
+// the first attempt, if there was one. A takeover increments the attempt number, and
+// settling requires the number it started with, so a former owner that was merely slow
+// settles nothing.
 package command
 
 import (
@@ -44,26 +44,26 @@ const (
 	Failed      = "failed"
 )
 
-// Settler does, in the transaction that settles a command of its kind, what the
-// outcome means beyond the run itself.
+// Settler applies the consequences of an outcome beyond the run itself, in the
+// transaction that settles a command of its kind.
 type Settler interface {
 	Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error
 	Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error
 }
 
-// Parts are what a Service is made of.
+// Parts are what a Service needs.
 type Parts struct {
 	Store  *store.Store
 	Sender *dispatch.Sender
 	Log    *slog.Logger
 	Now    func() time.Time
-	// Lease is how long a command belongs to the process that sends it.
+	// Lease is how long the sending process owns a command.
 	Lease time.Duration
 	// Owner is this process: a new UUID at each start.
 	Owner uuid.UUID
-	// Settlers has one for each kind.
+	// Settlers has one entry per kind.
 	Settlers map[string]Settler
-	// Observe is told how each dispatch went and how long it took.
+	// Observe is called with the outcome and duration of each dispatch.
 	Observe func(c store.Command, err error, took time.Duration)
 }
 
@@ -102,7 +102,7 @@ func (s *Service) Write(ctx context.Context, tx store.Tx, id uuid.UUID, spec Spe
 	})
 }
 
-// Restart makes a failed command this process's to send again.
+// Restart claims a failed command for this process, to send it again.
 func (s *Service) Restart(ctx context.Context, tx store.Tx, id uuid.UUID) (store.Command, error) {
 	return tx.RestartCommand(ctx, store.RestartCommandParams{ID: id, Owner: s.Owner, LeaseSeconds: s.Lease.Seconds()})
 }
@@ -110,8 +110,8 @@ func (s *Service) Restart(ctx context.Context, tx store.Tx, id uuid.UUID) (store
 // errFenced means that another process has taken the command over.
 var errFenced = errors.New("command was taken over by another process")
 
-// Send dispatches a command that this process owns, and settles it. The answer
-// is the stored one. It goes on when ctx is cancelled.
+// Send dispatches a command that this process owns and settles it. The answer is the
+// stored one. It continues when ctx is cancelled.
 func (s *Service) Send(ctx context.Context, c store.Command) (api.Dispatch, error) {
 	ctx = context.WithoutCancel(ctx)
 	var r dispatch.Request
@@ -136,7 +136,7 @@ func (s *Service) Send(ctx context.Context, c store.Command) (api.Dispatch, erro
 	return s.succeed(ctx, c, r, answer)
 }
 
-// StatusURL is where a run is shown.
+// StatusURL returns the path of a run.
 func StatusURL(flowRunID string) string { return "/retrain/" + flowRunID }
 
 func (s *Service) succeed(ctx context.Context, c store.Command, r dispatch.Request, answer api.Dispatch) (api.Dispatch, error) {
@@ -161,7 +161,7 @@ func (s *Service) succeed(ctx context.Context, c store.Command, r dispatch.Reque
 	return answer, err
 }
 
-// fail records why nothing runs, and returns it.
+// fail records why the dispatch failed and returns the reason.
 func (s *Service) fail(ctx context.Context, c store.Command, cause error) (api.Dispatch, error) {
 	p := problem.From(cause)
 	text := p.Error()
@@ -185,8 +185,8 @@ func (s *Service) settle(ctx context.Context, tx store.Tx, p store.SettleCommand
 	return err
 }
 
-// fenced is the answer of a process that was too slow: what the new owner came
-// to, which under the same key is the same run.
+// fenced returns the answer of a process that was too slow: the result of the new owner,
+// which is the same run under the same key.
 func (s *Service) fenced(ctx context.Context, c store.Command) (answer api.Dispatch, err error) {
 	now, err := s.Store.GetCommand(ctx, c.ID)
 	switch {
@@ -201,11 +201,11 @@ func (s *Service) fenced(ctx context.Context, c store.Command) (answer api.Dispa
 	return answer, nil
 }
 
-// workEvery is how often the leader looks for commands left behind.
+// workEvery is the interval at which the leader looks for abandoned commands.
 const workEvery = 3 * time.Second
 
-// Work takes over, until ctx ends, commands whose lease has passed, and forgets
-// those older than 30 days. One replica runs it, under a lease.
+// Work takes over commands whose lease has expired and deletes those older than 30 days,
+// until ctx ends. One replica runs it, under a lease.
 func (s *Service) Work(ctx context.Context) error {
 	tick := time.NewTicker(workEvery)
 	defer tick.Stop()
@@ -224,9 +224,9 @@ func (s *Service) Work(ctx context.Context) error {
 	}
 }
 
-// TakeOver sends again what dead processes left. With others, the commands of
-// every other process count as left behind: right only where this process is the
-// only one.
+// TakeOver sends the commands of dead processes again. With others, the commands of
+// every other process count as abandoned, which is correct only if this is the only
+// process.
 func (s *Service) TakeOver(ctx context.Context, others bool) error {
 	for {
 		left, err := s.Store.ClaimCommands(ctx, store.ClaimCommandsParams{Owner: s.Owner, LeaseSeconds: s.Lease.Seconds(), Others: others})
@@ -243,7 +243,7 @@ func (s *Service) resend(ctx context.Context, c store.Command) {
 	var r struct {
 		RequestID string `json:"request_id"`
 	}
-	_ = json.Unmarshal(c.Request, &r) // Send tells of a request that cannot be read
+	_ = json.Unmarshal(c.Request, &r) // Send reports a request that cannot be read
 	ctx = service.WithRequestID(ctx, r.RequestID)
 	log := s.Log.With(slog.String("command", c.ID.String()), slog.String("kind", c.Kind), slog.Int("attempt", int(c.Attempt)))
 	answer, err := s.Send(ctx, c)

@@ -20,13 +20,13 @@ const childEnv = "CONTROL_PLANE_TEST_CHILD"
 // Main is the TestMain of packages that use Spawn.
 func Main(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		os.Exit(child())
+		os.Exit(runChildProcess())
 	}
 	testenv.Main(m)
 }
 
-// child is the main of the process that crash tests kill.
-func child() int {
+// runChildProcess is the main of the process that crash tests kill.
+func runChildProcess() int {
 	cfg, err := controlplane.LoadConfig(os.Environ())
 	if err == nil {
 		cfg.SoleProcess = os.Getenv(childEnv) == "sole"

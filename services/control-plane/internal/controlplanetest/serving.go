@@ -104,9 +104,9 @@ func (f *Serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.Header.Get("Authorization") != "Bearer "+ServingToken:
-		reply(w, http.StatusUnauthorized, map[string]any{"code": "invalid_credential"})
+		replyJSON(w, http.StatusUnauthorized, map[string]any{"code": "invalid_credential"})
 	case r.URL.Path != "/drift/status" && kind != "input" || kind == "input" && noInput:
-		reply(w, http.StatusNotFound, map[string]any{"code": "not_found"})
+		replyJSON(w, http.StatusNotFound, map[string]any{"code": "not_found"})
 	case answer != "":
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, answer)
@@ -132,7 +132,7 @@ func (f *Serving) page(w http.ResponseWriter, r *http.Request, kind string) {
 		rows = rows[:2]
 		w.Header().Set("X-Next-Cursor", strconv.Itoa(at+2))
 	}
-	reply(w, http.StatusOK, rows)
+	replyJSON(w, http.StatusOK, rows)
 }
 
 // Clear takes back all rows of a kind.

@@ -133,24 +133,24 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/registered-models/get":
 		f.Looks++
 		if m, ok := f.Models[q.Get("name")]; ok {
-			reply(w, 200, map[string]any{"registered_model": f.registered(q.Get("name"), m)})
+			replyJSON(w, 200, map[string]any{"registered_model": f.registered(q.Get("name"), m)})
 			return
 		}
-		missing(w)
+		replyNotFound(w)
 	case path == "/registered-models/search":
 		list := []any{}
 		for name, m := range f.Models {
 			list = append(list, f.registered(name, m))
 		}
-		reply(w, 200, map[string]any{"registered_models": list})
+		replyJSON(w, 200, map[string]any{"registered_models": list})
 	case path == "/registered-models/alias":
 		f.setAlias(w, r, mode)
 	case path == "/model-versions/get-download-uri":
-		reply(w, 200, map[string]any{"artifact_uri": "mlflow-artifacts:/" + q.Get("name") + "-" + q.Get("version") + "/model"})
+		replyJSON(w, 200, map[string]any{"artifact_uri": "mlflow-artifacts:/" + q.Get("name") + "-" + q.Get("version") + "/model"})
 	case path == "/model-versions/set-tag":
 		var in struct{ Name, Version, Key, Value string }
 		if json.NewDecoder(r.Body).Decode(&in) != nil || f.Models[in.Name] == nil {
-			missing(w)
+			replyNotFound(w)
 			return
 		}
 		v := f.Models[in.Name].Versions[in.Version]
@@ -159,13 +159,13 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		v.Tags[in.Key] = in.Value
 		f.Models[in.Name].Versions[in.Version] = v
-		reply(w, 200, map[string]any{})
+		replyJSON(w, 200, map[string]any{})
 	case r.URL.Path == "/api/2.0/mlflow-artifacts/artifacts":
 		files := []any{}
 		if strings.HasSuffix(q.Get("path"), "/model") {
 			files = append(files, map[string]any{"path": "MLmodel", "is_dir": false, "file_size": 10})
 		}
-		reply(w, 200, map[string]any{"files": files})
+		replyJSON(w, 200, map[string]any{"files": files})
 	case path == "/model-versions/get":
 		f.version(w, q.Get("name"), q.Get("version"))
 	case path == "/runs/get":
@@ -173,18 +173,18 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/api/2.0/mlflow-artifacts/artifacts/"):
 		f.artifact(w, strings.TrimPrefix(r.URL.Path, "/api/2.0/mlflow-artifacts/artifacts/"))
 	default:
-		reply(w, 404, map[string]any{"error_code": "ENDPOINT_NOT_FOUND", "message": path})
+		replyJSON(w, 404, map[string]any{"error_code": "ENDPOINT_NOT_FOUND", "message": path})
 	}
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
+func replyJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func missing(w http.ResponseWriter) {
-	reply(w, 404, map[string]any{"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "not found"})
+func replyNotFound(w http.ResponseWriter) {
+	replyJSON(w, 404, map[string]any{"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "not found"})
 }
 
 func (f *Tracker) registered(name string, m *trackedModel) map[string]any {
@@ -198,7 +198,7 @@ func (f *Tracker) registered(name string, m *trackedModel) map[string]any {
 func (f *Tracker) setAlias(w http.ResponseWriter, r *http.Request, mode string) {
 	var in struct{ Name, Alias, Version string }
 	if json.NewDecoder(r.Body).Decode(&in) != nil || f.Models[in.Name] == nil {
-		missing(w)
+		replyNotFound(w)
 		return
 	}
 	if mode == FailMoves {
@@ -206,7 +206,7 @@ func (f *Tracker) setAlias(w http.ResponseWriter, r *http.Request, mode string) 
 		return
 	}
 	if mode == Refusing {
-		reply(w, 400, map[string]any{"error_code": "INVALID_PARAMETER_VALUE", "message": "no such alias today"})
+		replyJSON(w, 400, map[string]any{"error_code": "INVALID_PARAMETER_VALUE", "message": "no such alias today"})
 		return
 	}
 	if mode == HoldMoves {
@@ -227,23 +227,23 @@ func (f *Tracker) setAlias(w http.ResponseWriter, r *http.Request, mode string) 
 		f.Mu.Lock()
 		return
 	}
-	reply(w, 200, map[string]any{})
+	replyJSON(w, 200, map[string]any{})
 }
 
 func (f *Tracker) version(w http.ResponseWriter, name, version string) {
 	m := f.Models[name]
 	if m == nil {
-		missing(w)
+		replyNotFound(w)
 		return
 	}
 	v, ok := m.Versions[version]
 	if !ok {
-		missing(w)
+		replyNotFound(w)
 		return
 	}
 	id := name + "-" + version
-	reply(w, 200, map[string]any{"model_version": map[string]any{
-		"name": name, "version": version, "run_id": id, "status": "READY", "source": "mlflow-artifacts:/" + id + "/model", "tags": pairs(v.Tags),
+	replyJSON(w, 200, map[string]any{"model_version": map[string]any{
+		"name": name, "version": version, "run_id": id, "status": "READY", "source": "mlflow-artifacts:/" + id + "/model", "tags": keyValuePairs(v.Tags),
 	}})
 }
 
@@ -259,20 +259,20 @@ func (f *Tracker) find(id string) (Version, bool) {
 func (f *Tracker) run(w http.ResponseWriter, id string) {
 	v, ok := f.find(id)
 	if !ok {
-		missing(w)
+		replyNotFound(w)
 		return
 	}
 	metrics := []any{}
 	for k, value := range v.Metrics {
 		metrics = append(metrics, map[string]any{"key": k, "value": value, "timestamp": 1, "step": 0})
 	}
-	reply(w, 200, map[string]any{"run": map[string]any{
+	replyJSON(w, 200, map[string]any{"run": map[string]any{
 		"info": map[string]any{"run_id": id, "status": "FINISHED", "artifact_uri": "mlflow-artifacts:/" + id},
-		"data": map[string]any{"metrics": metrics, "tags": pairs(v.RunTags)},
+		"data": map[string]any{"metrics": metrics, "tags": keyValuePairs(v.RunTags)},
 	}})
 }
 
-func pairs(m map[string]string) []any {
+func keyValuePairs(m map[string]string) []any {
 	out := []any{}
 	for k, v := range m {
 		out = append(out, map[string]any{"key": k, "value": v})
@@ -284,7 +284,7 @@ func (f *Tracker) artifact(w http.ResponseWriter, path string) {
 	id, rest, _ := strings.Cut(path, "/")
 	v, ok := f.find(id)
 	if !ok || rest != "model/MLmodel" {
-		missing(w)
+		replyNotFound(w)
 		return
 	}
 	signature := "signature:\n  inputs: '[{\"name\": \"x\", \"type\": \"double\"}]'\n"

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// spend records GPU hours, at 2.50 USD each, of a project.
-func spend(p *controlplanetest.Plane, bearer, project, job string, hours float64) {
+// recordSpend records GPU hours, at 2.50 USD each, of a project.
+func recordSpend(p *controlplanetest.Plane, bearer, project, job string, hours float64) {
 	p.T.Helper()
 	p.Want(200, "POST", "/costs", bearer, map[string]any{
 		"model": "JPCP", "version": "1", "scheduler": "slurm", "job_id": job, "gpu_hours": hours, "cpu_hours": 0, "project": project,
@@ -30,10 +30,10 @@ func putBudget(p *controlplanetest.Plane, project string, body any) map[string]a
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	spend(p, controlplanetest.Operator, "spent", "1", 4)  // 10 USD
-	spend(p, controlplanetest.Operator, "old", "2", 1000) // of another month
+	recordSpend(p, controlplanetest.Operator, "spent", "1", 4)  // 10 USD
+	recordSpend(p, controlplanetest.Operator, "old", "2", 1000) // of another month
 	p.SQL(`update control_plane.costs set recorded_at = date_trunc('month', now(), 'UTC') - interval '1 microsecond' where project = 'old'`)
-	spend(p, controlplanetest.Foreign, "spent", "3", 1000) // of another tenant
+	recordSpend(p, controlplanetest.Foreign, "spent", "3", 1000) // of another tenant
 	for i, c := range []struct {
 		project, body                 string
 		costRatio, hoursRatio         any
@@ -99,7 +99,7 @@ func TestBudgets(t *testing.T) {
 func TestBudgetOfEscapedProject(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	spend(p, controlplanetest.Operator, "hpc/ml", "1", 1)
+	recordSpend(p, controlplanetest.Operator, "hpc/ml", "1", 1)
 	for _, path := range []string{"hpc%2Fml", "hpc%2fml", "%68pc%2Fml"} {
 		if out := putBudget(p, path, `{"cost_budget":0}`); out["project"] != "hpc/ml" || out["consumedCostUsd"] != 2.5 || out["overBudget"] != true {
 			t.Errorf("%s: %v", path, out)
@@ -181,10 +181,10 @@ func TestBudgetAlerts(t *testing.T) {
 	putBudget(p, "made", `{"cost_budget":0}`)
 	p.Want(200, "PUT", "/budgets/over", controlplanetest.Foreign, `{"cost_budget":0}`)
 	for i, project := range []string{"over", "hours", "nolimit"} {
-		spend(p, controlplanetest.Operator, project, fmt.Sprint(i), 5)
+		recordSpend(p, controlplanetest.Operator, project, fmt.Sprint(i), 5)
 	}
-	spend(p, controlplanetest.Operator, "within", "9", 4)
-	spend(p, controlplanetest.Foreign, "over", "1", 0.5)
+	recordSpend(p, controlplanetest.Operator, "within", "9", 4)
+	recordSpend(p, controlplanetest.Foreign, "over", "1", 0.5)
 	p.Want(200, "POST", "/costs", controlplanetest.Operator, `{"model":"JPCP","version":"1","scheduler":"mock","job_id":"m","project":"made"}`)
 
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema)

@@ -41,14 +41,14 @@ func TestDocumentation(t *testing.T) {
 			t.Fatalf("%s %s: %v: %s", m[1], m[2], err, m[5])
 		}
 		got := p.Want(status, m[1], m[2], controlplanetest.Operator, body).Object(t)
-		if err := holds(any(got), want); err != nil {
+		if err := containsDocument(any(got), want); err != nil {
 			t.Errorf("%s %s: %v", m[1], m[2], err)
 		}
 	}
 }
 
-// holds says where got lacks what want shows; members that want leaves out may be anything.
-func holds(got, want any) error {
+// containsDocument says where got lacks what want shows; members that want leaves out may be anything.
+func containsDocument(got, want any) error {
 	switch want := want.(type) {
 	case map[string]any:
 		have, ok := got.(map[string]any)
@@ -60,7 +60,7 @@ func holds(got, want any) error {
 			if !ok {
 				return fmt.Errorf("%s is missing", name)
 			}
-			if err := holds(v, w); err != nil {
+			if err := containsDocument(v, w); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -70,7 +70,7 @@ func holds(got, want any) error {
 			return fmt.Errorf("%v, want %v", got, want)
 		}
 		for i, w := range want {
-			if err := holds(have[i], w); err != nil {
+			if err := containsDocument(have[i], w); err != nil {
 				return fmt.Errorf("%d: %w", i, err)
 			}
 		}

@@ -92,7 +92,7 @@ func (s *Service) put(ctx context.Context, tx store.Tx, in store.InsertCostParam
 	if project != nil {
 		up.Project = *project
 	}
-	if same(old, up) {
+	if sameCost(old, up) {
 		return old, false, nil
 	}
 	if row, err = tx.UpdateCost(ctx, up); err != nil {
@@ -102,11 +102,11 @@ func (s *Service) put(ctx context.Context, tx store.Tx, in store.InsertCostParam
 		map[string]any{"old": s.view(old), "new": s.view(row)}))
 }
 
-func same(old store.Cost, up store.UpdateCostParams) bool {
-	return equal(old.RunID, up.RunID) && old.Project == up.Project && old.GpuHours == up.GpuHours && old.CpuHours == up.CpuHours && old.CostUsd == up.CostUsd
+func sameCost(old store.Cost, up store.UpdateCostParams) bool {
+	return equalPointers(old.RunID, up.RunID) && old.Project == up.Project && old.GpuHours == up.GpuHours && old.CpuHours == up.CpuHours && old.CostUsd == up.CostUsd
 }
 
-func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+func equalPointers[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // input checks a body and makes the new record of it.
 func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {

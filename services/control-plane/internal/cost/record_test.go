@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// job is the body of a report; over replaces members, and nil removes them.
-func job(over map[string]any) map[string]any {
+// costReport is the body of a report; over replaces members, and nil removes them.
+func costReport(over map[string]any) map[string]any {
 	b := map[string]any{"model": "JPCP", "version": "1", "run_id": "r1", "scheduler": "slurm", "job_id": "7", "gpu_hours": 2, "cpu_hours": 8, "project": "power"}
 	for k, v := range over {
 		if b[k] = v; v == nil {
@@ -20,24 +20,24 @@ func job(over map[string]any) map[string]any {
 	return b
 }
 
-func record(p *controlplanetest.Plane, over map[string]any) map[string]any {
+func recordCost(p *controlplanetest.Plane, over map[string]any) map[string]any {
 	p.T.Helper()
-	return p.Want(200, "POST", "/costs", controlplanetest.Trainer, job(over)).Object(p.T)
+	return p.Want(200, "POST", "/costs", controlplanetest.Trainer, costReport(over)).Object(p.T)
 }
 
-func get(p *controlplanetest.Plane, path string) map[string]any {
+func getDocument(p *controlplanetest.Plane, path string) map[string]any {
 	p.T.Helper()
 	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
 
-func items(p *controlplanetest.Plane, path string) []any {
+func getItems(p *controlplanetest.Plane, path string) []any {
 	p.T.Helper()
-	return get(p, path)["items"].([]any)
+	return getDocument(p, path)["items"].([]any)
 }
 
-func expect(t *testing.T, got map[string]any, want map[string]any) {
+func expectDocument(t *testing.T, got map[string]any, want map[string]any) {
 	t.Helper()
-	if err := holds(any(got), any(want)); err != nil {
+	if err := containsDocument(any(got), any(want)); err != nil {
 		t.Errorf("%v: %v", err, got)
 	}
 }
@@ -46,14 +46,14 @@ func expect(t *testing.T, got map[string]any, want map[string]any) {
 func TestRow24Costs(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	expect(t, record(p, nil), map[string]any{"recorded": true, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false})
-	expect(t, record(p, nil), map[string]any{"recorded": false, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false})
+	expectDocument(t, recordCost(p, nil), map[string]any{"recorded": true, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false})
+	expectDocument(t, recordCost(p, nil), map[string]any{"recorded": false, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false})
 	mock := map[string]any{"scheduler": "mock", "job_id": "mock-0a1b2c3d", "gpu_hours": nil, "cpu_hours": nil}
-	expect(t, record(p, mock), map[string]any{"recorded": true, "gpu_hours": 20.74, "synthetic": true})
-	expect(t, record(p, mock), map[string]any{"recorded": false, "gpu_hours": 20.74, "synthetic": true})
+	expectDocument(t, recordCost(p, mock), map[string]any{"recorded": true, "gpu_hours": 20.74, "synthetic": true})
+	expectDocument(t, recordCost(p, mock), map[string]any{"recorded": false, "gpu_hours": 20.74, "synthetic": true})
 	p.Want(200, "PUT", "/budgets/power", controlplanetest.Operator, `{"cost_budget":10}`)
 
-	rows := items(p, "/costs?model=jpcp")
+	rows := getItems(p, "/costs?model=jpcp")
 	if len(rows) != 2 || rows[0].(map[string]any)["synthetic"] != true || rows[1].(map[string]any)["synthetic"] != false {
 		t.Fatalf("costs %v", rows)
 	}
@@ -70,7 +70,7 @@ func TestRow24Costs(t *testing.T) {
 		"/carbon":                         {"totals": map[string]any{"kwh": 1.26, "co2e_g": 378.0}, "co2e_kg": 0.378},
 		"/carbon?include_synthetic=true":  {"totals": map[string]any{"kwh": 13.704, "co2e_g": 4111.2}, "co2e_kg": 4.1112},
 	} {
-		t.Run(path, func(t *testing.T) { expect(t, get(p, path), want) })
+		t.Run(path, func(t *testing.T) { expectDocument(t, getDocument(p, path), want) })
 	}
 }
 
@@ -78,18 +78,18 @@ func TestRow24Costs(t *testing.T) {
 func TestRepeatUpdates(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	record(p, nil)
-	first := items(p, "/costs")[0].(map[string]any)
-	expect(t, record(p, map[string]any{"gpu_hours": 3, "run_id": nil, "project": nil}), map[string]any{"recorded": false, "cost_usd": 7.5})
-	rows := items(p, "/costs")
+	recordCost(p, nil)
+	first := getItems(p, "/costs")[0].(map[string]any)
+	expectDocument(t, recordCost(p, map[string]any{"gpu_hours": 3, "run_id": nil, "project": nil}), map[string]any{"recorded": false, "cost_usd": 7.5})
+	rows := getItems(p, "/costs")
 	if len(rows) != 1 {
 		t.Fatalf("%v", rows)
 	}
-	expect(t, rows[0].(map[string]any), map[string]any{
+	expectDocument(t, rows[0].(map[string]any), map[string]any{
 		"id": first["id"], "run_id": "r1", "project": "power", "gpu_hours": 3.0, "recorded_at": first["recorded_at"], "updated_by": "trainer",
 	})
-	record(p, map[string]any{"gpu_hours": 3, "project": "other", "run_id": "r2"})
-	expect(t, items(p, "/costs")[0].(map[string]any), map[string]any{"run_id": "r2", "project": "other"})
+	recordCost(p, map[string]any{"gpu_hours": 3, "project": "other", "run_id": "r2"})
+	expectDocument(t, getItems(p, "/costs")[0].(map[string]any), map[string]any{"run_id": "r2", "project": "other"})
 	if a := p.Audits("cost.recorded"); len(a) != 1 || a[0]["actor"] != "trainer" || a[0]["target"] != "model:JPCP" {
 		t.Errorf("recorded: %v", a)
 	}
@@ -97,18 +97,18 @@ func TestRepeatUpdates(t *testing.T) {
 	if len(a) != 2 {
 		t.Fatalf("updated: %v", a)
 	}
-	expect(t, a[0]["details"].(map[string]any), map[string]any{"old": map[string]any{"gpu_hours": 2.0}, "new": map[string]any{"gpu_hours": 3.0}})
+	expectDocument(t, a[0]["details"].(map[string]any), map[string]any{"old": map[string]any{"gpu_hours": 2.0}, "new": map[string]any{"gpu_hours": 3.0}})
 
 	// Any of the five makes it another record.
 	for _, over := range []map[string]any{{"model": "MACK"}, {"version": "2"}, {"scheduler": "flux"}, {"job_id": "8"}} {
-		if out := record(p, over); out["recorded"] != true {
+		if out := recordCost(p, over); out["recorded"] != true {
 			t.Errorf("%v: %v", over, out)
 		}
 	}
-	if out := p.Want(200, "POST", "/costs", controlplanetest.Foreign, job(nil)).Object(t); out["recorded"] != true {
+	if out := p.Want(200, "POST", "/costs", controlplanetest.Foreign, costReport(nil)).Object(t); out["recorded"] != true {
 		t.Errorf("other tenant: %v", out)
 	}
-	if n := len(items(p, "/costs")); n != 5 {
+	if n := len(getItems(p, "/costs")); n != 5 {
 		t.Errorf("%d records", n)
 	}
 }
@@ -122,7 +122,7 @@ func TestReportsAtOnce(t *testing.T) {
 	out := make([]controlplanetest.Response, n)
 	for i := range n {
 		wg.Go(func() {
-			out[i], _ = p.Try("POST", "/costs", controlplanetest.Trainer, job(map[string]any{"gpu_hours": i}))
+			out[i], _ = p.Try("POST", "/costs", controlplanetest.Trainer, costReport(map[string]any{"gpu_hours": i}))
 		})
 	}
 	wg.Wait()
@@ -135,7 +135,7 @@ func TestReportsAtOnce(t *testing.T) {
 			recorded++
 		}
 	}
-	if rows := items(p, "/costs"); recorded != 1 || len(rows) != 1 {
+	if rows := getItems(p, "/costs"); recorded != 1 || len(rows) != 1 {
 		t.Fatalf("%d recorded, %v", recorded, rows)
 	}
 	if a := len(p.Audits("cost.recorded")); a != 1 {
@@ -156,18 +156,18 @@ func TestListAndSummary(t *testing.T) {
 		{"model": "RuntimeClass", "version": "9", "project": nil, "gpu_hours": 1}, // its model's project
 	} {
 		over["job_id"], over["run_id"] = fmt.Sprint(i), nil
-		record(p, over)
+		recordCost(p, over)
 	}
-	p.Want(200, "POST", "/costs", controlplanetest.Foreign, job(map[string]any{"gpu_hours": 1000}))
+	p.Want(200, "POST", "/costs", controlplanetest.Foreign, costReport(map[string]any{"gpu_hours": 1000}))
 	for query, want := range map[string]int{
 		"": 5, "?model=jpcp": 2, "?project=a": 2, "?model=JPCP&version=2": 1, "?project=default": 1, "?project=samples": 1, "?model=NOPE": 0, "?version=1": 3,
 	} {
-		if got := items(p, "/costs"+query); len(got) != want {
+		if got := getItems(p, "/costs"+query); len(got) != want {
 			t.Errorf("%s: %v", query, got)
 		}
 	}
-	first := get(p, "/costs?limit=2")
-	rest := get(p, fmt.Sprint("/costs?limit=3&cursor=", first["next_cursor"]))
+	first := getDocument(p, "/costs?limit=2")
+	rest := getDocument(p, fmt.Sprint("/costs?limit=3&cursor=", first["next_cursor"]))
 	if a, b := first["items"].([]any), rest["items"].([]any); len(a) != 2 || len(b) != 3 || rest["next_cursor"] != nil ||
 		a[0].(map[string]any)["model"] != "RUNTIMECLASS" || b[2].(map[string]any)["gpu_hours"] != 0.1 {
 		t.Errorf("pages %v, %v", first, rest)
@@ -177,19 +177,19 @@ func TestListAndSummary(t *testing.T) {
 		return map[string]any{"key": key, "gpuHours": hours, "costUsd": usd, "runs": runs}
 	}
 	// By cost, then key; 0.1 + 0.2 is 0.3.
-	expect(t, get(p, "/costs/summary"), map[string]any{"cost": map[string]any{
+	expectDocument(t, getDocument(p, "/costs/summary"), map[string]any{"cost": map[string]any{
 		"rows":            []any{row("GONE", 4, 10, 1), row("MACK", 4, 10, 1), row("RUNTIMECLASS", 1, 2.5, 1), row("JPCP", 0.3, 0.75, 2)},
 		"total_gpu_hours": 9.3, "total_cost_usd": 23.25,
 	}, "unitEconomics": map[string]any{"costPerTrainingRun": 4.65}, "next_cursor": nil})
-	expect(t, get(p, "/costs/summary?by=project&project=a"), map[string]any{"cost": map[string]any{
+	expectDocument(t, getDocument(p, "/costs/summary?by=project&project=a"), map[string]any{"cost": map[string]any{
 		"rows": []any{map[string]any{"dimension": "project", "key": "a", "costUsd": 0.75, "runs": 2.0}}, "total_cost_usd": 0.75,
 	}})
-	expect(t, get(p, "/costs/summary?model=mack"), map[string]any{"cost": map[string]any{"rows": []any{row("MACK", 4, 10, 1)}, "total_cost_usd": 10.0}})
+	expectDocument(t, getDocument(p, "/costs/summary?model=mack"), map[string]any{"cost": map[string]any{"rows": []any{row("MACK", 4, 10, 1)}, "total_cost_usd": 10.0}})
 	// Pages carry the totals of all.
 	var keys []string
 	next := ""
 	for range 4 {
-		page := get(p, "/costs/summary?limit=1&cursor="+next)
+		page := getDocument(p, "/costs/summary?limit=1&cursor="+next)
 		cost := page["cost"].(map[string]any)
 		keys = append(keys, cost["rows"].([]any)[0].(map[string]any)["key"].(string))
 		if cost["total_cost_usd"] != 23.25 {
@@ -200,8 +200,8 @@ func TestListAndSummary(t *testing.T) {
 	if got := strings.Join(keys, " "); got != "GONE MACK RUNTIMECLASS JPCP" || next != "" {
 		t.Errorf("%s, then %q", got, next)
 	}
-	page := get(p, "/carbon?limit=3")
-	last := get(p, fmt.Sprint("/carbon?limit=3&cursor=", page["next_cursor"]))
+	page := getDocument(p, "/carbon?limit=3")
+	last := getDocument(p, fmt.Sprint("/carbon?limit=3&cursor=", page["next_cursor"]))
 	if a, b := page["byModel"].([]any), last["byModel"].([]any); len(a) != 3 || len(b) != 1 || b[0].(map[string]any)["model"] != "RUNTIMECLASS" ||
 		fmt.Sprint(page["totals"]) != fmt.Sprint(last["totals"]) {
 		t.Errorf("carbon %v, %v", page, last)
@@ -217,16 +217,16 @@ func TestListAndSummary(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CARBON_GPU_WATTS=700", "CARBON_GRID_G_PER_KWH=41.5")
-	expect(t, get(p, "/costs/summary"), map[string]any{"cost": map[string]any{"rows": []any{}, "total_gpu_hours": 0.0, "total_cost_usd": 0.0},
+	expectDocument(t, getDocument(p, "/costs/summary"), map[string]any{"cost": map[string]any{"rows": []any{}, "total_gpu_hours": 0.0, "total_cost_usd": 0.0},
 		"unitEconomics": map[string]any{"costPerTrainingRun": nil}, "next_cursor": nil})
-	carbon := get(p, "/carbon")
-	expect(t, carbon, map[string]any{"totals": map[string]any{"kwh": 0.0, "co2e_g": 0.0}, "co2e_kg": 0.0, "uncertainty": 0.3, "scope": "operational", "byModel": []any{}})
+	carbon := getDocument(p, "/carbon")
+	expectDocument(t, carbon, map[string]any{"totals": map[string]any{"kwh": 0.0, "co2e_g": 0.0}, "co2e_kg": 0.0, "uncertainty": 0.3, "scope": "operational", "byModel": []any{}})
 	for _, value := range []string{"700 W", "5 W", "PUE 1.5", "41.5 g/kWh"} {
 		if !strings.Contains(carbon["methodology"].(string), value) {
 			t.Errorf("methodology lacks %s: %v", value, carbon["methodology"])
 		}
 	}
-	expect(t, get(p, "/costs"), map[string]any{"items": []any{}, "next_cursor": nil})
+	expectDocument(t, getDocument(p, "/costs"), map[string]any{"items": []any{}, "next_cursor": nil})
 }
 
 func TestBadReports(t *testing.T) {
@@ -244,21 +244,21 @@ func TestBadReports(t *testing.T) {
 		{map[string]any{"project": ""}, "project"}, {map[string]any{"project": "a\u0000"}, ""}, {map[string]any{"run_id": " "}, "run_id"},
 		{map[string]any{"cost_usd": 1}, "cost_usd"}, {map[string]any{"scheduler": "mock", "gpu_hours": -1}, "gpu_hours"},
 	} {
-		if r := p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, job(c.over)); !strings.Contains(string(r.Body), c.field) {
+		if r := p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, costReport(c.over)); !strings.Contains(string(r.Body), c.field) {
 			t.Errorf("%d: %s does not name %s", i, r.Body, c.field)
 		}
 	}
-	p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, strings.Replace(controlplanetest.MustJSON(job(nil)), `"gpu_hours":2`, `"gpu_hours":1e400`, 1))
+	p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, strings.Replace(controlplanetest.MustJSON(costReport(nil)), `"gpu_hours":2`, `"gpu_hours":1e400`, 1))
 	for _, path := range []string{
 		"/costs?limit=0", "/costs?cursor=x", "/costs/summary?by=version", "/costs/summary?include_synthetic=yes", "/costs/summary?limit=501", "/costs/summary?cursor=e30",
 		"/carbon?include_synthetic=1", "/carbon?cursor=eyJhZnRlciI6Ilx1MDAwMCJ9", "/costs?model=%00",
 	} {
 		p.Refused(422, "validation_error", "GET", path, controlplanetest.Reader, nil)
 	}
-	if rows := items(p, "/costs"); len(rows) != 0 {
+	if rows := getItems(p, "/costs"); len(rows) != 0 {
 		t.Errorf("recorded %v", rows)
 	}
 	// The bounds themselves pass.
-	expect(t, record(p, map[string]any{"gpu_hours": 1e8, "cpu_hours": 0, "job_id": strings.Repeat("x", 128)}), map[string]any{"cost_usd": 2.5e8})
-	expect(t, record(p, map[string]any{"gpu_hours": 0.0000004, "job_id": "tiny"}), map[string]any{"gpu_hours": 0.0, "cost_usd": 0.0})
+	expectDocument(t, recordCost(p, map[string]any{"gpu_hours": 1e8, "cpu_hours": 0, "job_id": strings.Repeat("x", 128)}), map[string]any{"cost_usd": 2.5e8})
+	expectDocument(t, recordCost(p, map[string]any{"gpu_hours": 0.0000004, "job_id": "tiny"}), map[string]any{"gpu_hours": 0.0, "cost_usd": 0.0})
 }

@@ -48,9 +48,9 @@ func (a API) compare(ctx context.Context, from, to string) (forge.Diff, error) {
 	return a.Source.Diff(ctx, from, to)
 }
 
-// bound keeps the answer, as it will be encoded, within maxBytes: first patches
+// limitSize keeps the answer, as it will be encoded, within maxBytes: first patches
 // are left out, then files.
-func bound(d forge.Diff) (api.ApprovalDiff, error) {
+func limitSize(d forge.Diff) (api.ApprovalDiff, error) {
 	out := api.ApprovalDiff{FromCommit: wire.OptionalText(d.From), ToCommit: d.To, Files: []api.DiffFile{}, Truncated: d.Truncated}
 	left := maxBytes - frame
 	for _, f := range d.Files {

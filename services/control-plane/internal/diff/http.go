@@ -51,7 +51,7 @@ func (a API) Get(c echo.Context) error {
 	case err != nil:
 		return fault.ModelRepoUnreachable.New("The model repository does not answer; try again later.").WithCause(err).After(5 * time.Second)
 	}
-	out, err := bound(d)
+	out, err := limitSize(d)
 	if err != nil {
 		return err
 	}

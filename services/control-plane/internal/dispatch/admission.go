@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// Admission bounds the dispatches of this process that wait on the orchestrator,
-// so that a slow one does not pile up requests.
+// Admission limits the dispatches of this process that wait for the orchestrator,
+// so that requests do not pile up when it is slow.
 type Admission struct {
 	total, perTenant int
 
@@ -18,7 +18,7 @@ type Admission struct {
 	tenants map[string]int
 }
 
-// NewAdmission allows total dispatches at once, and perTenant of one tenant.
+// NewAdmission allows total concurrent dispatches, and perTenant of each tenant.
 func NewAdmission(total, perTenant int) *Admission {
 	return &Admission{total: total, perTenant: perTenant, tenants: map[string]int{}}
 }

@@ -1,5 +1,5 @@
-// Package dispatch hands training runs to the orchestrator: it knows the
-// deployment they run as, bounds how many calls wait at once, retries within a
-// budget, and stops calling an orchestrator that does not answer (a breaker
-// shared by all replicas).
+// Package dispatch sends training runs to the orchestrator: it resolves the
+// deployment that they run as, limits concurrent calls, retries within a time
+// budget, and stops calling an orchestrator that does not answer (a circuit
+// breaker shared by all replicas).
 package dispatch

@@ -21,16 +21,16 @@ type Request struct {
 	RequestID   string         `json:"request_id,omitempty"`
 	RequestedBy string         `json:"requested_by"`
 	ApprovalID  *uuid.UUID     `json:"approval_id,omitempty"`
-	// Reason is what the decider gave, for the ledger.
+	// Reason is the decider's reason, for the ledger.
 	Reason string `json:"reason,omitempty"`
 	// Origin is what led to the run: api, or the origin of its approval.
 	Origin string `json:"origin"`
 }
 
-// required are the parameters without which a deployment cannot train.
+// required lists the parameters that a deployment must accept to train.
 var required = []string{"model_name", "dataset_cls_name", "is_dummy", "backend_name"}
 
-// Reserved says whether a caller's own parameter would override one of the platform's.
+// Reserved reports whether a caller's parameter would override one of the platform's.
 func Reserved(name string) bool {
 	switch name {
 	case "model_name", "dataset_name", "dataset_cls_name", "is_dummy", "backend_name", "commit_sha", "tenant", "request_id",
@@ -40,10 +40,10 @@ func Reserved(name string) bool {
 	return false
 }
 
-// flowParameters are what the deployment is given. Beyond the required ones it
-// gets only those its schema declares, since an orchestrator may refuse others.
-// The caller's parameters go in as one object where the deployment takes that,
-// else one by one.
+// flowParameters builds the parameters of the run. Beyond the required ones only those
+// declared in the deployment's schema are sent, since an orchestrator may refuse others.
+// The caller's parameters are sent as one object if the deployment accepts that,
+// otherwise one by one.
 func (r Request) flowParameters(d orchestrator.Deployment) map[string]any {
 	p := map[string]any{"model_name": r.Model, "dataset_cls_name": r.Dataset, "is_dummy": r.Dummy}
 	if r.Backend != "" {

@@ -33,30 +33,30 @@ type Sender struct {
 	log     *slog.Logger
 }
 
-// NewSender dispatches to target; opened is told when a failure here opens the breaker.
+// NewSender dispatches to target; opened is called when a failure here opens the breaker.
 func NewSender(client *orchestrator.Client, target *Target, breaker *coord.Breaker, opened func(), log *slog.Logger) *Sender {
 	return &Sender{client, target, breaker, opened, log}
 }
 
-// Target is where the runs go.
+// Target returns the deployment that runs are sent to.
 func (s *Sender) Target() *Target { return s.target }
 
-// Accepted is a run the orchestrator took.
+// Accepted is a run that the orchestrator accepted.
 type Accepted struct {
 	FlowRunID  string
 	Parameters map[string]any
 }
 
-// Send starts the run, at most three attempts within 12 s. The same key gives
-// the same run however often it is sent. It finishes even if ctx is cancelled,
-// since a caller that has gone must not leave the outcome open.
+// Send starts the run with at most three attempts within 12 s. The same key always
+// returns the same run. It finishes even if ctx is cancelled, since a disconnected
+// caller must not leave the outcome open.
 func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), budget)
 	defer cancel()
 	var last error
 	for attempt := range attempts {
 		if attempt > 0 {
-			if !pause(ctx, firstPause<<(attempt-1)) {
+			if !waitJittered(ctx, firstPause<<(attempt-1)) {
 				break
 			}
 		}
@@ -65,7 +65,7 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 		if errors.As(err, &open) {
 			return Accepted{}, fault.OrchestratorUnreachable.New("The orchestrator has not answered several times in a row, so it is left alone for a while; nothing was started.").
 				WithCause(last).After(max(open.RetryAfter, time.Second))
-		} // else without a coordinator: the call is worth a try
+		} // without a coordinator the call is worth a try
 		accepted, err := s.try(ctx, r, key)
 		var p *problem.Error
 		if err == nil || errors.As(err, &p) {
@@ -95,14 +95,14 @@ func (s *Sender) report(ctx context.Context, permit coord.Permit, answered bool)
 	}
 }
 
-// try is one attempt. A problem as error means that the orchestrator did answer.
+// try makes one attempt. An error that is a problem means that the orchestrator answered.
 func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	for again := true; ; again = false {
 		d, err := s.target.resolve(ctx)
 		if err != nil {
-			return Accepted{}, refused(err)
+			return Accepted{}, asRefusal(err)
 		}
 		params := r.flowParameters(d)
 		run, _, err := s.client.CreateFlowRun(ctx, d.ID, orchestrator.CreateFlowRun{
@@ -114,20 +114,20 @@ func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, erro
 		case err == nil:
 			return Accepted{run.ID.String(), params}, nil
 		case again && errors.Is(err, orchestrator.ErrNotFound):
-			s.target.forget() // registered anew under another id
+			s.target.forget() // registered again under another id
 		default:
-			return Accepted{}, refused(err)
+			return Accepted{}, asRefusal(err)
 		}
 	}
 }
 
-// refused makes the orchestrator's own refusal a problem and leaves the rest,
-// which may go better next time.
-func refused(err error) error {
+// asRefusal converts the orchestrator's refusal into a problem and returns other errors,
+// which a retry may cure, unchanged.
+func asRefusal(err error) error {
 	var p *problem.Error
 	var answer *orchestrator.Error
 	if errors.As(err, &p) {
-		return err // told by the target already
+		return err // already a problem of the target
 	}
 	if errors.As(err, &answer) && !answer.Temporary() {
 		return fault.OrchestratorRejected.New(fmt.Sprintf("The orchestrator refused the run with status %d: %s", answer.Status, answer.Detail)).WithCause(err)
@@ -135,8 +135,8 @@ func refused(err error) error {
 	return err
 }
 
-// pause waits d ± 50 %; false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
+// waitJittered waits d ± 50 % and reports false if ctx ends first.
+func waitJittered(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d/2 + rand.N(d))
 	defer t.Stop()
 	select {

@@ -13,22 +13,22 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// State says whether runs can be dispatched.
+// State describes whether runs can be dispatched.
 type State string
 
 // The states of a target.
 const (
-	Unknown      State = "unknown" // not asked yet
+	Unknown      State = "unknown" // not checked yet
 	OK           State = "ok"
 	Missing      State = "missing"      // the orchestrator has no such deployment
 	Incompatible State = "incompatible" // it lacks a parameter that a run needs
 	Unreachable  State = "unreachable"
 )
 
-// recheck is how often the deployment is resolved anew.
+// recheck is the interval at which the deployment is resolved again.
 const recheck = 60 * time.Second
 
-// Status is what the last check found.
+// Status is the result of the last check.
 type Status struct {
 	State     State
 	Detail    string
@@ -59,7 +59,7 @@ func NewTarget(client *orchestrator.Client, name string, log *slog.Logger) (*Tar
 // Name is "flow/deployment".
 func (t *Target) Name() string { return t.name }
 
-// Status is what the last check found; it asks nobody.
+// Status returns the result of the last check without a request.
 func (t *Target) Status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *Target) Run(ctx context.Context) error {
 	}
 }
 
-// resolve gives the deployment: the one of the last check, or it asks now.
+// resolve returns the deployment of the last check, or requests it now.
 func (t *Target) resolve(ctx context.Context) (orchestrator.Deployment, error) {
 	t.mu.Lock()
 	found := t.found
@@ -93,21 +93,21 @@ func (t *Target) resolve(ctx context.Context) (orchestrator.Deployment, error) {
 	return t.check(ctx)
 }
 
-// forget makes the next dispatch ask again.
+// forget makes the next dispatch resolve the deployment again.
 func (t *Target) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.found = nil
 }
 
-// check asks the orchestrator. Its error is a problem for a target that is
-// missing or incompatible, else the client's own.
+// check queries the orchestrator. The error is a problem if the target is missing or
+// incompatible, otherwise the client's.
 func (t *Target) check(ctx context.Context) (orchestrator.Deployment, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	d, err := t.client.ReadDeploymentByName(ctx, t.flow, t.deployment)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return orchestrator.Deployment{}, err // we are stopping: nothing was learnt
+		return orchestrator.Deployment{}, err // shutting down: the result is unknown
 	}
 	status := Status{State: OK, CheckedAt: time.Now().UTC()}
 	switch {
@@ -118,7 +118,7 @@ func (t *Target) check(ctx context.Context) (orchestrator.Deployment, error) {
 	case err != nil:
 		status.State, status.Detail = Unreachable, err.Error()
 	default:
-		if lacking := lacks(d); len(lacking) > 0 {
+		if lacking := missingParameters(d); len(lacking) > 0 {
 			status.State = Incompatible
 			status.Detail = fmt.Sprintf("deployment %s does not take %s; register the present version", t.name, strings.Join(lacking, ", "))
 			err = fault.DispatchTargetMissing.New(fmt.Sprintf("The orchestrator's deployment %s does not take %s; its operator must register the present version.", t.name, strings.Join(lacking, ", ")))
@@ -134,9 +134,9 @@ func (t *Target) check(ctx context.Context) (orchestrator.Deployment, error) {
 	return d, err
 }
 
-// lacks names the required parameters that the deployment's schema has not. A
-// deployment without any schema takes what it is given.
-func lacks(d orchestrator.Deployment) []string {
+// missingParameters lists the required parameters missing in the deployment's schema. A
+// deployment without a schema accepts any parameter.
+func missingParameters(d orchestrator.Deployment) []string {
 	if s := strings.TrimSpace(string(d.ParameterSchema)); s == "" || s == "null" || s == "{}" {
 		return nil
 	}

@@ -84,7 +84,7 @@ func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) 
 	if e.Namespace() != "drift" || e.Name() != "status_changed" {
 		return nil
 	}
-	r, err := announced(e.Data)
+	r, err := decodeStatusChanged(e.Data)
 	if err != nil {
 		return fmt.Errorf("drift: event %s: %w", e.ID, err)
 	}
@@ -92,8 +92,8 @@ func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) 
 	return alert.Observe(ctx, tx, a, fires, e.Time, now)
 }
 
-// announced reads the data of drift.status_changed.
-func announced(body []byte) (Reading, error) {
+// decodeStatusChanged reads the data of drift.status_changed.
+func decodeStatusChanged(body []byte) (Reading, error) {
 	var data struct {
 		Model  string `json:"model"`
 		Alias  string `json:"alias"`

@@ -33,7 +33,7 @@ func FuzzReadings(f *testing.F) {
 		if err != nil {
 			readings = nil
 		}
-		if r, err := announced(body); err == nil {
+		if r, err := decodeStatusChanged(body); err == nil {
 			readings = append(readings, r)
 		}
 		for _, r := range readings {

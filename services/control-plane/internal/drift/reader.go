@@ -132,9 +132,9 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 			return nil, errors.New("the inference service answered drift with something else")
 		}
 		for _, row := range *rows {
-			r := reading(kind, row)
+			r := readingFromStatus(kind, row)
 			switch {
-			case r.Model == "" || r.Alias == "" || !level(r.Status) || !level(r.Overall):
+			case r.Model == "" || r.Alias == "" || !validLevel(r.Status) || !validLevel(r.Overall):
 				return nil, fmt.Errorf("the inference service answered drift with a row that cannot be used: model %q, alias %q, status %q", row.Model, row.Alias, row.Status)
 			case r.sound() && (model == "" || r.Model == model): // it may also serve what the platform cannot name
 				out = append(out, r)
@@ -165,7 +165,7 @@ func describeFailure(ctx context.Context, err error) error {
 	return fmt.Errorf("the inference service cannot be read: %w", err)
 }
 
-func reading(kind string, row inference.DriftStatus) Reading {
+func readingFromStatus(kind string, row inference.DriftStatus) Reading {
 	out := Reading{Model: registry.ID(row.Model), Alias: row.Alias, Kind: kind, Status: string(row.Status), Z: row.ZScore}
 	out.Overall = cmp.Or(string(row.Overall), out.Status)
 	if row.Reason != nil {
@@ -190,12 +190,12 @@ func measureName(s string) string {
 	return ""
 }
 
-// sound says whether a reading tells of a model, alias and level that there can be.
+// sound reports whether a reading tells of a model, alias and level that there can be.
 func (r Reading) sound() bool {
-	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && level(r.Status) && level(r.Overall)
+	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && validLevel(r.Status) && validLevel(r.Overall)
 }
 
-func level(status string) bool {
+func validLevel(status string) bool {
 	switch status {
 	case OK, Warning, Critical, NoBaseline, Insufficient, Corrupt:
 		return true

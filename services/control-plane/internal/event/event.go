@@ -1,5 +1,5 @@
-// Package event makes the control plane's outbox events: the payloads of job,
-// approval, deploy and event facts, and the audit fact that goes with each act.
+// Package event builds the control plane's outbox events: the payloads of the job,
+// approval, deploy and event namespaces, and the audit fact of each action.
 package event
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 )
 
-// PlatformTenant carries facts that belong to no tenant; every tenant may read them.
+// PlatformTenant owns facts that belong to no tenant; every tenant may read them.
 const PlatformTenant = "platform"
 
 // Source names this service in the audit ledger.
@@ -38,7 +38,7 @@ type Job struct {
 	Reason     *string            `json:"reason,omitempty"`
 }
 
-// JobStarted is the data of job.started; run_id is null until the trainer has told it.
+// JobStarted is the data of job.started; run_id is null until the trainer has reported it.
 type JobStarted struct {
 	Model     string  `json:"model"`
 	RunID     *string `json:"run_id"`
@@ -58,7 +58,7 @@ type Approval struct {
 	Reason      *string   `json:"reason,omitempty"`
 }
 
-// AliasChanged is the data of deploy.alias_changed; version is null where the alias was removed.
+// AliasChanged is the data of deploy.alias_changed; version is null if the alias was removed.
 type AliasChanged struct {
 	Model           string  `json:"model"`
 	Alias           string  `json:"alias"`
@@ -84,12 +84,13 @@ type FreshnessChanged struct {
 	Previous string `json:"previous"`
 }
 
-// Of makes an event by an actor; subject is the id of what it is about.
+// Of builds an event; subject is the id of the object that it concerns.
 func Of(tenant, actor, namespace, name, subject string, payload any) outbox.Event {
 	return outbox.Event{Tenant: tenant, Namespace: namespace, Name: name, SubjectID: subject, Actor: actor, Payload: payload}
 }
 
-// Audit is the fact that actor did (or was refused) action on target, such as "model:JPCP".
+// Audit builds the audit fact that actor performed action on target, such as
+// "model:JPCP", or was refused it.
 func Audit(tenant, actor, action, target, outcome string, details map[string]any) outbox.Event {
 	if details == nil {
 		details = map[string]any{}
@@ -99,12 +100,12 @@ func Audit(tenant, actor, action, target, outcome string, details map[string]any
 	})
 }
 
-// Shared is the Audit of an act on what belongs to no tenant, such as a setting
-// of the whole platform: every tenant may read who did it, and whose they are.
+// Shared is the Audit of an action on something that belongs to no tenant, such as a
+// platform-wide setting: every tenant may read who did it, and from which tenant.
 func Shared(tenant, actor, action, target, outcome string, details map[string]any) outbox.Event {
-	told := map[string]any{"actor_tenant": tenant}
-	maps.Copy(told, details)
-	return Audit(PlatformTenant, actor, action, target, outcome, told)
+	merged := map[string]any{"actor_tenant": tenant}
+	maps.Copy(merged, details)
+	return Audit(PlatformTenant, actor, action, target, outcome, merged)
 }
 
 // Model is the audit target of a model.

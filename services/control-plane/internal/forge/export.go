@@ -42,7 +42,7 @@ func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	commit, err := resolve(repo, sha)
+	commit, err := resolveCommit(repo, sha)
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +66,7 @@ func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
 	}
-	err = write(ctx, repo.Storer, tree, tmp)
+	err = writeTree(ctx, repo.Storer, tree, tmp)
 	if err == nil {
 		err = os.Rename(tmp, dir)
 	}
@@ -111,7 +111,7 @@ type writer struct {
 	bytes int64
 }
 
-func write(ctx context.Context, store storer.EncodedObjectStorer, tree *object.Tree, dir string) error {
+func writeTree(ctx context.Context, store storer.EncodedObjectStorer, tree *object.Tree, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

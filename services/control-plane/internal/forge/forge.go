@@ -99,7 +99,7 @@ func commitID(sha string) (string, error) {
 	return sha, nil
 }
 
-func full(sha string) bool { return len(sha) == 40 || len(sha) == 64 }
+func isFullSHA(sha string) bool { return len(sha) == 40 || len(sha) == 64 }
 
 func noBranch(branch string) error {
 	return fmt.Errorf("the model repository: %w: %.100q", ErrNoBranch, branch)
@@ -108,7 +108,7 @@ func noBranch(branch string) error {
 // maxText bounds what is kept of an author or message, in bytes.
 const maxText = 4 << 10
 
-// of is a commit by what its author wrote.
-func of(sha, author, message string) Commit {
+// newCommit is a commit by what its author wrote.
+func newCommit(sha, author, message string) Commit {
 	return Commit{SHA: sha, Author: wire.TruncateText(author, maxText), Message: wire.TruncateText(message, maxText)}
 }

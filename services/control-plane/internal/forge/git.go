@@ -27,14 +27,14 @@ const (
 	patchTime  = 500 * time.Millisecond
 )
 
-// resolve finds a commit by its SHA or the beginning of it.
-func resolve(repo *git.Repository, sha string) (*object.Commit, error) {
+// resolveCommit finds a commit by its SHA or the beginning of it.
+func resolveCommit(repo *git.Repository, sha string) (*object.Commit, error) {
 	id, err := commitID(sha)
 	if err != nil {
 		return nil, err
 	}
 	hash := plumbing.NewHash(id)
-	if !full(id) {
+	if !isFullSHA(id) {
 		// The object store knows no branches, so a branch of such a name is not meant.
 		found, err := byPrefix(repo, id)
 		if err != nil {
@@ -74,8 +74,8 @@ func byPrefix(repo *git.Repository, prefix string) (plumbing.Hash, error) {
 	return found[0], nil
 }
 
-// changes compares two commits; from may be nil.
-func changes(ctx context.Context, from, to *object.Commit) (object.Changes, error) {
+// diffCommits compares two commits; from may be nil.
+func diffCommits(ctx context.Context, from, to *object.Commit) (object.Changes, error) {
 	var before *object.Tree
 	if from != nil {
 		var err error
@@ -95,15 +95,15 @@ func changes(ctx context.Context, from, to *object.Commit) (object.Changes, erro
 }
 
 func filesOf(ctx context.Context, repo *git.Repository, from, to string) ([]string, error) {
-	before, err := resolve(repo, from)
+	before, err := resolveCommit(repo, from)
 	if err != nil {
 		return nil, err
 	}
-	after, err := resolve(repo, to)
+	after, err := resolveCommit(repo, to)
 	if err != nil {
 		return nil, err
 	}
-	list, err := changes(ctx, before, after)
+	list, err := diffCommits(ctx, before, after)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func filesOf(ctx context.Context, repo *git.Repository, from, to string) ([]stri
 }
 
 func diffOf(ctx context.Context, repo *git.Repository, from, to string) (Diff, error) {
-	after, err := resolve(repo, to)
+	after, err := resolveCommit(repo, to)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -132,12 +132,12 @@ func diffOf(ctx context.Context, repo *git.Repository, from, to string) (Diff, e
 	out := Diff{To: after.Hash.String()}
 	var before *object.Commit
 	if from != "" {
-		if before, err = resolve(repo, from); err != nil {
+		if before, err = resolveCommit(repo, from); err != nil {
 			return Diff{}, err
 		}
 		out.From = before.Hash.String()
 	}
-	list, err := changes(ctx, before, after)
+	list, err := diffCommits(ctx, before, after)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -185,11 +185,11 @@ func fileOf(ctx context.Context, c *object.Change) (f File, whole bool, err erro
 	if before == nil && after == nil { // a submodule
 		return f, true, nil
 	}
-	src, srcKind, err := content(before)
+	src, srcKind, err := readContent(before)
 	if err != nil {
 		return f, false, fmt.Errorf("read %q: %w", f.Path, err)
 	}
-	dst, dstKind, err := content(after)
+	dst, dstKind, err := readContent(after)
 	if err != nil {
 		return f, false, fmt.Errorf("read %q: %w", f.Path, err)
 	}
@@ -204,9 +204,9 @@ func fileOf(ctx context.Context, c *object.Change) (f File, whole bool, err erro
 		p.parts = append(p.parts, part{d})
 		switch d.Type {
 		case diffmatchpatch.DiffInsert:
-			f.Additions += lines(d.Text)
+			f.Additions += countLines(d.Text)
 		case diffmatchpatch.DiffDelete:
-			f.Deletions += lines(d.Text)
+			f.Deletions += countLines(d.Text)
 		}
 	}
 	if f.Additions+f.Deletions == 0 {
@@ -230,8 +230,8 @@ const (
 	largeFile // text, too much to compare
 )
 
-// content is the text of a file, empty where there is none. What is no UTF-8 is binary.
-func content(f *object.File) (string, int, error) {
+// readContent is the text of a file, empty where there is none. What is no UTF-8 is binary.
+func readContent(f *object.File) (string, int, error) {
 	if f == nil {
 		return "", textFile, nil
 	}
@@ -251,7 +251,7 @@ func content(f *object.File) (string, int, error) {
 	return s, textFile, err
 }
 
-func lines(s string) int {
+func countLines(s string) int {
 	n := strings.Count(s, "\n")
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		n++

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
 
-func remote(t *testing.T, url, cache string) *forge.Remote {
+func openRemote(t *testing.T, url, cache string) *forge.Remote {
 	t.Helper()
 	r, err := forge.OpenRemote(service.Secret(url), cache, 20*time.Second)
 	if err != nil {
@@ -27,7 +27,7 @@ func remote(t *testing.T, url, cache string) *forge.Remote {
 	return r
 }
 
-func head(t *testing.T, s forge.Source, branch string) forge.Commit {
+func headOf(t *testing.T, s forge.Source, branch string) forge.Commit {
 	t.Helper()
 	c, err := s.Head(t.Context(), branch)
 	if err != nil {
@@ -49,11 +49,11 @@ func TestHistory(t *testing.T) {
 	if !ok {
 		t.Fatal("no local repository")
 	}
-	rem := remote(t, srv.Address(), t.TempDir())
-	head(t, rem, "main")
+	rem := openRemote(t, srv.Address(), t.TempDir())
+	headOf(t, rem, "main")
 	for _, s := range []forge.Source{local, rem} {
 		t.Run(s.Kind(), func(t *testing.T) {
-			c := head(t, s, "main")
+			c := headOf(t, s, "main")
 			if c.SHA != second || c.Author != "Ada" || c.Message != "second\n\nwith a body\n" {
 				t.Errorf("head %+v, want %s", c, second)
 			}
@@ -105,7 +105,7 @@ func TestDiffBounds(t *testing.T) {
 	p.Git("mv", "a", "b")
 	p.Commit("renamed", map[string]string{"big": strings.Repeat("line\n", 100_000)})
 	local, _ := forge.OpenLocal(p.Dir)
-	d, err := local.Diff(t.Context(), first, head(t, local, "main").SHA)
+	d, err := local.Diff(t.Context(), first, headOf(t, local, "main").SHA)
 	want := []forge.File{{Path: "b", Status: forge.Renamed}, {Path: "big", Status: forge.Added}}
 	if slices.SortFunc(d.Files, func(a, b forge.File) int { return strings.Compare(a.Path, b.Path) }); err != nil || !d.Truncated || !slices.Equal(d.Files, want) {
 		t.Errorf("%+v %v", d, err)
@@ -114,7 +114,7 @@ func TestDiffBounds(t *testing.T) {
 	for i := range 1001 {
 		many[filepath.Join("m", strings.Repeat("x", i%7+1), string(rune('a'+i%26))+strings.Repeat("y", i/26))] = "x\n"
 	}
-	before := head(t, local, "main").SHA
+	before := headOf(t, local, "main").SHA
 	if d, err = local.Diff(t.Context(), before, p.Commit("many", many)); err != nil || !d.Truncated || len(d.Files) != 1000 {
 		t.Errorf("%d files, truncated %v, %v", len(d.Files), d.Truncated, err)
 	}
@@ -126,7 +126,7 @@ func TestLocal(t *testing.T) {
 	t.Parallel()
 	p := forgetest.New(t)
 	local, ok := forge.OpenLocal(p.Dir)
-	if !ok || head(t, local, "main").SHA != "" {
+	if !ok || headOf(t, local, "main").SHA != "" {
 		t.Fatal("an empty repository")
 	}
 	sha := p.Commit("first", map[string]string{"sub/f": "x\n"})
@@ -134,7 +134,7 @@ func TestLocal(t *testing.T) {
 		t.Error(err)
 	}
 	p.Git("checkout", "-q", "--detach")
-	if got := head(t, local, "other").SHA; got != sha {
+	if got := headOf(t, local, "other").SHA; got != sha {
 		t.Errorf("detached: %q", got)
 	}
 	for _, dir := range []string{"", filepath.Join(p.Dir, "sub"), t.TempDir()} {
@@ -157,29 +157,29 @@ func TestRemoteFollows(t *testing.T) {
 	p := forgetest.New(t)
 	srv := p.Serve()
 	cache := t.TempDir()
-	r := remote(t, srv.Address(), cache)
-	if c := head(t, r, "main"); c.SHA != "" {
+	r := openRemote(t, srv.Address(), cache)
+	if c := headOf(t, r, "main"); c.SHA != "" {
 		t.Fatalf("empty repository: %+v", c)
 	}
 	first := p.Commit("first", map[string]string{"models/x/m/model.yaml": "a\n"})
-	if c := head(t, r, "main"); c.SHA != first {
+	if c := headOf(t, r, "main"); c.SHA != first {
 		t.Fatalf("%+v, want %s", c, first)
 	}
 	before := srv.Requests.Load()
-	head(t, r, "main")
+	headOf(t, r, "main")
 	if n := srv.Requests.Load() - before; n != 1 {
 		t.Errorf("%d requests to see that nothing is new", n)
 	}
 	var last string
 	for i := range 5 {
 		last = p.Commit("more", map[string]string{"models/x/m/model.yaml": strings.Repeat("b\n", i+1)})
-		if c := head(t, r, "main"); c.SHA != last {
+		if c := headOf(t, r, "main"); c.SHA != last {
 			t.Fatalf("%+v, want %s", c, last)
 		}
 	}
 	p.Git("reset", "-q", "--hard", first)
 	rewritten := p.Commit("rewritten", map[string]string{"models/x/m/model.yaml": "c\n"})
-	if c := head(t, r, "main"); c.SHA != rewritten {
+	if c := headOf(t, r, "main"); c.SHA != rewritten {
 		t.Fatalf("%+v, want %s", c, rewritten)
 	}
 	if files, err := r.Files(t.Context(), last, rewritten); err != nil || !slices.Equal(files, []string{"models/x/m/model.yaml"}) {
@@ -190,7 +190,7 @@ func TestRemoteFollows(t *testing.T) {
 	if _, err := r.Head(t.Context(), "main"); !errors.Is(err, forge.ErrNoBranch) {
 		t.Errorf("deleted branch: %v", err)
 	}
-	if c := head(t, r, "other"); c.SHA != rewritten { // nothing to fetch
+	if c := headOf(t, r, "other"); c.SHA != rewritten { // nothing to fetch
 		t.Errorf("other branch: %+v", c)
 	}
 
@@ -204,19 +204,19 @@ func TestRemoteFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := head(t, r, "other"); c.SHA != rewritten {
+	if c := headOf(t, r, "other"); c.SHA != rewritten {
 		t.Errorf("after damage: %+v", c)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := remote(t, srv.Address(), cache)
+	again := openRemote(t, srv.Address(), cache)
 	before = srv.Requests.Load()
-	if c := head(t, again, "other"); c.SHA != rewritten || srv.Requests.Load()-before != 1 {
+	if c := headOf(t, again, "other"); c.SHA != rewritten || srv.Requests.Load()-before != 1 {
 		t.Errorf("after a restart: %+v, %d requests", c, srv.Requests.Load()-before)
 	}
-	second := remote(t, srv.Address(), cache) // a process beside it
-	if c := head(t, second, "other"); c.SHA != rewritten {
+	second := openRemote(t, srv.Address(), cache) // a process beside it
+	if c := headOf(t, second, "other"); c.SHA != rewritten {
 		t.Errorf("second process: %+v", c)
 	}
 	slots, err := filepath.Glob(filepath.Join(cache, "*", "*", "repo.git"))
@@ -240,8 +240,8 @@ func TestExport(t *testing.T) {
 	}
 	p.Git("add", ".")
 	first := p.Commit("first", map[string]string{"models/x/m/model.yaml": "a\n", "data/large": "d\n", "registries/base.yaml": "r\n", "models/x/m/huge": strings.Repeat("x", 9<<20)})
-	r := remote(t, p.Serve().Address(), t.TempDir())
-	head(t, r, "main")
+	r := openRemote(t, p.Serve().Address(), t.TempDir())
+	headOf(t, r, "main")
 	dir, err := r.Export(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestExport(t *testing.T) {
 		t.Error(err)
 	}
 	second := p.Commit("second", map[string]string{"models/x/m/model.yaml": "b\n"})
-	head(t, r, "main")
+	headOf(t, r, "main")
 	next, err := r.Export(t.Context(), second)
 	if err != nil {
 		t.Fatal(err)
@@ -323,8 +323,8 @@ func TestExportRefuses(t *testing.T) {
 			p := forgetest.New(t)
 			sha := p.Point(make(p, p.Object("blob", "evil\n")))
 			cache := t.TempDir()
-			r := remote(t, p.Serve().Address(), cache)
-			if got := head(t, r, "main").SHA; got != sha {
+			r := openRemote(t, p.Serve().Address(), cache)
+			if got := headOf(t, r, "main").SHA; got != sha {
 				t.Fatalf("head %s, want %s", got, sha)
 			}
 			_, err := r.Export(t.Context(), sha)
@@ -374,7 +374,7 @@ func TestRemoteMisbehaves(t *testing.T) {
 			srv := p.Serve()
 			srv.Handle.Store(&h)
 			url := strings.Replace(srv.Address(), "http://", "http://someone:s3cr3t-pass@", 1)
-			r := remote(t, url, t.TempDir())
+			r := openRemote(t, url, t.TempDir())
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := r.Head(ctx, "main")
@@ -382,7 +382,7 @@ func TestRemoteMisbehaves(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			srv.Handle.Store(nil)
-			head(t, r, "main") // nothing stays broken
+			headOf(t, r, "main") // nothing stays broken
 		})
 	}
 	for _, url := range []string{"", "/srv/models", "file:///srv/models", "ssh://git@host/x", "git@host:x", "https://", "http://h/x?y=1", "ftp://h/x"} {

@@ -76,10 +76,10 @@ func (g *GitLab) Head(ctx context.Context, branch string) (Commit, error) {
 		return Commit{}, nil
 	}
 	id, err := commitID(list[0].ID)
-	if err != nil || !full(id) {
+	if err != nil || !isFullSHA(id) {
 		return Commit{}, errors.New("GitLab's answer names no commit")
 	}
-	return of(id, list[0].AuthorName, list[0].Message), nil
+	return newCommit(id, list[0].AuthorName, list[0].Message), nil
 }
 
 // Files is part of Source.
@@ -159,15 +159,15 @@ func (g *GitLab) Diff(ctx context.Context, from, to string) (Diff, error) {
 			out.Truncated = true
 		} else if strings.HasPrefix(d.Diff, "@@") && wire.Storable(d.Diff) { // else a note that the files are binary
 			f.Patch = d.Diff
-			f.Additions, f.Deletions = count(d.Diff)
+			f.Additions, f.Deletions = countChangedLines(d.Diff)
 		}
 		out.Files = append(out.Files, f)
 	}
 	return out, nil
 }
 
-// count counts the lines that a patch without file headers adds and takes away.
-func count(patch string) (added, removed int) {
+// countChangedLines counts the lines that a patch without file headers adds and takes away.
+func countChangedLines(patch string) (added, removed int) {
 	for line := range strings.Lines(patch) {
 		switch line[0] {
 		case '+':
@@ -186,7 +186,7 @@ func (g *GitLab) commit(ctx context.Context, sha string) (c gitlabCommit, err er
 	if err = g.get(ctx, "/commits/"+sha, nil, &c); err != nil {
 		return c, err
 	}
-	if c.ID, err = commitID(c.ID); err != nil || !full(c.ID) || !strings.HasPrefix(c.ID, sha) {
+	if c.ID, err = commitID(c.ID); err != nil || !isFullSHA(c.ID) || !strings.HasPrefix(c.ID, sha) {
 		return c, errors.New("GitLab's answer names another commit")
 	}
 	return c, nil

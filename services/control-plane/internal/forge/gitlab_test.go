@@ -21,21 +21,21 @@ var (
 	sha2 = strings.Repeat("2b", 20)
 )
 
-// gitlab speaks the routes of GitLab's REST interface that are asked, as its
+// openGitLab speaks the routes of GitLab's REST interface that are asked, as its
 // documentation has them.
-func gitlab(t *testing.T, h http.HandlerFunc) *forge.GitLab {
+func openGitLab(t *testing.T, h http.HandlerFunc) *forge.GitLab {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return forge.OpenGitLab(s.URL+"/", "group/models", token, 20*time.Second)
 }
 
-func answer(w http.ResponseWriter, v any) {
+func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func project2(t *testing.T) http.HandlerFunc {
+func serveProject(t *testing.T) http.HandlerFunc {
 	commits := map[string]map[string]any{
 		sha1: {"id": sha1, "author_name": "Ada", "message": "first\n", "parent_ids": []string{}},
 		sha2: {"id": sha2, "author_name": "Bob", "message": "second\n", "parent_ids": []string{sha1}},
@@ -58,35 +58,35 @@ func project2(t *testing.T) http.HandlerFunc {
 		case !ok:
 			http.NotFound(w, r)
 		case path == "/commits" && q.Get("ref_name") == "main" && q.Get("per_page") == "1":
-			answer(w, []any{commits[sha2]})
+			writeJSON(w, []any{commits[sha2]})
 		case path == "/commits" && q.Get("ref_name") == "empty":
-			answer(w, []any{})
+			writeJSON(w, []any{})
 		case path == "/commits/"+sha1+"/diff":
-			answer(w, []any{map[string]any{"old_path": "a", "new_path": "a", "new_file": true, "diff": "@@ -0,0 +1 @@\n+x\n"}})
+			writeJSON(w, []any{map[string]any{"old_path": "a", "new_path": "a", "new_file": true, "diff": "@@ -0,0 +1 @@\n+x\n"}})
 		case strings.HasPrefix(path, "/commits/"):
 			for id, c := range commits {
 				if strings.HasPrefix(id, strings.TrimPrefix(path, "/commits/")) {
-					answer(w, c)
+					writeJSON(w, c)
 					return
 				}
 			}
 			w.WriteHeader(http.StatusNotFound)
 		case path == "/compare" && q.Get("from") == sha1 && q.Get("to") == sha2 && q.Get("straight") == "true":
-			answer(w, map[string]any{"diffs": diffs, "compare_timeout": false})
+			writeJSON(w, map[string]any{"diffs": diffs, "compare_timeout": false})
 		default:
 			w.WriteHeader(http.StatusNotFound)
-			answer(w, map[string]any{"message": "404 Not found"})
+			writeJSON(w, map[string]any{"message": "404 Not found"})
 		}
 	}
 }
 
 func TestGitLab(t *testing.T) {
 	t.Parallel()
-	g := gitlab(t, project2(t))
-	if c := head(t, g, "main"); c != (forge.Commit{SHA: sha2, Author: "Bob", Message: "second\n"}) {
+	g := openGitLab(t, serveProject(t))
+	if c := headOf(t, g, "main"); c != (forge.Commit{SHA: sha2, Author: "Bob", Message: "second\n"}) {
 		t.Errorf("%+v", c)
 	}
-	if c := head(t, g, "empty"); c.SHA != "" {
+	if c := headOf(t, g, "empty"); c.SHA != "" {
 		t.Errorf("%+v", c)
 	}
 	if _, err := g.Head(t.Context(), "no/such"); !errors.Is(err, forge.ErrNoBranch) {
@@ -130,7 +130,7 @@ func TestGitLabMisbehaves(t *testing.T) {
 	status := func(n int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(n)
-			answer(w, map[string]any{"message": token})
+			writeJSON(w, map[string]any{"message": token})
 		}
 	}
 	body := func(s string) http.HandlerFunc {
@@ -162,7 +162,7 @@ func TestGitLabMisbehaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := gitlab(t, c.h)
+			g := openGitLab(t, c.h)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := g.Head(ctx, "main")
@@ -181,7 +181,7 @@ func TestGitLabCutComparison(t *testing.T) {
 		many[i] = map[string]any{"old_path": "a", "new_path": "a"}
 	}
 	for _, c := range []map[string]any{{"diffs": many}, {"diffs": many[:1], "compare_timeout": true}} {
-		g := gitlab(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, c) })
+		g := openGitLab(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c) })
 		if files, err := g.Files(t.Context(), sha1, sha2); !errors.Is(err, forge.ErrUnknown) {
 			t.Errorf("%d files, %v", len(files), err)
 		}

@@ -17,7 +17,7 @@ import (
 // Local is a git repository on this machine, as it is; no remote is asked.
 type Local struct{ dir string }
 
-// OpenLocal says whether dir is the root of a git repository. A folder deep in a
+// OpenLocal reports whether dir is the root of a git repository. A folder deep in a
 // repository that is about something else is not one: most commits there are no
 // news of the models.
 func OpenLocal(dir string) (*Local, bool) {
@@ -68,18 +68,18 @@ func (l *Local) Head(_ context.Context, branch string) (Commit, error) {
 	if err != nil {
 		return Commit{}, fmt.Errorf("read the branch: %w", err)
 	}
-	return describe(repo, ref.Hash())
+	return describeCommit(repo, ref.Hash())
 }
 
 // CheckedOut is the commit that the folder holds, but for what is not committed.
 func (l *Local) CheckedOut() (string, error) { return modelrepo.HeadCommit(l.dir) }
 
-func describe(repo *git.Repository, hash plumbing.Hash) (Commit, error) {
+func describeCommit(repo *git.Repository, hash plumbing.Hash) (Commit, error) {
 	c, err := repo.CommitObject(hash)
 	if err != nil {
 		return Commit{}, fmt.Errorf("read commit %s: %w", hash, err)
 	}
-	return of(hash.String(), c.Author.Name, c.Message), nil
+	return newCommit(hash.String(), c.Author.Name, c.Message), nil
 }
 
 // Files is part of Source.

@@ -196,7 +196,7 @@ func (r *Remote) Head(ctx context.Context, branch string) (Commit, error) {
 	if err != nil {
 		return Commit{}, err
 	}
-	return describe(repo, hash)
+	return describeCommit(repo, hash)
 }
 
 func (r *Remote) take(ctx context.Context) error {
@@ -244,7 +244,7 @@ func (r *Remote) update(ctx context.Context, branch string) (plumbing.Hash, erro
 			return plumbing.ZeroHash, err
 		}
 	}
-	if err := fetch(ctx, session, adv, repo, hash); err != nil {
+	if err := fetchCommit(ctx, session, adv, repo, hash); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if err := repo.Storer.SetReference(ref); err != nil {
@@ -253,12 +253,12 @@ func (r *Remote) update(ctx context.Context, branch string) (plumbing.Hash, erro
 	return hash, nil
 }
 
-func fetch(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, repo *git.Repository, want plumbing.Hash) error {
+func fetchCommit(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, repo *git.Repository, want plumbing.Hash) error {
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
 	req.Capabilities.Delete(capability.ThinPack) // every pack must be readable by itself
 	req.Wants = []plumbing.Hash{want}
 	var err error
-	if req.Haves, err = have(repo); err != nil {
+	if req.Haves, err = listCompleteCommits(repo); err != nil {
 		return fmt.Errorf("list what was fetched before: %w", err)
 	}
 	resp, err := session.UploadPack(ctx, req)
@@ -282,8 +282,8 @@ func fetch(ctx context.Context, session transport.UploadPackSession, adv *packp.
 	return nil
 }
 
-// have lists commits of which the whole history is here.
-func have(repo *git.Repository) ([]plumbing.Hash, error) {
+// listCompleteCommits lists commits of which the whole history is here.
+func listCompleteCommits(repo *git.Repository) ([]plumbing.Hash, error) {
 	refs, err := repo.References()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package freshness tells whether each model was trained from the newest commit
+// Package freshness tracks whether each model was trained from the newest commit
 // of the model repository.
 //
 //	any     → stale     a push that concerns the model, unless it was trained from that commit
@@ -10,20 +10,12 @@ package freshness
 
 import (
 	"context"
-	"net/http"
-	"slices"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
-	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
-	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
-	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The states of a model.
@@ -31,26 +23,26 @@ const (
 	Unknown = "unknown"
 	Stale   = "stale"
 	Current = "current"
-	// NoDefinition is that of an external model: there is no commit to compare with.
+	// NoDefinition is the state of an external model, which has no commit to compare with.
 	NoDefinition = "no_definition"
 )
 
-// Triggered notes that a run was dispatched; the model stays what it was.
+// Triggered records that a run was dispatched; the state does not change.
 func Triggered(ctx context.Context, tx store.Tx, model string, now time.Time) error {
 	return tx.MarkRetrainTriggered(ctx, store.MarkRetrainTriggeredParams{ModelID: model, Now: &now})
 }
 
-// LockPushes lets one push or one completed training at a time judge which
-// commit is the newest, until the transaction ends.
+// LockPushes lets only one push or completed training at a time determine the newest
+// commit, until the transaction ends.
 func LockPushes(ctx context.Context, tx store.Tx) error {
 	return tx.LockKeys(ctx, []string{"modelrepo:push"})
 }
 
-// pusher is the actor of what a push moves.
+// pusher is the actor of changes caused by a push.
 const pusher = "system:modelrepo"
 
-// Pushed notes that commit is the newest that concerns the models: those that
-// were not trained from it are stale, and given back. The caller holds LockPushes.
+// Pushed records that commit is the newest that concerns the models. Models that were
+// not trained from it become stale and are returned. The caller holds LockPushes.
 func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, now time.Time) (stale []string, err error) {
 	rows, err := tx.LockFreshnessOf(ctx, models)
 	if err != nil {
@@ -72,7 +64,7 @@ func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, no
 			status = Current
 		}
 		of[status] = append(of[status], model)
-		moved = append(moved, changed(pusher, model, status, row.Status)...)
+		moved = append(moved, freshnessChanged(pusher, model, status, row.Status)...)
 	}
 	for status, models := range of {
 		if err := tx.PushedFreshness(ctx, store.PushedFreshnessParams{Models: models, Status: status, CommitSha: &commit, Now: now}); err != nil {
@@ -82,8 +74,8 @@ func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, no
 	return of[Stale], tx.Emit(ctx, moved...)
 }
 
-// changed is the event of a model that has another status now.
-func changed(actor, model, status, previous string) []outbox.Event {
+// freshnessChanged returns the event of a changed status.
+func freshnessChanged(actor, model, status, previous string) []outbox.Event {
 	if status == previous {
 		return nil
 	}
@@ -91,11 +83,11 @@ func changed(actor, model, status, previous string) []outbox.Event {
 		event.FreshnessChanged{Model: model, Status: status, Previous: previous})}
 }
 
-// Trained notes that a run completed with a version made from commit. The model
-// is current only when that is the newest commit known: the last push's, or
-// without one head, the commit the registry was read from, or the model's own. Where pushes make
-// only touched models stale, an older commit will do if no later push touched
-// the model. Dummy runs do not count; the caller leaves them out.
+// Trained records that a run completed with a version trained from commit. The model is
+// current only if that is the newest known commit: the last push's, or without a push
+// head, the commit the registry was read from, or the model's own. If pushes make only
+// touched models stale, an older commit is enough if no later push touched the model.
+// Dummy runs do not count; the caller leaves them out.
 func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now time.Time) error {
 	if err := LockPushes(ctx, tx); err != nil {
 		return err
@@ -118,14 +110,14 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 	switch {
 	case isNewest:
 	case pushed:
-		if isNewest, err = untouched(ctx, tx, model, commit); err != nil {
+		if isNewest, err = untouchedSince(ctx, tx, model, commit); err != nil {
 			return err
 		}
-	default: // nobody told of a newer one than the model's own
+	default: // no newer commit than the model's own is known
 		isNewest = row.LatestModelrepoCommit != nil && commit == *row.LatestModelrepoCommit
 	}
 	if !isNewest && row.Status == Current {
-		return nil // an older run that took longer than a newer one
+		return nil // an older run that finished after a newer one
 	}
 	previous := row.Status
 	switch {
@@ -140,15 +132,15 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 	}); err != nil {
 		return err
 	}
-	return tx.Emit(ctx, changed(follower, model, row.Status, previous)...)
+	return tx.Emit(ctx, freshnessChanged(follower, model, row.Status, previous)...)
 }
 
-// follower is the actor of what a completed run moves.
+// follower is the actor of changes caused by a completed run.
 const follower = "system:follower"
 
-// untouched says whether pushes make only touched models stale and no push
-// after the commit touched this one.
-func untouched(ctx context.Context, tx store.Tx, model, commit string) (bool, error) {
+// untouchedSince reports whether pushes make only touched models stale and no push after
+// the commit touched this one.
+func untouchedSince(ctx context.Context, tx store.Tx, model, commit string) (bool, error) {
 	cfg, err := tx.GetModelrepoConfig(ctx)
 	if store.None(err) || (err == nil && cfg.StaleScope != repoconfig.Touched) {
 		return false, nil
@@ -157,72 +149,4 @@ func untouched(ctx context.Context, tx store.Tx, model, commit string) (bool, er
 	}
 	touched, err := tx.TouchedSince(ctx, store.TouchedSinceParams{ModelID: model, CommitSha: commit})
 	return !touched, err
-}
-
-// API serves the snapshot.
-type API struct {
-	Store    *store.Store
-	Registry *registry.Registry
-}
-
-// Status serves GET /modelrepo/status: every model of the registry, and those
-// that left it.
-func (a API) Status(c echo.Context) error {
-	ctx := c.Request().Context()
-	rows, err := a.Store.ListFreshness(ctx)
-	if err != nil {
-		return err
-	}
-	var tenant *string // nil: every one's
-	if p, _ := auth.FromContext(ctx); !p.Legacy {
-		tenant = &p.Tenant
-	}
-	active, err := a.Store.ActiveRuns(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	running := make(map[string]string, len(active))
-	for _, r := range active {
-		running[r.ModelID] = r.FlowRunID
-	}
-	out := api.FreshnessSnapshot{Models: []api.Freshness{}}
-	last, err := a.Store.LastPush(ctx)
-	pushed := err == nil
-	if err != nil && !store.None(err) {
-		return err
-	}
-	if pushed {
-		out.LastEvent = &api.LastPush{CommitSha: last.CommitSha, Timestamp: last.ReceivedAt.UTC(), Source: api.LastPushSource(last.Source)}
-	}
-	seen := make(map[string]bool, len(rows))
-	add := func(f store.Freshness) {
-		seen[f.ModelID] = true
-		row := api.Freshness{
-			ModelId: f.ModelID, Status: api.FreshnessStatus(f.Status), LatestModelrepoCommit: f.LatestModelrepoCommit,
-			LastRetrainCommit: f.LastRetrainCommit, TrainedFromCommit: f.LastRetrainCommit,
-			StaleSince: wire.UTC(f.StaleSince), RetrainTriggeredAt: wire.UTC(f.RetrainTriggeredAt),
-		}
-		if id, ok := running[f.ModelID]; ok {
-			row.ActiveRun = &id
-		}
-		if pushed {
-			touched := last.TouchedAll || slices.Contains(last.Touched, f.ModelID)
-			row.TouchedByLastPush = &touched
-		}
-		out.Models = append(out.Models, row)
-	}
-	for _, f := range rows {
-		add(f)
-	}
-	for _, m := range a.Registry.Models() {
-		if !seen[m.ID()] {
-			add(store.Freshness{ModelID: m.ID(), Status: Unknown})
-		}
-	}
-	for _, t := range a.Registry.External() {
-		if !seen[t.ID] {
-			add(store.Freshness{ModelID: t.ID, Status: NoDefinition})
-		}
-	}
-	return c.JSON(http.StatusOK, out)
 }

@@ -56,7 +56,7 @@ func checkComplianceInput(version string, b api.ComplianceInput) (store.PutCompl
 	return out, fault.InvalidAll(faults)
 }
 
-// validPath says whether s names a file below wherever it is looked for, on any
+// validPath reports whether s names a file below wherever it is looked for, on any
 // system: neither a backslash nor a drive leads out.
 func validPath(s string) bool {
 	return fs.ValidPath(s) && s != "." && len(s) <= maxTechnicalFilePath && !strings.ContainsAny(s, `\:`) &&

@@ -78,7 +78,7 @@ func (s *Evals) Record(ctx context.Context, p auth.Principal, r EvalRun) (store.
 	return row, err
 }
 
-// is says whether the row is this run.
+// is reports whether the row is this run.
 func (r EvalRun) is(row store.Eval) (bool, error) {
 	metrics, err := DecodeMetrics(row)
 	if err != nil || row.ModelID != r.Model || row.Version != r.Version || row.Suite != r.Suite || row.Status != string(r.Status) || len(metrics) != len(r.Metrics) {

@@ -20,7 +20,7 @@ const (
 	maxEvidenceLines = 50
 )
 
-// Readmes says whether a model without a written card has a README that counts.
+// Readmes reports whether a model without a written card has a README that counts.
 type Readmes interface {
 	Readme(ctx context.Context, model string) (string, bool)
 }

@@ -10,16 +10,28 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Service keeps the jobs.
-type Service struct {
+// Parts are what a Service needs.
+type Parts struct {
 	Store *store.Store
 	Now   func() time.Time
+}
+
+// Service keeps the jobs.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("job", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
 }
 
 // List serves GET /jobs.
@@ -49,7 +61,7 @@ func (s *Service) List(c echo.Context) error {
 	out := api.JobList{Items: make([]api.Job, 0, len(rows)), NextCursor: next}
 	now := s.Now()
 	for _, r := range rows {
-		out.Items = append(out.Items, view(r, now))
+		out.Items = append(out.Items, toJob(r, now))
 	}
 	return c.JSON(http.StatusOK, out)
 }
@@ -70,7 +82,7 @@ func (s *Service) Get(c echo.Context) error {
 	case err != nil:
 		return err
 	}
-	return c.JSON(http.StatusOK, view(row, s.Now()))
+	return c.JSON(http.StatusOK, toJob(row, s.Now()))
 }
 
 // Summary serves GET /jobs/summary: the facility now, or one cluster of it.
@@ -102,7 +114,7 @@ func (s *Service) Put(c echo.Context) error {
 	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
-	r, err := read(c.Param("scheduler"), c.Param("id"), body)
+	r, err := parseReport(c.Param("scheduler"), c.Param("id"), body)
 	if err != nil {
 		return err
 	}
@@ -112,10 +124,10 @@ func (s *Service) Put(c echo.Context) error {
 	var row store.Job
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
 		var err error
-		row, err = put(ctx, tx, r, p, now)
+		row, err = putJob(ctx, tx, r, p, now)
 		return err
 	}); err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, view(row, s.Now()))
+	return c.JSON(http.StatusOK, toJob(row, s.Now()))
 }

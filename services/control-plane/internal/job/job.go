@@ -1,14 +1,14 @@
-// Package job keeps the facility's batch jobs as their schedulers report them.
+// Package job stores the facility's batch jobs as reported by their schedulers.
 //
-// Jobs belong to no tenant: every tenant reads them, and whoever may manage
-// reports them. A job is known by scheduler, cluster and the scheduler's id.
+// Jobs belong to no tenant: every tenant may read them, and the scope manage may report
+// them. A job is identified by scheduler, cluster and the scheduler's id.
 //
 //	SUBMITTED, PENDING   it waits
 //	RUNNING              it runs
-//	UNKNOWN              the scheduler cannot tell, or nobody has asked it yet
-//	COMPLETED, FAILED, CANCELLED, TIMEOUT   it has ended, and stays so
+//	UNKNOWN              the scheduler does not know, or was not queried yet
+//	COMPLETED, FAILED, CANCELLED, TIMEOUT   it has ended; final
 //
-// Until it has ended a job may move to any state, also back: schedulers requeue.
+// Until it has ended, a job may change to any state, even backwards: schedulers requeue.
 package job
 
 import (
@@ -23,15 +23,15 @@ import (
 // unknown is the state before the first report.
 const unknown = "UNKNOWN"
 
-func waits(state string) bool { return state == "SUBMITTED" || state == "PENDING" }
+func isWaiting(state string) bool { return state == "SUBMITTED" || state == "PENDING" }
 
-func runs(state string) bool { return state == "RUNNING" }
+func isRunning(state string) bool { return state == "RUNNING" }
 
-func ended(state string) bool {
+func hasEnded(state string) bool {
 	return slices.Contains([]string{"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"}, state)
 }
 
-// report is a checked request: nil is what it leaves out.
+// report is a validated request; omitted members are nil.
 type report struct {
 	scheduler, id           string
 	cluster, model, dataset *string
@@ -43,76 +43,76 @@ type report struct {
 	flowRun, trackerRun     *string
 }
 
-// apply is the job after the report. What has ended takes no other state, and
-// nothing else that comes with one.
+// apply returns the job after the report. An ended job ignores reports with a different
+// state.
 func (r report) apply(job store.Job, now time.Time) store.Job {
-	if ended(job.State) && r.state != job.State {
+	if hasEnded(job.State) && r.state != job.State {
 		return job
 	}
 	job.State = r.state
-	set(&job.ModelID, r.model)
-	set(&job.Nodes, r.nodes)
-	set(&job.Gpus, r.gpus)
-	set(&job.Cpus, r.cpus)
-	set(&job.SubmitAt, r.submit)
-	keep(&job.Dataset, r.dataset)
-	keep(&job.Partition, r.partition)
-	keep(&job.ExitCode, r.exitCode)
-	keep(&job.FlowRunID, r.flowRun)
-	keep(&job.TrackerRunID, r.trackerRun)
-	if waits(job.State) {
+	setIfGiven(&job.ModelID, r.model)
+	setIfGiven(&job.Nodes, r.nodes)
+	setIfGiven(&job.Gpus, r.gpus)
+	setIfGiven(&job.Cpus, r.cpus)
+	setIfGiven(&job.SubmitAt, r.submit)
+	replaceIfGiven(&job.Dataset, r.dataset)
+	replaceIfGiven(&job.Partition, r.partition)
+	replaceIfGiven(&job.ExitCode, r.exitCode)
+	replaceIfGiven(&job.FlowRunID, r.flowRun)
+	replaceIfGiven(&job.TrackerRunID, r.trackerRun)
+	if isWaiting(job.State) {
 		job.StartAt = nil // requeued
 	}
-	if !ended(job.State) {
+	if !hasEnded(job.State) {
 		job.EndAt = nil
 	}
-	keep(&job.StartAt, r.start)
-	keep(&job.EndAt, r.end)
-	if job.StartAt == nil && runs(job.State) {
-		job.StartAt = later(now, job.SubmitAt)
+	replaceIfGiven(&job.StartAt, r.start)
+	replaceIfGiven(&job.EndAt, r.end)
+	if job.StartAt == nil && isRunning(job.State) {
+		job.StartAt = laterOf(now, job.SubmitAt)
 	}
-	if job.EndAt == nil && ended(job.State) {
-		job.EndAt = later(now, job.SubmitAt)
+	if job.EndAt == nil && hasEnded(job.State) {
+		job.EndAt = laterOf(now, job.SubmitAt)
 		if job.StartAt != nil {
-			job.EndAt = later(now, *job.StartAt)
+			job.EndAt = laterOf(now, *job.StartAt)
 		}
 	}
 	return job
 }
 
-// later is now, unless the clock of who reported is ahead.
-func later(now, reported time.Time) *time.Time {
+// laterOf returns now, or reported if the reporter's clock is ahead.
+func laterOf(now, reported time.Time) *time.Time {
 	if reported.After(now) {
 		return &reported
 	}
 	return &now
 }
 
-func set[T any](to *T, from *T) {
+func setIfGiven[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-func keep[T any](to **T, from *T) {
+func replaceIfGiven[T any](to **T, from *T) {
 	if from != nil {
 		*to = from
 	}
 }
 
-// same says whether two records of a job tell the same.
-func same(a, b store.Job) bool {
-	return a.ModelID == b.ModelID && equal(a.Dataset, b.Dataset) && a.State == b.State && equal(a.Partition, b.Partition) &&
+// sameRecord reports whether two job records are equal.
+func sameRecord(a, b store.Job) bool {
+	return a.ModelID == b.ModelID && equalPointers(a.Dataset, b.Dataset) && a.State == b.State && equalPointers(a.Partition, b.Partition) &&
 		a.Nodes == b.Nodes && a.Gpus == b.Gpus && a.Cpus == b.Cpus && a.SubmitAt.Equal(b.SubmitAt) && equalTime(a.StartAt, b.StartAt) &&
-		equalTime(a.EndAt, b.EndAt) && equal(a.ExitCode, b.ExitCode) && equal(a.FlowRunID, b.FlowRunID) && equal(a.TrackerRunID, b.TrackerRunID)
+		equalTime(a.EndAt, b.EndAt) && equalPointers(a.ExitCode, b.ExitCode) && equalPointers(a.FlowRunID, b.FlowRunID) && equalPointers(a.TrackerRunID, b.TrackerRunID)
 }
 
-func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+func equalPointers[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func equalTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// view is the job at an instant: who waits or runs does so until then.
-func view(j store.Job, now time.Time) api.Job {
+// toJob returns the job at an instant; waiting and running times count up to now.
+func toJob(j store.Job, now time.Time) api.Job {
 	return api.Job{
 		Id: j.JobID, Scheduler: api.Scheduler(j.Scheduler), Cluster: j.Cluster, Model: j.ModelID, Dataset: j.Dataset, State: api.JobState(j.State),
 		Partition: j.Partition, Resources: api.JobResources{Nodes: j.Nodes, Gpus: j.Gpus, Cpus: j.Cpus},
@@ -127,11 +127,11 @@ func view(j store.Job, now time.Time) api.Job {
 func queueSeconds(j store.Job, now time.Time) *int64 {
 	switch {
 	case j.StartAt != nil:
-		return seconds(j.SubmitAt, *j.StartAt)
-	case waits(j.State):
-		return seconds(j.SubmitAt, now)
+		return wholeSeconds(j.SubmitAt, *j.StartAt)
+	case isWaiting(j.State):
+		return wholeSeconds(j.SubmitAt, now)
 	case j.EndAt != nil: // ended without having run
-		return seconds(j.SubmitAt, *j.EndAt)
+		return wholeSeconds(j.SubmitAt, *j.EndAt)
 	}
 	return nil
 }
@@ -141,15 +141,15 @@ func runSeconds(j store.Job, now time.Time) *int64 {
 	case j.StartAt == nil:
 		return nil
 	case j.EndAt != nil:
-		return seconds(*j.StartAt, *j.EndAt)
-	case runs(j.State):
-		return seconds(*j.StartAt, now)
+		return wholeSeconds(*j.StartAt, *j.EndAt)
+	case isRunning(j.State):
+		return wholeSeconds(*j.StartAt, now)
 	}
 	return nil
 }
 
-// seconds are whole ones, and none where clocks disagree.
-func seconds(from, to time.Time) *int64 {
+// wholeSeconds returns the whole seconds between two times, 0 if clocks disagree.
+func wholeSeconds(from, to time.Time) *int64 {
 	n := max(0, int64(to.Sub(from)/time.Second))
 	return &n
 }

@@ -12,12 +12,12 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-func put(p *controlplanetest.Plane, path, body string) map[string]any {
+func putJob(p *controlplanetest.Plane, path, body string) map[string]any {
 	p.T.Helper()
 	return p.Want(200, "PUT", "/jobs/"+path, controlplanetest.Trainer, body).Object(p.T)
 }
 
-func get(p *controlplanetest.Plane, path string) map[string]any {
+func getDocument(p *controlplanetest.Plane, path string) map[string]any {
 	p.T.Helper()
 	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
@@ -26,7 +26,7 @@ func get(p *controlplanetest.Plane, path string) map[string]any {
 func TestLife(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	first := put(p, "slurm/4711", `{"model":"jpcp","dataset":"JobEmbeddings","cluster":"alpha","partition":"gpu","state":"PENDING",
+	first := putJob(p, "slurm/4711", `{"model":"jpcp","dataset":"JobEmbeddings","cluster":"alpha","partition":"gpu","state":"PENDING",
 		"resources":{"nodes":2,"gpus":8,"cpus":64},"timing":{"submit":"2026-01-02T03:04:05.5+01:00"},"flowRunId":"f1"}`)
 	timing := first["timing"].(map[string]any)
 	if first["id"] != "4711" || first["scheduler"] != "slurm" || first["cluster"] != "alpha" || first["model"] != "JPCP" || first["dataset"] != "JobEmbeddings" ||
@@ -42,25 +42,25 @@ func TestLife(t *testing.T) {
 	if q := timing["queueSeconds"].(float64); q < waited-60 || q > waited {
 		t.Errorf("queueSeconds %v, waited %v", q, waited)
 	}
-	again := put(p, "slurm/4711", `{"state":"PENDING"}`) // says nothing new
+	again := putJob(p, "slurm/4711", `{"state":"PENDING"}`) // says nothing new
 	if again["updated_at"] != first["updated_at"] {
 		t.Errorf("updated by nothing: %v", again)
 	}
-	running := put(p, "slurm/4711", `{"state":"RUNNING","timing":{"start":"2026-01-02T02:10:05.5Z"},"resources":{"gpus":4}}`)
+	running := putJob(p, "slurm/4711", `{"state":"RUNNING","timing":{"start":"2026-01-02T02:10:05.5Z"},"resources":{"gpus":4}}`)
 	if tm := running["timing"].(map[string]any); tm["queueSeconds"] != 360.0 || tm["start"] != "2026-01-02T02:10:05.5Z" || fmt.Sprint(running["resources"]) != "map[cpus:64 gpus:4 nodes:2]" {
 		t.Errorf("running %v", running)
 	}
-	done := put(p, "slurm/4711", `{"state":"COMPLETED","timing":{"end":"2026-01-02T03:10:05.5Z"}}`)
+	done := putJob(p, "slurm/4711", `{"state":"COMPLETED","timing":{"end":"2026-01-02T03:10:05.5Z"}}`)
 	if tm := done["timing"].(map[string]any); done["state"] != "COMPLETED" || tm["runSeconds"] != 3600.0 {
 		t.Errorf("done %v", done)
 	}
 	// Ended jobs take no other state; what is learned late about the same end is kept.
 	for _, state := range []string{"RUNNING", "FAILED", "UNKNOWN"} {
-		if late := put(p, "slurm/4711", `{"state":"`+state+`","model":"MACK","exitCode":1}`); late["state"] != "COMPLETED" || late["model"] != "JPCP" || late["exitCode"] != nil {
+		if late := putJob(p, "slurm/4711", `{"state":"`+state+`","model":"MACK","exitCode":1}`); late["state"] != "COMPLETED" || late["model"] != "JPCP" || late["exitCode"] != nil {
 			t.Errorf("%s: %v", state, late)
 		}
 	}
-	late := put(p, "slurm/4711", `{"state":"COMPLETED","exitCode":0,"trackerRunId":"r1"}`)
+	late := putJob(p, "slurm/4711", `{"state":"COMPLETED","exitCode":0,"trackerRunId":"r1"}`)
 	if late["exitCode"] != 0.0 || late["trackerRunId"] != "r1" {
 		t.Errorf("late %v", late)
 	}
@@ -97,17 +97,17 @@ func TestEqualIDs(t *testing.T) {
 	body := func(cluster, model, submit string) string {
 		return fmt.Sprintf(`{"model":%q,"cluster":%q,"state":"PENDING","timing":{"submit":%q}}`, model, cluster, submit)
 	}
-	put(p, "slurm/1", body("alpha", "JPCP", "2026-01-02T00:00:00Z"))
-	put(p, "slurm/1", `{"state":"RUNNING"}`) // the one there is
-	put(p, "slurm/1", body("beta", "MACK", "2026-01-03T00:00:00Z"))
-	put(p, "flux/1", `{"model":"MCBound","state":"PENDING","timing":{"submit":"2026-01-01T00:00:00Z"}}`)
+	putJob(p, "slurm/1", body("alpha", "JPCP", "2026-01-02T00:00:00Z"))
+	putJob(p, "slurm/1", `{"state":"RUNNING"}`) // the one there is
+	putJob(p, "slurm/1", body("beta", "MACK", "2026-01-03T00:00:00Z"))
+	putJob(p, "flux/1", `{"model":"MCBound","state":"PENDING","timing":{"submit":"2026-01-01T00:00:00Z"}}`)
 	p.Refused(409, "job_ambiguous", "PUT", "/jobs/slurm/1", controlplanetest.Trainer, `{"state":"RUNNING"}`)
-	put(p, "slurm/1", `{"state":"CANCELLED","cluster":"beta"}`)
+	putJob(p, "slurm/1", `{"state":"CANCELLED","cluster":"beta"}`)
 	for path, want := range map[string]string{
 		"/jobs/1": "MACK CANCELLED beta", "/jobs/1?cluster=alpha": "JPCP RUNNING alpha", "/jobs/1?scheduler=flux": "MCBOUND PENDING flux",
 		"/jobs/1?scheduler=slurm&cluster=alpha": "JPCP RUNNING alpha",
 	} {
-		if j := get(p, path); fmt.Sprint(j["model"], " ", j["state"], " ", j["cluster"]) != want {
+		if j := getDocument(p, path); fmt.Sprint(j["model"], " ", j["state"], " ", j["cluster"]) != want {
 			t.Errorf("%s: %v", path, j)
 		}
 	}
@@ -139,7 +139,7 @@ func TestReportsAtOnce(t *testing.T) {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
 	}
-	if rows := get(p, "/jobs")["items"].([]any); len(rows) != 1 || rows[0].(map[string]any)["state"] != "FAILED" {
+	if rows := getDocument(p, "/jobs")["items"].([]any); len(rows) != 1 || rows[0].(map[string]any)["state"] != "FAILED" {
 		t.Fatalf("%v", rows)
 	}
 	previous, n := "UNKNOWN", 0
@@ -158,7 +158,7 @@ func TestListAndSummary(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	for _, path := range []string{"/jobs/summary", "/jobs/summary?cluster=nowhere"} {
-		if f := get(p, path)["facility"]; fmt.Sprint(f) != "map[clusters:[] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]" {
+		if f := getDocument(p, path)["facility"]; fmt.Sprint(f) != "map[clusters:[] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]" {
 			t.Errorf("empty: %v", f)
 		}
 	}
@@ -173,7 +173,7 @@ func TestListAndSummary(t *testing.T) {
 		if j.partition != "" {
 			body["partition"] = j.partition
 		}
-		put(p, fmt.Sprint("slurm/", i), controlplanetest.MustJSON(body))
+		putJob(p, fmt.Sprint("slurm/", i), controlplanetest.MustJSON(body))
 	}
 	for path, want := range map[string]string{
 		"/jobs/summary": "map[clusters:[alpha beta] gpusAllocated:13 jobsRunning:3 nodesAllocated:6 partitions:[" +
@@ -182,12 +182,12 @@ func TestListAndSummary(t *testing.T) {
 			"map[gpusAllocated:1 name:default queued:0 running:1]] queueDepth:0]",
 		"/jobs/summary?cluster=gamma": "map[clusters:[alpha beta] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]",
 	} {
-		if got := fmt.Sprint(get(p, path)["facility"]); got != want {
+		if got := fmt.Sprint(getDocument(p, path)["facility"]); got != want {
 			t.Errorf("%s: %s\nwant %s", path, got, want)
 		}
 	}
 	ids := func(path string) (out string, next any) {
-		page := get(p, path)
+		page := getDocument(p, path)
 		for _, j := range page["items"].([]any) {
 			out += j.(map[string]any)["id"].(string)
 		}
@@ -233,7 +233,7 @@ func TestBadReports(t *testing.T) {
 			t.Errorf("%s does not name %s", r.Body, c.field)
 		}
 	}
-	if rows := get(p, "/jobs")["items"].([]any); len(rows) != 0 || len(p.Events("job.state_changed")) != 0 {
+	if rows := getDocument(p, "/jobs")["items"].([]any); len(rows) != 0 || len(p.Events("job.state_changed")) != 0 {
 		t.Errorf("recorded %v", rows)
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// maxCount bounds nodes, GPUs and CPUs of one job.
+// maxCount limits the nodes, GPUs and CPUs of one job.
 const maxCount = 10_000_000
 
-// put inserts or updates, and tells of what changed.
-func put(ctx context.Context, tx store.Tx, r report, p auth.Principal, now time.Time) (store.Job, error) {
-	old, known, err := lock(ctx, tx, r)
+// putJob inserts or updates the job and publishes the change.
+func putJob(ctx context.Context, tx store.Tx, r report, p auth.Principal, now time.Time) (store.Job, error) {
+	old, known, err := lockJob(ctx, tx, r)
 	if err != nil {
 		return old, err
 	}
@@ -34,31 +34,31 @@ func put(ctx context.Context, tx store.Tx, r report, p auth.Principal, now time.
 		}
 		blank := store.Job{
 			ID: uuid.Must(uuid.NewV7()), Scheduler: r.scheduler, Cluster: r.scheduler, JobID: r.id, State: unknown,
-			SubmitAt: earliest(now, r.start, r.end), UpdatedAt: now, UpdatedBy: p.Name,
+			SubmitAt: earliestSubmit(now, r.start, r.end), UpdatedAt: now, UpdatedBy: p.Name,
 		}
-		set(&blank.Cluster, r.cluster)
+		setIfGiven(&blank.Cluster, r.cluster)
 		first := r.apply(blank, now)
-		if err := ordered(first); err != nil {
+		if err := checkTimeOrder(first); err != nil {
 			return old, err
 		}
 		row, err := tx.InsertJob(ctx, store.InsertJobParams(first))
 		if err == nil {
-			return row, tell(ctx, tx, p, "job.recorded", blank, row, map[string]any{"new": view(row, now)})
+			return row, emitChange(ctx, tx, p, "job.recorded", blank, row, map[string]any{"new": toJob(row, now)})
 		}
 		if !store.None(err) {
 			return row, err
 		}
-		// Somebody reported it in between: it is known now.
+		// A concurrent report has inserted it.
 		r.cluster = &blank.Cluster
-		if old, _, err = lock(ctx, tx, r); err != nil {
+		if old, _, err = lockJob(ctx, tx, r); err != nil {
 			return old, err
 		}
 	}
 	next := r.apply(old, now)
-	if same(old, next) {
+	if sameRecord(old, next) {
 		return old, nil
 	}
-	if err := ordered(next); err != nil {
+	if err := checkTimeOrder(next); err != nil {
 		return old, err
 	}
 	row, err := tx.UpdateJob(ctx, store.UpdateJobParams{
@@ -69,11 +69,11 @@ func put(ctx context.Context, tx store.Tx, r report, p auth.Principal, now time.
 	if err != nil {
 		return old, err
 	}
-	return row, tell(ctx, tx, p, "job.updated", old, row, map[string]any{"old": view(old, now), "new": view(row, now)})
+	return row, emitChange(ctx, tx, p, "job.updated", old, row, map[string]any{"old": toJob(old, now), "new": toJob(row, now)})
 }
 
-// lock finds the job that the report is about and keeps others from it.
-func lock(ctx context.Context, tx store.Tx, r report) (job store.Job, known bool, err error) {
+// lockJob finds and locks the job of the report.
+func lockJob(ctx context.Context, tx store.Tx, r report) (job store.Job, known bool, err error) {
 	rows, err := tx.LockJobs(ctx, store.LockJobsParams{Scheduler: r.scheduler, JobID: r.id, Cluster: r.cluster})
 	switch {
 	case err != nil:
@@ -86,9 +86,9 @@ func lock(ctx context.Context, tx store.Tx, r report) (job store.Job, known bool
 	return rows[0], true, nil
 }
 
-// tell emits the audit fact, and the event where the state changed. Like the job
+// emitChange writes the audit fact, and the event if the state changed. Like the job
 // they belong to no tenant.
-func tell(ctx context.Context, tx store.Tx, p auth.Principal, action string, old, row store.Job, details map[string]any) error {
+func emitChange(ctx context.Context, tx store.Tx, p auth.Principal, action string, old, row store.Job, details map[string]any) error {
 	target := strings.Join([]string{"job:" + row.Scheduler, row.Cluster, row.JobID}, "/")
 	if err := tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, target, event.OK, details)); err != nil || old.State == row.State {
 		return err
@@ -98,8 +98,8 @@ func tell(ctx context.Context, tx store.Tx, p auth.Principal, action string, old
 	}))
 }
 
-// earliest is when a job was submitted at the latest.
-func earliest(now time.Time, known ...*time.Time) time.Time {
+// earliestSubmit returns the latest time at which the job can have been submitted.
+func earliestSubmit(now time.Time, known ...*time.Time) time.Time {
 	for _, t := range known {
 		if t != nil && t.Before(now) {
 			now = *t
@@ -108,8 +108,8 @@ func earliest(now time.Time, known ...*time.Time) time.Time {
 	return now
 }
 
-// ordered is a 422 where the record would end before it began.
-func ordered(j store.Job) error {
+// checkTimeOrder returns 422 if the job would end before it started.
+func checkTimeOrder(j store.Job) error {
 	switch {
 	case j.StartAt != nil && j.StartAt.Before(j.SubmitAt):
 		return fault.Invalid("must not be before submit, "+j.SubmitAt.UTC().Format(time.RFC3339Nano), "body", "timing", "start")
@@ -121,8 +121,8 @@ func ordered(j store.Job) error {
 	return nil
 }
 
-// read checks a request.
-func read(scheduler, id string, b api.JobInput) (report, error) {
+// parseReport validates a request.
+func parseReport(scheduler, id string, b api.JobInput) (report, error) {
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) { faults = append(faults, problem.Field{Loc: loc, Msg: msg}) }
 	if !api.Scheduler(scheduler).Valid() {
@@ -181,15 +181,15 @@ func read(scheduler, id string, b api.JobInput) (report, error) {
 			}
 			t := f.v.UTC().Truncate(time.Microsecond)
 			*f.into = &t
-			if t.Unix() < 0 || t.Unix() > math.MaxUint32 { // unset by the scheduler, or no time
+			if t.Unix() < 0 || t.Unix() > math.MaxUint32 { // unset by the scheduler, or invalid
 				bad("must be a time between 1970 and 2106", "body", "timing", f.name)
 			}
 		}
 	}
-	if waits(r.state) && r.start != nil {
+	if isWaiting(r.state) && r.start != nil {
 		bad("must not be given while the job waits", "body", "timing", "start")
 	}
-	if !ended(r.state) && r.end != nil {
+	if !hasEnded(r.state) && r.end != nil {
 		bad("must not be given before the job has ended", "body", "timing", "end")
 	}
 	return r, fault.InvalidAll(faults)

@@ -45,7 +45,7 @@ const (
 	resumeEvery = 10 * time.Second
 )
 
-// Parts are what a Service is made of.
+// Parts are what a Service needs.
 type Parts struct {
 	Store      *store.Store
 	Tracker    *tracker.Client
@@ -77,9 +77,9 @@ func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, 
 	row, err := s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: m.ID(), Version: version})
 	switch {
 	case err == nil && flowRunID != "" && row.FlowRunID != nil && *row.FlowRunID != flowRunID:
-		return api.LadderResult{}, mismatch(version, *row.FlowRunID)
+		return api.LadderResult{}, versionMismatch(version, *row.FlowRunID)
 	case err == nil && row.SettledAt != nil:
-		return result(row)
+		return decodeResult(row)
 	case store.None(err):
 		if row, err = s.take(ctx, p, m, version, flowRunID); err != nil {
 			return api.LadderResult{}, err
@@ -96,7 +96,7 @@ func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, 
 	return out, err
 }
 
-func mismatch(version, of string) error {
+func versionMismatch(version, of string) error {
 	return fault.VersionMismatch.New(fmt.Sprintf("Version %s came of flow run %s, not of the one reported.", version, of))
 }
 
@@ -120,17 +120,17 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 	// The tracker's word binds: a caller cannot hang a version on another's run.
 	if told := tr.Tags[promotion.TagFlowRun]; told != "" {
 		if flowRunID != "" && flowRunID != told {
-			return store.Version{}, mismatch(version, told)
+			return store.Version{}, versionMismatch(version, told)
 		}
 		flowRunID = told
 	}
 	in := store.InsertVersionParams{
 		ModelID: m.ID(), Version: version, Tenant: p.Tenant, FlowRunID: wire.OptionalText(flowRunID), TrackerRunID: wire.OptionalText(mv.RunID),
-		CommitSha: wire.OptionalText(first(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
+		CommitSha: wire.OptionalText(firstNonEmpty(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
 		IsDummy:   promotion.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
 		ReportedBy: p.Name, RequestID: wire.OptionalText(service.RequestID(ctx)), Now: s.Now(),
 	}
-	if in.Metrics, err = json.Marshal(finite(tr.Metrics)); err != nil {
+	if in.Metrics, err = json.Marshal(finiteMetrics(tr.Metrics)); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
 	}
 	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, origin{dummy: in.IsDummy, generated: in.IsGenerated, dirty: promotion.Dirty(mv, tr)})); err != nil {
@@ -176,7 +176,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 	}))
 }
 
-func first(values ...string) string {
+func firstNonEmpty(values ...string) string {
 	for _, v := range values {
 		if v != "" {
 			return v
@@ -185,8 +185,8 @@ func first(values ...string) string {
 	return ""
 }
 
-// finite leaves out what JSON cannot hold; the judgement has seen it.
-func finite(metrics map[string]float64) map[string]float64 {
+// finiteMetrics leaves out what JSON cannot hold; the judgement has seen it.
+func finiteMetrics(metrics map[string]float64) map[string]float64 {
 	out := make(map[string]float64, len(metrics))
 	maps.Copy(out, metrics)
 	maps.DeleteFunc(out, func(_ string, v float64) bool { return !promotion.Finite(v) })
@@ -267,10 +267,10 @@ func (s *Service) climb(ctx context.Context, row store.Version) (api.LadderResul
 	if row, err = s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: row.ModelID, Version: row.Version}); err != nil {
 		return api.LadderResult{}, err
 	}
-	return result(row)
+	return decodeResult(row)
 }
 
-func result(row store.Version) (api.LadderResult, error) {
+func decodeResult(row store.Version) (api.LadderResult, error) {
 	out := api.LadderResult{AliasesSet: row.AliasesSet, PromotionId: row.PromotionID}
 	if err := json.Unmarshal(row.Rungs, &out.Rungs); err != nil {
 		return out, fmt.Errorf("ladder: decode rungs of %s %s: %w", row.ModelID, row.Version, err)
@@ -286,7 +286,7 @@ func (s *Service) set(ctx context.Context, row store.Version, name string) (reas
 		if now == row.Version {
 			return nil
 		}
-		if newer(now, row.Version) {
+		if newerVersion(now, row.Version) {
 			reason = "passed, but the newer version " + now + " holds " + name
 			return nil
 		}
@@ -340,8 +340,8 @@ func (s *Service) isDummy(ctx context.Context, model, version string) (bool, err
 	return promotion.Dummy(mv, tr), nil
 }
 
-// newer compares the tracker's version numbers.
-func newer(a, b string) bool {
+// newerVersion compares the tracker's version numbers.
+func newerVersion(a, b string) bool {
 	x, errX := strconv.ParseInt(a, 10, 64)
 	y, errY := strconv.ParseInt(b, 10, 64)
 	return errX == nil && errY == nil && x > y

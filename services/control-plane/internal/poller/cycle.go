@@ -123,7 +123,7 @@ func (s *Service) look(ctx context.Context) (out found, err error) {
 		done, err := s.Push.Record(recording, p)
 		out.New, out.Marked = err == nil && !done.Duplicate && done.Skipped == "", done.MarkedStale
 		if heard := !s.own.Swap(false); heard && !out.New {
-			signal(s.heads) // it was a webhook's
+			signalOnce(s.heads) // it was a webhook's
 		}
 		if err != nil {
 			return out, fmt.Errorf("record the new head: %w", err)
@@ -166,7 +166,7 @@ func (s *Service) bring(ctx context.Context, sha, before string, moved bool, aft
 		if s.Registry.Head() == before {
 			return nil // a folder that does not hold the head yet
 		}
-	case refused(err):
+	case isRefusedCommit(err):
 		why := err.Error()
 		if !moved && after.Fault != nil && *after.Fault == why {
 			return nil // told before
@@ -184,8 +184,8 @@ func (s *Service) bring(ctx context.Context, sha, before string, moved bool, aft
 	})
 }
 
-// refused says whether the fault is the commit's own, so that trying again is of no use.
-func refused(err error) bool {
+// isRefusedCommit reports whether the fault is the commit's own, so that trying again is of no use.
+func isRefusedCommit(err error) bool {
 	var r *registry.Refused
 	return errors.As(err, &r)
 }

@@ -12,8 +12,8 @@ import (
 // readTimeout bounds one look at the shared row.
 const readTimeout = 3 * time.Second
 
-// followed is what a replica has done about the shared row.
-type followed struct {
+// startFollowing is what a replica has done about the shared row.
+type startFollowing struct {
 	read     bool // a row was seen
 	readings int64
 	nudges   int64
@@ -29,7 +29,7 @@ type followed struct {
 func (s *Service) watch(ctx context.Context) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	var f followed
+	var f startFollowing
 	failing := false
 	for {
 		err := s.follow(ctx, &f)
@@ -55,7 +55,7 @@ func (s *Service) watch(ctx context.Context) {
 // by three intervals, and as long as that no other can be elected; the platform
 // would go unready for want of a poll that any replica could make. The lock of
 // the cycle still keeps polls apart.
-func (s *Service) standIn(f *followed, checkedAge float64) {
+func (s *Service) standIn(f *startFollowing, checkedAge float64) {
 	age := time.Since(*s.begun.Load())
 	if checkedAge >= 0 {
 		age = min(age, time.Duration(checkedAge*float64(time.Second)))
@@ -71,7 +71,7 @@ func (s *Service) standIn(f *followed, checkedAge float64) {
 }
 
 // follow does what the shared row asks of this replica.
-func (s *Service) follow(ctx context.Context, f *followed) error {
+func (s *Service) follow(ctx context.Context, f *startFollowing) error {
 	select {
 	case <-s.turn: // first, so that the row is not older than the registry
 	default:
@@ -86,7 +86,7 @@ func (s *Service) follow(ctx context.Context, f *followed) error {
 	}
 	reread := f.read && row.Readings != f.readings
 	if f.read && row.Nudges != f.nudges {
-		signal(s.poke)
+		signalOnce(s.poke)
 		f.nudged = time.Now()
 	}
 	f.read, f.readings, f.nudges = true, row.Readings, row.Nudges
@@ -95,7 +95,7 @@ func (s *Service) follow(ctx context.Context, f *followed) error {
 	if source, ok := s.exporter(); ok {
 		want, fault := "", ""
 		if row.Source == s.SourceID && row.Branch == s.Config.Current().WatchBranch {
-			want, fault = value(row.ForceCommit), value(row.Fault)
+			want, fault = valueOrEmpty(row.ForceCommit), valueOrEmpty(row.Fault)
 		}
 		err := s.checkout(ctx, source, want, reread, f)
 		if err == nil && fault != f.fault {
@@ -119,7 +119,7 @@ func (s *Service) follow(ctx context.Context, f *followed) error {
 	return ignoreRefused(s.Registry.Reload(ctx))
 }
 
-func value(s *string) string {
+func valueOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -128,7 +128,7 @@ func value(s *string) string {
 
 // checkout brings a commit into force on this replica. An empty one means that
 // nobody has polled yet: then a replica without models takes the head.
-func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *followed) error {
+func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *startFollowing) error {
 	have := s.Registry.Head()
 	switch {
 	case want == "" && have != "", want != "" && want == have && !reread:
@@ -166,7 +166,7 @@ func (s *Service) checkout(ctx context.Context, source forge.Exporter, want stri
 
 // ignoreRefused leaves out what the registry's own warning tells.
 func ignoreRefused(err error) error {
-	if refused(err) {
+	if isRefusedCommit(err) {
 		return nil
 	}
 	return err

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// samples are the sample models as the first commit of a served repository.
-func samples(t *testing.T) (*forgetest.Project, string) {
+// newSampleRepository are the sample models as the first commit of a served repository.
+func newSampleRepository(t *testing.T) (*forgetest.Project, string) {
 	t.Helper()
 	p := forgetest.New(t)
 	for _, dir := range []string{"models", "datasets", "registries"} {
@@ -33,14 +33,14 @@ func samples(t *testing.T) (*forgetest.Project, string) {
 // never keeps the poller from polling by itself after its first look.
 const never = "MODELREPO_POLL_SECONDS=86400"
 
-// followed starts a control plane that polls the served repository and has no folder.
-func followed(t *testing.T, srv *forgetest.Server, env ...string) *controlplanetest.Plane {
+// startFollowing starts a control plane that polls the served repository and has no folder.
+func startFollowing(t *testing.T, srv *forgetest.Server, env ...string) *controlplanetest.Plane {
 	t.Helper()
 	return controlplanetest.Start(t, append([]string{"MODELREPO_DIR=", "MODELREPO_GIT_URL=" + srv.Address(), "MODELREPO_CACHE_DIR=" + t.TempDir(), never}, env...)...)
 }
 
-// beside starts another replica on the database of p.
-func beside(t *testing.T, p *controlplanetest.Plane) (*controlplanetest.Plane, func()) {
+// startReplica starts another replica on the database of p.
+func startReplica(t *testing.T, p *controlplanetest.Plane) (*controlplanetest.Plane, func()) {
 	t.Helper()
 	q := *p
 	q.Env = slices.Clone(p.Env)
@@ -78,8 +78,8 @@ type syncResult struct {
 	Error  string
 }
 
-// sync polls; a poll of the leader that is under way is waited for.
-func sync(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
+// syncNow polls; a poll of the leader that is under way is waited for.
+func syncNow(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
 	t.Helper()
 	testenv.Eventually(t, 30*time.Second, func() error {
 		r := p.Call("POST", "/modelrepo/sync", controlplanetest.Operator, nil)
@@ -95,8 +95,8 @@ func sync(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
 	return out
 }
 
-// polled waits for the first success, whoever had it.
-func polled(t *testing.T, p *controlplanetest.Plane) {
+// awaitFirstPoll waits for the first success, whoever had it.
+func awaitFirstPoll(t *testing.T, p *controlplanetest.Plane) {
 	t.Helper()
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if h := healthOf(t, p); h.Poller.LastOk == nil {
@@ -106,18 +106,18 @@ func polled(t *testing.T, p *controlplanetest.Plane) {
 	})
 }
 
-func readme(p *controlplanetest.Plane, model string) string {
+func readmeOf(p *controlplanetest.Plane, model string) string {
 	r := p.Call("GET", "/models/"+model+"/readme", "", nil)
 	var out struct{ Text string }
 	_ = json.Unmarshal(r.Body, &out)
 	return out.Text
 }
 
-// reads waits until the replica shows the README.
-func reads(t *testing.T, p *controlplanetest.Plane, within time.Duration, want string) {
+// awaitReadme waits until the replica shows the README.
+func awaitReadme(t *testing.T, p *controlplanetest.Plane, within time.Duration, want string) {
 	t.Helper()
 	testenv.Eventually(t, within, func() error {
-		if got := readme(p, "JPCP"); got != want {
+		if got := readmeOf(p, "JPCP"); got != want {
 			return fmt.Errorf("README is %.40q, want %.40q; registry: %s", got, want, healthOf(t, p).StartupChecks["registry"])
 		}
 		return nil
@@ -132,4 +132,4 @@ const (
 
 var all = []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRESSOR"}
 
-func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
+func sortedCopy(list []string) []string { return slices.Sorted(slices.Values(list)) }

@@ -105,7 +105,7 @@ func (s *Service) begin() {
 	s.begun.Store(&now)
 }
 
-func signal(ch chan struct{}) {
+func signalOnce(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
 	default: // one is waiting already
@@ -116,7 +116,7 @@ func signal(ch chan struct{}) {
 // told of a head that the registry lacks. It does not block.
 func (s *Service) OnHead() {
 	if !s.own.CompareAndSwap(true, false) {
-		signal(s.heads)
+		signalOnce(s.heads)
 	}
 }
 
@@ -140,7 +140,7 @@ func (s *Service) Start(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := s.follow(ctx, &followed{}); err != nil && ctx.Err() == nil {
+	if err := s.follow(ctx, &startFollowing{}); err != nil && ctx.Err() == nil {
 		s.Log.WarnContext(ctx, "model repository not checked out yet", slog.Any("err", err))
 	}
 }
@@ -209,7 +209,7 @@ func (s *Service) elect(ctx context.Context) error {
 				if changed = s.Config.Changed(); s.interval() != every {
 					return nil
 				}
-				signal(s.poke) // another branch, say
+				signalOnce(s.poke) // another branch, say
 			}
 		})
 		if err := g.Wait(); err != nil {

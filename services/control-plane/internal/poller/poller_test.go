@@ -15,18 +15,18 @@ import (
 // The first head is no news; each later one is a push, once, and in force.
 func TestPollOfAGitServer(t *testing.T) {
 	t.Parallel()
-	repo, first := samples(t)
+	repo, first := newSampleRepository(t)
 	srv := repo.Serve()
-	p := followed(t, srv)
+	p := startFollowing(t, srv)
 	if h := healthOf(t, p); len(h.Models) != 5 || slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
 		t.Fatalf("ready without the models: %+v", h)
 	}
-	polled(t, p)
+	awaitFirstPoll(t, p)
 	h := healthOf(t, p)
 	if !h.Poller.Enabled || !h.Poller.Leader || h.Poller.Stale || h.StartupChecks["registry"] != "ok" {
 		t.Errorf("%+v", h)
 	}
-	if s := sync(t, p); s.New || s.Commit != first || s.Stale != nil || s.Error != "" {
+	if s := syncNow(t, p); s.New || s.Commit != first || s.Stale != nil || s.Error != "" {
 		t.Errorf("up to date: %+v", s)
 	}
 	if n := len(p.Events("event.push")); n != 0 {
@@ -34,13 +34,13 @@ func TestPollOfAGitServer(t *testing.T) {
 	}
 
 	second := repo.Commit("better", map[string]string{jpcpText: "better\n"})
-	if s := sync(t, p); !s.New || s.Commit != second || !slices.Equal(sorted(s.Stale), all) {
+	if s := syncNow(t, p); !s.New || s.Commit != second || !slices.Equal(sortedCopy(s.Stale), all) {
 		t.Errorf("a new head: %+v", s)
 	}
-	if got := readme(p, "JPCP"); got != "better\n" {
+	if got := readmeOf(p, "JPCP"); got != "better\n" {
 		t.Errorf("README %q", got)
 	}
-	if s := sync(t, p); s.New || s.Commit != second {
+	if s := syncNow(t, p); s.New || s.Commit != second {
 		t.Errorf("once more: %+v", s)
 	}
 	events := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
@@ -63,14 +63,14 @@ func TestPollOfAGitServer(t *testing.T) {
 	// A rewritten history is a new head like any other.
 	repo.Git("reset", "-q", "--hard", first)
 	third := repo.Commit("rewritten", map[string]string{jpcpText: "rewritten\n"})
-	if s := sync(t, p); !s.New || s.Commit != third || readme(p, "JPCP") != "rewritten\n" {
-		t.Errorf("rewritten: %+v, %q", s, readme(p, "JPCP"))
+	if s := syncNow(t, p); !s.New || s.Commit != third || readmeOf(p, "JPCP") != "rewritten\n" {
+		t.Errorf("rewritten: %+v, %q", s, readmeOf(p, "JPCP"))
 	}
 
 	// A branch that goes leaves everything as it is, and says so.
 	repo.Run(repo.Bare, "git", "update-ref", "-d", "refs/heads/main")
 	repo.Git("push", "-q", "origin", "HEAD:other")
-	if s := sync(t, p); s.New || !strings.Contains(s.Error, `no such branch: "main"`) {
+	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, `no such branch: "main"`) {
 		t.Errorf("no branch: %+v", s)
 	}
 	if h := healthOf(t, p); h.Poller.Stale || !strings.Contains(h.Poller.LastError, "no such branch") || len(h.Models) != 5 {
@@ -82,18 +82,18 @@ func TestPollOfAGitServer(t *testing.T) {
 // An empty repository is polled well; its first commit is in force when it comes.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
-	repo, _ := samples(t)
+	repo, _ := newSampleRepository(t)
 	repo.Run(repo.Bare, "git", "update-ref", "-d", "refs/heads/main")
 	srv := repo.Serve()
-	p := followed(t, srv)
-	if s := sync(t, p); s.New || s.Commit != "" || s.Error != "" {
+	p := startFollowing(t, srv)
+	if s := syncNow(t, p); s.New || s.Commit != "" || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
 	if h := healthOf(t, p); h.Poller.LastOk == nil || len(h.Models) != 0 || !strings.HasPrefix(h.StartupChecks["registry"], "warn: ") {
 		t.Errorf("%+v", h)
 	}
 	repo.Git("push", "-q", "origin", "HEAD:main")
-	sync(t, p)
+	syncNow(t, p)
 	if h := healthOf(t, p); len(h.Models) != 5 || h.StartupChecks["registry"] != "ok" {
 		t.Errorf("%+v", h)
 	}
@@ -106,13 +106,13 @@ func TestEmptyRepository(t *testing.T) {
 // force, also on a replica that starts later.
 func TestFaultyHead(t *testing.T) {
 	t.Parallel()
-	repo, _ := samples(t)
+	repo, _ := newSampleRepository(t)
 	srv := repo.Serve()
-	p := followed(t, srv)
-	polled(t, p)
-	good := readme(p, "JPCP")
+	p := startFollowing(t, srv)
+	awaitFirstPoll(t, p)
+	good := readmeOf(p, "JPCP")
 	bad := repo.Commit("broken", map[string]string{jpcpModel: "name: JPCP\nnonsense: 1\n", jpcpText: "broken\n"})
-	if s := sync(t, p); !s.New || s.Commit != bad || s.Error != "" {
+	if s := syncNow(t, p); !s.New || s.Commit != bad || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
 	warns := func(p *controlplanetest.Plane, parts ...string) {
@@ -124,19 +124,19 @@ func TestFaultyHead(t *testing.T) {
 					return fmt.Errorf("registry: %q, want %q", h.StartupChecks["registry"], part)
 				}
 			}
-			if len(h.Models) != 5 || readme(p, "JPCP") != good {
-				return fmt.Errorf("%d models, README %.20q", len(h.Models), readme(p, "JPCP"))
+			if len(h.Models) != 5 || readmeOf(p, "JPCP") != good {
+				return fmt.Errorf("%d models, README %.20q", len(h.Models), readmeOf(p, "JPCP"))
 			}
 			return nil
 		})
 		p.Want(200, "GET", "/readyz", "", nil)
 	}
 	warns(p, bad, "model.yaml", "the reading before stays")
-	later, _ := beside(t, p)
+	later, _ := startReplica(t, p)
 	warns(later, bad)
 
 	evil := repo.Point(repo.Tree("40000", "models", repo.Tree("100644", "../../evil", repo.Object("blob", "x"))))
-	if s := sync(t, p); !s.New || s.Commit != evil {
+	if s := syncNow(t, p); !s.New || s.Commit != evil {
 		t.Errorf("%+v", s)
 	}
 	warns(p, evil, "leads out of its folder")
@@ -147,11 +147,11 @@ func TestFaultyHead(t *testing.T) {
 
 	repo.Git("checkout", "-q", "HEAD~1", "--", jpcpModel)
 	repo.Commit("mended", map[string]string{jpcpText: "mended\n"})
-	if s := sync(t, p); !s.New {
+	if s := syncNow(t, p); !s.New {
 		t.Errorf("%+v", s)
 	}
 	for _, q := range []*controlplanetest.Plane{p, later} {
-		reads(t, q, 10*time.Second, "mended\n")
+		awaitReadme(t, q, 10*time.Second, "mended\n")
 		testenv.Eventually(t, 5*time.Second, func() error {
 			if got := healthOf(t, q).StartupChecks["registry"]; got != "ok" {
 				return fmt.Errorf("registry: %q", got)
@@ -164,26 +164,26 @@ func TestFaultyHead(t *testing.T) {
 // One replica polls, all follow; when it goes, another takes over.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	repo, _ := samples(t)
+	repo, _ := newSampleRepository(t)
 	srv := repo.Serve()
 	a := controlplanetest.Neighbours(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+srv.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=10")
 	kill := a.Spawn("child")
-	polled(t, a)
-	b, _ := beside(t, a)
+	awaitFirstPoll(t, a)
+	b, _ := startReplica(t, a)
 	if ha, hb := healthOf(t, a), healthOf(t, b); !ha.Poller.Leader || hb.Poller.Leader || hb.Poller.LastOk == nil || !hb.Poller.Enabled {
 		t.Fatalf("leader %+v, follower %+v", ha.Poller, hb.Poller)
 	}
 	repo.Commit("two", map[string]string{jpcpText: "two\n"})
-	reads(t, a, 20*time.Second, "two\n") // by its own interval
-	reads(t, b, 5*time.Second, "two\n")
+	awaitReadme(t, a, 20*time.Second, "two\n") // by its own interval
+	awaitReadme(t, b, 5*time.Second, "two\n")
 
 	// A sync of the follower is seen by the leader.
 	repo.Commit("three", map[string]string{jpcpText: "three\n"})
-	if s := sync(t, b); s.Error != "" {
+	if s := syncNow(t, b); s.Error != "" {
 		t.Errorf("%+v", s)
 	}
-	reads(t, b, 5*time.Second, "three\n")
-	reads(t, a, 5*time.Second, "three\n")
+	awaitReadme(t, b, 5*time.Second, "three\n")
+	awaitReadme(t, a, 5*time.Second, "three\n")
 
 	// One poll at a time, wherever it runs.
 	asked := make(chan struct{}, 100)
@@ -213,7 +213,7 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("given up after %s", took)
 	}
 	srv.Handle.Store(nil)
-	sync(t, b)
+	syncNow(t, b)
 
 	// A killed leader keeps its lease for three intervals; meanwhile the other stands in.
 	kill()
@@ -223,7 +223,7 @@ func TestReplicas(t *testing.T) {
 		if h.Poller.Stale {
 			t.Fatalf("stale for want of a leader: %+v", h.Poller)
 		}
-		if got := readme(b, "JPCP"); got != "four\n" {
+		if got := readmeOf(b, "JPCP"); got != "four\n" {
 			return fmt.Errorf("README %.20q, %+v", got, h.Poller)
 		}
 		return nil
@@ -240,14 +240,14 @@ func TestReplicas(t *testing.T) {
 // and its return ready. One failure does nothing but show.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	repo, _ := samples(t)
+	repo, _ := newSampleRepository(t)
 	srv := repo.Serve()
-	a := followed(t, srv, "MODELREPO_POLL_SECONDS=10")
-	polled(t, a)
-	b, _ := beside(t, a)
+	a := startFollowing(t, srv, "MODELREPO_POLL_SECONDS=10")
+	awaitFirstPoll(t, a)
+	b, _ := startReplica(t, a)
 	broken := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	srv.Handle.Store(&broken)
-	if s := sync(t, a); s.New || s.Error != "the git server answered 500" {
+	if s := syncNow(t, a); s.New || s.Error != "the git server answered 500" {
 		t.Errorf("%+v", s)
 	}
 	for _, p := range []*controlplanetest.Plane{a, b} {
@@ -268,7 +268,7 @@ func TestStale(t *testing.T) {
 		}
 	}
 	srv.Handle.Store(nil)
-	if s := sync(t, b); s.Error != "" {
+	if s := syncNow(t, b); s.Error != "" {
 		t.Errorf("%+v", s)
 	}
 	a.Ready()
@@ -279,19 +279,19 @@ func TestStale(t *testing.T) {
 // that would have slept for a day.
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	repo, first := samples(t)
+	repo, first := newSampleRepository(t)
 	repo.Git("checkout", "-q", "-b", "next")
 	repo.Commit("next", map[string]string{jpcpText: "next\n"})
 	next := repo.Git("rev-parse", "HEAD")
 	repo.Git("push", "-q", "origin", "next")
 	repo.Run(repo.Bare, "git", "update-ref", "refs/heads/main", first)
-	p := followed(t, repo.Serve())
-	polled(t, p)
-	if readme(p, "JPCP") == "next\n" {
+	p := startFollowing(t, repo.Serve())
+	awaitFirstPoll(t, p)
+	if readmeOf(p, "JPCP") == "next\n" {
 		t.Fatal("main has the text of next")
 	}
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"watch_branch": "next"})
-	reads(t, p, 5*time.Second, "next\n")
+	awaitReadme(t, p, 5*time.Second, "next\n")
 	testenv.Eventually(t, 5*time.Second, func() error {
 		events := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 		if len(events) != 1 || events[0]["branch"] != "next" || events[0]["commit_sha"] != next {
@@ -309,7 +309,7 @@ func TestSettings(t *testing.T) {
 	repo.Git("checkout", "-q", "next")
 	repo.Commit("by hand", map[string]string{jpcpText: "by hand\n"})
 	repo.Git("push", "-q", "origin", "HEAD:next")
-	if s := sync(t, p); !s.New || readme(p, "JPCP") != "by hand\n" { // off, and yet at one's word
+	if s := syncNow(t, p); !s.New || readmeOf(p, "JPCP") != "by hand\n" { // off, and yet at one's word
 		t.Errorf("%+v", s)
 	}
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"poll_interval_seconds": 10})
@@ -324,11 +324,11 @@ func TestSettings(t *testing.T) {
 // A webhook makes the registries fetch at once, whichever replica heard it.
 func TestWebhookNudges(t *testing.T) {
 	t.Parallel()
-	repo, _ := samples(t)
+	repo, _ := newSampleRepository(t)
 	const secret = "webhook-0123456789abcdef"
-	a := followed(t, repo.Serve(), "MODELREPO_WEBHOOK_SECRET="+secret)
-	polled(t, a)
-	b, _ := beside(t, a)
+	a := startFollowing(t, repo.Serve(), "MODELREPO_WEBHOOK_SECRET="+secret)
+	awaitFirstPoll(t, a)
+	b, _ := startReplica(t, a)
 	sha := repo.Commit("pushed", map[string]string{jpcpText: "pushed\n"})
 	out := b.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", map[string]any{
 		"object_kind": "push", "ref": "refs/heads/main", "checkout_sha": sha, "after": sha, "user_name": "ada", "total_commits_count": 1,
@@ -337,8 +337,8 @@ func TestWebhookNudges(t *testing.T) {
 	if out["duplicate"] != false || out["event_id"] == nil {
 		t.Fatalf("%v", out)
 	}
-	reads(t, a, 10*time.Second, "pushed\n")
-	reads(t, b, 10*time.Second, "pushed\n")
+	awaitReadme(t, a, 10*time.Second, "pushed\n")
+	awaitReadme(t, b, 10*time.Second, "pushed\n")
 	events := a.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 	if len(events) != 1 || events[0]["source"] != "webhook" {
 		t.Errorf("the poll told of it again: %v", events)

@@ -22,24 +22,24 @@ import (
 // A folder that is a git repository is polled as it is; no server is asked.
 func TestLocalRepository(t *testing.T) {
 	t.Parallel()
-	repo, first := samples(t)
+	repo, first := newSampleRepository(t)
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+repo.Dir, never)
-	polled(t, p)
+	awaitFirstPoll(t, p)
 	h := healthOf(t, p)
 	if !h.Poller.Enabled || !slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
 		t.Errorf("%+v", h)
 	}
-	if s := sync(t, p); s.New || s.Commit != first {
+	if s := syncNow(t, p); s.New || s.Commit != first {
 		t.Errorf("%+v", s)
 	}
 	// What is checked out is in force without a poll.
 	second := repo.Commit("second", map[string]string{jpcpText: "second\n"})
-	reads(t, p, 10*time.Second, "second\n")
-	if s := sync(t, p); !s.New || s.Commit != second || !slices.Equal(sorted(s.Stale), all) {
+	awaitReadme(t, p, 10*time.Second, "second\n")
+	if s := syncNow(t, p); !s.New || s.Commit != second || !slices.Equal(sortedCopy(s.Stale), all) {
 		t.Errorf("%+v", s)
 	}
 	repo.Commit("broken", map[string]string{jpcpModel: "- no model\n", jpcpText: "broken\n"})
-	sync(t, p)
+	syncNow(t, p)
 	if h := healthOf(t, p); len(h.Models) != 5 || !strings.Contains(h.StartupChecks["registry"], "the reading before stays") {
 		t.Errorf("%+v", h)
 	}
@@ -49,7 +49,7 @@ func TestLocalRepository(t *testing.T) {
 // lies in none neither.
 func TestNoSource(t *testing.T) {
 	t.Parallel()
-	repo, _ := samples(t)
+	repo, _ := newSampleRepository(t)
 	dir := filepath.Join(repo.Dir, "inner")
 	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestNoSource(t *testing.T) {
 	if h := healthOf(t, p); h.Poller.Enabled || h.Poller.Leader || h.Poller.Stale || h.Poller.LastOk != nil || len(h.Models) != 5 {
 		t.Errorf("%+v", h)
 	}
-	if s := sync(t, p); s.New || !strings.Contains(s.Error, "MODELREPO_GIT_URL") {
+	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, "MODELREPO_GIT_URL") {
 		t.Errorf("%+v", s)
 	}
 	id := p.Notice("JPCP", strings.Repeat("ab", 20))
@@ -103,16 +103,16 @@ func TestGitLabSource(t *testing.T) {
 	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+dir, "GITLAB_URL="+srv.URL, "GITLAB_PROJECT_ID=7", "GITLAB_TOKEN="+token,
 		"MODELREPO_GIT_URL=http://127.0.0.1:1/unused.git", never) // the first that is configured
-	polled(t, p)
-	if s := sync(t, p); s.New || s.Commit != one {
+	awaitFirstPoll(t, p)
+	if s := syncNow(t, p); s.New || s.Commit != one {
 		t.Errorf("%+v", s)
 	}
 	if err := os.WriteFile(filepath.Join(dir, jpcpText), []byte("two\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	head.Store(two)
-	if s := sync(t, p); !s.New || s.Commit != two || !slices.Equal(sorted(s.Stale), all) || readme(p, "JPCP") != "two\n" {
-		t.Errorf("%+v %q", s, readme(p, "JPCP"))
+	if s := syncNow(t, p); !s.New || s.Commit != two || !slices.Equal(sortedCopy(s.Stale), all) || readmeOf(p, "JPCP") != "two\n" {
+		t.Errorf("%+v %q", s, readmeOf(p, "JPCP"))
 	}
 	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 		if m := m.(map[string]any); m["touched_by_last_push"] != (m["model_id"] == "JPCP") {
@@ -130,7 +130,7 @@ func TestGitLabSource(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"message": %q}`, r.Header.Get("PRIVATE-TOKEN"))
 	})
 	handle.Store(&broken)
-	if s := sync(t, p); s.New || !strings.Contains(s.Error, "GITLAB_TOKEN") || strings.Contains(s.Error, token) {
+	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, "GITLAB_TOKEN") || strings.Contains(s.Error, token) {
 		t.Errorf("%+v", s)
 	}
 	if h := p.Want(200, "GET", "/health", "", nil); strings.Contains(string(h.Body), token) {
@@ -147,7 +147,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := controlplanetest.Start(t, "MODELREPO_DIR="+dir)
-	b, _ := beside(t, a)
+	b, _ := startReplica(t, a)
 	write := func(name, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {

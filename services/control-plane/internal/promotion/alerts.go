@@ -11,12 +11,12 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 )
 
-// DeploySource is the name of aliases among the sources of alerts.
+// DeploySource is the alert source for aliases.
 const DeploySource = "deploy"
 
-// Firing is part of alert.Source: versions that others gave an alias, and that
-// this control plane would not have: dummies above Staging, and those without a
-// digest to check their files by.
+// Firing implements alert.Source. It reports versions that others gave an alias and
+// that this control plane would have refused: dummies above Staging, and versions
+// without a digest to check their files by.
 func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 	rows, err := g.Store.CurrentHolders(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 			continue
 		}
 		mv, err := Version(ctx, g.Tracker, g.Registry.TrackerName(r.ModelID), *r.Version)
-		if errors.Is(err, tracker.ErrNotFound) { // gone, and the alias with it
+		if errors.Is(err, tracker.ErrNotFound) { // deleted, and its alias with it
 			continue
 		} else if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 			Source: DeploySource, Key: r.ModelID + ":" + r.Alias, Severity: alert.Critical, Tenant: event.PlatformTenant,
 			Labels: map[string]string{"model": r.ModelID, "alias": r.Alias, "version": *r.Version},
 		}
-		_, external := g.Registry.FindExternal(r.ModelID) // its digest comes at first sight, and being external is no fault
+		_, external := g.Registry.FindExternal(r.ModelID) // its digest is computed at first sight, and being external is not a fault
 		switch {
 		case Dummy(mv, run) && r.Alias != alias.Staging:
 			a.Title = fmt.Sprintf("%s of %s was moved from outside to version %s, which is a dummy.", r.Alias, r.ModelID, *r.Version)

@@ -37,17 +37,17 @@ func alreadyDecided(p store.Promotion) *problem.Error {
 	return fault.AlreadyDecided.New(detail + ".").With(map[string]any{"id": p.ID, "state": p.State})
 }
 
-// refuse records a decision that was not allowed, and returns why.
+// refuse records a decision that was not allowed and returns the reason.
 func (s *Service) refuse(ctx context.Context, who auth.Principal, p store.Promotion, action string, why *problem.Error) error {
-	details := facts(p)
+	details := auditDetails(p)
 	details["code"] = why.Kind.Code
 	return errors.Join(why, s.Store.InTx(ctx, func(tx store.Tx) error {
 		return tx.Emit(ctx, event.Audit(who.Tenant, who.Name, action, event.Model(p.ModelID), event.Denied, details))
 	}))
 }
 
-// Approve decides a pending promotion and moves its alias. The gate judges once
-// more; an alias that was moved since the promotion was opened supersedes it.
+// Approve decides a pending promotion and moves its alias. The gate is evaluated
+// again; if the alias has moved since the promotion was opened, it is superseded.
 func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID, reason string) (store.Promotion, error) {
 	if err := s.ExpireDue(ctx); err != nil {
 		return store.Promotion{}, err
@@ -85,7 +85,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 			if err != nil {
 				return err
 			}
-			if now.State != Pending { // decided while we judged
+			if now.State != Pending { // decided during the evaluation
 				refused = alreadyDecided(now)
 				return nil
 			}
@@ -109,7 +109,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	return p, err
 }
 
-// moved supersedes a promotion whose alias is no longer what its decider was shown.
+// moved supersedes a promotion whose alias has changed since it was shown.
 func (s *Service) moved(ctx context.Context, who auth.Principal, p store.Promotion, now string) error {
 	was, is := "nobody", "nobody"
 	if v := wire.Deref(p.PreviousVersion); v != "" {
@@ -126,7 +126,7 @@ func (s *Service) moved(ctx context.Context, who auth.Principal, p store.Promoti
 	return errors.Join(fault.AliasMoved.New(why+"; open a new one.").With(map[string]any{"id": p.ID, "alias": p.ToAlias, "version": now}), err)
 }
 
-// Reject ends a pending promotion.
+// Reject closes a pending promotion.
 func (s *Service) Reject(ctx context.Context, who auth.Principal, id uuid.UUID, reason string) (store.Promotion, error) {
 	if err := s.ExpireDue(ctx); err != nil {
 		return store.Promotion{}, err
@@ -169,7 +169,7 @@ func (s *Service) RejectRecord(ctx context.Context, p auth.Principal, id uuid.UU
 	return err
 }
 
-// ApprovalState is the gate's word for where the approval of a version stands.
+// ApprovalState returns the state of a version's approval as the gate reports it.
 func (s *Service) ApprovalState(ctx context.Context, tenant string, v Verdict) (api.GateApprovalState, error) {
 	if v.Version == "" {
 		return api.GateApprovalStatePending, nil

@@ -13,12 +13,12 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// named bounds the failed metrics that a reason names.
+// named limits the failed metrics listed in a reason.
 const named = 5
 
-// evaluationCheck reads the version's evaluations and, where the policy requires
-// one, asks that the latest of each suite passed: an easy suite does not cover
-// for one that failed.
+// evaluationCheck reads the version's evaluations and, if the policy requires one,
+// checks that the latest of each suite passed: an easy suite does not compensate for
+// one that failed.
 func (g *Gate) evaluationCheck(ctx context.Context, v *Verdict) (err error) {
 	if v.Evals, err = g.Store.LatestEvalsOfVersion(ctx, store.LatestEvalsOfVersionParams{Tenant: v.Tenant, ModelID: v.Model, Version: v.Version}); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (g *Gate) evaluationCheck(ctx context.Context, v *Verdict) (err error) {
 		v.check("evaluation", false, "the policy requires an evaluation, and none of version %s is recorded", v.Version)
 	}
 	for _, run := range v.Evals {
-		detail, err := outcome(run)
+		detail, err := describeOutcome(run)
 		if err != nil {
 			return err
 		}
@@ -39,8 +39,8 @@ func (g *Gate) evaluationCheck(ctx context.Context, v *Verdict) (err error) {
 	return nil
 }
 
-// outcome tells how a run ended.
-func outcome(run store.Eval) (string, error) {
+// describeOutcome describes how a run ended.
+func describeOutcome(run store.Eval) (string, error) {
 	metrics, err := governance.DecodeMetrics(run)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func outcome(run store.Eval) (string, error) {
 	return what, nil
 }
 
-// byAge orders runs, the oldest first.
+// byAge sorts runs, oldest first.
 func byAge(runs []store.Eval) []store.Eval {
 	return slices.SortedFunc(slices.Values(runs), func(a, b store.Eval) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 }

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const requiring = `{"metric":"rmse","operator":"lte","threshold":50,"require_eval":true}`
 
-func evaluate(p *controlplanetest.Plane, bearer, version, suite, status string, metrics ...map[string]any) {
+func recordEvaluation(p *controlplanetest.Plane, bearer, version, suite, status string, metrics ...map[string]any) {
 	p.T.Helper()
 	if metrics == nil {
 		metrics = []map[string]any{}
@@ -20,9 +20,9 @@ func evaluate(p *controlplanetest.Plane, bearer, version, suite, status string, 
 	p.Want(200, "POST", "/evals", bearer, map[string]any{"model": "JPCP", "version": version, "suite": suite, "status": status, "metrics": metrics})
 }
 
-// evaluation gives the gate's eval, and the details of its evaluation checks
+// gateEvaluation gives the gate's eval, and the details of its evaluation checks
 // with whether each passed.
-func evaluation(t *testing.T, p *controlplanetest.Plane, bearer, version string) (map[string]any, string) {
+func gateEvaluation(t *testing.T, p *controlplanetest.Plane, bearer, version string) (map[string]any, string) {
 	t.Helper()
 	gate := p.Want(200, "GET", "/promotions/JPCP/gate?version="+version, bearer, nil).Object(t)
 	var checks []string
@@ -48,37 +48,37 @@ func TestRequireEval(t *testing.T) {
 		if reasons := fmt.Sprint(r["reasons"]); !strings.Contains(reasons, reason) {
 			t.Errorf("reasons %s, want %s", reasons, reason)
 		}
-		if doc, checks := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || !strings.Contains(checks, "false ") || !strings.Contains(checks, reason) {
+		if doc, checks := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || !strings.Contains(checks, "false ") || !strings.Contains(checks, reason) {
 			t.Errorf("gate %v, %s", doc, checks)
 		}
 	}
 	denied("the policy requires an evaluation, and none of version 1 is recorded")
-	evaluate(p, controlplanetest.Trainer, "2", "s", "passed") // another version's
-	evaluate(p, controlplanetest.Foreign, v, "s", "passed")   // another tenant's
+	recordEvaluation(p, controlplanetest.Trainer, "2", "s", "passed") // another version's
+	recordEvaluation(p, controlplanetest.Foreign, v, "s", "passed")   // another tenant's
 	denied("none of version 1 is recorded")
-	evaluate(p, controlplanetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
+	recordEvaluation(p, controlplanetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
 	denied("by suite s, of ")
 	denied(" failed: bias")
-	evaluate(p, controlplanetest.Trainer, v, "s", "error")
+	recordEvaluation(p, controlplanetest.Trainer, v, "s", "error")
 	denied("broke off and says nothing of the model")
 	// One suite does not cover for another.
-	evaluate(p, controlplanetest.Trainer, v, "easy", "passed")
+	recordEvaluation(p, controlplanetest.Trainer, v, "easy", "passed")
 	denied("by suite s, of ")
-	evaluate(p, controlplanetest.Trainer, v, "s", "passed", map[string]any{"metric": "bias", "value": 1, "passed": true})
-	if doc, checks := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || strings.Contains(checks, "false") || strings.Count(checks, "true ") != 2 {
+	recordEvaluation(p, controlplanetest.Trainer, v, "s", "passed", map[string]any{"metric": "bias", "value": 1, "passed": true})
+	if doc, checks := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || strings.Contains(checks, "false") || strings.Count(checks, "true ") != 2 {
 		t.Fatalf("gate %v, %s", doc, checks)
 	}
-	if _, checks := evaluation(t, p, controlplanetest.Foreign, v); !strings.Contains(checks, "true the latest evaluation of version 1 by suite s") || strings.Contains(checks, "easy") {
+	if _, checks := gateEvaluation(t, p, controlplanetest.Foreign, v); !strings.Contains(checks, "true the latest evaluation of version 1 by suite s") || strings.Contains(checks, "easy") {
 		t.Errorf("foreign gate: %s", checks)
 	}
 	// It is judged again at the decision.
 	id := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP"}`).Object(t)["id"].(string)
-	evaluate(p, controlplanetest.Trainer, v, "s", "failed")
+	recordEvaluation(p, controlplanetest.Trainer, v, "s", "failed")
 	p.Refused(409, "promotion_denied", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	if h := p.Tracker.Holder("jpcp", "Production"); h != "" {
 		t.Fatalf("Production is %q", h)
 	}
-	evaluate(p, controlplanetest.Trainer, v, "s", "passed")
+	recordEvaluation(p, controlplanetest.Trainer, v, "s", "passed")
 	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t); pr["state"] != "promoted" {
 		t.Fatalf("promotion %v", pr)
 	}
@@ -90,10 +90,10 @@ func TestPlatformEval(t *testing.T) {
 	p := controlplanetest.Start(t)
 	p.Tracker.Move("jpcp", "Staging", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0)))
 	p.Want(200, "PUT", "/promotion-policies/JPCP", controlplanetest.Operator, requiring)
-	evaluate(p, controlplanetest.Trainer, "1", "s", "passed")
+	recordEvaluation(p, controlplanetest.Trainer, "1", "s", "passed")
 	p.SQL("update control_plane.evals set tenant = 'platform'")
 	for _, bearer := range []string{controlplanetest.Reader, controlplanetest.Foreign} {
-		if doc, checks := evaluation(t, p, bearer, "1"); doc["pass"] != true || !strings.HasPrefix(checks, "true ") {
+		if doc, checks := gateEvaluation(t, p, bearer, "1"); doc["pass"] != true || !strings.HasPrefix(checks, "true ") {
 			t.Errorf("gate %v, %s", doc, checks)
 		}
 	}
@@ -102,7 +102,7 @@ func TestPlatformEval(t *testing.T) {
 		t.Fatalf("report %v", out)
 	}
 	next := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
-	evaluate(p, controlplanetest.Trainer, next, "s", "passed")
+	recordEvaluation(p, controlplanetest.Trainer, next, "s", "passed")
 	if out := p.Report("JPCP", next); out["promotion_id"] == nil {
 		t.Fatalf("report %v", out)
 	}
@@ -115,21 +115,21 @@ func TestGateShowsEval(t *testing.T) {
 	p := controlplanetest.Start(t)
 	v := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
 	p.Tracker.Move("jpcp", "Staging", v)
-	if doc, checks := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || fmt.Sprint(doc["metrics"]) != "map[rmse:12]" || checks != "" {
+	if doc, checks := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || fmt.Sprint(doc["metrics"]) != "map[rmse:12]" || checks != "" {
 		t.Fatalf("gate %v, %s", doc, checks)
 	}
-	evaluate(p, controlplanetest.Trainer, v, "old", "passed", map[string]any{"metric": "bias", "value": 9, "passed": true})
-	evaluate(p, controlplanetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
-	if doc, _ := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || fmt.Sprint(doc["metrics"]) != "map[bias:3 mae:2 rmse:12]" {
+	recordEvaluation(p, controlplanetest.Trainer, v, "old", "passed", map[string]any{"metric": "bias", "value": 9, "passed": true})
+	recordEvaluation(p, controlplanetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
+	if doc, _ := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || fmt.Sprint(doc["metrics"]) != "map[bias:3 mae:2 rmse:12]" {
 		t.Fatalf("gate %v", doc)
 	}
 	if out := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP","dry_run":true}`).Object(t); out["allowed"] != true {
 		t.Fatalf("dry run %v", out)
 	}
 	// Without a policy there is no other measure.
-	evaluate(p, controlplanetest.Trainer, v, "s", "passed")
+	recordEvaluation(p, controlplanetest.Trainer, v, "s", "passed")
 	p.Want(204, "DELETE", "/promotion-policies/JPCP", controlplanetest.Operator, nil)
-	if doc, _ := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true {
+	if doc, _ := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true {
 		t.Fatalf("gate %v", doc)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// Tags by which the trainer tells what a version is made of.
+// Tags in which the trainer records what a version was built from.
 const (
 	TagDummy     = "dummy"
 	TagOrigin    = "data_origin"
@@ -37,17 +37,17 @@ const (
 
 var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// GateParts are what a Gate is made of.
+// GateParts are what a Gate needs.
 type GateParts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
-	Files    *tracker.Client // the same server, with a bound on what is downloaded
+	Files    *tracker.Client // the same server, with a download limit
 	Registry *registry.Registry
-	// AllowGenerated lets versions trained on generated data reach Production.
+	// AllowGenerated allows versions trained on generated data in Production.
 	AllowGenerated bool
 }
 
-// Gate judges whether a version may be promoted.
+// Gate checks whether a version may be promoted.
 type Gate struct{ GateParts }
 
 // NewGate refuses a missing part.
@@ -58,33 +58,33 @@ func NewGate(p GateParts) (*Gate, error) {
 	return &Gate{p}, nil
 }
 
-// Question is a promotion to judge. Empty fields take the policy's values.
+// Question is a promotion to check. Empty fields take the policy's values.
 type Question struct {
-	// Tenant is whose promotion it is: its evaluations count, and the platform's.
+	// Tenant owns the promotion: its evaluations and the platform's count.
 	Tenant                   string
 	Model, Version, From, To string
 	Conditions               []api.Condition
 }
 
-// Verdict is the gate's answer.
+// Verdict is the gate's result.
 type Verdict struct {
 	Question
-	Policy  *store.Policy // nil where there is none
+	Policy  *store.Policy // nil if there is none
 	Checks  []api.Check
 	Metrics map[string]float64 // of the version's run; may hold non-finite values
 	// Evals are the version's latest evaluation of each suite.
 	Evals []store.Eval
 	Dummy bool
-	// FlowRunID is the orchestrator's run that made the version, if it tells.
+	// FlowRunID is the orchestrator's run that created the version, if known.
 	FlowRunID string
 }
 
-// Allowed says whether every check passes.
+// Allowed reports whether every check passes.
 func (v Verdict) Allowed() bool {
 	return !slices.ContainsFunc(v.Checks, func(c api.Check) bool { return !c.Pass })
 }
 
-// Reasons are the details of the checks that fail.
+// Reasons lists the details of the failed checks.
 func (v Verdict) Reasons() []string {
 	out := []string{}
 	for _, c := range v.Checks {
@@ -99,8 +99,8 @@ func (v *Verdict) check(name string, pass bool, format string, a ...any) {
 	v.Checks = append(v.Checks, api.Check{Name: name, Pass: pass, Detail: fmt.Sprintf(format, a...)})
 }
 
-// Judge runs every check against who holds the aliases now. The error is a
-// problem for a tracker that does not answer: then nothing can be judged.
+// Judge runs every check against the current holders of the aliases. If the tracker
+// does not answer, nothing can be checked and the error is a problem.
 func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -157,8 +157,8 @@ func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Ve
 	return v, nil
 }
 
-// Version reads a version from the tracker, which numbers them in 32 bits and
-// fails on larger numbers: there is no such version.
+// Version reads a version from the tracker. The tracker fails on numbers over 32 bits,
+// so they are reported as not found without asking it.
 func Version(ctx context.Context, t *tracker.Client, name, version string) (tracker.ModelVersion, error) {
 	if _, err := strconv.ParseInt(version, 10, 32); err != nil {
 		return tracker.ModelVersion{}, fmt.Errorf("version %s: %w", version, tracker.ErrNotFound)
@@ -166,12 +166,12 @@ func Version(ctx context.Context, t *tracker.Client, name, version string) (trac
 	return t.GetModelVersion(ctx, name, version)
 }
 
-// Finite says whether a metric is a number to judge by. The tracker keeps
-// infinity as the largest number there is.
+// Finite reports whether a metric can be compared. The tracker stores infinity as the
+// largest float.
 func Finite(v float64) bool { return math.Abs(v) < math.MaxFloat64 } // false for NaN
 
-// Dummy says whether a version was trained on a dummy sample: whatever its tag
-// or its run's says, but for nothing and false.
+// Dummy reports whether a version was trained on a dummy sample: its tag or its run's
+// has any value but empty and false.
 func Dummy(v tracker.ModelVersion, r tracker.Run) bool {
 	for _, s := range []string{v.Tags[TagDummy], r.Tags[TagDummy]} {
 		if s = strings.ToLower(strings.TrimSpace(s)); s != "" && s != "false" {
@@ -181,18 +181,18 @@ func Dummy(v tracker.ModelVersion, r tracker.Run) bool {
 	return false
 }
 
-// Generated says whether a version was trained on generated data.
+// Generated reports whether a version was trained on generated data.
 func Generated(v tracker.ModelVersion, r tracker.Run) bool {
-	return tag(v, r, TagOrigin) == originMadeUp
+	return versionOrRunTag(v, r, TagOrigin) == originMadeUp
 }
 
-// Dirty says whether a version was trained on a definition that no commit holds.
+// Dirty reports whether a version was trained on an uncommitted definition.
 func Dirty(v tracker.ModelVersion, r tracker.Run) bool {
 	return strings.EqualFold(v.Tags[TagDirty], "true") || strings.EqualFold(r.Tags[TagDirty], "true")
 }
 
-// tag reads the version's tag, or its run's.
-func tag(v tracker.ModelVersion, r tracker.Run, name string) string {
+// versionOrRunTag reads the version's tag, or its run's.
+func versionOrRunTag(v tracker.ModelVersion, r tracker.Run, name string) string {
 	if s := v.Tags[name]; s != "" {
 		return strings.ToLower(s)
 	}
@@ -219,7 +219,7 @@ func (v *Verdict) policyCheck() {
 	case p.FromAlias != v.From || p.ToAlias != v.To:
 		v.check("policy", false, "the promotion policy is for %s → %s, not for %s → %s", p.FromAlias, p.ToAlias, v.From, v.To)
 	default:
-		v.check("policy", true, "enabled: %s %s %s, %s → %s", p.Metric, symbol(p.Operator), number(p.Threshold), p.FromAlias, p.ToAlias)
+		v.check("policy", true, "enabled: %s %s %s, %s → %s", p.Metric, operatorSymbol(p.Operator), formatNumber(p.Threshold), p.FromAlias, p.ToAlias)
 	}
 }
 
@@ -237,7 +237,7 @@ func (v *Verdict) holderChecks(holders alias.Holders) {
 	}
 }
 
-// run reads the run that made the version; one that is gone has no metrics.
+// run reads the run that created the version; a deleted run has no metrics.
 func (g *Gate) run(ctx context.Context, mv tracker.ModelVersion) (tracker.Run, error) {
 	if mv.RunID == "" {
 		return tracker.Run{}, nil
@@ -269,11 +269,11 @@ func (v *Verdict) condition(name string, c api.Condition) {
 	case !Finite(got):
 		v.check(name, false, "metric %s is not finite", c.Metric)
 	default:
-		v.check(name, holds(got, c), "%s is %s; wanted %s %s", c.Metric, number(got), symbol(string(c.Op)), number(c.Value))
+		v.check(name, conditionHolds(got, c), "%s is %s; wanted %s %s", c.Metric, formatNumber(got), operatorSymbol(string(c.Op)), formatNumber(c.Value))
 	}
 }
 
-func holds(got float64, c api.Condition) bool {
+func conditionHolds(got float64, c api.Condition) bool {
 	switch c.Op {
 	case api.Lt:
 		return got < c.Value
@@ -287,14 +287,14 @@ func holds(got float64, c api.Condition) bool {
 	return false
 }
 
-func symbol(op string) string {
+func operatorSymbol(op string) string {
 	return map[string]string{"lt": "<", "lte": "≤", "gt": ">", "gte": "≥"}[op]
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
-// artifactChecks ask for what serving needs: a digest to check the files by, and
-// the signature of the inputs.
+// artifactChecks require what serving needs: a digest to check the files by, and the
+// signature of the inputs.
 func (g *Gate) artifactChecks(ctx context.Context, v *Verdict, mv tracker.ModelVersion) error {
 	switch d := mv.Tags[TagDigest]; {
 	case d == "":
@@ -312,7 +312,7 @@ func (g *Gate) artifactChecks(ctx context.Context, v *Verdict, mv tracker.ModelV
 	return nil
 }
 
-// signed says whether the version's MLmodel file holds a signature.
+// signed reports whether the version's MLmodel file has a signature.
 func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error) {
 	if mv.Source == "" {
 		return false, nil
@@ -325,7 +325,7 @@ func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error
 		return false, alias.Problem(err)
 	case errors.As(err, &refused) && refused.Status >= 500:
 		return false, alias.Problem(err)
-	case err != nil: // no such file, or one that is no description
+	case err != nil: // missing or malformed file
 		return false, nil
 	}
 	var doc struct {
@@ -336,7 +336,7 @@ func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error
 	return yaml.Unmarshal(b.Bytes(), &doc) == nil && doc.Signature != nil && doc.Signature.Inputs != "", nil
 }
 
-// GeneratedAllowed says whether generated data may lead to the alias.
+// GeneratedAllowed reports whether a version trained on generated data may get the alias.
 func (g *Gate) GeneratedAllowed(to string) bool { return to != alias.Production || g.AllowGenerated }
 
 func (g *Gate) generatedCheck(v *Verdict) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -26,10 +27,10 @@ const maxConditions = 32
 
 var version = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
 
-// ValidVersion says whether s can be a version of the tracker.
+// ValidVersion reports whether s can be a version of the tracker.
 func ValidVersion(s string) bool { return version.MatchString(s) }
 
-// VersionRule says what ValidVersion accepts.
+// VersionRule describes what ValidVersion accepts.
 const VersionRule = "must be a whole number from 1, as text"
 
 // API serves promotions.
@@ -43,7 +44,7 @@ func (a API) Open(c echo.Context) error {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	r, err := request(body)
+	r, err := parseRequest(body)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (a API) Open(c echo.Context) error {
 		Model: v.Model, Version: wire.OptionalText(v.Version), From: v.From, To: v.To, State: api.PromotionStatePending,
 		Allowed: v.Allowed(), Reasons: v.Reasons(), Checks: v.Checks,
 	}
-	if !res.Allowed { // what it would be refused as
+	if !res.Allowed { // the refusal that a real request would get
 		res.State = api.PromotionStateRejected
 	}
 	if out.Promotion != nil {
@@ -76,7 +77,7 @@ func (a API) Open(c echo.Context) error {
 	return c.JSON(http.StatusOK, res)
 }
 
-// promotionRequest is api.PromotionRequest that tells a value of 0 from none.
+// promotionRequest is api.PromotionRequest that distinguishes 0 from absent.
 type promotionRequest struct {
 	Model      string            `json:"model"`
 	Version    *string           `json:"version"`
@@ -94,7 +95,7 @@ type conditionInput struct {
 	Value  *float64     `json:"value"`
 }
 
-func request(b promotionRequest) (Request, error) {
+func parseRequest(b promotionRequest) (Request, error) {
 	var r Request
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) {
@@ -202,9 +203,9 @@ func (a API) GetGate(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// gateView sorts the checks into the parts of the gate: metrics and evaluation,
-// and the rest. An evaluation that did not run has not passed; one that did must
-// have passed, also where the policy does not ask for it.
+// gateView splits the checks into metrics, evaluation and the rest. An evaluation that
+// did not run counts as not passed; one that ran must have passed even if the policy
+// does not require it.
 func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.Gate, error) {
 	out := api.Gate{
 		Model: v.Model, TrackerName: trackerName, Version: wire.OptionalText(v.Version), Checks: v.Checks,
@@ -230,7 +231,7 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.G
 			out.Eval.Metrics[name] = value
 		}
 	}
-	for _, run := range byAge(v.Evals) { // of one metric in two suites the newest
+	for _, run := range byAge(v.Evals) { // if two suites have the same metric, the newest wins
 		out.Eval.Pass = out.Eval.Pass && run.Status == string(api.EvalStatusPassed)
 		metrics, err := governance.DecodeMetrics(run)
 		if err != nil {
@@ -269,7 +270,7 @@ func (a API) List(c echo.Context) error {
 	rows, next := wire.CutPage(page, rows, func(r store.ListPromotionsRow) uuid.UUID { return r.Promotion.ID })
 	out := api.PromotionList{Items: make([]api.Promotion, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
-		v, err := view(r.Promotion, r.ApprovalID)
+		v, err := toPromotion(r.Promotion, r.ApprovalID)
 		if err != nil {
 			return err
 		}
@@ -326,14 +327,14 @@ func (a API) answer(c echo.Context, p store.Promotion) error {
 	if err != nil {
 		return err
 	}
-	v, err := view(p, record)
+	v, err := toPromotion(p, record)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, v)
 }
 
-func view(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error) {
+func toPromotion(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error) {
 	out := api.Promotion{
 		Id: p.ID, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, State: api.PromotionState(p.State),
 		Tenant: p.Tenant, Origin: api.PromotionOrigin(p.Origin), RequestedBy: p.RequestedBy, RequestedAt: p.RequestedAt.UTC(),
@@ -344,4 +345,194 @@ func view(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error) {
 		return out, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
 	}
 	return out, nil
+}
+
+// Rollback serves POST /aliases/{model}/{alias}/rollback.
+func (a API) Rollback(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.RollbackRequest
+	if err := wire.Decode(c, &body); err != nil {
+		return err
+	}
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	version := ""
+	if body.Version != nil {
+		if version = *body.Version; !ValidVersion(version) {
+			bad(VersionRule, "version")
+		}
+	}
+	switch reason := body.Reason; {
+	case strings.TrimSpace(reason) == "":
+		bad("is required", "reason")
+	case len(reason) > approval.MaxReason:
+		bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
+	}
+	if err := fault.InvalidAll(faults); err != nil {
+		return err
+	}
+	m, err := a.Service.Gate.Registry.TrackedFromPath(c)
+	if err != nil {
+		return err
+	}
+	name, ok := alias.Canonical(c.Param("alias"))
+	if !ok {
+		return fault.AliasNotFound.New("There is no such alias; there are Staging, Canary and Production.")
+	}
+	p, _ := auth.FromContext(ctx)
+	move, err := a.Service.Rollback(ctx, p, m.ID, name, version, body.Reason)
+	if err != nil {
+		return err
+	}
+	out := api.Rollback{
+		Id: move.ID, Model: move.ModelID, Alias: move.Alias, Version: move.Version, PreviousVersion: move.PreviousVersion,
+		State: api.RollbackState(move.State), Actor: move.Actor, Reason: body.Reason,
+	}
+	if move.State == alias.Moving {
+		return c.JSON(http.StatusAccepted, out)
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// List serves GET /promotion-policies.
+func (s *Policies) List(c echo.Context) error {
+	page, err := wire.PageOf[string](c)
+	if err != nil {
+		return err
+	}
+	rows, err := s.Store.ListPolicies(c.Request().Context(), store.ListPoliciesParams{After: page.Start(), MaxRows: page.Fetch()})
+	if err != nil {
+		return err
+	}
+	rows, next := wire.CutPage(page, rows, func(r store.Policy) string { return r.ModelID })
+	out := api.PolicyList{Items: make([]api.Policy, 0, len(rows)), NextCursor: next}
+	for _, r := range rows {
+		out.Items = append(out.Items, policyView(r))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Get serves GET /promotion-policies/{model}.
+func (s *Policies) Get(c echo.Context) error {
+	row, err := s.Store.GetPolicy(c.Request().Context(), registry.ID(c.Param("model")))
+	switch {
+	case store.None(err):
+		return noPolicy()
+	case err != nil:
+		return err
+	}
+	return c.JSON(http.StatusOK, policyView(row))
+}
+
+func noPolicy() error {
+	return fault.PolicyNotFound.New("The model has no promotion policy; GET /promotion-policies lists those there are.")
+}
+
+// Put serves PUT /promotion-policies/{model}.
+func (s *Policies) Put(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body policyInput
+	if err := wire.Decode(c, &body); err != nil {
+		return err
+	}
+	id := registry.ID(c.Param("model"))
+	row, err := s.input(id, body)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Registry.TrackedFromPath(c); err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	policy, err := s.set(ctx, p, row)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, policyView(policy))
+}
+
+// policyInput is api.PolicyInput that distinguishes a threshold of 0 from none.
+type policyInput struct {
+	Model        *string           `json:"model"`
+	Metric       string            `json:"metric"`
+	Operator     api.Operator      `json:"operator"`
+	Threshold    *float64          `json:"threshold"`
+	FromAlias    *string           `json:"from_alias"`
+	ToAlias      *string           `json:"to_alias"`
+	Enabled      *bool             `json:"enabled"`
+	RequireEval  *bool             `json:"require_eval"`
+	ApprovalMode *api.ApprovalMode `json:"approval_mode"`
+}
+
+func (s *Policies) input(id string, b policyInput) (store.PutPolicyParams, error) {
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	out := store.PutPolicyParams{
+		ModelID: id, Metric: b.Metric, Operator: string(b.Operator),
+		FromAlias: alias.Staging, ToAlias: alias.Production, Enabled: true, ApprovalMode: s.Mode,
+	}
+	if b.Model != nil && registry.ID(*b.Model) != id {
+		bad("is not the model of the path", "model")
+	}
+	if !validMetric(b.Metric) {
+		bad(metricRule, "metric")
+	}
+	if !b.Operator.Valid() {
+		bad("must be lt, gt, lte or gte", "operator")
+	}
+	if b.Threshold == nil {
+		bad(numberRule, "threshold")
+	} else {
+		out.Threshold = *b.Threshold
+	}
+	for _, f := range []struct {
+		name  string
+		given *string
+		into  *string
+	}{{"from_alias", b.FromAlias, &out.FromAlias}, {"to_alias", b.ToAlias, &out.ToAlias}} {
+		if f.given == nil {
+			continue
+		}
+		var ok bool
+		if *f.into, ok = alias.Canonical(*f.given); !ok {
+			bad(aliasRule, f.name)
+		}
+	}
+	if out.FromAlias == out.ToAlias {
+		bad("must be another than from_alias", "to_alias")
+	}
+	if b.Enabled != nil {
+		out.Enabled = *b.Enabled
+	}
+	if b.RequireEval != nil {
+		out.RequireEval = *b.RequireEval
+	}
+	if b.ApprovalMode != nil {
+		if out.ApprovalMode = string(*b.ApprovalMode); !b.ApprovalMode.Valid() {
+			bad("must be each or run", "approval_mode")
+		}
+	}
+	return out, fault.InvalidAll(faults)
+}
+
+// Delete serves DELETE /promotion-policies/{model}.
+func (s *Policies) Delete(c echo.Context) error {
+	ctx := c.Request().Context()
+	p, _ := auth.FromContext(ctx)
+	found, err := s.remove(ctx, p, registry.ID(c.Param("model")))
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return noPolicy()
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func policyView(r store.Policy) api.Policy {
+	return api.Policy{
+		Model: r.ModelID, Metric: r.Metric, Operator: api.Operator(r.Operator), Threshold: r.Threshold, FromAlias: r.FromAlias,
+		ToAlias: r.ToAlias, Enabled: r.Enabled, RequireEval: r.RequireEval, ApprovalMode: api.ApprovalMode(r.ApprovalMode),
+		UpdatedAt: r.UpdatedAt.UTC(), UpdatedBy: r.UpdatedBy,
+	}
 }

@@ -39,10 +39,10 @@ const (
 	FromLadder  = "ladder"
 )
 
-// denied is what a refused promotion counts as.
+// denied is the outcome under which a refused promotion is counted.
 const denied = "denied"
 
-// Parts are what a Service is made of.
+// Parts are what a Service needs.
 type Parts struct {
 	Store   *store.Store
 	Gate    *Gate
@@ -50,7 +50,7 @@ type Parts struct {
 	Rules   approval.Rules
 	Settler *Settler
 	Now     func() time.Time
-	// Count is told how each promotion ended, and of each denial.
+	// Count is called with the outcome of each promotion, and for each denial.
 	Count func(outcome string)
 }
 
@@ -65,37 +65,37 @@ func New(p Parts) (*Service, error) {
 	return &Service{p}, nil
 }
 
-// Settler ends a promotion in the transaction that ends its alias's move.
+// Settler closes a promotion in the transaction that completes its alias move.
 type Settler struct {
 	now   func() time.Time
-	count func(outcome string) // of promotions that ended
+	count func(outcome string) // counts ended promotions
 }
 
-// NewSettler takes the clock and the counter of ended promotions.
+// NewSettler returns a Settler; now is the clock, count counts ended promotions.
 func NewSettler(now func() time.Time, count func(outcome string)) *Settler {
 	return &Settler{now: now, count: count}
 }
 
-// Request is a promotion somebody asks for.
+// Request is a requested promotion.
 type Request struct {
 	Question
 	By     string
-	For    string // who caused it, where that is another than By
+	For    string // who caused it, if not By
 	Origin string
 	Reason string
-	// Decide approves it at once on behalf of this caller, if they may.
+	// Decide approves it immediately on behalf of this caller, if they may.
 	Decide *auth.Principal
 	DryRun bool
 }
 
-// Outcome is what became of a request. Promotion is nil for a dry run and where
-// the gate denied it.
+// Outcome is the result of a request. Promotion is nil for a dry run and if the gate
+// denied it.
 type Outcome struct {
 	Verdict   Verdict
 	Promotion *store.Promotion
 }
 
-// Denial is the 409 of a verdict that does not allow the promotion.
+// Denial returns the 409 for a verdict that denies the promotion.
 func (v Verdict) Denial() *problem.Error {
 	n := len(v.Reasons())
 	detail := fmt.Sprintf("%d checks failed", n)
@@ -108,8 +108,8 @@ func (v Verdict) Denial() *problem.Error {
 	})
 }
 
-// Open judges a promotion and, if the gate allows it, opens it, and carries it
-// out where it is decided already.
+// Open checks a promotion and, if the gate allows it, opens it; if it is already
+// decided, it is carried out as well.
 func (s *Service) Open(ctx context.Context, r Request) (Outcome, error) {
 	if err := s.ExpireDue(ctx); err != nil {
 		return Outcome{}, err
@@ -143,7 +143,7 @@ func (s *Service) Open(ctx context.Context, r Request) (Outcome, error) {
 	return out, err
 }
 
-// deny records that the gate refused.
+// deny records the gate's denial.
 func (s *Service) deny(ctx context.Context, tenant, actor string, v Verdict, id *uuid.UUID) error {
 	subject := v.Model
 	if id != nil {
@@ -164,8 +164,8 @@ func (s *Service) deny(ctx context.Context, tenant, actor string, v Verdict, id 
 	return err
 }
 
-// open writes the promotion and its record; decided ones are approved in the
-// same transaction, with the intent to move the alias.
+// open writes the promotion and its record. A promotion that is already decided is
+// approved in the same transaction, with the intent to move the alias.
 func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.Holders) (p store.Promotion, move *store.AliasMove, err error) {
 	conditions, err := json.Marshal(orNone(r.Conditions))
 	if err != nil {
@@ -222,7 +222,7 @@ func orNone(c []api.Condition) []api.Condition {
 	return c
 }
 
-// sameJSON compares conditions as Postgres gives them back with those encoded here.
+// sameJSON compares conditions as Postgres returns them with those encoded here.
 func sameJSON(a, b []byte) bool {
 	var x, y []api.Condition
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil || len(x) != len(y) {
@@ -258,20 +258,20 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 		return p, record, err
 	}
 	facts := append(approval.Facts(record, r.By, "created", event.OK, wire.OptionalText(r.Reason)),
-		event.Audit(r.Tenant, r.By, "promotion.opened", event.Model(r.Model), event.OK, facts(p)))
+		event.Audit(r.Tenant, r.By, "promotion.opened", event.Model(r.Model), event.OK, auditDetails(p)))
 	return p, record, tx.Emit(ctx, facts...)
 }
 
-func facts(p store.Promotion) map[string]any {
+func auditDetails(p store.Promotion) map[string]any {
 	return map[string]any{
 		"promotion_id": p.ID, "version": p.Version, "from": p.FromAlias, "to": p.ToAlias, "state": p.State,
 		"previous_version": p.PreviousVersion, "reason": p.Reason,
 	}
 }
 
-// decider is who has decided the promotion already: the caller, if they asked
-// for that and may; or, under approval_mode run, the person who approved the
-// training run. Empty means that it waits.
+// decider returns who has already decided the promotion: the caller, if they requested
+// that and may; or, under approval_mode run, the person who approved the training run.
+// Empty means that it stays pending.
 func (s *Service) decider(ctx context.Context, tx store.Tx, r Request, v Verdict, p store.Promotion) (by, reason string, err error) {
 	if r.Decide != nil && s.Rules.Own(*r.Decide, p.RequestedBy) == nil {
 		return r.Decide.Name, r.Reason, nil
@@ -283,8 +283,8 @@ func (s *Service) decider(ctx context.Context, tx store.Tx, r Request, v Verdict
 	return *a.ResolvedBy, "approval " + a.ID.String() + " of the training run", nil
 }
 
-// runApproval is the human approval of the run that made the version, where the
-// policy lets it count.
+// runApproval returns the human approval of the run that created the version, if the
+// policy accepts it.
 func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) (*store.Approval, error) {
 	if v.Policy == nil || v.Policy.ApprovalMode != ApproveRun || v.FlowRunID == "" {
 		return nil, nil
@@ -324,7 +324,7 @@ func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, r
 		return p, err
 	}
 	return p, tx.Emit(ctx, append(approval.Facts(record, by, approval.Approved, event.OK, wire.OptionalText(reason)),
-		event.Audit(p.Tenant, by, "promotion.approved", event.Model(p.ModelID), event.OK, facts(p)))...)
+		event.Audit(p.Tenant, by, "promotion.approved", event.Model(p.ModelID), event.OK, auditDetails(p)))...)
 }
 
 func (s *Service) plan(ctx context.Context, tx store.Tx, p store.Promotion, v Verdict, holders alias.Holders) (store.AliasMove, error) {
@@ -334,15 +334,15 @@ func (s *Service) plan(ctx context.Context, tx store.Tx, p store.Promotion, v Ve
 	})
 }
 
-// lookTimeout bounds the look at what came of a move.
+// lookTimeout limits reading the result of a move.
 const lookTimeout = 5 * time.Second
 
-// carry moves the alias and reads what became of the promotion.
+// carry moves the alias and reads the resulting state of the promotion.
 func (s *Service) carry(ctx context.Context, move store.AliasMove, p *store.Promotion) error {
 	if _, err := s.Mover.Carry(ctx, move); err != nil {
 		return err
 	}
-	// The move may have taken all of the time there was.
+	// The move may have used up the request's time.
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
 	now, err := s.Store.GetPromotionOfAnyTenant(look, p.ID)
@@ -352,7 +352,7 @@ func (s *Service) carry(ctx context.Context, move store.AliasMove, p *store.Prom
 	return err
 }
 
-// end moves a pending promotion and its record to an end that is no approval.
+// end closes a pending promotion and its record without approval.
 func (s *Settler) end(ctx context.Context, tx store.Tx, p store.Promotion, state, actor, reason string) error {
 	now := s.now()
 	set := store.SetPromotionStateParams{ID: p.ID, FromState: Pending, ToState: state, Reason: wire.OptionalText(reason), Now: now, UpdatedBy: actor}
@@ -374,10 +374,10 @@ func (s *Settler) end(ctx context.Context, tx store.Tx, p store.Promotion, state
 		return err
 	}
 	return tx.Emit(ctx, append(approval.Facts(record, actor, mirror.ToStatus, event.OK, wire.OptionalText(reason)),
-		event.Audit(p.Tenant, actor, "promotion."+state, event.Model(p.ModelID), event.OK, facts(p)))...)
+		event.Audit(p.Tenant, actor, "promotion."+state, event.Model(p.ModelID), event.OK, auditDetails(p)))...)
 }
 
-// ExpireDue expires promotions that nobody decided in time.
+// ExpireDue expires promotions that were not decided in time.
 func (s *Service) ExpireDue(ctx context.Context) error {
 	if s.Rules.Expiry <= 0 {
 		return nil
@@ -423,7 +423,7 @@ func (s *Settler) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) err
 	if err != nil {
 		return err
 	}
-	for _, other := range pending { // opened against a holder that is no longer there
+	for _, other := range pending { // opened against a former holder
 		if err := s.end(ctx, tx, other, Superseded, m.Actor, "superseded by "+p.ID.String()); err != nil {
 			return err
 		}
@@ -432,7 +432,7 @@ func (s *Settler) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) err
 		event.Of(event.PlatformTenant, m.Actor, "deploy", "promoted", p.ID.String(), event.Promotion{
 			Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, PromotionID: &p.ID,
 		}),
-		event.Audit(p.Tenant, m.Actor, "promotion.promoted", event.Model(p.ModelID), event.OK, facts(p)))
+		event.Audit(p.Tenant, m.Actor, "promotion.promoted", event.Model(p.ModelID), event.OK, auditDetails(p)))
 	if err := tx.Emit(ctx, events...); err != nil {
 		return err
 	}
@@ -450,5 +450,5 @@ func (s *Settler) MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove
 		return fmt.Errorf("promotion %s: approved → failed: %w", *m.PromotionID, err)
 	}
 	s.count(Failed)
-	return tx.Emit(ctx, event.Audit(p.Tenant, m.Actor, "promotion.failed", event.Model(p.ModelID), event.Failed, facts(p)))
+	return tx.Emit(ctx, event.Audit(p.Tenant, m.Actor, "promotion.failed", event.Model(p.ModelID), event.Failed, auditDetails(p)))
 }

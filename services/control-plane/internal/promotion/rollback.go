@@ -4,79 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
-	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// RolledBack is what a rollback counts as.
+// RolledBack is the outcome under which a rollback is counted.
 const RolledBack = "rolled_back"
 
-// Rollback serves POST /aliases/{model}/{alias}/rollback.
-func (a API) Rollback(c echo.Context) error {
-	ctx := c.Request().Context()
-	var body api.RollbackRequest
-	if err := wire.Decode(c, &body); err != nil {
-		return err
-	}
-	var faults []problem.Field
-	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
-	version := ""
-	if body.Version != nil {
-		if version = *body.Version; !ValidVersion(version) {
-			bad(VersionRule, "version")
-		}
-	}
-	switch reason := body.Reason; {
-	case strings.TrimSpace(reason) == "":
-		bad("is required", "reason")
-	case len(reason) > approval.MaxReason:
-		bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
-	}
-	if err := fault.InvalidAll(faults); err != nil {
-		return err
-	}
-	m, err := a.Service.Gate.Registry.TrackedFromPath(c)
-	if err != nil {
-		return err
-	}
-	name, ok := alias.Canonical(c.Param("alias"))
-	if !ok {
-		return fault.AliasNotFound.New("There is no such alias; there are Staging, Canary and Production.")
-	}
-	p, _ := auth.FromContext(ctx)
-	move, err := a.Service.Rollback(ctx, p, m.ID, name, version, body.Reason)
-	if err != nil {
-		return err
-	}
-	out := api.Rollback{
-		Id: move.ID, Model: move.ModelID, Alias: move.Alias, Version: move.Version, PreviousVersion: move.PreviousVersion,
-		State: api.RollbackState(move.State), Actor: move.Actor, Reason: body.Reason,
-	}
-	if move.State == alias.Moving {
-		return c.JSON(http.StatusAccepted, out)
-	}
-	return c.JSON(http.StatusOK, out)
-}
-
-// Rollback gives an alias back to a version that held it before; an empty one is
-// the last before the present. What it takes the alias from is the version that
-// held it when the request came: of two that ask at once the second would
-// otherwise give the alias back to the version that the first took it from. A
-// tracker that does not answer leaves the move in state alias.Moving, and the
-// leader repeats it.
+// Rollback returns an alias to a version that held it before; an empty version is the
+// previous holder. It fails if the alias has moved since the request arrived: otherwise
+// the second of two concurrent rollbacks would undo the first. If the tracker does not
+// answer, the move stays in state alias.Moving and the leader retries it.
 func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name, version, reason string) (store.AliasMove, error) {
 	var move store.AliasMove
 	seen, err := s.Mover.Read(ctx, model)
@@ -125,7 +70,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		if _, err := s.Mover.Carry(ctx, move); err != nil {
 			return err
 		}
-		// The move may have taken all of the time there was.
+		// The move may have used up the request's time.
 		look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 		defer cancel()
 		move, err = s.Store.GetAliasMove(look, move.ID)
@@ -144,8 +89,8 @@ func heldBy(version string) string {
 	return version
 }
 
-// servable says why a version must not get the alias, whoever held it before:
-// the rules that no policy lifts.
+// servable returns why a version must not get the alias even though it held it before:
+// the rules that no policy overrides.
 func (s *Service) servable(ctx context.Context, model, name, version string) (dummy bool, reasons []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -181,7 +126,7 @@ func (s *Service) refuseRollback(ctx context.Context, who auth.Principal, model,
 	}))
 }
 
-// rolledBack tells that an alias was rolled back, in the transaction that records it.
+// rolledBack publishes that an alias was rolled back, in the transaction that records it.
 func (s *Settler) rolledBack(ctx context.Context, tx store.Tx, m store.AliasMove) error {
 	s.count(RolledBack)
 	return tx.Emit(ctx, event.Of(event.PlatformTenant, m.Actor, "deploy", "rolled_back", m.ID.String(), event.Promotion{

@@ -13,8 +13,8 @@ import (
 
 const path = "/aliases/JPCP/Production/rollback"
 
-// held makes versions that held Production one after the other.
-func held(p *controlplanetest.Plane, versions ...controlplanetest.Version) []string {
+// addProductionHolders makes versions that held Production one after the other.
+func addProductionHolders(p *controlplanetest.Plane, versions ...controlplanetest.Version) []string {
 	p.T.Helper()
 	var out []string
 	for _, v := range versions {
@@ -27,15 +27,15 @@ func held(p *controlplanetest.Plane, versions ...controlplanetest.Version) []str
 	return out
 }
 
-func good() controlplanetest.Version { return controlplanetest.Good("rmse", 10.0) }
+func goodVersion() controlplanetest.Version { return controlplanetest.Good("rmse", 10.0) }
 
-func because(reason string) map[string]any { return map[string]any{"reason": reason} }
+func withReason(reason string) map[string]any { return map[string]any{"reason": reason} }
 
 func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
-	v := held(p, good(), good(), good())
-	r := p.Want(200, "POST", "/aliases/jpcp/production/rollback", controlplanetest.Operator, because("worse on site B")).Object(t)
+	v := addProductionHolders(p, goodVersion(), goodVersion(), goodVersion())
+	r := p.Want(200, "POST", "/aliases/jpcp/production/rollback", controlplanetest.Operator, withReason("worse on site B")).Object(t)
 	for name, want := range map[string]any{
 		"model": "JPCP", "alias": "Production", "version": v[1], "previous_version": v[2], "state": "moved", "actor": "operator", "reason": "worse on site B",
 	} {
@@ -66,7 +66,7 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	if r := p.Want(200, "POST", path, controlplanetest.Operator, map[string]any{"version": v[0], "reason": "still worse"}).Object(t); r["version"] != v[0] {
 		t.Errorf("%v", r)
 	}
-	if r := p.Want(200, "POST", path, controlplanetest.Operator, because("mistaken")).Object(t); r["version"] != v[1] {
+	if r := p.Want(200, "POST", path, controlplanetest.Operator, withReason("mistaken")).Object(t); r["version"] != v[1] {
 		t.Errorf("%v", r)
 	}
 }
@@ -76,13 +76,13 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 func TestRollbackAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]func(v []string) map[string]any{
-		"default":  func([]string) map[string]any { return because("bad version") },
+		"default":  func([]string) map[string]any { return withReason("bad version") },
 		"explicit": func(v []string) map[string]any { return map[string]any{"reason": "bad version", "version": v[0]} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := controlplanetest.Start(t)
-			v := held(p, good(), good(), good())
+			v := addProductionHolders(p, goodVersion(), goodVersion(), goodVersion())
 			p.Tracker.Set(controlplanetest.HoldMoves)
 			answers := make(chan controlplanetest.Response, 2)
 			ask := func(body map[string]any) {
@@ -92,7 +92,7 @@ func TestRollbackAtOnce(t *testing.T) {
 				}
 				answers <- r
 			}
-			go ask(because("bad version"))
+			go ask(withReason("bad version"))
 			select {
 			case <-p.Tracker.Seen:
 			case <-time.After(20 * time.Second):
@@ -131,21 +131,21 @@ func TestRollbackAtOnce(t *testing.T) {
 func TestRollbackThatCannotBe(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, because("x"))
-	v := held(p, good())
-	never := p.Tracker.Add("jpcp", good())
-	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, because("x"))
+	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, withReason("x"))
+	v := addProductionHolders(p, goodVersion())
+	never := p.Tracker.Add("jpcp", goodVersion())
+	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, withReason("x"))
 	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, map[string]any{"version": never, "reason": "x"})
 	p.Refused(409, "alias_moved", "POST", path, controlplanetest.Operator, map[string]any{"version": v[0], "reason": "x"})
-	p.Refused(404, "model_not_found", "POST", "/aliases/nosuch/Production/rollback", controlplanetest.Operator, because("x"))
-	p.Refused(404, "alias_not_found", "POST", "/aliases/JPCP/Champion/rollback", controlplanetest.Operator, because("x"))
-	p.Refused(403, "insufficient_scope", "POST", path, controlplanetest.Trainer, because("x"))
+	p.Refused(404, "model_not_found", "POST", "/aliases/nosuch/Production/rollback", controlplanetest.Operator, withReason("x"))
+	p.Refused(404, "alias_not_found", "POST", "/aliases/JPCP/Champion/rollback", controlplanetest.Operator, withReason("x"))
+	p.Refused(403, "insufficient_scope", "POST", path, controlplanetest.Trainer, withReason("x"))
 	for _, body := range []string{`{}`, `{"reason":""}`, `{"reason":" \n"}`, `{"reason":"x","version":""}`, `{"reason":"x","version":"-1"}`, `{"reason":"x","versions":"1"}`,
 		`{"reason":"` + strings.Repeat("x", 4097) + `"}`} {
 		p.Refused(422, "validation_error", "POST", path, controlplanetest.Operator, body)
 	}
 	p.Tracker.Set(controlplanetest.Down)
-	p.Refused(502, "tracker_unreachable", "POST", path, controlplanetest.Operator, because("x"))
+	p.Refused(502, "tracker_unreachable", "POST", path, controlplanetest.Operator, withReason("x"))
 	p.Tracker.Set(controlplanetest.Well)
 	if now := p.Tracker.Holder("jpcp", "Production"); now != v[0] {
 		t.Errorf("version %s", now)
@@ -160,7 +160,7 @@ func TestRollbackKeepsTheRules(t *testing.T) {
 	tags := func(name, value string) controlplanetest.Version {
 		return controlplanetest.Version{Tags: map[string]string{"artifact_digest": controlplanetest.Digest, name: value}}
 	}
-	v := held(p, tags("dummy", "true"), tags("data_origin", "generated"), good())
+	v := addProductionHolders(p, tags("dummy", "true"), tags("data_origin", "generated"), goodVersion())
 	for version, why := range map[string]string{v[0]: "dummy", v[1]: "generated"} {
 		r := p.Refused(409, "rollback_denied", "POST", path, controlplanetest.Operator, map[string]any{"version": version, "reason": "x"})
 		if reasons := r.Object(t)["reasons"].([]any); len(reasons) != 1 || !strings.Contains(reasons[0].(string), why) {
@@ -179,14 +179,14 @@ func TestRollbackKeepsTheRules(t *testing.T) {
 func TestRollbackOutlivesTheTracker(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	v := held(p, good(), good())
+	v := addProductionHolders(p, goodVersion(), goodVersion())
 	p.Tracker.Set(controlplanetest.Refusing)
-	p.Refused(502, "tracker_rejected", "POST", path, controlplanetest.Operator, because("x"))
+	p.Refused(502, "tracker_rejected", "POST", path, controlplanetest.Operator, withReason("x"))
 	p.Tracker.Set(controlplanetest.FailMoves)
-	if r := p.Want(202, "POST", path, controlplanetest.Operator, because("x")).Object(t); r["state"] != "moving" {
+	if r := p.Want(202, "POST", path, controlplanetest.Operator, withReason("x")).Object(t); r["state"] != "moving" {
 		t.Errorf("%v", r)
 	}
-	p.Refused(409, "alias_busy", "POST", path, controlplanetest.Operator, because("x"))
+	p.Refused(409, "alias_busy", "POST", path, controlplanetest.Operator, withReason("x"))
 	p.Tracker.Set(controlplanetest.Well)
 	p.SQL(`update control_plane.alias_moves set next_attempt_at = now() where state = 'moving'`)
 	testenv.Eventually(t, 20*time.Second, func() error {
@@ -206,9 +206,9 @@ func TestRollbackOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
 	kill := p.Spawn("replica")
-	v := held(p, good(), good())
+	v := addProductionHolders(p, goodVersion(), goodVersion())
 	p.Tracker.Set(controlplanetest.Swallow)
-	go func() { _, _ = p.Try("POST", path, controlplanetest.Operator, because("x")) }()
+	go func() { _, _ = p.Try("POST", path, controlplanetest.Operator, withReason("x")) }()
 	select {
 	case <-p.Tracker.Seen:
 	case <-time.After(20 * time.Second):

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// standardPage is how many events are listed unless more are asked for.
+// standardPage is the default page size.
 const standardPage = 20
 
 // List serves GET /modelrepo/events.

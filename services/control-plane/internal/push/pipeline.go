@@ -13,10 +13,10 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// pipelineTimeout bounds the forge's answer.
+// pipelineTimeout limits the wait for the forge's answer.
 const pipelineTimeout = 10 * time.Second
 
-// maxPipelineAnswer bounds what is read of it, in bytes.
+// maxPipelineAnswer limits the size of the answer, in bytes.
 const maxPipelineAnswer = 64 << 10
 
 // Pipeline is a CI pipeline of the forge that is triggered by new heads.
@@ -30,7 +30,7 @@ type Pipeline struct {
 }
 
 // Trigger starts the pipeline on the branch, with the commit in the variable
-// MODELREPO_COMMIT, and gives its id. Errors hold nothing secret.
+// MODELREPO_COMMIT, and returns its id. Errors contain no secrets.
 func (p *Pipeline) Trigger(ctx context.Context, branch, commit string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, pipelineTimeout)
 	defer cancel()

@@ -1,12 +1,11 @@
-// Package push records new heads of the model repository and lets them have
-// their effect: models become stale and, where the operator wants it, training
-// is asked for or started and a CI pipeline triggered. Webhooks and the poller
-// both end here.
+// Package push records new heads of the model repository and applies their
+// effects: models become stale and, if configured, training is requested or
+// started and a CI pipeline is triggered. Webhooks and the poller both use it.
 //
-// The push, the models it makes stale and the approvals it asks for are one
-// transaction. What has to leave the process, dispatches and the pipeline, is
-// noted in that transaction and done after it; if the process dies in between,
-// the leader does it.
+// The push, the models it makes stale and the approvals it requests are one
+// transaction. External calls, the dispatches and the pipeline, are recorded in
+// that transaction and made after it; if the process dies in between, the leader
+// makes them.
 package push
 
 import (
@@ -30,27 +29,27 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Where a push was told.
+// Sources of a push.
 const (
 	Webhook = "webhook"
 	Poll    = "poll"
 )
 
-// Why a push is not recorded.
+// Reasons why a push is not recorded.
 const (
 	NotWatched        = "branch not watched"
 	NoCommit          = "no commit sha"
 	DuplicateDelivery = "duplicate delivery"
 )
 
-// Bounds of what is kept of a push, in bytes: the message as approvals keep it.
+// Limits of the stored texts of a push, in bytes; the message has that of approvals.
 const (
 	maxMessage = 64 << 10
 	maxPath    = 4096
 	maxName    = 255
 )
 
-// system is who acts on a push: nobody has called.
+// system is the actor for pushes, which have no caller.
 var system = auth.Principal{Name: "system:modelrepo", Tenant: "default"}
 
 // Push is a branch whose head is now CommitSHA.
@@ -62,7 +61,7 @@ type Push struct {
 	PushedBy string
 	// Source is Webhook or Poll.
 	Source string
-	// DeliveryID tells repeats of a webhook from new ones; empty: not known.
+	// DeliveryID identifies repeated deliveries of a webhook; empty: unknown.
 	DeliveryID string
 	// Message of the head.
 	Message string
@@ -71,13 +70,13 @@ type Push struct {
 	FilesKnown bool
 }
 
-// Outcome is what a push led to.
+// Outcome holds the effects of a push.
 type Outcome struct {
-	// EventID names the record; of a repeated delivery the first one's; 0 if nothing was recorded.
+	// EventID is the id of the record, or of the first one for a repeated delivery; 0 if nothing was recorded.
 	EventID int64
-	// Duplicate says that the commit was the head already.
+	// Duplicate means that the commit was already the head.
 	Duplicate bool
-	// Skipped is why nothing was done; empty otherwise.
+	// Skipped is the reason why nothing was done; empty otherwise.
 	Skipped string
 	// MarkedStale are the models that are stale because of the push, and
 	// RetrainTriggered those whose training was dispatched.
@@ -86,7 +85,7 @@ type Outcome struct {
 	CITriggered                   bool
 }
 
-// Parts are what a Service is made of.
+// Parts are what a Service needs.
 type Parts struct {
 	Store     *store.Store
 	Config    *repoconfig.Service
@@ -112,16 +111,15 @@ func New(p Parts) (*Service, error) {
 	return &Service{p}, nil
 }
 
-// Record records the push and does what it leads to. It finishes even if ctx is
-// cancelled, since a forge does not wait for long. An error means that nothing
-// was recorded.
+// Record stores the push and applies its effects. It finishes even if ctx is
+// cancelled, since forges disconnect early. An error means that nothing was recorded.
 func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if err := s.Approvals.ExpireDue(ctx); err != nil {
 		return Outcome{}, err
 	}
-	p = clean(p)
+	p = sanitizePush(p)
 	var out Outcome
 	var row store.Push
 	var noted approval.Noted
@@ -146,10 +144,10 @@ func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 	return out, nil
 }
 
-// recordTimeout bounds a push with all that it leads to.
+// recordTimeout limits a push including its effects.
 const recordTimeout = 45 * time.Second
 
-// record writes the push; recorded is false where there is nothing to write.
+// record writes the push; recorded is false if there is nothing to write.
 func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome, noted *approval.Noted) (row store.Push, recorded bool, err error) {
 	if err := freshness.LockPushes(ctx, tx); err != nil {
 		return row, false, err
@@ -158,41 +156,17 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 	if err != nil {
 		return row, false, err
 	}
-	switch {
-	case p.Branch != cfg.WatchBranch:
-		out.Skipped = NotWatched
-		return row, false, nil
-	case strings.Trim(p.CommitSHA, "0") == "":
-		out.Skipped = NoCommit
-		return row, false, nil
-	}
-	if p.DeliveryID != "" {
-		id, err := tx.FindDelivery(ctx, p.DeliveryID)
-		switch {
-		case err == nil:
-			out.Skipped, out.EventID = DuplicateDelivery, id
-			return row, false, nil
-		case !store.None(err):
-			return row, false, err
-		}
-	}
-	last, err := tx.LastPush(ctx)
-	if err != nil && !store.None(err) {
+	last, wanted, err := screenPush(ctx, tx, p, cfg.WatchBranch, out)
+	if err != nil || !wanted {
 		return row, false, err
 	}
-	out.Duplicate = err == nil && last.CommitSha == p.CommitSHA && last.Branch == p.Branch
-	if out.Duplicate && p.Source == Poll {
-		out.EventID = last.ID
-		return row, false, nil
-	}
-
 	repo := s.Registry.Repo()
 	all := repo.Names()
 	touched, touchedAll := all, !p.FilesKnown
 	if p.FilesKnown {
 		touched = repo.Touched(p.Files)
 	}
-	if out.Duplicate { // what the head changed was told with it the first time
+	if out.Duplicate { // the changes of the head were reported the first time
 		touched, touchedAll = last.Touched, last.TouchedAll
 	}
 	stale := touched
@@ -207,7 +181,7 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 		CommitSha: p.CommitSHA, Branch: p.Branch, PushedBy: p.PushedBy, Source: p.Source, DeliveryID: wire.OptionalText(p.DeliveryID),
 		Touched: orEmpty(touched), TouchedAll: touchedAll, Now: now,
 	}
-	// A head that was known has had its effect: what a person rejected since must not come back.
+	// A known head has had its effect: what a person has rejected since must not come back.
 	retrain := cfg.AutoRetrain && !out.Duplicate
 	add.Dispatch = retrain && cfg.Gate == repoconfig.Direct && len(touched) > 0
 	add.TriggerCi = s.Pipeline != nil && !out.Duplicate
@@ -246,6 +220,39 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 	)
 }
 
+// screenPush sets in out why a push is skipped, or that it repeats the last head; wanted
+// is false if nothing is to be recorded.
+func screenPush(ctx context.Context, tx store.Tx, p Push, watched string, out *Outcome) (last store.Push, wanted bool, err error) {
+	switch {
+	case p.Branch != watched:
+		out.Skipped = NotWatched
+		return last, false, nil
+	case strings.Trim(p.CommitSHA, "0") == "":
+		out.Skipped = NoCommit
+		return last, false, nil
+	}
+	if p.DeliveryID != "" {
+		id, err := tx.FindDelivery(ctx, p.DeliveryID)
+		switch {
+		case err == nil:
+			out.Skipped, out.EventID = DuplicateDelivery, id
+			return last, false, nil
+		case !store.None(err):
+			return last, false, err
+		}
+	}
+	last, err = tx.LastPush(ctx)
+	if err != nil && !store.None(err) {
+		return last, false, err
+	}
+	out.Duplicate = err == nil && last.CommitSha == p.CommitSHA && last.Branch == p.Branch
+	if out.Duplicate && p.Source == Poll {
+		out.EventID = last.ID
+		return last, false, nil
+	}
+	return last, true, nil
+}
+
 func orEmpty(s []string) []string {
 	if s == nil {
 		return []string{}
@@ -253,9 +260,9 @@ func orEmpty(s []string) []string {
 	return s
 }
 
-// clean makes what a forge or git says fit to be stored: git allows any bytes in
-// names and messages. Files beyond what an approval shows are still looked at.
-func clean(p Push) Push {
+// sanitizePush makes the texts of a forge or git storable: git allows any bytes in names
+// and messages. Files beyond those shown in an approval are still evaluated.
+func sanitizePush(p Push) Push {
 	p.CommitSHA, p.DeliveryID = wire.TruncateText(p.CommitSHA, maxName), wire.TruncateText(p.DeliveryID, maxName)
 	p.PushedBy, p.Message = wire.TruncateText(p.PushedBy, maxName), wire.TruncateText(p.Message, maxMessage)
 	files := make([]string, 0, len(p.Files))

@@ -17,8 +17,8 @@ const secret = "webhook-0123456789abcdef"
 
 type object = map[string]any
 
-// deliver sends a push of one commit; an empty id is none.
-func deliver(p *controlplanetest.Plane, sha, id string) (object, error) {
+// deliverPush sends a push of one commit; an empty id is none.
+func deliverPush(p *controlplanetest.Plane, sha, id string) (object, error) {
 	r, err := p.Try("POST", "/webhooks/modelrepo/forge-a", "", object{
 		"ref": "refs/heads/main", "checkout_sha": sha, "user_name": "ada", "commits": []any{object{"id": sha, "modified": []string{"README.md"}}},
 	}, "X-Forge-A-Token", secret, "Idempotency-Key", id)
@@ -46,7 +46,7 @@ func TestAtOnce(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			replica := []*controlplanetest.Plane{&one, p}[i%2]
-			out, err := deliver(replica, strings.Repeat("5e", 20), "same")
+			out, err := deliverPush(replica, strings.Repeat("5e", 20), "same")
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -61,7 +61,7 @@ func TestAtOnce(t *testing.T) {
 	}
 	for i := range 16 {
 		wg.Go(func() {
-			if out, err := deliver(p, fmt.Sprintf("%040x", i+1), fmt.Sprint("head", i)); err != nil || out["skipped"] != nil {
+			if out, err := deliverPush(p, fmt.Sprintf("%040x", i+1), fmt.Sprint("head", i)); err != nil || out["skipped"] != nil {
 				t.Errorf("%v %v", out, err)
 			}
 		})
@@ -94,7 +94,7 @@ func TestEvents(t *testing.T) {
 	want := []string{}
 	for i := range 25 {
 		sha := fmt.Sprintf("%040x", i+1)
-		if _, err := deliver(p, sha, ""); err != nil {
+		if _, err := deliverPush(p, sha, ""); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, sha)

@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// workLease is how long a push's work belongs to the process that took it. It
-	// exceeds workBudget and the one dispatch that may begin just before its end.
+	// workLease is how long a process owns the work of a push. It exceeds workBudget
+	// plus the one dispatch that may start just before its end.
 	workLease = 60 * time.Second
-	// workBudget keeps a push of many models from holding the forge's request:
-	// forges give up after 10 s. The leader goes on with the rest.
+	// workBudget keeps a push of many models from blocking the forge's request:
+	// forges give up after 10 s. The leader continues with the rest.
 	workBudget = 8 * time.Second
-	// settleTimeout bounds writing down what was done, also while the process stops.
+	// settleTimeout limits recording the result, even during shutdown.
 	settleTimeout = 5 * time.Second
-	// giveUpAfter is how long a dispatch that found the platform busy is repeated.
+	// giveUpAfter is how long a dispatch is retried while the platform is busy.
 	giveUpAfter = 15 * time.Minute
-	// resumeEvery is how often the leader looks for work that is left.
+	// resumeEvery is the interval at which the leader looks for unfinished work.
 	resumeEvery = 5 * time.Second
-	// keepDeliveries is how long a repeated delivery is known as such.
+	// keepDeliveries is how long a repeated delivery is recognised.
 	keepDeliveries = 30 * 24 * time.Hour
 	sweepEvery     = time.Hour
 )
 
-// Run does, until ctx ends, what other processes left of their pushes, and
-// forgets old deliveries. One replica runs it, under a lease.
+// Run finishes the work that other processes left unfinished and deletes old deliveries,
+// until ctx ends. One replica runs it, under a lease.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(resumeEvery)
 	defer tick.Stop()
@@ -60,7 +60,7 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 func (s *Service) resume(ctx context.Context) error {
-	begin := s.Now() // what is put off from here on waits for the next round
+	begin := s.Now() // work postponed from here on waits for the next round
 	for ctx.Err() == nil {
 		// One at a time: the lease lasts for the work of one.
 		until := s.Now().Add(workLease)
@@ -76,8 +76,8 @@ func (s *Service) resume(ctx context.Context) error {
 	return nil
 }
 
-// work does what a recorded push leads to beyond the database. It never fails:
-// what went wrong is in the ledger, what may go better later stays to be done.
+// work makes the external calls of a recorded push. It never fails: permanent errors are
+// in the ledger, and what a retry may cure remains to be done.
 func (s *Service) work(ctx context.Context, row store.Push) (dispatched []string, triggered bool) {
 	piped := make(chan bool, 1)
 	go func() { piped <- row.TriggerCi && s.Pipeline != nil && s.trigger(ctx, row) }()
@@ -99,8 +99,8 @@ func (s *Service) work(ctx context.Context, row store.Push) (dispatched []string
 	return dispatched, triggered
 }
 
-// dispatch starts the training of each model that the push touched and no later
-// one did; again says that some are left. One model's failure is its own.
+// dispatch starts the training of each model that this push touched and no later one
+// did; again means that some are left. The failure of one model does not stop the others.
 func (s *Service) dispatch(ctx context.Context, row store.Push) (done []string, again bool) {
 	log := s.Log.With(slog.Int64("push", row.ID))
 	begin := time.Now()
@@ -125,7 +125,7 @@ func (s *Service) dispatch(ctx context.Context, row store.Push) (done []string, 
 		switch {
 		case err == nil:
 			done = append(done, model)
-		case busy(err) && s.Now().Sub(row.ReceivedAt) < giveUpAfter:
+		case isBusy(err) && s.Now().Sub(row.ReceivedAt) < giveUpAfter:
 			log.InfoContext(ctx, "training is dispatched later", slog.String("model", model), slog.Any("err", err))
 			again = true
 		default:
@@ -136,8 +136,8 @@ func (s *Service) dispatch(ctx context.Context, row store.Push) (done []string, 
 	return done, again
 }
 
-// start dispatches one model on its default data set. The key makes one run of
-// however many attempts.
+// start dispatches one model on its default data set. The key limits all attempts to one
+// run.
 func (s *Service) start(ctx context.Context, row store.Push, model string) error {
 	m, err := s.Registry.Require(model)
 	if err != nil {
@@ -152,8 +152,8 @@ func (s *Service) start(ctx context.Context, row store.Push, model string) error
 	return err
 }
 
-// busy says whether the same dispatch may soon be taken: the orchestrator was not asked.
-func busy(err error) bool {
+// isBusy reports whether the same dispatch may succeed soon: the orchestrator was not called.
+func isBusy(err error) bool {
 	kind := problem.From(err).Kind
 	switch kind.Code {
 	case fault.RetrainInFlight.Code, fault.CommandInProgress.Code:
@@ -167,8 +167,8 @@ func (s *Service) failed(ctx context.Context, row store.Push, model string, caus
 	s.tell(ctx, row, "modelrepo.retrain", event.Model(model), event.Failed, map[string]any{"code": p.Kind.Code, "reason": p.Detail})
 }
 
-// trigger starts the CI pipeline. It is not repeated: the pipeline is told by a
-// push of its own forge as well, and a person can start it.
+// trigger starts the CI pipeline. It is not retried: the pipeline also reacts to pushes
+// at its own forge, and a person can start it.
 func (s *Service) trigger(ctx context.Context, row store.Push) bool {
 	details := map[string]any{"project": s.Pipeline.Project}
 	id, err := s.Pipeline.Trigger(ctx, row.Branch, row.CommitSha)
@@ -183,7 +183,7 @@ func (s *Service) trigger(ctx context.Context, row store.Push) bool {
 	return true
 }
 
-// tell writes an act on a push into the ledger.
+// tell writes an action on a push to the ledger.
 func (s *Service) tell(ctx context.Context, row store.Push, action, target, outcome string, details map[string]any) {
 	details["event_id"], details["commit_sha"] = row.ID, row.CommitSha
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)

@@ -260,7 +260,7 @@ var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 // NameRule says what ValidName accepts.
 const NameRule = "must be 1 to 128 letters, digits, '.', '_' or '-', and begin with a letter or digit"
 
-// ValidName says whether s can be the name of a model or data set.
+// ValidName reports whether s can be the name of a model or data set.
 func ValidName(s string) bool { return name.MatchString(s) }
 
 // ID is the platform's form of a model's name.

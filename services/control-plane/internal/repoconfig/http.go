@@ -31,7 +31,7 @@ func (s *Service) Get(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, document(now))
+	return c.JSON(http.StatusOK, toModelrepoConfig(now))
 }
 
 // Put serves PUT /modelrepo/config: any of the keys; others are ignored.
@@ -42,15 +42,15 @@ func (s *Service) Put(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	p, _ := auth.FromContext(ctx)
-	after, err := s.Change(ctx, p, func(to *Settings) error { return apply(body, to) })
+	after, err := s.Change(ctx, p, func(to *Settings) error { return applyKeys(body, to) })
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, document(after))
+	return c.JSON(http.StatusOK, toModelrepoConfig(after))
 }
 
-// apply puts the known keys of body into to; the error names every bad one.
-func apply(body map[string]json.RawMessage, to *Settings) error {
+// applyKeys puts the known keys of body into to; the error names every bad one.
+func applyKeys(body map[string]json.RawMessage, to *Settings) error {
 	var faults []problem.Field
 	bad := func(key, msg string) { faults = append(faults, problem.Field{Loc: []string{"body", key}, Msg: msg}) }
 	unread := map[string]bool{}
@@ -77,7 +77,7 @@ func apply(body map[string]json.RawMessage, to *Settings) error {
 	return fault.InvalidAll(faults)
 }
 
-func document(s Settings) api.ModelrepoConfig {
+func toModelrepoConfig(s Settings) api.ModelrepoConfig {
 	return api.ModelrepoConfig{
 		AutoRetrain: s.AutoRetrain, PollIntervalSeconds: s.PollIntervalSeconds, WatchBranch: s.WatchBranch,
 		StaleScope: api.ModelrepoConfigStaleScope(s.StaleScope), Gate: api.ModelrepoConfigGate(s.Gate),

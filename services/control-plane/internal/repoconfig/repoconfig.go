@@ -165,7 +165,7 @@ func (s *Service) Read(ctx context.Context, q *store.Queries) (Settings, error) 
 	if store.None(err) {
 		return s.first, nil
 	}
-	return settings(row), err
+	return settingsFromRow(row), err
 }
 
 // Run follows the changes of other replicas until ctx ends.
@@ -220,7 +220,7 @@ func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Setting
 		if err != nil {
 			return err
 		}
-		before := settings(row)
+		before := settingsFromRow(row)
 		after = before
 		if err := fn(&after); err != nil || after == before {
 			return err
@@ -247,7 +247,7 @@ func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Setting
 	return after, nil
 }
 
-func settings(row store.ModelrepoConfig) Settings {
+func settingsFromRow(row store.ModelrepoConfig) Settings {
 	return Settings{
 		AutoRetrain: row.AutoRetrain, PollIntervalSeconds: int(row.PollIntervalSeconds), WatchBranch: row.WatchBranch,
 		StaleScope: row.StaleScope, Gate: row.Gate,

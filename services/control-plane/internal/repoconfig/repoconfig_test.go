@@ -25,7 +25,7 @@ const path = "/modelrepo/config"
 
 var standard = object{"auto_retrain": false, "poll_interval_seconds": 300.0, "watch_branch": "main", "stale_scope": "all", "gate": "approval"}
 
-func get(p *controlplanetest.Plane) object {
+func getConfig(p *controlplanetest.Plane) object {
 	p.T.Helper()
 	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
@@ -34,7 +34,7 @@ func get(p *controlplanetest.Plane) object {
 func TestChange(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	if now := get(p); !maps.Equal(now, standard) {
+	if now := getConfig(p); !maps.Equal(now, standard) {
 		t.Fatalf("first: %v", now)
 	}
 	want := maps.Clone(standard)
@@ -44,7 +44,7 @@ func TestChange(t *testing.T) {
 	if now := p.Want(200, "PUT", path, controlplanetest.Operator, body).Object(t); !maps.Equal(now, want) {
 		t.Fatalf("changed: %v", now)
 	}
-	if now := get(p); !maps.Equal(now, want) {
+	if now := getConfig(p); !maps.Equal(now, want) {
 		t.Errorf("read: %v", now)
 	}
 	told := p.Events("event.config_changed")
@@ -106,7 +106,7 @@ func TestBadValues(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", body, named, want, r)
 		}
 	}
-	if now := get(p); !maps.Equal(now, standard) {
+	if now := getConfig(p); !maps.Equal(now, standard) {
 		t.Errorf("applied: %v", now)
 	}
 	for _, seconds := range []float64{0, 10, 86400} {
@@ -139,7 +139,7 @@ func TestFirstStart(t *testing.T) {
 	stop := p.Serve()
 	want := maps.Clone(standard)
 	want["auto_retrain"], want["poll_interval_seconds"], want["watch_branch"] = true, 60.0, "trunk"
-	if now := get(p); !maps.Equal(now, want) {
+	if now := getConfig(p); !maps.Equal(now, want) {
 		t.Fatalf("first start: %v", now)
 	}
 	p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 0})
@@ -148,7 +148,7 @@ func TestFirstStart(t *testing.T) {
 	p.Setenv("MODELREPO_POLL_SECONDS=90")
 	p.Setenv("MODELREPO_WATCH_BRANCH=main")
 	p.Serve()
-	if now := get(p); !maps.Equal(now, want) {
+	if now := getConfig(p); !maps.Equal(now, want) {
 		t.Errorf("second start: %v", now)
 	}
 }
@@ -175,7 +175,7 @@ func TestReplicas(t *testing.T) {
 	}
 	<-done
 	for _, replica := range []*controlplanetest.Plane{&one, &two} {
-		if now := get(replica); now["poll_interval_seconds"] != 29.0 || now["watch_branch"] != "b19" || now["auto_retrain"] != false {
+		if now := getConfig(replica); now["poll_interval_seconds"] != 29.0 || now["watch_branch"] != "b19" || now["auto_retrain"] != false {
 			t.Errorf("%v", now)
 		}
 		// At work, not only shown.
@@ -192,8 +192,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// another is the settings as a further replica has them.
-func another(t *testing.T, p *controlplanetest.Plane) *repoconfig.Service {
+// openSecondReplica is the settings as a further replica has them.
+func openSecondReplica(t *testing.T, p *controlplanetest.Plane) *repoconfig.Service {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema, postgres.MaxConns(2))
 	if err != nil {
@@ -224,7 +224,7 @@ func another(t *testing.T, p *controlplanetest.Plane) *repoconfig.Service {
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	here := another(t, p)
+	here := openSecondReplica(t, p)
 	changed := here.Changed()
 	p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 42})
 	begin := time.Now()

@@ -21,7 +21,7 @@ func (a *API) Start(c echo.Context) error {
 	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
-	if err := validate(body); err != nil {
+	if err := validateRequest(body); err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)

@@ -30,13 +30,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// keepKeys is how long a key gives the stored answer.
+// keepKeys is how long a key returns the stored answer.
 const keepKeys = 30 * 24 * time.Hour
 
-// lockFor outlives the longest dispatch; see dispatch.Sender.
+// lockFor exceeds the longest dispatch; see dispatch.Sender.
 const lockFor = 30 * time.Second
 
-// Parts are what a API is made of.
+// Parts are what an API needs.
 type Parts struct {
 	Store     *store.Store
 	Commands  *command.Service
@@ -57,7 +57,7 @@ func New(p Parts) (*API, error) {
 	return &API{p}, nil
 }
 
-func validate(b api.RetrainRequest) error {
+func validateRequest(b api.RetrainRequest) error {
 	var faults []problem.Field
 	bad := func(name, msg string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
 	for _, f := range []struct{ name, value string }{{"model_name", b.ModelName}, {"dataset_name", b.DatasetName}} {
@@ -81,7 +81,7 @@ func validate(b api.RetrainRequest) error {
 	return fault.InvalidAll(faults)
 }
 
-// idempotencyKey reads the key from either header; empty when there is none.
+// idempotencyKey reads the key from either header; it is empty if neither is set.
 func idempotencyKey(h http.Header) (string, error) {
 	key := ""
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
@@ -102,7 +102,7 @@ func validKey(key string) bool {
 	return len(key) >= 1 && len(key) <= 255 && strings.IndexFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// start is what a request body asks for.
+// start is the request body after validation.
 func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.RetrainRequest) (api.Dispatch, bool, error) {
 	r := dispatch.Request{Model: registry.ID(b.ModelName), Dataset: b.DatasetName, Origin: "api"}
 	if b.BackendName != nil {
@@ -137,12 +137,12 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 	spec := command.Spec{Kind: command.Retrain, Principal: p.Name}
 	if key != "" {
 		// With tenant and principal in the hash, one caller's keys can neither
-		// meet nor probe another's, also at the orchestrator.
+		// collide with nor probe another's, including at the orchestrator.
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", p.Tenant, p.Name, key))
 		spec.KeyHash = sum[:]
 		spec.OrchestratorKey = fmt.Sprintf("retrain:%x", sum)
-		// A key may be repeated with a body that asks for the same: case of names and
-		// members that only say the default make no other request.
+		// A key may be repeated with an equivalent body: the case of names and members
+		// that state a default make no difference.
 		same := r
 		same.Dataset = strings.ToLower(r.Dataset)
 		raw, err := json.Marshal(same)
@@ -151,7 +151,7 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 		}
 		hash := sha256.Sum256(raw)
 		spec.BodyHash = hash[:]
-		// Looked at first: a repeat must find its answer whatever is full or busy now.
+		// Checked first: a repeated request must get its answer even under full load.
 		if answer, done, err := a.find(ctx, p, spec); err != nil || done {
 			return answer, done, err
 		}
@@ -173,8 +173,8 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 	}
 	spec.Request = r
 	if key != "" {
-		// Of two requests with one key the later must not be told of the earlier
-		// as of a stranger's training.
+		// The second of two requests with one key must not be refused because of the
+		// first one's training.
 		unlock, ok, err := a.Locks.Lock(ctx, spec.OrchestratorKey, lockFor)
 		switch {
 		case err != nil:
@@ -208,7 +208,7 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 	return answer, false, err
 }
 
-// find is the answer to a key that was used before; done is false where there is none.
+// find returns the answer to a key that was used before; done is false if there is none.
 func (a *API) find(ctx context.Context, p auth.Principal, spec command.Spec) (answer api.Dispatch, done bool, err error) {
 	c, err := a.Store.FindCommand(ctx, store.FindCommandParams{Tenant: p.Tenant, Principal: p.Name, KeyHash: spec.KeyHash})
 	switch {
@@ -217,7 +217,7 @@ func (a *API) find(ctx context.Context, p auth.Principal, spec command.Spec) (an
 	case err != nil || a.expired(c):
 		return answer, false, err
 	}
-	return replay(c, spec)
+	return replayCommand(c, spec)
 }
 
 func noCoordinator(err error) error {
@@ -230,8 +230,8 @@ func inFlight(r dispatch.Request) error {
 		After(time.Second)
 }
 
-// write adds the command, or finds what another request under the same key did
-// meanwhile.
+// write adds the command, or finds the result of a concurrent request with the same
+// key.
 func (a *API) write(ctx context.Context, spec command.Spec) (c store.Command, answer api.Dispatch, done bool, err error) {
 	err = a.Store.InTx(ctx, func(tx store.Tx) error {
 		done = false
@@ -246,7 +246,7 @@ func (a *API) write(ctx context.Context, spec command.Spec) (c store.Command, an
 					return err
 				}
 			default:
-				if answer, done, err = replay(had, spec); done {
+				if answer, done, err = replayCommand(had, spec); done {
 					return err
 				}
 				c, err = a.Commands.Restart(ctx, tx, had.ID)
@@ -267,7 +267,7 @@ func (a *API) write(ctx context.Context, spec command.Spec) (c store.Command, an
 	})
 	switch {
 	case postgres.IsUnique(err, "commands_retrain_in_flight"):
-		// A command whose process died holds its place until it has been sent again.
+		// The command of a dead process keeps its slot until it has been sent again.
 		return c, answer, false, inFlight(spec.Request)
 	case postgres.IsUnique(err, "commands_key"):
 		return c, answer, false, inProgress()
@@ -283,9 +283,9 @@ func inProgress() error {
 	return fault.CommandInProgress.New("The request with this idempotency key is still being dispatched; repeat it in a moment to get its answer.").After(time.Second)
 }
 
-// replay answers a key that was used before; done is false where it failed then
-// and may be sent again.
-func replay(c store.Command, spec command.Spec) (answer api.Dispatch, done bool, err error) {
+// replayCommand answers a key that was used before; done is false if that attempt failed
+// and may be repeated.
+func replayCommand(c store.Command, spec command.Spec) (answer api.Dispatch, done bool, err error) {
 	switch {
 	case string(c.BodyHash) != string(spec.BodyHash):
 		return answer, true, fault.IdempotencyConflict.New("This idempotency key was used with another body; use a new key for a new request.")
@@ -300,7 +300,7 @@ func replay(c store.Command, spec command.Spec) (answer api.Dispatch, done bool,
 	return answer, true, nil
 }
 
-// Settler tells the ledger how a retrain command ended.
+// Settler records in the ledger how a retrain command ended.
 type Settler struct{}
 
 // Succeeded is part of command.Settler.

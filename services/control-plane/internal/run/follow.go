@@ -8,22 +8,34 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
 const (
 	followEvery  = 3 * time.Second
 	askTimeout   = 5 * time.Second
-	lostAfter    = 10 * time.Minute // a run the orchestrator does not know
+	lostAfter    = 10 * time.Minute // for a run that the orchestrator does not know
 	followerPage = orchestrator.MaxPage
 )
 
 // Follower reads the state of all runs that have not ended, every 3 s. One
 // replica runs it, under a lease.
-type Follower struct {
+type Follower struct{ FollowerParts }
+
+// FollowerParts are what a Follower needs.
+type FollowerParts struct {
 	Book         *Book
 	Orchestrator *orchestrator.Client
 	Log          *slog.Logger
+}
+
+// NewFollower refuses a missing part.
+func NewFollower(p FollowerParts) (*Follower, error) {
+	if err := service.RequireParts("run follower", p); err != nil {
+		return nil, err
+	}
+	return &Follower{p}, nil
 }
 
 // Run follows until ctx ends.
@@ -42,8 +54,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Look asks once for every open run. An orchestrator that does not answer leaves
-// all of them as they are.
+// Look reads the state of every open run once. If the orchestrator does not answer, all
+// records stay as they are.
 func (f *Follower) Look(ctx context.Context) error {
 	after := ""
 	for {
@@ -69,7 +81,7 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 		}
 	}
 	known := map[string]orchestrator.FlowRun{}
-	if len(ids) > 0 { // without ids the filter would match every run there is
+	if len(ids) > 0 { // without ids the filter would match every run
 		askCtx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		runs, err := f.Orchestrator.FilterFlowRuns(askCtx, orchestrator.Filter{IDs: ids})
@@ -85,7 +97,7 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 		r, ok := known[row.FlowRunID]
 		switch {
 		case !ok && row.UnknownSince != nil && f.Book.Now().Sub(*row.UnknownSince) >= lostAfter:
-			if _, err := f.Book.Apply(ctx, row.FlowRunID, lost()); err != nil {
+			if _, err := f.Book.Apply(ctx, row.FlowRunID, lostRun()); err != nil {
 				return err
 			}
 		case !ok:
@@ -93,7 +105,7 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 		case string(r.StateType) == row.StateType && r.StateName == row.StateName:
 			same = append(same, row.FlowRunID)
 		default:
-			if _, err := f.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+			if _, err := f.Book.Apply(ctx, row.FlowRunID, seenFromRun(r)); err != nil {
 				return err
 			}
 		}
@@ -110,6 +122,6 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 	return nil
 }
 
-func lost() Seen {
+func lostRun() Seen {
 	return Seen{Type: orchestrator.Crashed, Name: "Lost", Message: "the orchestrator has not known this run for 10 minutes", Lost: true}
 }

@@ -15,6 +15,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
@@ -22,13 +23,24 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// freshFor is how long a record is shown without asking the orchestrator again.
+// freshFor is how long a record is returned without querying the orchestrator again.
 const freshFor = 5 * time.Second
 
-// API serves runs.
-type API struct {
+// APIParts are what an API needs.
+type APIParts struct {
 	Book         *Book
 	Orchestrator *orchestrator.Client
+}
+
+// API serves runs.
+type API struct{ APIParts }
+
+// NewAPI refuses a missing part.
+func NewAPI(p APIParts) (*API, error) {
+	if err := service.RequireParts("run API", p); err != nil {
+		return nil, err
+	}
+	return &API{p}, nil
 }
 
 // Get serves GET /retrain/{flow_run_id}.
@@ -69,7 +81,7 @@ func (a *API) Cancel(c echo.Context) error {
 	case errors.Is(err, orchestrator.ErrNotFound):
 		return notFound()
 	case err != nil:
-		return unreachable(err)
+		return orchestratorFault(err)
 	case verdict.Status == orchestrator.Abort:
 		return fault.OrchestratorRejected.New("The orchestrator refused to cancel the run: " + verdict.Details.Reason)
 	}
@@ -81,12 +93,12 @@ func (a *API) Cancel(c echo.Context) error {
 		return err
 	}
 	if r, err := a.Orchestrator.ReadFlowRun(askCtx, id); err == nil && row.Tenant != "" {
-		if row, err = a.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+		if row, err = a.Book.Apply(ctx, row.FlowRunID, seenFromRun(r)); err != nil {
 			return err
 		}
-		return c.JSON(http.StatusAccepted, view(row, false))
+		return c.JSON(http.StatusAccepted, toRunStatus(row, false))
 	}
-	status.Stale = true // asked for, but what became of it is not known yet
+	status.Stale = true // requested, but the result is not known yet
 	return c.JSON(http.StatusAccepted, status)
 }
 
@@ -130,13 +142,13 @@ func notFound() error {
 	return fault.RunNotFound.New("There is no such training run in your tenant; GET /runs lists them.")
 }
 
-// find gives the record. The legacy credential sees runs of every tenant, also
-// those that nobody dispatched here: they come without a tenant.
+// find returns the record. The legacy credential sees the runs of every tenant,
+// including runs dispatched elsewhere, which have no tenant.
 func (a *API) find(c echo.Context) (store.Run, error) {
 	ctx := c.Request().Context()
 	id, err := uuid.Parse(c.Param("flow_run_id"))
 	if err != nil {
-		return store.Run{}, notFound() // the orchestrator's ids are UUIDs
+		return store.Run{}, notFound() // the orchestrator's ids are all UUIDs
 	}
 	p, _ := auth.FromContext(ctx)
 	row, err := a.Book.Store.GetRun(ctx, id.String())
@@ -149,38 +161,38 @@ func (a *API) find(c echo.Context) (store.Run, error) {
 	return row, err
 }
 
-// status is the record, read anew where it may have changed.
+// status returns the record, refreshed if it may have changed.
 func (a *API) status(ctx context.Context, row store.Run) (api.RunStatus, error) {
 	if row.Terminal || a.Book.Now().Sub(row.CheckedAt) < freshFor {
-		return view(row, false), nil
+		return toRunStatus(row, false), nil
 	}
 	id, err := uuid.Parse(row.FlowRunID)
 	if err != nil {
-		return view(row, true), nil
+		return toRunStatus(row, true), nil
 	}
 	askCtx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	r, err := a.Orchestrator.ReadFlowRun(askCtx, id)
-	if row.Tenant == "" { // not of this control plane
+	if row.Tenant == "" { // dispatched elsewhere
 		switch {
 		case errors.Is(err, orchestrator.ErrNotFound):
 			return api.RunStatus{}, notFound()
 		case err != nil:
-			return api.RunStatus{}, unreachable(err)
+			return api.RunStatus{}, orchestratorFault(err)
 		}
 		row.StateType, row.StateName, row.Terminal = string(r.StateType), r.StateName, r.StateType.Terminal()
-		return view(row, false), nil
+		return toRunStatus(row, false), nil
 	}
 	if err != nil {
-		return view(row, true), nil
+		return toRunStatus(row, true), nil
 	}
-	if row, err = a.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+	if row, err = a.Book.Apply(ctx, row.FlowRunID, seenFromRun(r)); err != nil {
 		return api.RunStatus{}, err
 	}
-	return view(row, false), nil
+	return toRunStatus(row, false), nil
 }
 
-func unreachable(err error) error {
+func orchestratorFault(err error) error {
 	var answered *orchestrator.Error
 	if errors.As(err, &answered) && !answered.Temporary() {
 		return fault.OrchestratorRejected.New(fmt.Sprintf("The orchestrator refused with status %d: %s", answered.Status, answered.Detail)).WithCause(err)
@@ -188,7 +200,7 @@ func unreachable(err error) error {
 	return fault.OrchestratorUnreachable.New("The orchestrator does not answer; try again later.").WithCause(err)
 }
 
-func view(r store.Run, stale bool) api.RunStatus {
+func toRunStatus(r store.Run, stale bool) api.RunStatus {
 	return api.RunStatus{
 		FlowRunId: r.FlowRunID, StateType: wire.OptionalText(r.StateType), StateName: wire.OptionalText(r.StateName), IsTerminal: r.Terminal,
 		ModelId: wire.OptionalText(r.ModelID), DatasetName: wire.OptionalText(r.DatasetName), CommitSha: r.CommitSha,

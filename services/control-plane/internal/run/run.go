@@ -1,6 +1,6 @@
-// Package run keeps the training runs that this control plane dispatched. One
-// replica follows those that have not ended, and every change of state becomes a
-// job event in the transaction that records it.
+// Package run tracks the training runs that this control plane dispatched. One
+// replica follows those that have not ended, and every state change is published
+// as a job event in the transaction that records it.
 package run
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// follower is the actor of what is read from the orchestrator.
+// follower is the actor of state changes read from the orchestrator.
 const follower = "system:follower"
 
-// Record adds an accepted run. A run that is there already (its command was sent
-// a second time) is left as it is.
+// Record adds an accepted run. An existing run (its command was sent a second time)
+// is left unchanged.
 func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID string, now time.Time) error {
 	added, err := tx.InsertRun(ctx, store.InsertRunParams{
 		FlowRunID: flowRunID, ID: uuid.Must(uuid.NewV7()), Tenant: r.Tenant, ModelID: r.Model, DatasetName: r.Dataset,
@@ -42,7 +42,7 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 	}))
 }
 
-// Seen is what the orchestrator says of a run.
+// Seen is the state of a run at the orchestrator.
 type Seen struct {
 	Type      orchestrator.StateType
 	Name      string
@@ -52,11 +52,11 @@ type Seen struct {
 	Lost      bool // the orchestrator no longer knows the run
 }
 
-func seen(r orchestrator.FlowRun) Seen {
+func seenFromRun(r orchestrator.FlowRun) Seen {
 	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
 }
 
-// BookParts are what a Book is made of.
+// BookParts are what a Book needs.
 type BookParts struct {
 	Store *store.Store
 	Head  func() string
@@ -64,8 +64,8 @@ type BookParts struct {
 	Now   func() time.Time
 }
 
-// Book writes what was seen into the record of runs. Head gives the commit of the
-// model repository; Count, if set, counts ended runs.
+// Book records the observed states of runs. Head returns the commit of the model
+// repository; Count counts ended runs.
 type Book struct{ BookParts }
 
 // NewBook refuses a missing part.
@@ -76,7 +76,7 @@ func NewBook(p BookParts) (*Book, error) {
 	return &Book{p}, nil
 }
 
-// Apply moves one run to the state seen. A run that has ended stays ended.
+// Apply updates one run to the observed state. An ended run does not change.
 func (b *Book) Apply(ctx context.Context, flowRunID string, s Seen) (store.Run, error) {
 	var after store.Run
 	ended := false
@@ -128,7 +128,7 @@ func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen) (s
 	}); err != nil {
 		return row, false, err
 	}
-	// A run may start and end between two looks: both events are told.
+	// A run may start and end between two reads: both events are published.
 	if !wasStarted && row.StartedAt != nil {
 		if err := tx.Emit(ctx, event.Of(row.Tenant, follower, "job", "started", row.FlowRunID, event.JobStarted{
 			Model: row.ModelID, RunID: row.TrackerRunID, FlowRunID: row.FlowRunID, Dataset: row.DatasetName,
@@ -145,7 +145,7 @@ func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen) (s
 	return row, true, nil
 }
 
-// end tells of a run's end, and moves the model's freshness where a version came of it.
+// end publishes the end of a run and updates the model's freshness if it produced a version.
 func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) error {
 	name := map[orchestrator.StateType]string{
 		orchestrator.Completed: "completed", orchestrator.Failed: "failed",
@@ -169,7 +169,7 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 	}
 	if err := tx.Emit(ctx,
 		event.Of(row.Tenant, follower, "job", name, row.FlowRunID, job),
-		event.Audit(row.Tenant, follower, "run."+name, event.Model(row.ModelID), outcome(s.Type), map[string]any{
+		event.Audit(row.Tenant, follower, "run."+name, event.Model(row.ModelID), auditOutcome(s.Type), map[string]any{
 			"flow_run_id": row.FlowRunID, "state": row.StateType, "version": row.ModelVersion, "reason": row.Reason,
 		}),
 	); err != nil {
@@ -181,8 +181,8 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 	return Trained(ctx, tx, row, version, b.Head(), b.Now())
 }
 
-// Trained moves the model's freshness for a completed run and its version.
-// Whichever of the two is told last brings both together.
+// Trained updates the model's freshness for a completed run and its version. It takes
+// effect when the second of the two is reported.
 func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Version, head string, now time.Time) error {
 	commit := version.CommitSha
 	if commit == nil {
@@ -194,7 +194,7 @@ func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Vers
 	return freshness.Trained(ctx, tx, row.ModelID, *commit, head, now)
 }
 
-func outcome(t orchestrator.StateType) string {
+func auditOutcome(t orchestrator.StateType) string {
 	if t == orchestrator.Completed {
 		return event.OK
 	}

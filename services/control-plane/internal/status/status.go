@@ -1,4 +1,4 @@
-// Package status tells what the control plane sees of its neighbours.
+// Package status reports the state of the control plane's dependencies.
 package status
 
 import (
@@ -9,35 +9,32 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// timeout bounds the whole answer: all neighbours are asked at once.
+// timeout limits the whole answer: all dependencies are queried in parallel.
 const timeout = 3 * time.Second
 
-// maxBody is how much of an answer is read, so that its connection can be used
-// again; a larger one costs the connection.
+// maxBody is how much of an answer is read so that its connection can be reused; a
+// larger answer closes the connection.
 const maxBody = 64 << 10
 
-// Neighbour is what is probed.
+// Neighbour is a dependency to probe.
 type Neighbour struct {
 	Key string
-	// URL answers GET with 2xx while all is well; empty: the neighbour is not probed.
+	// URL answers GET with 2xx while the dependency is healthy; empty: it is not probed.
 	URL string
-	// Note says why it is not probed.
+	// Note explains why it is not probed.
 	Note string
 }
 
-// Health is the probe below a base URL; an empty base is not probed, which note explains.
+// Health returns the dependency with its probe below a base URL. An empty base is not
+// probed; note explains why.
 func Health(key, base, note string) Neighbour {
 	if base == "" {
 		return Neighbour{Key: key, Note: note}
@@ -56,38 +53,12 @@ type Service struct {
 // New makes a service.
 func New(s *store.Store, log *slog.Logger, neighbours ...Neighbour) *Service {
 	client := service.HTTPClient(timeout)
-	// A redirect is an answer that is not 2xx, and nobody follows it to another place.
+	// A redirect is not 2xx and is not followed.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Service{neighbours: neighbours, store: s, client: client, log: log}
 }
 
-// Get serves GET /status.
-func (s *Service) Get(c echo.Context) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), timeout)
-	defer cancel()
-	p, _ := auth.FromContext(ctx)
-	seen := make([]api.NeighbourStatus, len(s.neighbours))
-	out := api.Status{Services: make(map[string]api.NeighbourStatus, len(s.neighbours))}
-	var all sync.WaitGroup
-	for i, n := range s.neighbours {
-		all.Go(func() { seen[i] = s.probe(ctx, n) })
-	}
-	all.Go(func() {
-		n, err := s.store.CountPendingApprovals(ctx, p.Tenant)
-		if err != nil {
-			s.log.WarnContext(ctx, "status: pending approvals not readable", slog.Any("err", err))
-			return
-		}
-		out.PendingApprovals = &n
-	})
-	all.Wait()
-	for i, n := range s.neighbours {
-		out.Services[n.Key] = seen[i]
-	}
-	return c.JSON(http.StatusOK, out)
-}
-
-// probe asks one neighbour. What it says of itself beside the status code is not read.
+// probe queries one dependency. Only the status code of its answer counts.
 func (s *Service) probe(ctx context.Context, n Neighbour) api.NeighbourStatus {
 	if n.URL == "" {
 		return api.NeighbourStatus{Status: api.NeighbourStatusStatusUnknown, Note: &n.Note}
@@ -99,7 +70,7 @@ func (s *Service) probe(ctx context.Context, n Neighbour) api.NeighbourStatus {
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		// The cause may name addresses and is for the log.
+		// The cause may contain addresses, so it goes only to the log.
 		s.log.DebugContext(ctx, "neighbour does not answer", slog.String("neighbour", n.Key), slog.Any("err", err))
 		note := "no connection"
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -109,7 +80,7 @@ func (s *Service) probe(ctx context.Context, n Neighbour) api.NeighbourStatus {
 	}
 	defer resp.Body.Close()
 	ms := float64(time.Since(begin).Microseconds()) / 1000
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody)) // the code has told all
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody)) // only the status code counts
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return api.NeighbourStatus{Status: api.NeighbourStatusStatusDegraded, LatencyMs: &ms, Note: wire.OptionalText(fmt.Sprintf("answers %d", resp.StatusCode))}
 	}

@@ -19,7 +19,7 @@ type row struct {
 	Note      *string  `json:"note"`
 }
 
-func read(t *testing.T, p *controlplanetest.Plane, bearer string) (services map[string]row, pending *int) {
+func readStatus(t *testing.T, p *controlplanetest.Plane, bearer string) (services map[string]row, pending *int) {
 	t.Helper()
 	var out struct {
 		Services map[string]row `json:"services"`
@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 	p.Tracker.Set(controlplanetest.Down)
 	p.Notice("JPCP", "abc")
 	begin := time.Now()
-	services, pending := read(t, p, controlplanetest.Reader)
+	services, pending := readStatus(t, p, controlplanetest.Reader)
 	if took := time.Since(begin); took > 4*time.Second {
 		t.Errorf("took %v; the neighbours are asked at once and have 3 s", took)
 	}
@@ -78,7 +78,7 @@ func TestStatus(t *testing.T) {
 	if len(services) != 4 || pending == nil || *pending != 1 {
 		t.Errorf("%v, %v pending", services, pending)
 	}
-	if _, pending := read(t, p, controlplanetest.Foreign); pending == nil || *pending != 0 {
+	if _, pending := readStatus(t, p, controlplanetest.Foreign); pending == nil || *pending != 0 {
 		t.Errorf("another tenant sees %v pending", pending)
 	}
 	p.Refused(403, "insufficient_scope", "GET", "/status", controlplanetest.Trainer, nil)
@@ -88,7 +88,7 @@ func TestStatus(t *testing.T) {
 func TestStatusUnconfigured(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "SERVING_URL=http://127.0.0.1:1")
-	services, _ := read(t, p, controlplanetest.Reader)
+	services, _ := readStatus(t, p, controlplanetest.Reader)
 	if bus := services["bus"]; bus.Status != "unknown" || bus.OK || bus.Note == nil || *bus.Note == "" || bus.LatencyMS != nil {
 		t.Errorf("bus: %+v", bus)
 	}

@@ -69,5 +69,5 @@ func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
 // In is a transaction that another opened, such as a consumer of events, on this schema.
 func In(tx pgx.Tx) Tx { return Tx{New(tx), tx} }
 
-// None says whether a query for one row found none.
+// None reports whether a query for one row found none.
 func None(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -16,22 +16,22 @@ import (
 // the same delivery again and a push to feature/main are skipped.
 func TestRow08(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	body := sampleA(t, nil)
 	delivery := []string{"X-Forge-A-Token", secret, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Event-UUID", "13792a34-cac6-4fda-95a8-c58e00a3954e"}
 	first := p.Want(200, "POST", pathA, "", body, delivery...).Object(t)
-	if !slices.Equal(texts(first["models_marked_stale"]), everyModel) || first["duplicate"] != false || first["ci_pipeline_triggered"] != false ||
-		len(texts(first["retrain_triggered"])) != 0 || len(texts(first["approvals_created"])) != 0 {
+	if !slices.Equal(stringsOf(first["models_marked_stale"]), everyModel) || first["duplicate"] != false || first["ci_pipeline_triggered"] != false ||
+		len(stringsOf(first["retrain_triggered"])) != 0 || len(stringsOf(first["approvals_created"])) != 0 {
 		t.Fatalf("push: %v", first)
 	}
 	for _, id := range everyModel {
-		m := status(p, id)
+		m := freshnessOf(p, id)
 		if m["status"] != "stale" || m["latest_modelrepo_commit"] != headA || m["stale_since"] == nil || m["last_retrain_commit"] != nil ||
 			m["touched_by_last_push"] != (id == "RUNTIMECLASS") {
 			t.Errorf("freshness %v", m)
 		}
 	}
-	last := snapshot(p)["last_event"].(object)
+	last := modelrepoStatus(p)["last_event"].(parsePayload)
 	if last["commit_sha"] != headA || last["source"] != "webhook" || !strings.HasSuffix(last["timestamp"].(string), "Z") {
 		t.Errorf("last event %v", last)
 	}
@@ -40,12 +40,12 @@ func TestRow08(t *testing.T) {
 	if len(again) != 3 || again["skipped"] != true || again["reason"] != "duplicate delivery" || again["event_id"] != first["event_id"] {
 		t.Errorf("repeated: %v", again)
 	}
-	other := deliverA(p, sampleA(t, object{"ref": "refs/heads/feature/main"}))
+	other := deliverA(p, sampleA(t, parsePayload{"ref": "refs/heads/feature/main"}))
 	if len(other) != 2 || other["skipped"] != true || other["reason"] != "branch not watched" {
 		t.Errorf("feature/main: %v", other)
 	}
 
-	list := events(p)
+	list := listEvents(p)
 	if len(list) != 1 {
 		t.Fatalf("events %v", list)
 	}
@@ -78,11 +78,11 @@ func TestRow08(t *testing.T) {
 // run leaves it so, a completed one makes it current.
 func TestRow09(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	p.AwaitTarget()
-	configure(p, object{"stale_scope": "touched"})
+	putConfig(p, parsePayload{"stale_scope": "touched"})
 	out := deliverA(p, sampleA(t, nil))
-	if !slices.Equal(texts(out["models_marked_stale"]), []string{"RUNTIMECLASS"}) {
+	if !slices.Equal(stringsOf(out["models_marked_stale"]), []string{"RUNTIMECLASS"}) {
 		t.Fatalf("push: %v", out)
 	}
 	for _, id := range everyModel {
@@ -90,29 +90,29 @@ func TestRow09(t *testing.T) {
 		if id == "RUNTIMECLASS" {
 			want = "stale"
 		}
-		if m := status(p, id); m["status"] != want {
+		if m := freshnessOf(p, id); m["status"] != want {
 			t.Errorf("%v, want %s", m, want)
 		}
 	}
-	since := status(p, "RUNTIMECLASS")["stale_since"]
+	since := freshnessOf(p, "RUNTIMECLASS")["stale_since"]
 
 	failing := dispatchApproved(p, "RUNTIMECLASS", headA)
-	if m := status(p, "RUNTIMECLASS"); m["active_run"] != failing || m["retrain_triggered_at"] == nil || m["status"] != "stale" {
+	if m := freshnessOf(p, "RUNTIMECLASS"); m["active_run"] != failing || m["retrain_triggered_at"] == nil || m["status"] != "stale" {
 		t.Errorf("under way: %v", m)
 	}
 	p.Orchestrator.State(failing, "FAILED", "no data")
 	testenv.Eventually(t, 20*time.Second, func() error {
-		if m := status(p, "RUNTIMECLASS"); m["active_run"] != nil {
+		if m := freshnessOf(p, "RUNTIMECLASS"); m["active_run"] != nil {
 			return fmt.Errorf("still %v", m)
 		}
 		return nil
 	})
-	if m := status(p, "RUNTIMECLASS"); m["status"] != "stale" || m["stale_since"] != since || m["last_retrain_commit"] != nil {
+	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "stale" || m["stale_since"] != since || m["last_retrain_commit"] != nil {
 		t.Errorf("after a failed run: %v", m)
 	}
 
-	trained(p, "RUNTIMECLASS", headA)
-	m := status(p, "RUNTIMECLASS")
+	completeTraining(p, "RUNTIMECLASS", headA)
+	m := freshnessOf(p, "RUNTIMECLASS")
 	if m["last_retrain_commit"] != headA || m["trained_from_commit"] != headA || m["latest_modelrepo_commit"] != headA || m["stale_since"] != nil {
 		t.Errorf("after a completed run: %v", m)
 	}
@@ -129,18 +129,18 @@ func dispatchApproved(p *controlplanetest.Plane, model, commit string) string {
 	return p.Want(200, "POST", "/approve/"+model, controlplanetest.Operator, nil).Object(p.T)["flow_run_id"].(string)
 }
 
-// trained completes a run of the model on the commit and waits until that is known.
-func trained(p *controlplanetest.Plane, model, commit string) {
+// completeTraining completes a run of the model on the commit and waits until that is known.
+func completeTraining(p *controlplanetest.Plane, model, commit string) {
 	p.T.Helper()
 	id := dispatchApproved(p, model, commit)
 	version := p.Tracker.Add(strings.ToLower(model), controlplanetest.Version{
 		Metrics: map[string]any{"accuracy": 0.1, "rmse": 1e6, "male": 9.0},
 		RunTags: map[string]string{"prefect_flow_run_id": id, "modelrepo_commit": commit},
 	})
-	p.Want(200, "POST", "/versions", controlplanetest.Trainer, object{"model": model, "version": version, "flow_run_id": id})
+	p.Want(200, "POST", "/versions", controlplanetest.Trainer, parsePayload{"model": model, "version": version, "flow_run_id": id})
 	p.Orchestrator.State(id, "COMPLETED", "")
 	testenv.Eventually(p.T, 20*time.Second, func() error {
-		if m := status(p, model); m["active_run"] != nil {
+		if m := freshnessOf(p, model); m["active_run"] != nil {
 			return fmt.Errorf("still %v", m)
 		}
 		return nil
@@ -155,7 +155,7 @@ func TestRow10(t *testing.T) {
 	streamed := func() io.Reader { return io.MultiReader(strings.NewReader(big)) } // of unknown length
 	exact := `{"ref":"` + strings.Repeat("x", 5<<20-len(`{"ref":""}`)) + `"}`
 
-	p := start(t)
+	p := startWithSecret(t)
 	for _, path := range []string{pathA, pathB} {
 		p.Refused(401, "invalid_webhook_proof", "POST", path, "", `{}`)
 		p.Refused(401, "invalid_webhook_proof", "POST", path, "", `[`)        // the proof comes before the form
@@ -174,7 +174,7 @@ func TestRow10(t *testing.T) {
 		p.Refused(400, "malformed_payload", "POST", pathA, "", body, headersA()...)
 		p.Refused(400, "malformed_payload", "POST", pathB, "", body, headersB(t, body)...)
 	}
-	if list := events(p); len(list) != 0 {
+	if list := listEvents(p); len(list) != 0 {
 		t.Errorf("events %v", list)
 	}
 

@@ -48,7 +48,7 @@ func (b *intake) release() {
 func (b *intake) read(c echo.Context) error {
 	err := b.all(c)
 	if err != nil {
-		unread(c)
+		closeUnread(c)
 	}
 	return err
 }
@@ -60,7 +60,7 @@ func (b *intake) all(c echo.Context) error {
 	b.bytes = make([]byte, 0, firstRoom)
 	for next := 0; ; { // next is how much must have arrived for the deadline to move on
 		if n := len(b.bytes); n >= next {
-			_ = deadline.SetReadDeadline(earlier(time.Now().Add(strideTimeout), end)) // fails only on a connection that is gone
+			_ = deadline.SetReadDeadline(earlierOf(time.Now().Add(strideTimeout), end)) // fails only on a connection that is gone
 			next = n + stride
 			if n == 0 {
 				next = 1
@@ -98,7 +98,7 @@ func (b *intake) grow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return busy()
+		return tooManyDeliveries()
 	}
 	b.bytes = append(make([]byte, 0, size), b.bytes...)
 	b.memory.Release(b.held)
@@ -106,7 +106,7 @@ func (b *intake) grow(ctx context.Context) error {
 	return nil
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierOf(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}

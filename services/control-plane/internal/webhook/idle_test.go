@@ -20,8 +20,8 @@ const strangers = 200
 // offered looks like a proof of forge B until the body is there.
 var offered = "X-Hub-Signature-256: sha256=" + strings.Repeat("0", 64) + "\r\n"
 
-// send opens a socket, writes the beginning of a delivery and leaves it there.
-func send(t testing.TB, p *controlplanetest.Plane, path, header, body string) net.Conn {
+// sendPartially opens a socket, writes the beginning of a delivery and leaves it there.
+func sendPartially(t testing.TB, p *controlplanetest.Plane, path, header, body string) net.Conn {
 	t.Helper()
 	host := strings.TrimPrefix(p.URL, "http://")
 	conn, err := net.DialTimeout("tcp", host, 10*time.Second)
@@ -35,8 +35,8 @@ func send(t testing.TB, p *controlplanetest.Plane, path, header, body string) ne
 	return conn
 }
 
-// answered reads the answer to a delivery that was left unfinished.
-func answered(t testing.TB, conn net.Conn) int {
+// readStatusCode reads the answer to a delivery that was left unfinished.
+func readStatusCode(t testing.TB, conn net.Conn) int {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -55,8 +55,8 @@ func answered(t testing.TB, conn net.Conn) int {
 // Strangers who leave deliveries unfinished keep no forge out.
 func TestIdleStrangersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	body := sampleB(t, object{"ref": "refs/heads/other"})
+	p := startWithSecret(t)
+	body := sampleB(t, parsePayload{"ref": "refs/heads/other"})
 	sent := headersB(t, body)
 	for name, c := range map[string]struct{ path, header, body string }{
 		"forge B, one byte":               {pathB, offered + "Content-Length: 1000\r\n", "{"},
@@ -68,7 +68,7 @@ func TestIdleStrangersKeepNobodyOut(t *testing.T) {
 	} {
 		conns := make([]net.Conn, strangers)
 		for i := range conns {
-			conns[i] = send(t, p, c.path, c.header, c.body)
+			conns[i] = sendPartially(t, p, c.path, c.header, c.body)
 		}
 		for range 3 {
 			p.Want(200, "POST", pathB, "", body, sent...)
@@ -81,7 +81,7 @@ func TestIdleStrangersKeepNobodyOut(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, conn := range conns {
 			wg.Go(func() {
-				if got := answered(t, conn); got != want {
+				if got := readStatusCode(t, conn); got != want {
 					t.Errorf("%s: answered %d, want %d", name, got, want)
 				}
 			})
@@ -94,11 +94,11 @@ func TestIdleStrangersKeepNobodyOut(t *testing.T) {
 func TestIdleSignersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	const token = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-	p := start(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN="+token)
-	body := sampleA(t, object{"ref": "refs/heads/other"})
+	p := startWithSecret(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN="+token)
+	body := sampleA(t, parsePayload{"ref": "refs/heads/other"})
 	stamp := fmt.Sprint(time.Now().Unix())
 	for range strangers {
-		send(t, p, pathA, "Webhook-Id: x\r\nWebhook-Timestamp: "+stamp+"\r\nWebhook-Signature: v1,AAAA\r\nContent-Length: 1000\r\n", "{")
+		sendPartially(t, p, pathA, "Webhook-Id: x\r\nWebhook-Timestamp: "+stamp+"\r\nWebhook-Signature: v1,AAAA\r\nContent-Length: 1000\r\n", "{")
 	}
 	for _, id := range []string{"d1", "d2", "d3"} {
 		p.Want(200, "POST", pathA, "", body, "webhook-id", id, "webhook-timestamp", stamp,
@@ -109,8 +109,8 @@ func TestIdleSignersKeepNobodyOut(t *testing.T) {
 // A body that trickles is ended long before the time that a whole one has.
 func TestTricklingBodyEnds(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	conn := send(t, p, pathB, offered+"Content-Length: 1000\r\n", "{")
+	p := startWithSecret(t)
+	conn := sendPartially(t, p, pathB, offered+"Content-Length: 1000\r\n", "{")
 	began := time.Now()
 	done := make(chan struct{})
 	defer func() { <-done }()
@@ -131,7 +131,7 @@ func TestTricklingBodyEnds(t *testing.T) {
 			}
 		}
 	}()
-	if got := answered(t, conn); got != 408 {
+	if got := readStatusCode(t, conn); got != 408 {
 		t.Errorf("answered %d", got)
 	}
 	if took := time.Since(began); took > 8*time.Second {

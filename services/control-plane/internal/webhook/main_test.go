@@ -33,10 +33,10 @@ const (
 
 var everyModel = []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRESSOR"}
 
-type object = map[string]any
+type parsePayload = map[string]any
 
-// sample is a payload in testdata with some members in place of its own; nil removes one.
-func sample(t testing.TB, name string, over object) string {
+// payloadFromSample is a payload in testdata with some members in place of its own; nil removes one.
+func payloadFromSample(t testing.TB, name string, over parsePayload) string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -45,7 +45,7 @@ func sample(t testing.TB, name string, over object) string {
 	if len(over) == 0 {
 		return string(raw)
 	}
-	var doc object
+	var doc parsePayload
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -54,20 +54,20 @@ func sample(t testing.TB, name string, over object) string {
 	return controlplanetest.MustJSON(doc)
 }
 
-func sampleA(t testing.TB, over object) string {
+func sampleA(t testing.TB, over parsePayload) string {
 	t.Helper()
-	return sample(t, "forge-a-push.json", over)
+	return payloadFromSample(t, "forge-a-push.json", over)
 }
-func sampleB(t testing.TB, over object) string {
+func sampleB(t testing.TB, over parsePayload) string {
 	t.Helper()
-	return sample(t, "forge-b-push.json", over)
+	return payloadFromSample(t, "forge-b-push.json", over)
 }
 
 // pushA are the members of a payload of forge A with one commit of these files.
-func pushA(sha string, files ...string) object {
-	return object{
+func pushA(sha string, files ...string) parsePayload {
+	return parsePayload{
 		"after": sha, "checkout_sha": sha, "total_commits_count": 1,
-		"commits": []any{object{"id": sha, "message": "change", "author": object{"name": "ada"}, "added": []string{}, "modified": files, "removed": []string{}}},
+		"commits": []any{parsePayload{"id": sha, "message": "change", "author": parsePayload{"name": "ada"}, "added": []string{}, "modified": files, "removed": []string{}}},
 	}
 }
 
@@ -85,7 +85,7 @@ func headersB(t testing.TB, body string, more ...string) []string {
 // opensslHMAC is the hexadecimal HMAC-SHA256 as openssl computes it.
 func opensslHMAC(t testing.TB, key, body string) string {
 	t.Helper()
-	out := run(t, body, "openssl", "dgst", "-sha256", "-hmac", key)
+	out := runTool(t, body, "openssl", "dgst", "-sha256", "-hmac", key)
 	_, sum, ok := strings.Cut(strings.TrimSpace(out), "= ")
 	if !ok {
 		t.Fatalf("openssl: %q", out)
@@ -100,10 +100,10 @@ func pythonSignature(t testing.TB, token, id, timestamp, body string) string {
 key = base64.b64decode(sys.argv[1].removeprefix("whsec_"))
 signed = (sys.argv[2] + "." + sys.argv[3] + ".").encode() + sys.stdin.buffer.read()
 print("v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode())`
-	return strings.TrimSpace(run(t, body, "python3", "-c", program, token, id, timestamp))
+	return strings.TrimSpace(runTool(t, body, "python3", "-c", program, token, id, timestamp))
 }
 
-func run(t testing.TB, stdin string, name string, args ...string) string {
+func runTool(t testing.TB, stdin string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -116,27 +116,27 @@ func run(t testing.TB, stdin string, name string, args ...string) string {
 	return string(out)
 }
 
-func start(t testing.TB, env ...string) *controlplanetest.Plane {
+func startWithSecret(t testing.TB, env ...string) *controlplanetest.Plane {
 	t.Helper()
 	return controlplanetest.Start(t, append([]string{"MODELREPO_WEBHOOK_SECRET=" + secret}, env...)...)
 }
 
 // deliverA sends a push of forge A, proven and new.
-func deliverA(p *controlplanetest.Plane, body string, header ...string) object {
+func deliverA(p *controlplanetest.Plane, body string, header ...string) parsePayload {
 	p.T.Helper()
 	return p.Want(200, "POST", pathA, "", body, headersA(header...)...).Object(p.T)
 }
 
-func deliverB(p *controlplanetest.Plane, body string, header ...string) object {
+func deliverB(p *controlplanetest.Plane, body string, header ...string) parsePayload {
 	p.T.Helper()
 	return p.Want(200, "POST", pathB, "", body, headersB(p.T, body, header...)...).Object(p.T)
 }
 
-// status is a model's freshness.
-func status(p *controlplanetest.Plane, model string) object {
+// freshnessOf is a model's freshness.
+func freshnessOf(p *controlplanetest.Plane, model string) parsePayload {
 	p.T.Helper()
-	for _, m := range snapshot(p)["models"].([]any) {
-		if m := m.(object); m["model_id"] == model {
+	for _, m := range modelrepoStatus(p)["models"].([]any) {
+		if m := m.(parsePayload); m["model_id"] == model {
 			return m
 		}
 	}
@@ -144,23 +144,23 @@ func status(p *controlplanetest.Plane, model string) object {
 	return nil
 }
 
-func snapshot(p *controlplanetest.Plane) object {
+func modelrepoStatus(p *controlplanetest.Plane) parsePayload {
 	p.T.Helper()
 	return p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(p.T)
 }
 
-func events(p *controlplanetest.Plane) []object {
+func listEvents(p *controlplanetest.Plane) []parsePayload {
 	p.T.Helper()
 	return p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(p.T)
 }
 
-func configure(p *controlplanetest.Plane, settings object) {
+func putConfig(p *controlplanetest.Plane, settings parsePayload) {
 	p.T.Helper()
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, settings)
 }
 
-// texts gives the strings of a JSON array; none for anything else, so that a wrong answer fails one comparison.
-func texts(v any) []string {
+// stringsOf gives the strings of a JSON array; none for anything else, so that a wrong answer fails one comparison.
+func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	out := []string{}
 	for _, s := range list {

@@ -26,17 +26,17 @@ var commitID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 // payload is a JSON object by its keys, exactly as they are written.
 type payload map[string]json.RawMessage
 
-// object reads a payload; the error is a 400. A key that is there twice is
+// parsePayload reads a payload; the error is a 400. A key that is there twice is
 // refused: two readers would see two pushes.
-func object(raw []byte) (payload, error) {
+func parsePayload(raw []byte) (payload, error) {
 	var p payload
 	if err := service.ParseForeignJSON(raw, &p, false); err != nil {
-		return nil, malformed(problem.From(err).Detail)
+		return nil, malformedPayload(problem.From(err).Detail)
 	}
 	return p, nil
 }
 
-func malformed(detail string) error { return fault.MalformedPayload.New(detail) }
+func malformedPayload(detail string) error { return fault.MalformedPayload.New(detail) }
 
 // read decodes the value of a key into dst, which stays as it is if the key is
 // absent or null.
@@ -46,7 +46,7 @@ func (p payload) read(key string, dst any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, dst); err != nil {
-		return malformed(fmt.Sprintf("%s: is not what a push holds there.", key))
+		return malformedPayload(fmt.Sprintf("%s: is not what a push holds there.", key))
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ type commit struct {
 	Removed  []string `json:"removed"`
 }
 
-func files(commits []commit) []string {
+func changedFiles(commits []commit) []string {
 	var out []string
 	for _, c := range commits {
 		out = append(append(append(out, c.Added...), c.Modified...), c.Removed...)
@@ -71,16 +71,16 @@ func files(commits []commit) []string {
 	return out
 }
 
-// of makes the push; the branch is empty where ref names none.
-func of(ref, sha, by string, commits []commit, cut bool) (push.Push, error) {
+// newPush makes the push; the branch is empty where ref names none.
+func newPush(ref, sha, by string, commits []commit, cut bool) (push.Push, error) {
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
 	if !ok {
 		branch = ""
 	}
 	if sha != "" && !commitID.MatchString(sha) {
-		return push.Push{}, malformed("The commit must be 1 to 128 letters, digits, '.', '_' or '-'.")
+		return push.Push{}, malformedPayload("The commit must be 1 to 128 letters, digits, '.', '_' or '-'.")
 	}
-	out := push.Push{CommitSHA: sha, Branch: branch, PushedBy: by, Source: push.Webhook, Files: files(commits)}
+	out := push.Push{CommitSHA: sha, Branch: branch, PushedBy: by, Source: push.Webhook, Files: changedFiles(commits)}
 	// A head that moved without any commit was set back to an older one: what
 	// that changed is not told.
 	out.FilesKnown = !cut && len(commits) > 0
@@ -92,7 +92,7 @@ func of(ref, sha, by string, commits []commit, cut bool) (push.Push, error) {
 	return out, nil
 }
 
-func first(values ...string) string {
+func firstNonEmpty(values ...string) string {
 	for _, v := range values {
 		if v != "" {
 			return v
@@ -128,8 +128,8 @@ func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 	if len(commits) > 0 {
 		last = commits[len(commits)-1]
 	}
-	out, err = of(ref, first(checkout, after, last.ID), first(user, last.Author.Name), commits, total > float64(len(commits)))
-	out.DeliveryID = first(h.Get(headerID), h.Get("Idempotency-Key"), h.Get("X-Gitlab-Event-UUID"))
+	out, err = newPush(ref, firstNonEmpty(checkout, after, last.ID), firstNonEmpty(user, last.Author.Name), commits, total > float64(len(commits)))
+	out.DeliveryID = firstNonEmpty(h.Get(headerID), h.Get("Idempotency-Key"), h.Get("X-Gitlab-Event-UUID"))
 	return out, "", err
 }
 
@@ -158,7 +158,7 @@ func parseB(h http.Header, p payload) (out push.Push, skip string, err error) {
 	}
 	// A forced push also takes commits away, and a new branch differs from what was
 	// known by more than its own: their files are not told.
-	out, err = of(ref, first(head.ID, after), pusher.Name, commits, forced || created || len(commits) >= cutAt)
+	out, err = newPush(ref, firstNonEmpty(head.ID, after), pusher.Name, commits, forced || created || len(commits) >= cutAt)
 	if head.Message != "" {
 		out.Message = head.Message
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 )
 
-// fuzz holds both parsers to what they promise: a refusal is a 400, and a push
+// fuzzPayload holds both parsers to what they promise: a refusal is a 400, and a push
 // has a commit that can be stored or none.
-func fuzz(f *testing.F, name string, parse func(http.Header, payload) (push.Push, string, error)) {
+func fuzzPayload(f *testing.F, name string, parse func(http.Header, payload) (push.Push, string, error)) {
 	raw, err := os.ReadFile("testdata/" + name)
 	if err != nil {
 		f.Fatal(err)
@@ -28,7 +28,7 @@ func fuzz(f *testing.F, name string, parse func(http.Header, payload) (push.Push
 				t.Fatalf("%q: %v", raw, err)
 			}
 		}
-		fields, err := object(raw)
+		fields, err := parsePayload(raw)
 		if err != nil {
 			refused(err)
 			return
@@ -44,5 +44,5 @@ func fuzz(f *testing.F, name string, parse func(http.Header, payload) (push.Push
 	})
 }
 
-func FuzzForgeA(f *testing.F) { fuzz(f, "forge-a-push.json", parseA) }
-func FuzzForgeB(f *testing.F) { fuzz(f, "forge-b-push.json", parseB) }
+func FuzzForgeA(f *testing.F) { fuzzPayload(f, "forge-a-push.json", parseA) }
+func FuzzForgeB(f *testing.F) { fuzzPayload(f, "forge-b-push.json", parseB) }

@@ -48,18 +48,18 @@ func SigningKey(token service.Secret) ([]byte, error) {
 	return key, nil
 }
 
-// same compares in a time that tells nothing about either, nor about their lengths.
-func same(a, b string) bool {
+// equalConstantTime compares in a time that tells nothing about either, nor about their lengths.
+func equalConstantTime(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// tokenProof says whether one of the headers holds the secret.
+// tokenProof reports whether one of the headers holds the secret.
 func tokenProof(h http.Header, secret string) bool {
 	found := false
 	for _, name := range tokenHeaders {
 		for _, v := range h.Values(name) {
-			found = same(v, secret) || found
+			found = equalConstantTime(v, secret) || found
 		}
 	}
 	return found
@@ -79,7 +79,7 @@ func signedProof(h http.Header, key []byte, body []byte, now time.Time) bool {
 	if body == nil {
 		return true
 	}
-	want := sign(key, []byte(id), []byte("."), []byte(stamp), []byte("."), body)
+	want := signParts(key, []byte(id), []byte("."), []byte(stamp), []byte("."), body)
 	found := false
 	for _, entry := range strings.Fields(list) {
 		version, encoded, _ := strings.Cut(entry, ",")
@@ -89,8 +89,8 @@ func signedProof(h http.Header, key []byte, body []byte, now time.Time) bool {
 	return found
 }
 
-// signatures are the HMACs offered by the headers of forge B.
-func signatures(h http.Header) [][]byte {
+// offeredSignatures are the HMACs offered by the headers of forge B.
+func offeredSignatures(h http.Header) [][]byte {
 	var out [][]byte
 	for _, name := range signatureHeaders {
 		for _, v := range h.Values(name) {
@@ -103,17 +103,17 @@ func signatures(h http.Header) [][]byte {
 	return out
 }
 
-// hmacProof says whether one of the headers holds the body's HMAC under the secret.
+// hmacProof reports whether one of the headers holds the body's HMAC under the secret.
 func hmacProof(h http.Header, secret string, body []byte) bool {
-	want := sign([]byte(secret), body)
+	want := signParts([]byte(secret), body)
 	found := false
-	for _, got := range signatures(h) {
+	for _, got := range offeredSignatures(h) {
 		found = hmac.Equal(got, want) || found
 	}
 	return found
 }
 
-func sign(key []byte, parts ...[]byte) []byte {
+func signParts(key []byte, parts ...[]byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	for _, p := range parts {
 		mac.Write(p)

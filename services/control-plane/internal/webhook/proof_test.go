@@ -14,8 +14,8 @@ import (
 // What proves a delivery, and what does not. Signatures are made by openssl and Python.
 func TestProofs(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	body := sampleB(t, object{"ref": "refs/heads/other"})
+	p := startWithSecret(t)
+	body := sampleB(t, parsePayload{"ref": "refs/heads/other"})
 	before := len(p.Events(""))
 	sum := opensslHMAC(t, secret, body)
 	other := opensslHMAC(t, "another-0123456789abcdef", body)
@@ -71,7 +71,7 @@ func TestSignedDeliveries(t *testing.T) {
 	t.Parallel()
 	key := []byte("0123456789abcdef0123456789abcdef")
 	token := "whsec_" + base64.StdEncoding.EncodeToString(key)
-	p := start(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN="+token)
+	p := startWithSecret(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN="+token)
 	body := sampleA(t, nil)
 	begin := time.Now() // one instant for all: a second that passes here must not make two stamps alike
 	at := func(d time.Duration) string { return strconv.FormatInt(begin.Add(d).Unix(), 10) }
@@ -106,13 +106,13 @@ func TestSignedDeliveries(t *testing.T) {
 	}
 	// One of several signatures is enough: that is how a key is changed.
 	out := p.Want(200, "POST", pathA, "", body, signed("msg_1", now, wrong+" "+good)...).Object(t)
-	if !slices.Equal(texts(out["models_marked_stale"]), everyModel) {
+	if !slices.Equal(stringsOf(out["models_marked_stale"]), everyModel) {
 		t.Fatalf("signed: %v", out)
 	}
 	if again := p.Want(200, "POST", pathA, "", body, signed("msg_1", now, good)...).Object(t); again["reason"] != "duplicate delivery" {
 		t.Errorf("replayed: %v", again)
 	}
-	if e := events(p)[0]; e["delivery_id"] != "msg_1" {
+	if e := listEvents(p)[0]; e["delivery_id"] != "msg_1" {
 		t.Errorf("event %v", e)
 	}
 	// Forge B is proven as before.

@@ -15,14 +15,14 @@ import (
 // A push of forge B, as it comes, names the head, the pusher and the files.
 func TestForgeB(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	configure(p, object{"stale_scope": "touched"})
+	p := startWithSecret(t)
+	putConfig(p, parsePayload{"stale_scope": "touched"})
 	body, delivery := sampleB(t, nil), uuid.NewString()
 	out := deliverB(p, body, "X-GitHub-Delivery", delivery)
-	if !slices.Equal(texts(out["models_marked_stale"]), []string{"JPCP"}) {
+	if !slices.Equal(stringsOf(out["models_marked_stale"]), []string{"JPCP"}) {
 		t.Fatalf("push: %v", out)
 	}
-	if e := events(p)[0]; e["commit_sha"] != headB || e["pushed_by"] != "ada" || e["delivery_id"] != delivery {
+	if e := listEvents(p)[0]; e["commit_sha"] != headB || e["pushed_by"] != "ada" || e["delivery_id"] != delivery {
 		t.Errorf("event %v", e)
 	}
 	if again := deliverB(p, body, "X-GitHub-Delivery", delivery); again["reason"] != "duplicate delivery" || again["event_id"] != out["event_id"] {
@@ -33,46 +33,46 @@ func TestForgeB(t *testing.T) {
 // What is no push of the watched branch is skipped and changes nothing.
 func TestSkips(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	gone := object{"checkout_sha": nil, "after": zeros, "commits": []any{}, "total_commits_count": 0}
-	goneB := object{"head_commit": nil, "after": zeros, "commits": []any{}, "deleted": true}
+	p := startWithSecret(t)
+	gone := parsePayload{"checkout_sha": nil, "after": zeros, "commits": []any{}, "total_commits_count": 0}
+	goneB := parsePayload{"head_commit": nil, "after": zeros, "commits": []any{}, "deleted": true}
 	for _, c := range []struct {
 		name, reason string
-		out          object
+		out          parsePayload
 	}{
-		{"tag, A", "not a push", deliverA(p, sampleA(t, object{"object_kind": "tag_push", "ref": "refs/tags/v1"}), "X-Gitlab-Event", "Tag Push Hook")},
+		{"tag, A", "not a push", deliverA(p, sampleA(t, parsePayload{"object_kind": "tag_push", "ref": "refs/tags/v1"}), "X-Gitlab-Event", "Tag Push Hook")},
 		{"merge request, A", "not a push", deliverA(p, `{"object_kind":"merge_request","commits":7,"ref":[]}`, "X-Gitlab-Event", "Merge Request Hook")},
 		{"system event, A", "not a push", deliverA(p, `{"event_name":"project_create"}`, "X-Gitlab-Event", "System Hook")},
-		{"tag without its kind, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/tags/main"}), "X-Gitlab-Event", "")},
-		{"feature/main, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/feature/main"}))},
-		{"main2, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/main2"}))},
-		{"Main, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/Main"}))},
-		{"main alone, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "main"}))},
-		{"remote, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/remotes/origin/main"}))},
+		{"tag without its kind, A", "branch not watched", deliverA(p, sampleA(t, parsePayload{"ref": "refs/tags/main"}), "X-Gitlab-Event", "")},
+		{"feature/main, A", "branch not watched", deliverA(p, sampleA(t, parsePayload{"ref": "refs/heads/feature/main"}))},
+		{"main2, A", "branch not watched", deliverA(p, sampleA(t, parsePayload{"ref": "refs/heads/main2"}))},
+		{"Main, A", "branch not watched", deliverA(p, sampleA(t, parsePayload{"ref": "refs/heads/Main"}))},
+		{"main alone, A", "branch not watched", deliverA(p, sampleA(t, parsePayload{"ref": "main"}))},
+		{"remote, A", "branch not watched", deliverA(p, sampleA(t, parsePayload{"ref": "refs/remotes/origin/main"}))},
 		{"key in capitals, A", "branch not watched", deliverA(p, strings.Replace(sampleA(t, nil), `"ref"`, `"REF"`, 1))},
-		{"unicode branch, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/maın"}))},
+		{"unicode branch, A", "branch not watched", deliverA(p, sampleA(t, parsePayload{"ref": "refs/heads/maın"}))},
 		{"lone surrogate, A", "branch not watched", deliverA(p, strings.Replace(sampleA(t, nil), "refs/heads/main", `refs/heads/\ud800main`, 1))},
 		{"empty object, A", "branch not watched", deliverA(p, `{}`)},
 		{"deleted, A", "no commit sha", deliverA(p, sampleA(t, gone))},
 		{"nothing named, A", "no commit sha", deliverA(p, `{"ref":"refs/heads/main"}`)},
 		{"nulls, A", "no commit sha", deliverA(p, `{"ref":"refs/heads/main","checkout_sha":null,"after":null,"commits":null,"user_name":null}`)},
-		{"zeros of a longer digest, A", "no commit sha", deliverA(p, sampleA(t, object{"checkout_sha": strings.Repeat("0", 64)}))},
+		{"zeros of a longer digest, A", "no commit sha", deliverA(p, sampleA(t, parsePayload{"checkout_sha": strings.Repeat("0", 64)}))},
 
 		{"ping, B", "not a push", deliverB(p, `{"zen":"Design for failure.","hook":{"ref":5}}`, "X-GitHub-Event", "ping")},
 		{"create, B", "not a push", deliverB(p, sampleB(t, nil), "X-GitHub-Event", "create")},
-		{"tag, B", "branch not watched", deliverB(p, sampleB(t, object{"ref": "refs/tags/main", "base_ref": "refs/heads/main"}))},
-		{"feature/main, B", "branch not watched", deliverB(p, sampleB(t, object{"ref": "refs/heads/feature/main"}))},
+		{"tag, B", "branch not watched", deliverB(p, sampleB(t, parsePayload{"ref": "refs/tags/main", "base_ref": "refs/heads/main"}))},
+		{"feature/main, B", "branch not watched", deliverB(p, sampleB(t, parsePayload{"ref": "refs/heads/feature/main"}))},
 		{"deleted, B", "no commit sha", deliverB(p, sampleB(t, goneB))},
 	} {
 		if c.out["skipped"] != true || c.out["reason"] != c.reason || len(c.out) != 2 {
 			t.Errorf("%s: %v, want %s", c.name, c.out, c.reason)
 		}
 	}
-	if list := events(p); len(list) != 0 || snapshot(p)["last_event"] != nil || len(p.Events("event.push")) != 0 {
+	if list := listEvents(p); len(list) != 0 || modelrepoStatus(p)["last_event"] != nil || len(p.Events("event.push")) != 0 {
 		t.Errorf("events %v", list)
 	}
 	for _, id := range everyModel {
-		if m := status(p, id); m["status"] != "unknown" {
+		if m := freshnessOf(p, id); m["status"] != "unknown" {
 			t.Errorf("%v", m)
 		}
 	}
@@ -81,12 +81,12 @@ func TestSkips(t *testing.T) {
 // Which member names the commit and the pusher, and which header the delivery.
 func TestFieldsOfAPush(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	sha := func(n int) string { return fmt.Sprintf("%040x", n) }
 	commits := func(ids ...string) []any {
 		out := []any{}
 		for _, id := range ids {
-			out = append(out, object{"id": id, "message": "m", "author": object{"name": "grace of " + id[36:]}})
+			out = append(out, parsePayload{"id": id, "message": "m", "author": parsePayload{"name": "grace of " + id[36:]}})
 		}
 		return out
 	}
@@ -96,28 +96,28 @@ func TestFieldsOfAPush(t *testing.T) {
 		header           []string
 		commit, by, unit string
 	}{
-		{"checkout_sha first", pathA, sampleA(t, object{"checkout_sha": sha(1), "after": sha(2)}), nil, sha(1), "Ada Lovelace", ""},
-		{"then after", pathA, sampleA(t, object{"checkout_sha": nil, "after": sha(3)}), nil, sha(3), "Ada Lovelace", ""},
-		{"then the last commit, and its author", pathA, sampleA(t, object{"checkout_sha": nil, "after": nil, "user_name": nil, "commits": commits(sha(4), sha(5))}), nil, sha(5), "grace of 0005", ""},
-		{"without a kind", pathA, sampleA(t, object{"checkout_sha": sha(6)}), []string{"X-Gitlab-Event", ""}, sha(6), "Ada Lovelace", ""},
-		{"of a hook on the whole server", pathA, sampleA(t, object{"checkout_sha": sha(7)}), []string{"X-Gitlab-Event", "System Hook"}, sha(7), "Ada Lovelace", ""},
-		{"webhook-id first", pathA, sampleA(t, object{"checkout_sha": sha(8)}), []string{"webhook-id", "d-1", "Idempotency-Key", "d-2"}, sha(8), "Ada Lovelace", "d-1"},
-		{"then the idempotency key", pathA, sampleA(t, object{"checkout_sha": sha(9)}), []string{"Idempotency-Key", "d-3"}, sha(9), "Ada Lovelace", "d-3"},
-		{"a digest of 64 digits", pathA, sampleA(t, object{"checkout_sha": sha(10) + sha(10)[:24]}), nil, sha(10) + sha(10)[:24], "Ada Lovelace", ""},
-		{"head_commit first", pathB, sampleB(t, object{"after": sha(11)}), nil, headB, "ada", ""},
-		{"then after", pathB, sampleB(t, object{"head_commit": nil, "after": sha(12)}), nil, sha(12), "ada", ""},
-		{"without a pusher", pathB, sampleB(t, object{"head_commit": object{"id": sha(13)}, "pusher": nil}), nil, sha(13), "", ""},
-		{"unicode, and what cannot be stored", pathA, strings.Replace(sampleA(t, object{"checkout_sha": sha(14), "user_name": "NAME"}), "NAME", `Zoë \ud800 \u0000 🚀`, 1), nil, sha(14), "Zoë \ufffd \ufffd 🚀", ""},
-		{"a very long name", pathA, sampleA(t, object{"checkout_sha": sha(15), "user_name": strings.Repeat("é", 500)}), nil, sha(15), strings.Repeat("é", 127), ""},
+		{"checkout_sha first", pathA, sampleA(t, parsePayload{"checkout_sha": sha(1), "after": sha(2)}), nil, sha(1), "Ada Lovelace", ""},
+		{"then after", pathA, sampleA(t, parsePayload{"checkout_sha": nil, "after": sha(3)}), nil, sha(3), "Ada Lovelace", ""},
+		{"then the last commit, and its author", pathA, sampleA(t, parsePayload{"checkout_sha": nil, "after": nil, "user_name": nil, "commits": commits(sha(4), sha(5))}), nil, sha(5), "grace of 0005", ""},
+		{"without a kind", pathA, sampleA(t, parsePayload{"checkout_sha": sha(6)}), []string{"X-Gitlab-Event", ""}, sha(6), "Ada Lovelace", ""},
+		{"of a hook on the whole server", pathA, sampleA(t, parsePayload{"checkout_sha": sha(7)}), []string{"X-Gitlab-Event", "System Hook"}, sha(7), "Ada Lovelace", ""},
+		{"webhook-id first", pathA, sampleA(t, parsePayload{"checkout_sha": sha(8)}), []string{"webhook-id", "d-1", "Idempotency-Key", "d-2"}, sha(8), "Ada Lovelace", "d-1"},
+		{"then the idempotency key", pathA, sampleA(t, parsePayload{"checkout_sha": sha(9)}), []string{"Idempotency-Key", "d-3"}, sha(9), "Ada Lovelace", "d-3"},
+		{"a digest of 64 digits", pathA, sampleA(t, parsePayload{"checkout_sha": sha(10) + sha(10)[:24]}), nil, sha(10) + sha(10)[:24], "Ada Lovelace", ""},
+		{"head_commit first", pathB, sampleB(t, parsePayload{"after": sha(11)}), nil, headB, "ada", ""},
+		{"then after", pathB, sampleB(t, parsePayload{"head_commit": nil, "after": sha(12)}), nil, sha(12), "ada", ""},
+		{"without a pusher", pathB, sampleB(t, parsePayload{"head_commit": parsePayload{"id": sha(13)}, "pusher": nil}), nil, sha(13), "", ""},
+		{"unicode, and what cannot be stored", pathA, strings.Replace(sampleA(t, parsePayload{"checkout_sha": sha(14), "user_name": "NAME"}), "NAME", `Zoë \ud800 \u0000 🚀`, 1), nil, sha(14), "Zoë \ufffd \ufffd 🚀", ""},
+		{"a very long name", pathA, sampleA(t, parsePayload{"checkout_sha": sha(15), "user_name": strings.Repeat("é", 500)}), nil, sha(15), strings.Repeat("é", 127), ""},
 	} {
-		var out object
+		var out parsePayload
 		if c.path == pathA {
 			out = deliverA(p, c.body, c.header...)
 		} else {
 			out = deliverB(p, c.body, c.header...)
 		}
-		e := events(p)[0]
-		if out["skipped"] != nil || e["id"] != out["event_id"] || e["commit_sha"] != c.commit || e["pushed_by"] != c.by || len(events(p)) != i+1 {
+		e := listEvents(p)[0]
+		if out["skipped"] != nil || e["id"] != out["event_id"] || e["commit_sha"] != c.commit || e["pushed_by"] != c.by || len(listEvents(p)) != i+1 {
 			t.Errorf("%s: %v %v", c.name, out, e)
 		}
 		if c.unit != "" && e["delivery_id"] != c.unit {
@@ -125,9 +125,9 @@ func TestFieldsOfAPush(t *testing.T) {
 		}
 	}
 	for _, body := range []string{
-		sampleA(t, object{"checkout_sha": "../../etc"}), sampleA(t, object{"checkout_sha": strings.Repeat("a", 129)}), sampleA(t, object{"checkout_sha": "a b"}),
-		sampleA(t, object{"checkout_sha": 7}), sampleA(t, object{"commits": "none"}), sampleA(t, object{"ref": []any{"refs/heads/main"}}),
-		sampleA(t, object{"commits": []any{object{"id": headA, "added": "x"}}}), sampleA(t, object{"total_commits_count": "3"}),
+		sampleA(t, parsePayload{"checkout_sha": "../../etc"}), sampleA(t, parsePayload{"checkout_sha": strings.Repeat("a", 129)}), sampleA(t, parsePayload{"checkout_sha": "a b"}),
+		sampleA(t, parsePayload{"checkout_sha": 7}), sampleA(t, parsePayload{"commits": "none"}), sampleA(t, parsePayload{"ref": []any{"refs/heads/main"}}),
+		sampleA(t, parsePayload{"commits": []any{parsePayload{"id": headA, "added": "x"}}}), sampleA(t, parsePayload{"total_commits_count": "3"}),
 	} {
 		p.Refused(400, "malformed_payload", "POST", pathA, "", body, headersA()...)
 	}
@@ -136,18 +136,18 @@ func TestFieldsOfAPush(t *testing.T) {
 // Under stale_scope touched, files that are not known touch every model.
 func TestFilesOfAPush(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	configure(p, object{"stale_scope": "touched"})
+	p := startWithSecret(t)
+	putConfig(p, parsePayload{"stale_scope": "touched"})
 	many := func(n int) []any {
 		out := []any{}
 		for i := range n {
-			out = append(out, object{"id": fmt.Sprintf("%040x", i+1), "modified": []string{"README.md"}})
+			out = append(out, parsePayload{"id": fmt.Sprintf("%040x", i+1), "modified": []string{"README.md"}})
 		}
 		return out
 	}
 	n := 0
 	head := func() string { n++; return fmt.Sprintf("%040x", 0xabc000+n) }
-	with := func(over object, more object) object {
+	with := func(over parsePayload, more parsePayload) parsePayload {
 		for k, v := range more {
 			over[k] = v
 		}
@@ -156,7 +156,7 @@ func TestFilesOfAPush(t *testing.T) {
 	classes := "models/performance_prediction/RuntimeClass/model.yaml"
 	for _, c := range []struct {
 		name string
-		out  object
+		out  parsePayload
 		want []string
 	}{
 		{"one model's folder", deliverA(p, sampleA(t, pushA(head(), classes))), []string{"RUNTIMECLASS"}},
@@ -164,54 +164,54 @@ func TestFilesOfAPush(t *testing.T) {
 		{"a data set", deliverA(p, sampleA(t, pushA(head(), "datasets/IpscJobs.yaml"))), []string{"RUNTIMECLASS", "RUNTIMEREGRESSOR"}},
 		{"local data", deliverA(p, sampleA(t, pushA(head(), "data/nasa-ipsc-1993.swf.gz"))), []string{"RUNTIMECLASS", "RUNTIMEREGRESSOR"}},
 		{"a registry", deliverA(p, sampleA(t, pushA(head(), "registries/prod.yaml"))), everyModel},
-		{"a list that is cut, A", deliverA(p, sampleA(t, with(pushA(head(), classes), object{"total_commits_count": 21}))), everyModel},
-		{"no commits, A", deliverA(p, sampleA(t, object{"checkout_sha": head(), "commits": []any{}, "total_commits_count": 0})), everyModel},
-		{"19 commits, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "commits": many(19)})), []string{}},
-		{"20 commits, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "commits": many(20)})), everyModel},
-		{"forced, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "forced": true})), everyModel},
-		{"a new branch, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "created": true})), everyModel},
+		{"a list that is cut, A", deliverA(p, sampleA(t, with(pushA(head(), classes), parsePayload{"total_commits_count": 21}))), everyModel},
+		{"no commits, A", deliverA(p, sampleA(t, parsePayload{"checkout_sha": head(), "commits": []any{}, "total_commits_count": 0})), everyModel},
+		{"19 commits, B", deliverB(p, sampleB(t, parsePayload{"head_commit": parsePayload{"id": head()}, "commits": many(19)})), []string{}},
+		{"20 commits, B", deliverB(p, sampleB(t, parsePayload{"head_commit": parsePayload{"id": head()}, "commits": many(20)})), everyModel},
+		{"forced, B", deliverB(p, sampleB(t, parsePayload{"head_commit": parsePayload{"id": head()}, "forced": true})), everyModel},
+		{"a new branch, B", deliverB(p, sampleB(t, parsePayload{"head_commit": parsePayload{"id": head()}, "created": true})), everyModel},
 	} {
-		if !slices.Equal(texts(c.out["models_marked_stale"]), c.want) {
+		if !slices.Equal(stringsOf(c.out["models_marked_stale"]), c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.out, c.want)
 		}
 	}
-	last := status(p, "JPCP")
+	last := freshnessOf(p, "JPCP")
 	if last["touched_by_last_push"] != true {
 		t.Errorf("after a push of unknown files: %v", last)
 	}
 	// The scope all: whatever the files.
-	configure(p, object{"stale_scope": "all"})
-	if out := deliverA(p, sampleA(t, pushA(head(), "README.md"))); !slices.Equal(texts(out["models_marked_stale"]), everyModel) {
+	putConfig(p, parsePayload{"stale_scope": "all"})
+	if out := deliverA(p, sampleA(t, pushA(head(), "README.md"))); !slices.Equal(stringsOf(out["models_marked_stale"]), everyModel) {
 		t.Errorf("all: %v", out)
 	}
-	if status(p, "JPCP")["touched_by_last_push"] != false {
-		t.Errorf("touched: %v", status(p, "JPCP"))
+	if freshnessOf(p, "JPCP")["touched_by_last_push"] != false {
+		t.Errorf("touched: %v", freshnessOf(p, "JPCP"))
 	}
 }
 
 // A payload near the bound, of very many commits and files, is read in full.
 func TestHugePush(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	configure(p, object{"stale_scope": "touched", "auto_retrain": true})
+	p := startWithSecret(t)
+	putConfig(p, parsePayload{"stale_scope": "touched", "auto_retrain": true})
 	commits := []any{}
 	for i := range 400 {
 		files := []string{}
 		for j := range 100 {
 			files = append(files, fmt.Sprintf("notes/%d/%d/%s.txt", i, j, strings.Repeat("n", 60)))
 		}
-		commits = append(commits, object{"id": fmt.Sprintf("%040x", i+1), "message": "m", "added": files})
+		commits = append(commits, parsePayload{"id": fmt.Sprintf("%040x", i+1), "message": "m", "added": files})
 	}
-	commits[399].(object)["removed"] = []string{"models/power_consumption_prediction/JPCP/README.md"}
-	body := sampleA(t, object{"commits": commits, "total_commits_count": 400})
+	commits[399].(parsePayload)["removed"] = []string{"models/power_consumption_prediction/JPCP/README.md"}
+	body := sampleA(t, parsePayload{"commits": commits, "total_commits_count": 400})
 	if len(body) < 3<<20 {
 		t.Fatalf("%d bytes", len(body))
 	}
 	out := deliverA(p, body)
-	if !slices.Equal(texts(out["models_marked_stale"]), []string{"JPCP"}) {
+	if !slices.Equal(stringsOf(out["models_marked_stale"]), []string{"JPCP"}) {
 		t.Fatalf("%v", out["models_marked_stale"])
 	}
-	id := texts(out["approvals_created"])[0]
+	id := stringsOf(out["approvals_created"])[0]
 	if n := len(p.Approval(id)["changed_files"].([]any)); n != 10_000 {
 		t.Errorf("%d files shown", n)
 	}
@@ -221,39 +221,39 @@ func TestHugePush(t *testing.T) {
 // not trained from it are stale, and nothing is asked for again.
 func TestDuplicateHead(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	p.AwaitTarget()
-	configure(p, object{"auto_retrain": true})
+	putConfig(p, parsePayload{"auto_retrain": true})
 	first := deliverA(p, sampleA(t, nil))
-	if n := len(texts(first["approvals_created"])); n != 1 {
+	if n := len(stringsOf(first["approvals_created"])); n != 1 {
 		t.Fatalf("%v", first)
 	}
-	trained(p, "JPCP", headA)
+	completeTraining(p, "JPCP", headA)
 	second := deliverA(p, sampleA(t, nil))
 	want := slices.DeleteFunc(slices.Clone(everyModel), func(m string) bool { return m == "JPCP" })
-	if second["duplicate"] != true || !slices.Equal(texts(second["models_marked_stale"]), want) || len(texts(second["approvals_created"])) != 0 {
+	if second["duplicate"] != true || !slices.Equal(stringsOf(second["models_marked_stale"]), want) || len(stringsOf(second["approvals_created"])) != 0 {
 		t.Errorf("duplicate: %v", second)
 	}
-	if m := status(p, "JPCP"); m["status"] != "current" || m["touched_by_last_push"] != false {
+	if m := freshnessOf(p, "JPCP"); m["status"] != "current" || m["touched_by_last_push"] != false {
 		t.Errorf("trained: %v", m)
 	}
-	if m := status(p, "RUNTIMECLASS"); m["status"] != "stale" || m["touched_by_last_push"] != true {
+	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "stale" || m["touched_by_last_push"] != true {
 		t.Errorf("not trained: %v", m)
 	}
-	if len(events(p)) != 2 {
-		t.Errorf("events %v", events(p))
+	if len(listEvents(p)) != 2 {
+		t.Errorf("events %v", listEvents(p))
 	}
 	// A newer head, and then the older one again by force.
 	newer := strings.Repeat("ab", 20)
 	deliverA(p, sampleA(t, pushA(newer, "README.md")))
-	if m := status(p, "JPCP"); m["status"] != "stale" || m["latest_modelrepo_commit"] != newer || m["last_retrain_commit"] != headA {
+	if m := freshnessOf(p, "JPCP"); m["status"] != "stale" || m["latest_modelrepo_commit"] != newer || m["last_retrain_commit"] != headA {
 		t.Errorf("newer head: %v", m)
 	}
 	back := deliverA(p, sampleA(t, nil))
-	if back["duplicate"] != false || slices.Contains(texts(back["models_marked_stale"]), "JPCP") {
+	if back["duplicate"] != false || slices.Contains(stringsOf(back["models_marked_stale"]), "JPCP") {
 		t.Errorf("set back: %v", back)
 	}
-	if m := status(p, "JPCP"); m["status"] != "current" || m["stale_since"] != nil {
+	if m := freshnessOf(p, "JPCP"); m["status"] != "current" || m["stale_since"] != nil {
 		t.Errorf("set back to what it was trained from: %v", m)
 	}
 }
@@ -263,40 +263,40 @@ func TestDuplicateHead(t *testing.T) {
 // touched it.
 func TestTrainedFromAnOlderCommit(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	p.AwaitTarget()
 	one, two, three := strings.Repeat("1a", 20), strings.Repeat("2b", 20), strings.Repeat("3c", 20)
 	power, classes := "models/power_consumption_prediction/JPCP/model.yaml", "models/performance_prediction/RuntimeClass/model.yaml"
 	deliverA(p, sampleA(t, pushA(one, power, classes)))
-	since := status(p, "JPCP")["stale_since"]
+	since := freshnessOf(p, "JPCP")["stale_since"]
 	deliverA(p, sampleA(t, pushA(two, classes)))
-	if m := status(p, "JPCP"); m["stale_since"] != since || m["latest_modelrepo_commit"] != two {
+	if m := freshnessOf(p, "JPCP"); m["stale_since"] != since || m["latest_modelrepo_commit"] != two {
 		t.Errorf("second push: %v", m)
 	}
-	trained(p, "JPCP", one)
-	if m := status(p, "JPCP"); m["status"] != "stale" || m["last_retrain_commit"] != one || m["stale_since"] != since {
+	completeTraining(p, "JPCP", one)
+	if m := freshnessOf(p, "JPCP"); m["status"] != "stale" || m["last_retrain_commit"] != one || m["stale_since"] != since {
 		t.Errorf("all: %v", m)
 	}
-	configure(p, object{"stale_scope": "touched"})
-	trained(p, "RUNTIMECLASS", one)
-	if m := status(p, "RUNTIMECLASS"); m["status"] != "stale" {
+	putConfig(p, parsePayload{"stale_scope": "touched"})
+	completeTraining(p, "RUNTIMECLASS", one)
+	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "stale" {
 		t.Errorf("touched since: %v", m)
 	}
-	trained(p, "MACK", one) // which the first push did not touch, nor any later
-	if m := status(p, "MACK"); m["status"] != "current" || m["latest_modelrepo_commit"] != one {
+	completeTraining(p, "MACK", one) // which the first push did not touch, nor any later
+	if m := freshnessOf(p, "MACK"); m["status"] != "current" || m["latest_modelrepo_commit"] != one {
 		t.Errorf("untouched since: %v", m)
 	}
-	trained(p, "RUNTIMECLASS", two)
-	if m := status(p, "RUNTIMECLASS"); m["status"] != "current" {
+	completeTraining(p, "RUNTIMECLASS", two)
+	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "current" {
 		t.Errorf("trained from the last that touched it: %v", m)
 	}
 	deliverA(p, sampleA(t, pushA(three, power)))
-	if m := status(p, "RUNTIMECLASS"); m["status"] != "current" || m["latest_modelrepo_commit"] != two || m["touched_by_last_push"] != false {
+	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "current" || m["latest_modelrepo_commit"] != two || m["touched_by_last_push"] != false {
 		t.Errorf("push of another model: %v", m)
 	}
-	trained(p, "JPCP", three)
-	trained(p, "JPCP", one) // a slow older run does not make it stale again
-	if m := status(p, "JPCP"); m["status"] != "current" || m["last_retrain_commit"] != three {
+	completeTraining(p, "JPCP", three)
+	completeTraining(p, "JPCP", one) // a slow older run does not make it stale again
+	if m := freshnessOf(p, "JPCP"); m["status"] != "current" || m["last_retrain_commit"] != three {
 		t.Errorf("older run after a newer: %v", m)
 	}
 }
@@ -331,7 +331,7 @@ func TestSecretsOfWebhooks(t *testing.T) {
 		t.Errorf("credentials in GITLAB_URL: %v", err)
 	}
 	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=shortish")
-	if token := p.Health()["startup_checks"].(object)["token"].(string); !strings.Contains(token, "MODELREPO_WEBHOOK_SECRET is shorter") {
+	if token := p.Health()["startup_checks"].(parsePayload)["token"].(string); !strings.Contains(token, "MODELREPO_WEBHOOK_SECRET is shorter") {
 		t.Errorf("token: %s", token)
 	}
 }

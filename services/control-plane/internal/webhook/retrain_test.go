@@ -24,33 +24,33 @@ const (
 // models it touched, whatever becomes stale; a newer push takes its place.
 func TestAutoRetrainByApproval(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	p.AwaitTarget()
-	if out := deliverA(p, sampleA(t, pushA(strings.Repeat("0a", 20), classFile))); len(texts(out["approvals_created"])) != 0 {
+	if out := deliverA(p, sampleA(t, pushA(strings.Repeat("0a", 20), classFile))); len(stringsOf(out["approvals_created"])) != 0 {
 		t.Errorf("off: %v", out)
 	}
-	configure(p, object{"auto_retrain": true})
+	putConfig(p, parsePayload{"auto_retrain": true})
 	out := deliverA(p, sampleA(t, nil))
-	ids := texts(out["approvals_created"])
-	if len(ids) != 1 || len(texts(out["models_marked_stale"])) != len(everyModel) || len(texts(out["retrain_triggered"])) != 0 {
+	ids := stringsOf(out["approvals_created"])
+	if len(ids) != 1 || len(stringsOf(out["models_marked_stale"])) != len(everyModel) || len(stringsOf(out["retrain_triggered"])) != 0 {
 		t.Fatalf("on: %v", out)
 	}
 	a := p.Approval(ids[0])
 	if a["model_id"] != "RUNTIMECLASS" || a["status"] != "pending" || a["origin"] != "modelrepo" || a["commit_sha"] != headA ||
 		a["requested_by"] != "system:modelrepo" || a["tenant"] != "default" || !strings.HasPrefix(a["commit_msg"].(string), "Fix a typing error") ||
-		!slices.Contains(texts(a["changed_files"]), classFile) {
+		!slices.Contains(stringsOf(a["changed_files"]), classFile) {
 		t.Errorf("approval %v", a)
 	}
 	newer := deliverA(p, sampleA(t, pushA(strings.Repeat("0b", 20), classFile, powerFile)))
-	if len(texts(newer["approvals_created"])) != 2 {
+	if len(stringsOf(newer["approvals_created"])) != 2 {
 		t.Errorf("newer: %v", newer)
 	}
 	if a := p.Approval(ids[0]); a["status"] != "expired" || !strings.HasPrefix(a["reject_reason"].(string), "superseded by") {
 		t.Errorf("superseded: %v", a)
 	}
 	// Files that are not known ask for every model.
-	unknown := deliverA(p, sampleA(t, object{"checkout_sha": strings.Repeat("0c", 20), "total_commits_count": 90}))
-	if len(texts(unknown["approvals_created"])) != len(everyModel) {
+	unknown := deliverA(p, sampleA(t, parsePayload{"checkout_sha": strings.Repeat("0c", 20), "total_commits_count": 90}))
+	if len(stringsOf(unknown["approvals_created"])) != len(everyModel) {
 		t.Errorf("unknown files: %v", unknown)
 	}
 	// Approving one trains from the commit that was pushed.
@@ -67,11 +67,11 @@ func TestAutoRetrainByApproval(t *testing.T) {
 // names commit, model and data set.
 func TestAutoRetrainDirect(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	p.AwaitTarget()
-	configure(p, object{"auto_retrain": true, "gate": "direct"})
+	putConfig(p, parsePayload{"auto_retrain": true, "gate": "direct"})
 	out := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile)))
-	if !slices.Equal(texts(out["retrain_triggered"]), []string{"JPCP", "RUNTIMECLASS"}) || len(texts(out["approvals_created"])) != 0 {
+	if !slices.Equal(stringsOf(out["retrain_triggered"]), []string{"JPCP", "RUNTIMECLASS"}) || len(stringsOf(out["approvals_created"])) != 0 {
 		t.Fatalf("push: %v", out)
 	}
 	runs := p.Want(200, "GET", "/runs", controlplanetest.Reader, nil).Object(t)["items"].([]any)
@@ -79,11 +79,11 @@ func TestAutoRetrainDirect(t *testing.T) {
 		t.Fatalf("runs %v", runs)
 	}
 	for _, r := range runs {
-		if r := r.(object); r["origin"] != "modelrepo" || r["commit_sha"] != headA {
+		if r := r.(parsePayload); r["origin"] != "modelrepo" || r["commit_sha"] != headA {
 			t.Errorf("run %v", r)
 		}
 	}
-	if m := status(p, "JPCP"); m["status"] != "stale" || m["retrain_triggered_at"] == nil || m["active_run"] == nil {
+	if m := freshnessOf(p, "JPCP"); m["status"] != "stale" || m["retrain_triggered_at"] == nil || m["active_run"] == nil {
 		t.Errorf("dispatched: %v", m)
 	}
 	for _, a := range p.Audits("retrain.dispatched") {
@@ -91,7 +91,7 @@ func TestAutoRetrainDirect(t *testing.T) {
 			t.Errorf("audit %v", a)
 		}
 	}
-	if again := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile))); again["duplicate"] != true || len(texts(again["retrain_triggered"])) != 0 || len(p.Orchestrator.All()) != 2 {
+	if again := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile))); again["duplicate"] != true || len(stringsOf(again["retrain_triggered"])) != 0 || len(p.Orchestrator.All()) != 2 {
 		t.Errorf("again: %v", again)
 	}
 }
@@ -100,27 +100,27 @@ func TestAutoRetrainDirect(t *testing.T) {
 // none makes the webhook fail.
 func TestFailuresAreIndependent(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	p.AwaitTarget()
-	configure(p, object{"auto_retrain": true, "gate": "direct"})
+	putConfig(p, parsePayload{"auto_retrain": true, "gate": "direct"})
 	p.Orchestrator.Mu.Lock()
 	p.Orchestrator.Refuses = "JPCP"
 	p.Orchestrator.Mu.Unlock()
 	out := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile)))
-	if !slices.Equal(texts(out["retrain_triggered"]), []string{"RUNTIMECLASS"}) {
+	if !slices.Equal(stringsOf(out["retrain_triggered"]), []string{"RUNTIMECLASS"}) {
 		t.Fatalf("push: %v", out)
 	}
 	failed := p.Audits("modelrepo.retrain")
 	if len(failed) != 1 || failed[0]["outcome"] != "failed" || failed[0]["target"] != "model:JPCP" ||
-		failed[0]["details"].(object)["code"] != "orchestrator_rejected" || failed[0]["details"].(object)["commit_sha"] != headA {
+		failed[0]["details"].(parsePayload)["code"] != "orchestrator_rejected" || failed[0]["details"].(parsePayload)["commit_sha"] != headA {
 		t.Errorf("audit %v", failed)
 	}
 	p.Orchestrator.Set(controlplanetest.Down)
 	next := deliverA(p, sampleA(t, pushA(strings.Repeat("0d", 20), classFile)))
-	if len(texts(next["retrain_triggered"])) != 0 || next["event_id"] == nil || status(p, "RUNTIMECLASS")["status"] != "stale" {
+	if len(stringsOf(next["retrain_triggered"])) != 0 || next["event_id"] == nil || freshnessOf(p, "RUNTIMECLASS")["status"] != "stale" {
 		t.Errorf("orchestrator down: %v", next)
 	}
-	if failed := p.Audits("modelrepo.retrain"); len(failed) != 2 || failed[1]["details"].(object)["code"] != "orchestrator_unreachable" {
+	if failed := p.Audits("modelrepo.retrain"); len(failed) != 2 || failed[1]["details"].(parsePayload)["code"] != "orchestrator_unreachable" {
 		t.Errorf("audit %v", failed)
 	}
 }
@@ -129,7 +129,7 @@ func TestFailuresAreIndependent(t *testing.T) {
 // touched is left to that one.
 func TestWorkIsResumed(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := startWithSecret(t)
 	p.AwaitTarget()
 	// As the process leaves it that dies between the transaction and its dispatches.
 	p.SQL(`insert into control_plane.pushes (commit_sha, branch, pushed_by, source, touched, touched_all, dispatch, trigger_ci, work_until, received_at)
@@ -159,9 +159,9 @@ func TestBusyDispatchIsDoneLater(t *testing.T) {
 	deployment := p.Orchestrator.Deployment
 	p.Orchestrator.Deployment = nil
 	p.Serve()
-	configure(p, object{"auto_retrain": true, "gate": "direct"})
+	putConfig(p, parsePayload{"auto_retrain": true, "gate": "direct"})
 	out := deliverA(p, sampleA(t, pushA(headA, powerFile)))
-	if len(texts(out["retrain_triggered"])) != 0 {
+	if len(stringsOf(out["retrain_triggered"])) != 0 {
 		t.Fatalf("without a deployment: %v", out)
 	}
 	if failed := p.Audits("modelrepo.retrain"); len(failed) != 0 {
@@ -235,7 +235,7 @@ const triggerToken = "glptt-0123456789abcdef"
 func TestPipelineIsTriggered(t *testing.T) {
 	t.Parallel()
 	f := newCI(t)
-	p := start(t, "GITLAB_URL="+f.URL+"/", "AI_PROD_GITLAB_PROJECT_ID=site/models", "AI_PROD_PIPELINE_TRIGGER_TOKEN="+triggerToken)
+	p := startWithSecret(t, "GITLAB_URL="+f.URL+"/", "AI_PROD_GITLAB_PROJECT_ID=site/models", "AI_PROD_PIPELINE_TRIGGER_TOKEN="+triggerToken)
 	if out := deliverA(p, sampleA(t, nil)); out["ci_pipeline_triggered"] != true {
 		t.Fatalf("push: %v", out)
 	}
@@ -244,7 +244,7 @@ func TestPipelineIsTriggered(t *testing.T) {
 		t.Errorf("asked %v", form)
 	}
 	told := p.Audits("modelrepo.ci_triggered")
-	if len(told) != 1 || told[0]["outcome"] != "ok" || told[0]["details"].(object)["pipeline_id"] != 257.0 || told[0]["tenant"] != "default" {
+	if len(told) != 1 || told[0]["outcome"] != "ok" || told[0]["details"].(parsePayload)["pipeline_id"] != 257.0 || told[0]["tenant"] != "default" {
 		t.Errorf("audit %v", told)
 	}
 	if out := deliverA(p, sampleA(t, nil)); out["duplicate"] != true || out["ci_pipeline_triggered"] != false {
@@ -259,7 +259,7 @@ func TestPipelineIsTriggered(t *testing.T) {
 		},
 	} {
 		f.answers(answer)
-		out := deliverA(p, sampleA(t, object{"checkout_sha": fmt.Sprintf("%040x", i+1)}))
+		out := deliverA(p, sampleA(t, parsePayload{"checkout_sha": fmt.Sprintf("%040x", i+1)}))
 		if out["ci_pipeline_triggered"] != false || out["event_id"] == nil {
 			t.Errorf("answer %d: %v", i, out)
 		}

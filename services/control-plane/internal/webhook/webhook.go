@@ -1,32 +1,24 @@
-// Package webhook takes the push webhooks of both forges: it bounds the body,
-// checks the proof that the forge sent it, reads the forge's payload and hands
-// the push on.
+// Package webhook receives the push webhooks of both forges: it limits the body,
+// authenticates the forge, parses its payload and records the push.
 //
-// Whoever sends is a stranger until the proof holds. So a refusal costs little:
-// what the headers alone decide is decided before the body is read, a body has
-// as much memory as has arrived of it and must keep arriving, only complete ones
-// are hashed and parsed, and refusals are counted but not written to the ledger,
-// which a stranger could fill.
+// Senders are untrusted until authenticated, so refusals must be cheap: headers are
+// checked before the body is read, a body gets only as much memory as has arrived
+// and must keep arriving, only complete bodies are hashed and parsed, and refusals
+// are counted but not written to the ledger, which a stranger could otherwise fill.
 package webhook
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 	"golang.org/x/sync/semaphore"
 
-	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 )
 
 const (
-	// maxBody bounds a payload, in bytes.
+	// maxBody limits a payload, in bytes.
 	maxBody = 5 << 20
 	// parsers is how many bodies of each forge are hashed and parsed at once.
 	parsers = 8
@@ -34,7 +26,7 @@ const (
 	waitTimeout = 2 * time.Second
 )
 
-// Names of the forges, as metrics have them.
+// Names of the forges in metrics.
 const (
 	forgeA = "forge-a"
 	forgeB = "forge-b"
@@ -44,15 +36,15 @@ const (
 type API struct {
 	pushes *push.Service
 	secret service.Secret
-	key    []byte // of signed deliveries of forge A; nil: they prove themselves by the token
+	key    []byte // for signed deliveries of forge A; nil: they authenticate by the token
 	count  func(forge, outcome string)
 	now    func() time.Time
 
 	laneA, laneB lane
 }
 
-// lane is what the deliveries of one forge share. Each forge has its own, so that
-// those who pose as one do not keep the other waiting.
+// lane holds the resources shared by the deliveries of one forge. Each forge has its own,
+// so that impostors of one forge do not block the other.
 type lane struct {
 	memory *semaphore.Weighted // bytes of bodies
 	turns  chan struct{}       // to hash and parse
@@ -62,8 +54,8 @@ func newLane() lane {
 	return lane{memory: semaphore.NewWeighted(laneMemory), turns: make(chan struct{}, parsers)}
 }
 
-// New serves nobody while secret is empty. count is told of each delivery: its
-// outcome is accepted, duplicate, skipped or the code of the error.
+// New refuses all deliveries while secret is empty. count is called for each delivery;
+// the outcome is accepted, duplicate, skipped or the code of the error.
 func New(pushes *push.Service, secret service.Secret, key []byte, count func(forge, outcome string), now func() time.Time) *API {
 	return &API{
 		pushes: pushes, secret: secret, key: key, count: count, now: now,
@@ -71,148 +63,14 @@ func New(pushes *push.Service, secret service.Secret, key []byte, count func(for
 	}
 }
 
-// forge is what differs between the two.
+// forge holds what differs between the two forges.
 type forge struct {
 	name string
-	// offers says whether the headers alone leave a proof possible; proves
-	// decides, once the body is there.
+	// offers reports whether the headers can contain a valid proof; proves decides when
+	// the body has been read.
 	offers func(h http.Header) bool
 	proves func(h http.Header, body []byte) bool
 	parse  func(h http.Header, p payload) (out push.Push, skip string, err error)
-	want   string // of a proof, for the one who lacks it
+	want   string // explains the required proof to the sender
 	lane   lane
-}
-
-// ForgeA serves POST /webhooks/modelrepo/forge-a.
-func (a *API) ForgeA(c echo.Context) error {
-	f := forge{name: forgeA, parse: parseA, lane: a.laneA}
-	if a.key != nil {
-		f.offers = func(h http.Header) bool { return signedProof(h, a.key, nil, a.now()) }
-		f.proves = func(h http.Header, body []byte) bool { return signedProof(h, a.key, body, a.now()) }
-		f.want = "Deliveries must be signed: webhook-id, webhook-timestamp (at most 300 s off) and webhook-signature under the signing token."
-	} else {
-		f.offers = func(h http.Header) bool { return tokenProof(h, a.secret.Reveal()) }
-		f.proves = func(h http.Header, _ []byte) bool { return f.offers(h) }
-		f.want = "X-Forge-A-Token or X-Gitlab-Token must hold the webhook secret."
-	}
-	return a.serve(c, f)
-}
-
-// ForgeB serves POST /webhooks/modelrepo/forge-b.
-func (a *API) ForgeB(c echo.Context) error {
-	return a.serve(c, forge{
-		name: forgeB, parse: parseB, lane: a.laneB,
-		offers: func(h http.Header) bool { return len(signatures(h)) > 0 },
-		proves: func(h http.Header, body []byte) bool { return hmacProof(h, a.secret.Reveal(), body) },
-		want:   "X-Forge-B-Signature-256 or X-Hub-Signature-256 must hold sha256= and the hexadecimal HMAC-SHA256 of the body under the webhook secret.",
-	})
-}
-
-func (a *API) serve(c echo.Context, f forge) error {
-	out, err := a.receive(c, f)
-	switch {
-	case err != nil:
-		a.count(f.name, problem.From(err).Kind.Code)
-		return err
-	case out.Skipped != "":
-		a.count(f.name, "skipped")
-	case out.Duplicate:
-		a.count(f.name, "duplicate")
-	default:
-		a.count(f.name, "accepted")
-	}
-	return c.JSON(http.StatusOK, document(out))
-}
-
-// receive checks in this order: declared size, configuration, proof, form.
-func (a *API) receive(c echo.Context, f forge) (push.Outcome, error) {
-	r := c.Request()
-	if r.ContentLength > maxBody {
-		return push.Outcome{}, tooLarge(c)
-	}
-	if a.secret == "" {
-		unread(c)
-		return push.Outcome{}, fault.WebhookSecretMissing.New("Webhooks are not served: MODELREPO_WEBHOOK_SECRET is not set.")
-	}
-	refused := fault.InvalidWebhookProof.New(f.want).WithHeader("WWW-Authenticate", "Webhook")
-	if !f.offers(r.Header) {
-		unread(c)
-		return push.Outcome{}, refused
-	}
-	p, skip, err := a.take(c, f, refused)
-	if err != nil || skip != "" {
-		return push.Outcome{Skipped: skip}, err
-	}
-	return a.pushes.Record(r.Context(), p)
-}
-
-// take reads the body, checks its proof and makes a push of it.
-func (a *API) take(c echo.Context, f forge, refused error) (push.Push, string, error) {
-	ctx, r := c.Request().Context(), c.Request()
-	body := intake{memory: f.lane.memory}
-	defer body.release()
-	if err := body.read(c); err != nil {
-		return push.Push{}, "", err
-	}
-	wait := time.NewTimer(waitTimeout)
-	defer wait.Stop()
-	select {
-	case f.lane.turns <- struct{}{}:
-		defer func() { <-f.lane.turns }()
-	case <-ctx.Done():
-		return push.Push{}, "", ctx.Err()
-	case <-wait.C:
-		return push.Push{}, "", busy()
-	}
-	if !f.proves(r.Header, body.bytes) {
-		return push.Push{}, "", refused
-	}
-	fields, err := object(body.bytes)
-	if err != nil {
-		return push.Push{}, "", err
-	}
-	return f.parse(r.Header, fields)
-}
-
-func busy() error {
-	return fault.WebhooksBusy.New("Too many deliveries arrive at once; send this one again.").After(time.Second)
-}
-
-func tooLarge(c echo.Context) error {
-	unread(c)
-	return problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", maxBody))
-}
-
-// unread lets the answer go out, and the connection end, without the rest of the
-// body; net/http would read it first, and wait for one that does not come.
-func unread(c echo.Context) {
-	if c.Request().ContentLength != 0 {
-		c.Response().Header().Set("Connection", "close")
-	}
-}
-
-// document is the answer: what the push led to, or why nothing came of it.
-func document(o push.Outcome) api.PushOutcome {
-	if o.Skipped != "" {
-		yes, reason := api.PushOutcomeSkipped(true), api.PushOutcomeReason(o.Skipped)
-		out := api.PushOutcome{Skipped: &yes, Reason: &reason}
-		if o.EventID != 0 {
-			out.EventId = &o.EventID
-		}
-		return out
-	}
-	stale, triggered, approvals := o.MarkedStale, o.RetrainTriggered, o.ApprovalsCreated
-	if stale == nil {
-		stale = []string{}
-	}
-	if triggered == nil {
-		triggered = []string{}
-	}
-	if approvals == nil {
-		approvals = []uuid.UUID{}
-	}
-	return api.PushOutcome{
-		EventId: &o.EventID, ModelsMarkedStale: &stale, RetrainTriggered: &triggered, ApprovalsCreated: &approvals,
-		CiPipelineTriggered: &o.CITriggered, Duplicate: &o.Duplicate,
-	}
 }

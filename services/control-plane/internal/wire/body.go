@@ -33,17 +33,19 @@ func BoundBody(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // Decode reads a JSON body into dst; unknown fields are refused. The error is a problem.
-func Decode(c echo.Context, dst any) error { return decode(c, dst, service.DecodeJSON) }
+func Decode(c echo.Context, dst any) error { return decodeKeepingBody(c, dst, service.DecodeJSON) }
 
 // DecodeOptional is Decode for routes whose body may be absent.
-func DecodeOptional(c echo.Context, dst any) error { return decode(c, dst, service.DecodeOptionalJSON) }
+func DecodeOptional(c echo.Context, dst any) error {
+	return decodeKeepingBody(c, dst, service.DecodeOptionalJSON)
+}
 
 // DecodeOpen is Decode for routes that ignore unknown fields.
 func DecodeOpen(c echo.Context, dst any) error {
-	return decode(c, dst, func(c echo.Context, dst any, _ bool) error { return service.DecodeJSON(c, dst, false) })
+	return decodeKeepingBody(c, dst, func(c echo.Context, dst any, _ bool) error { return service.DecodeJSON(c, dst, false) })
 }
 
-func decode(c echo.Context, dst any, into func(echo.Context, any, bool) error) error {
+func decodeKeepingBody(c echo.Context, dst any, into func(echo.Context, any, bool) error) error {
 	raw, err := service.ReadBody(c)
 	if err != nil {
 		return err

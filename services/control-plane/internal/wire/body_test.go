@@ -6,19 +6,19 @@ import (
 	"testing"
 )
 
-func contains(v any) bool {
+func containsNUL(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return strings.ContainsRune(v, 0)
 	case []any:
 		for _, e := range v {
-			if contains(e) {
+			if containsNUL(e) {
 				return true
 			}
 		}
 	case map[string]any:
 		for k, e := range v {
-			if strings.ContainsRune(k, 0) || contains(e) {
+			if strings.ContainsRune(k, 0) || containsNUL(e) {
 				return true
 			}
 		}
@@ -37,11 +37,11 @@ func FuzzNUL(f *testing.F) {
 			return
 		}
 		found := hasNUL(raw)
-		if contains(v) && !found {
+		if containsNUL(v) && !found {
 			t.Fatalf("missed in %q", raw)
 		}
 		// Of two equal keys decoding shows the last, so the scan may know more.
-		if again, err := json.Marshal(v); err == nil && !contains(v) && hasNUL(again) {
+		if again, err := json.Marshal(v); err == nil && !containsNUL(v) && hasNUL(again) {
 			t.Fatalf("seen in %q, where there is none", again)
 		}
 	})

@@ -12,7 +12,7 @@ const MaxLabel = 128
 // LabelRule says what Label accepts.
 const LabelRule = "must be 1 to 128 bytes of printable text without spaces around it"
 
-// Label says whether s can name something that others gave its name, such as a
+// Label reports whether s can name something that others gave its name, such as a
 // project, a cluster or a scheduler's job. U+FFFD is what Text made of bytes that
 // are no text.
 func Label(s string) bool {

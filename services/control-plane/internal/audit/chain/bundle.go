@@ -53,7 +53,7 @@ type BundleKey struct {
 	Vouches   []Vouch `json:"vouches,omitempty"`
 }
 
-// genuine says whether the key is what it is called.
+// genuine reports whether the key is what it is called.
 func (c BundleKey) genuine() bool {
 	return len(c.PublicKey) == ed25519.PublicKeySize && KeyID(c.PublicKey) == c.KeyID
 }

@@ -16,8 +16,8 @@ import (
 
 var day = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 
-// links is a chain of n entries.
-func links(t testing.TB, n int) []chain.Link {
+// makeLinks is a chain of n entries.
+func makeLinks(t testing.TB, n int) []chain.Link {
 	t.Helper()
 	out := make([]chain.Link, n)
 	prev := chain.Genesis
@@ -39,8 +39,8 @@ func links(t testing.TB, n int) []chain.Link {
 	return out
 }
 
-// bundled writes entries with a checkpoint of each tenth and of the last but one.
-func bundled(t testing.TB, all []chain.Link, from int) []byte {
+// makeBundle writes entries with a checkpoint of each tenth and of the last but one.
+func makeBundle(t testing.TB, all []chain.Link, from int) []byte {
 	t.Helper()
 	key := seedKey()
 	public := key.Public().(ed25519.PublicKey)
@@ -84,20 +84,20 @@ func endingOf(all []chain.Link, key ed25519.PrivateKey) chain.Ending {
 	}}
 }
 
-func trusted() chain.Keys { return chain.KeysOf(seedKey().Public().(ed25519.PublicKey)) }
+func trustedKeys() chain.Keys { return chain.KeysOf(seedKey().Public().(ed25519.PublicKey)) }
 
 func TestABundleProvesItself(t *testing.T) {
 	t.Parallel()
 	for _, from := range []int{1, 7} {
-		for _, keys := range []chain.Keys{nil, trusted()} {
-			r, err := chain.VerifyBundle(bytes.NewReader(bundled(t, links(t, 25), from)), keys)
+		for _, keys := range []chain.Keys{nil, trustedKeys()} {
+			r, err := chain.VerifyBundle(bytes.NewReader(makeBundle(t, makeLinks(t, 25), from)), keys)
 			if err != nil || !r.Verified || r.Checked != int64(26-from) || r.SignedSeq != 24 || r.Checkpoints != 3 || r.Head.Seq != 25 || r.OwnKeys != (keys == nil) {
 				t.Errorf("from %d: %+v, %v", from, r, err)
 			}
 		}
 	}
 	stranger := chain.KeysOf(ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey))
-	r, err := chain.VerifyBundle(bytes.NewReader(bundled(t, links(t, 25), 1)), stranger)
+	r, err := chain.VerifyBundle(bytes.NewReader(makeBundle(t, makeLinks(t, 25), 1)), stranger)
 	if err != nil || r.Verified || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 10 {
 		t.Errorf("another key: %+v, %v", r, err)
 	}
@@ -106,10 +106,10 @@ func TestABundleProvesItself(t *testing.T) {
 // No byte of a bundle can change, go or come without being found.
 func TestEveryByteOfABundleCounts(t *testing.T) {
 	t.Parallel()
-	good := bundled(t, links(t, 2), 1)
+	good := makeBundle(t, makeLinks(t, 2), 1)
 	lines := bytes.Count(good, []byte("\n"))
 	try := func(what string, b []byte) {
-		if r, err := chain.VerifyBundle(bytes.NewReader(b), trusted()); err == nil && r.Verified || err == nil && r.FirstBadSeq == nil {
+		if r, err := chain.VerifyBundle(bytes.NewReader(b), trustedKeys()); err == nil && r.Verified || err == nil && r.FirstBadSeq == nil {
 			t.Fatalf("%s: %+v", what, r)
 		}
 	}
@@ -145,7 +145,7 @@ func lineAt(b []byte, i int) []byte {
 // A fault is told by the entry it is at.
 func TestFaultsOfABundleNameTheEntry(t *testing.T) {
 	t.Parallel()
-	all := links(t, 12)
+	all := makeLinks(t, 12)
 	for what, c := range map[string]struct {
 		change func([]chain.Link) []chain.Link
 		seq    int64
@@ -184,7 +184,7 @@ func TestFaultsOfABundleNameTheEntry(t *testing.T) {
 		if err := w.Close(endingOf(all, seedKey())); err != nil {
 			t.Fatal(err)
 		}
-		r, err := chain.VerifyBundle(&buf, trusted())
+		r, err := chain.VerifyBundle(&buf, trustedKeys())
 		if err != nil || r.Verified || r.FirstBadSeq == nil || *r.FirstBadSeq != c.seq || r.Reason != c.reason {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
@@ -192,11 +192,11 @@ func TestFaultsOfABundleNameTheEntry(t *testing.T) {
 }
 
 func FuzzVerifyBundle(f *testing.F) {
-	good := bundled(f, links(f, 3), 1)
+	good := makeBundle(f, makeLinks(f, 3), 1)
 	f.Add(good)
 	f.Add([]byte(strings.Repeat("[", 100_000)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := chain.VerifyBundle(bytes.NewReader(b), trusted())
+		r, err := chain.VerifyBundle(bytes.NewReader(b), trustedKeys())
 		if err == nil && r.Verified && r.Checkpoints > 0 && !bytes.Equal(b, good) {
 			t.Fatalf("somebody signed %q", b)
 		}
@@ -207,7 +207,7 @@ func FuzzVerifyBundle(f *testing.F) {
 // ledger that was cut, emptied or did not verify.
 func TestTrailerTellsOfTheLedger(t *testing.T) {
 	t.Parallel()
-	all := links(t, 5)
+	all := makeLinks(t, 5)
 	key := seedKey()
 	until := chain.Time(day.Add(time.Hour))
 	forged, at := chain.BadForged, int64(2)
@@ -228,7 +228,7 @@ func TestTrailerTellsOfTheLedger(t *testing.T) {
 			e.Verification.Verified, e.Verification.Reason, e.Verification.FirstBadSeq = false, &forged, &at
 		}, reason: chain.BadForged, seq: 2},
 		{name: "not signed", upTo: 5, change: func(e *chain.Ending) { e.Key = nil }, reason: chain.BadFormat, seq: 6},
-		{name: "signed by a stranger", upTo: 5, change: func(e *chain.Ending) { e.Key = numbered(9) }, reason: chain.BadFormat, seq: 6},
+		{name: "signed by a stranger", upTo: 5, change: func(e *chain.Ending) { e.Key = keyFromSeedByte(9) }, reason: chain.BadFormat, seq: 6},
 	} {
 		var buf bytes.Buffer
 		w, err := chain.NewWriter(&buf, chain.Header{Tenant: "default", FromSeq: 1, ToSeq: int64(c.upTo), PrevHash: chain.Genesis, Until: c.until, CreatedAt: chain.Time(day)})
@@ -247,7 +247,7 @@ func TestTrailerTellsOfTheLedger(t *testing.T) {
 		if err := w.Close(end); err != nil {
 			t.Fatal(err)
 		}
-		r, err := chain.VerifyBundle(&buf, trusted())
+		r, err := chain.VerifyBundle(&buf, trustedKeys())
 		if err != nil {
 			t.Fatal(err)
 		}

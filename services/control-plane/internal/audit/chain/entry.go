@@ -106,10 +106,10 @@ func Append(e Entry, prev string) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	return Link{Entry: e, PrevHash: prev, Hash: digest(prev, form)}, nil
+	return Link{Entry: e, PrevHash: prev, Hash: hashEntry(prev, form)}, nil
 }
 
-func digest(prev string, form []byte) string {
+func hashEntry(prev string, form []byte) string {
 	h := sha256.New()
 	h.Write([]byte(prev))
 	h.Write([]byte{'\n'})
@@ -151,7 +151,7 @@ func (l Link) CheckHash() *Fault {
 	if err != nil {
 		return &Fault{l.Seq, BadHash, err.Error()}
 	}
-	if digest(l.PrevHash, form) != l.Hash {
+	if hashEntry(l.PrevHash, form) != l.Hash {
 		return &Fault{l.Seq, BadHash, "the entry was changed: its hash is not that of its members"}
 	}
 	return nil

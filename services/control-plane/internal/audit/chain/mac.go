@@ -36,7 +36,7 @@ func AppendKeyed(e Entry, prev string, key []byte) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	return Link{Entry: e, PrevHash: prev, Hash: digest(prev, form), MAC: computeMAC(key, prev, form)}, nil
+	return Link{Entry: e, PrevHash: prev, Hash: hashEntry(prev, form), MAC: computeMAC(key, prev, form)}, nil
 }
 
 // CheckKeyed recomputes hash and MAC. An entry without the right MAC was put in by
@@ -47,7 +47,7 @@ func (l Link) CheckKeyed(key []byte) *Fault {
 		return &Fault{l.Seq, BadHash, err.Error()}
 	}
 	switch {
-	case digest(l.PrevHash, form) != l.Hash:
+	case hashEntry(l.PrevHash, form) != l.Hash:
 		return &Fault{l.Seq, BadHash, "the entry was changed: its hash is not that of its members"}
 	case l.MAC == "":
 		return l.forged("it has no MAC")

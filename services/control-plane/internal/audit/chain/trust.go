@@ -47,7 +47,7 @@ func (k Keys) vouches(c BundleKey) bool {
 	return false
 }
 
-// Has says whether a key is one of k, to the byte.
+// Has reports whether a key is one of k, to the byte.
 func (k Keys) Has(public ed25519.PublicKey) bool {
 	mine, ok := k[KeyID(public)]
 	return ok && mine.Equal(public)

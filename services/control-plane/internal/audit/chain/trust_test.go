@@ -16,14 +16,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 )
 
-// numbered is a key of the seed n n … n.
-func numbered(n byte) ed25519.PrivateKey {
+// keyFromSeedByte is a key of the seed n n … n.
+func keyFromSeedByte(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
 }
 
 func publicOf(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519.PublicKey) }
 
-func listed(k ed25519.PrivateKey, by ...ed25519.PrivateKey) chain.BundleKey {
+func bundleKeyWithVouches(k ed25519.PrivateKey, by ...ed25519.PrivateKey) chain.BundleKey {
 	out := chain.BundleKey{KeyID: chain.KeyID(publicOf(k)), PublicKey: publicOf(k), CreatedAt: chain.Time(day)}
 	for _, b := range by {
 		out.Vouches = append(out.Vouches, chain.VouchFor(b, publicOf(k), out.CreatedAt))
@@ -33,7 +33,7 @@ func listed(k ed25519.PrivateKey, by ...ed25519.PrivateKey) chain.BundleKey {
 
 func TestVectorOfAVouch(t *testing.T) {
 	t.Parallel()
-	v := chain.VouchFor(seedKey(), publicOf(numbered(7)), "2026-01-02T03:05:00.000000Z")
+	v := chain.VouchFor(seedKey(), publicOf(keyFromSeedByte(7)), "2026-01-02T03:05:00.000000Z")
 	if v.By != "56475aa75463474c" {
 		t.Errorf("vouch %+v", v)
 	}
@@ -46,29 +46,29 @@ const vouchVector = "qOX9EcPg/mSYnNYTF/AxVFLARhobgSwH4/JN2t24iCkBXueGi/gphzAjDEN
 
 func TestTrustIsReachedBySignatures(t *testing.T) {
 	t.Parallel()
-	a, b, c, d := numbered(1), numbered(2), numbered(3), numbered(4)
-	alien := numbered(9)
-	renamed := listed(b, a)
+	a, b, c, d := keyFromSeedByte(1), keyFromSeedByte(2), keyFromSeedByte(3), keyFromSeedByte(4)
+	alien := keyFromSeedByte(9)
+	renamed := bundleKeyWithVouches(b, a)
 	renamed.KeyID = chain.KeyID(publicOf(alien))
-	older := listed(b, a)
+	older := bundleKeyWithVouches(b, a)
 	older.CreatedAt = chain.Time(day.Add(time.Second))
-	swapped := listed(b, a)
+	swapped := bundleKeyWithVouches(b, a)
 	swapped.PublicKey = publicOf(alien)
-	claimed := listed(alien, alien)
+	claimed := bundleKeyWithVouches(alien, alien)
 	claimed.Vouches[0].By = chain.KeyID(publicOf(a))
-	short := listed(b, a)
+	short := bundleKeyWithVouches(b, a)
 	short.PublicKey = short.PublicKey[:31]
 	for what, x := range map[string]struct {
 		keys []chain.BundleKey
 		want []ed25519.PrivateKey
 	}{
-		"nobody vouches":         {[]chain.BundleKey{listed(a), listed(b)}, nil},
-		"directly":               {[]chain.BundleKey{listed(b, a)}, []ed25519.PrivateKey{b}},
-		"over three, unsorted":   {[]chain.BundleKey{listed(d, c), listed(c, b), listed(b, a)}, []ed25519.PrivateKey{b, c, d}},
-		"by one of two":          {[]chain.BundleKey{listed(b, alien, a)}, []ed25519.PrivateKey{b}},
-		"for itself":             {[]chain.BundleKey{listed(alien, alien)}, nil},
-		"in a circle":            {[]chain.BundleKey{listed(alien, d), listed(d, alien)}, nil},
-		"the retired key for it": {[]chain.BundleKey{listed(alien, b)}, nil},
+		"nobody vouches":         {[]chain.BundleKey{bundleKeyWithVouches(a), bundleKeyWithVouches(b)}, nil},
+		"directly":               {[]chain.BundleKey{bundleKeyWithVouches(b, a)}, []ed25519.PrivateKey{b}},
+		"over three, unsorted":   {[]chain.BundleKey{bundleKeyWithVouches(d, c), bundleKeyWithVouches(c, b), bundleKeyWithVouches(b, a)}, []ed25519.PrivateKey{b, c, d}},
+		"by one of two":          {[]chain.BundleKey{bundleKeyWithVouches(b, alien, a)}, []ed25519.PrivateKey{b}},
+		"for itself":             {[]chain.BundleKey{bundleKeyWithVouches(alien, alien)}, nil},
+		"in a circle":            {[]chain.BundleKey{bundleKeyWithVouches(alien, d), bundleKeyWithVouches(d, alien)}, nil},
+		"the retired key for it": {[]chain.BundleKey{bundleKeyWithVouches(alien, b)}, nil},
 		"under another's name":   {[]chain.BundleKey{claimed}, nil},
 		"renamed":                {[]chain.BundleKey{renamed}, nil},
 		"another instant":        {[]chain.BundleKey{older}, nil},
@@ -90,19 +90,19 @@ func TestTrustIsReachedBySignatures(t *testing.T) {
 // A bundle's keys count when the given one vouches for them, and else not.
 func TestABundleOfTwoKeys(t *testing.T) {
 	t.Parallel()
-	first, second, alien := numbered(1), numbered(2), numbered(9)
-	all := links(t, 3)
+	first, second, alien := keyFromSeedByte(1), keyFromSeedByte(2), keyFromSeedByte(9)
+	all := makeLinks(t, 3)
 	for what, x := range map[string]struct {
 		keys    []chain.BundleKey
 		trusted chain.Keys
 		bad     int64
 	}{
-		"vouched for":       {[]chain.BundleKey{listed(second), listed(first, second)}, chain.KeysOf(publicOf(second)), 0},
-		"only listed":       {[]chain.BundleKey{listed(second), listed(first)}, chain.KeysOf(publicOf(second)), 1},
-		"by a stranger":     {[]chain.BundleKey{listed(second), listed(first, alien), listed(alien)}, chain.KeysOf(publicOf(second)), 1},
+		"vouched for":       {[]chain.BundleKey{bundleKeyWithVouches(second), bundleKeyWithVouches(first, second)}, chain.KeysOf(publicOf(second)), 0},
+		"only listed":       {[]chain.BundleKey{bundleKeyWithVouches(second), bundleKeyWithVouches(first)}, chain.KeysOf(publicOf(second)), 1},
+		"by a stranger":     {[]chain.BundleKey{bundleKeyWithVouches(second), bundleKeyWithVouches(first, alien), bundleKeyWithVouches(alien)}, chain.KeysOf(publicOf(second)), 1},
 		"both given":        {[]chain.BundleKey{}, chain.KeysOf(publicOf(first), publicOf(second)), 0},
-		"the old one given": {[]chain.BundleKey{listed(second), listed(first, second)}, chain.KeysOf(publicOf(first)), 3},
-		"none given":        {[]chain.BundleKey{listed(second), listed(first)}, nil, 0},
+		"the old one given": {[]chain.BundleKey{bundleKeyWithVouches(second), bundleKeyWithVouches(first, second)}, chain.KeysOf(publicOf(first)), 3},
+		"none given":        {[]chain.BundleKey{bundleKeyWithVouches(second), bundleKeyWithVouches(first)}, nil, 0},
 	} {
 		var buf bytes.Buffer
 		w, err := chain.NewWriter(&buf, chain.Header{Tenant: "default", FromSeq: 1, ToSeq: 3, PrevHash: chain.Genesis, CreatedAt: chain.Time(day), Keys: x.keys})
@@ -137,9 +137,9 @@ func TestABundleOfTwoKeys(t *testing.T) {
 
 func TestParseKeys(t *testing.T) {
 	t.Parallel()
-	a, b := publicOf(numbered(1)), publicOf(numbered(2))
+	a, b := publicOf(keyFromSeedByte(1)), publicOf(keyFromSeedByte(2))
 	keys, err := chain.ParseKeys(hex.EncodeToString(a) + ", " + base64.StdEncoding.EncodeToString(b) + ",")
-	if err != nil || len(keys) != 2 || !keys.Has(a) || !keys.Has(b) || keys.Has(publicOf(numbered(3))) {
+	if err != nil || len(keys) != 2 || !keys.Has(a) || !keys.Has(b) || keys.Has(publicOf(keyFromSeedByte(3))) {
 		t.Errorf("keys %v, %v", keys, err)
 	}
 	if keys, err := chain.ParseKeys(""); err != nil || len(keys) != 0 {
@@ -154,7 +154,7 @@ func TestAnchorsOnlyRise(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "anchors")
 	at := func(seq int64) chain.Anchors {
-		return chain.Anchors{"default": chain.Sign(numbered(1), "default", seq, strings.Repeat("a", 64), day)}
+		return chain.Anchors{"default": chain.Sign(keyFromSeedByte(1), "default", seq, strings.Repeat("a", 64), day)}
 	}
 	if have, err := chain.ReadAnchors(path); err != nil || len(have) != 0 {
 		t.Errorf("no file: %v, %v", have, err)
@@ -163,7 +163,7 @@ func TestAnchorsOnlyRise(t *testing.T) {
 		if err := chain.RaiseAnchors(path, at(step.raise)); err != nil {
 			t.Fatal(err)
 		}
-		if have, err := chain.ReadAnchors(path); err != nil || have["default"].Seq != step.want || chain.KeysOf(publicOf(numbered(1))).Check("default", have["default"]) != nil {
+		if have, err := chain.ReadAnchors(path); err != nil || have["default"].Seq != step.want || chain.KeysOf(publicOf(keyFromSeedByte(1))).Check("default", have["default"]) != nil {
 			t.Errorf("anchors %v, %v", have, err)
 		}
 	}

@@ -81,7 +81,7 @@ func TestVectorOfAMAC(t *testing.T) {
 	if f := link.CheckKeyed(key); f != nil {
 		t.Errorf("got %v, want no fault", f)
 	}
-	other, err := chain.DeriveMACKey(numbered(3))
+	other, err := chain.DeriveMACKey(keyFromSeedByte(3))
 	if err != nil {
 		t.Fatal(err)
 	}

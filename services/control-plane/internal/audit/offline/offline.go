@@ -33,7 +33,7 @@ type options struct {
 // Run verifies the bundle that args, after "audit", name; "-" is in. It returns the
 // exit code.
 func Run(args []string, in io.Reader, out, errs io.Writer) int {
-	opt, err := parse(args, errs)
+	opt, err := parseArguments(args, errs)
 	if err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(errs, "control-plane audit: %v\n", err)
@@ -41,7 +41,7 @@ func Run(args []string, in io.Reader, out, errs io.Writer) int {
 		fmt.Fprintln(errs, Usage)
 		return failed
 	}
-	r, err := verify(opt, in)
+	r, err := verifyBundle(opt, in)
 	if err != nil {
 		fmt.Fprintf(errs, "control-plane audit: %v\n", err)
 		return failed
@@ -51,7 +51,7 @@ func Run(args []string, in io.Reader, out, errs io.Writer) int {
 		enc.SetIndent("", "  ")
 		err = enc.Encode(r)
 	} else {
-		err = tell(out, r)
+		err = printReport(out, r)
 	}
 	switch {
 	case err != nil:
@@ -63,8 +63,8 @@ func Run(args []string, in io.Reader, out, errs io.Writer) int {
 	return ok
 }
 
-// parse takes flags before and after the bundle.
-func parse(args []string, errs io.Writer) (options, error) {
+// parseArguments takes flags before and after the bundle.
+func parseArguments(args []string, errs io.Writer) (options, error) {
 	var o options
 	if len(args) == 0 || args[0] != "verify" {
 		return o, errors.New("the one thing it can do is verify")
@@ -92,7 +92,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	return o, nil
 }
 
-func verify(o options, in io.Reader) (chain.Report, error) {
+func verifyBundle(o options, in io.Reader) (chain.Report, error) {
 	var trusted chain.Keys
 	for _, k := range o.keys {
 		text := k
@@ -121,8 +121,8 @@ func verify(o options, in io.Reader) (chain.Report, error) {
 	return chain.VerifyBundle(in, trusted)
 }
 
-// tell says what a report means.
-func tell(out io.Writer, r chain.Report) error {
+// printReport says what a report means.
+func printReport(out io.Writer, r chain.Report) error {
 	var b strings.Builder
 	if !r.Verified {
 		fmt.Fprintf(&b, "NOT VERIFIED: entry %d of the chain of %q: %s: %s\n", *r.FirstBadSeq, r.Tenant, r.Reason, r.Detail)

@@ -19,9 +19,9 @@ import (
 
 var key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 
-// bundle writes two entries, the first signed, of a ledger that has last ones, and
+// writeBundleFile writes two entries, the first signed, of a ledger that has last ones, and
 // gives the file.
-func bundle(t *testing.T, last int64, change func([]byte) []byte) string {
+func writeBundleFile(t *testing.T, last int64, change func([]byte) []byte) string {
 	t.Helper()
 	var buf bytes.Buffer
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -64,11 +64,11 @@ func bundle(t *testing.T, last int64, change func([]byte) []byte) string {
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	same := func(b []byte) []byte { return b }
-	good := bundle(t, 2, same)
-	bad := bundle(t, 2, func(b []byte) []byte {
+	good := writeBundleFile(t, 2, same)
+	bad := writeBundleFile(t, 2, func(b []byte) []byte {
 		return bytes.Replace(b, []byte(`"actor":"alice"`), []byte(`"actor":"alicf"`), 1)
 	})
-	cut := bundle(t, 3, same)
+	cut := writeBundleFile(t, 3, same)
 	public := hex.EncodeToString(key.Public().(ed25519.PublicKey))
 	keyFile := filepath.Join(t.TempDir(), "key.hex")
 	if err := os.WriteFile(keyFile, []byte(public+"\n"), 0o600); err != nil {

@@ -106,7 +106,7 @@ func (p *Project) Tree(entries ...string) string {
 	p.t.Helper()
 	var raw strings.Builder
 	for i := 0; i+2 < len(entries); i += 3 {
-		fmt.Fprintf(&raw, "%s %s\x00%s", entries[i], entries[i+1], unhex(p.t, entries[i+2]))
+		fmt.Fprintf(&raw, "%s %s\x00%s", entries[i], entries[i+1], decodeHex(p.t, entries[i+2]))
 	}
 	return p.Object("tree", raw.String())
 }
@@ -131,7 +131,7 @@ func (p *Project) Point(tree string) string {
 	return sha
 }
 
-func unhex(t testing.TB, sha string) string {
+func decodeHex(t testing.TB, sha string) string {
 	t.Helper()
 	var out []byte
 	for i := 0; i < len(sha); i += 2 {

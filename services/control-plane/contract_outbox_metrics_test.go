@@ -14,14 +14,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// Section 6 of the decisions: the table outbox, its outcomes, the stream. That
+// The table outbox, the outcomes of publishing, and the stream. That
 // nothing is lost when broker or relay die is TestRow16 of e2e/faults.
-func TestContractOutboxTable(t *testing.T) {
+func TestContractOutbox(t *testing.T) {
 	t.Parallel()
-	p := walked(t)
+	p := startForWalk(t)
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	row("columns", func(t *testing.T, p *controlplanetest.Plane) {
 		for column, is := range map[string]string{
@@ -83,7 +83,7 @@ func TestContractOutboxTable(t *testing.T) {
 		})
 	})
 	row("stream", func(t *testing.T, p *controlplanetest.Plane) {
-		s, err := broker(t, p).Stream(t.Context(), outbox.StreamName)
+		s, err := connectBroker(t, p).Stream(t.Context(), outbox.StreamName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestContractOutboxTable(t *testing.T) {
 		}
 	})
 	row("consumers_audit_and_drift", func(t *testing.T, p *controlplanetest.Plane) {
-		s, err := broker(t, p).Stream(t.Context(), outbox.StreamName)
+		s, err := connectBroker(t, p).Stream(t.Context(), outbox.StreamName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestContractOutboxTable(t *testing.T) {
 		}
 	})
 	row("platform_facts_are_every_tenants", func(t *testing.T, p *controlplanetest.Plane) {
-		deliver(p, pushed(sha(1)))
+		deliverPush(p, pushPayload(commitSHA(1)))
 		if e := p.Events("event.push"); len(e) != 1 || e[0].Tenant != "platform" {
 			t.Error(e)
 		}
@@ -124,7 +124,7 @@ func TestContractOutboxTable(t *testing.T) {
 		}
 	})
 	t.Run("no_connection_→_claim_released_refusals_unchanged", func(t *testing.T) {
-		p := controlplanetest.Start(t, "NATS_URL=nats://"+nowhere(t))
+		p := controlplanetest.Start(t, "NATS_URL=nats://"+unusedAddress(t))
 		p.Notice("JPCP", "a")
 		testenv.Eventually(t, 20*time.Second, func() error {
 			if r, _ := runtimeOf(p); r["event_relay_error"] == nil {
@@ -141,13 +141,13 @@ func TestContractOutboxTable(t *testing.T) {
 	})
 }
 
-// The metrics of the contract and of section 5.
+// The metrics, their labels and their types.
 func TestContractMetrics(t *testing.T) {
 	t.Parallel()
 	serving := controlplanetest.NewServing(t)
 	z := 4.5
 	serving.Drift("prediction", "JPCP", "Production", "CRITICAL", &z, "")
-	p := walked(t, append(serving.Env(), "ALERT_SECONDS=1")...)
+	p := startForWalk(t, append(serving.Env(), "ALERT_SECONDS=1")...)
 	p.AwaitTarget()
 	empty := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 	for range 2 { // the first is superseded
@@ -156,7 +156,7 @@ func TestContractMetrics(t *testing.T) {
 	run := p.Want(200, "POST", "/approve/JPCP", all, nil).Object(t)["flow_run_id"].(string)
 	p.Orchestrator.State(run, "COMPLETED", "")
 	p.Refused(409, "promotion_denied", "POST", "/promotions", all, doc{"model": "JPCP"})
-	deliver(p, pushed(sha(1)))
+	deliverPush(p, pushPayload(commitSHA(1)))
 	p.Refused(400, "unknown_model", "POST", "/retrain", all, retrainOf("NOPE"))
 	for _, c := range []struct{ name, kind, line string }{
 		{"platform_approvals_pending", "gauge", "platform_approvals_pending 1"},
@@ -180,7 +180,7 @@ func TestContractMetrics(t *testing.T) {
 			testenv.Eventually(t, 20*time.Second, func() error {
 				text := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 				if !strings.Contains(text, "# TYPE "+c.name+" "+c.kind+"\n") || !strings.Contains(text, "\n"+c.line) {
-					return fmt.Errorf("no %s %s in:\n%s", c.kind, c.line, grep(text, c.name, "# TYPE "+c.name))
+					return fmt.Errorf("no %s %s in:\n%s", c.kind, c.line, linesWithPrefix(text, c.name, "# TYPE "+c.name))
 				}
 				return nil
 			})
@@ -188,13 +188,13 @@ func TestContractMetrics(t *testing.T) {
 	}
 	t.Run("age_0_when_none", func(t *testing.T) {
 		if !strings.Contains(empty, "platform_approval_age_oldest_seconds 0\n") || !strings.Contains(empty, "platform_approvals_pending 0\n") {
-			t.Error(grep(empty, "platform_approval"))
+			t.Error(linesWithPrefix(empty, "platform_approval"))
 		}
 	})
 	t.Run("unknown_ids_are_other", func(t *testing.T) {
 		text := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 		if !strings.Contains(text, `platform_approval_events_total{action="created",model_id="other"} 2`) || strings.Contains(text, "ELSEWHERE") || strings.Contains(text, "NOPE") {
-			t.Error(grep(text, "platform_approval_events_total"))
+			t.Error(linesWithPrefix(text, "platform_approval_events_total"))
 		}
 	})
 }

@@ -25,8 +25,8 @@ const (
 	hookB = "/webhooks/modelrepo/forge-b"
 )
 
-// fresh is a model's freshness.
-func fresh(p *controlplanetest.Plane, model string) doc {
+// freshnessOf is a model's freshness.
+func freshnessOf(p *controlplanetest.Plane, model string) doc {
 	p.T.Helper()
 	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(p.T)["models"].([]any) {
 		if m := m.(doc); m["model_id"] == model {
@@ -37,8 +37,8 @@ func fresh(p *controlplanetest.Plane, model string) doc {
 	return nil
 }
 
-// wants asserts members of a document.
-func wants(t *testing.T, got, want doc) {
+// expectMembers asserts members of a document.
+func expectMembers(t *testing.T, got, want doc) {
 	t.Helper()
 	for name, v := range want {
 		if fmt.Sprint(got[name]) != fmt.Sprint(v) {
@@ -47,9 +47,9 @@ func wants(t *testing.T, got, want doc) {
 	}
 }
 
-// ended completes or fails a run of the model, trained from the commit, and waits
+// finishRun completes or fails a run of the model, trained from the commit, and waits
 // until that is known.
-func ended(p *controlplanetest.Plane, model, commit, state string, v *controlplanetest.Version) {
+func finishRun(p *controlplanetest.Plane, model, commit, state string, v *controlplanetest.Version) {
 	p.T.Helper()
 	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, retrainOf(model)).Object(p.T)["flow_run_id"].(string)
 	if v != nil {
@@ -58,35 +58,35 @@ func ended(p *controlplanetest.Plane, model, commit, state string, v *controlpla
 	}
 	p.Orchestrator.State(run, state, "")
 	testenv.Eventually(p.T, 20*time.Second, func() error {
-		if d := p.Want(200, "GET", "/retrain/"+run, controlplanetest.Reader, nil).Object(p.T); d["is_terminal"] != true || fresh(p, model)["active_run"] != nil {
+		if d := p.Want(200, "GET", "/retrain/"+run, controlplanetest.Reader, nil).Object(p.T); d["is_terminal"] != true || freshnessOf(p, model)["active_run"] != nil {
 			return fmt.Errorf("%v", d)
 		}
 		return nil
 	})
 }
 
-// The moves of freshness: decisions 3.
+// How the freshness of a model changes.
 func TestContractFreshness(t *testing.T) {
 	t.Parallel()
-	repo, first := repository(t)
-	p := walked(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=0")
+	repo, first := newSampleRepository(t)
+	p := startForWalk(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=0")
 	p.AwaitTarget()
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	row("unknown_no_record", func(t *testing.T, p *controlplanetest.Plane) {
-		wants(t, fresh(p, "JPCP"), doc{"status": "unknown", "latest_modelrepo_commit": nil, "last_retrain_commit": nil, "stale_since": nil, "retrain_triggered_at": nil})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "unknown", "latest_modelrepo_commit": nil, "last_retrain_commit": nil, "stale_since": nil, "retrain_triggered_at": nil})
 	})
 	var since any
 	row("→_stale_by_push_all", func(t *testing.T, p *controlplanetest.Plane) {
-		deliver(p, pushed(sha(1)))
+		deliverPush(p, pushPayload(commitSHA(1)))
 		for _, model := range []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRESSOR"} {
-			wants(t, fresh(p, model), doc{"status": "stale", "latest_modelrepo_commit": sha(1), "touched_by_last_push": model == "JPCP"})
+			expectMembers(t, freshnessOf(p, model), doc{"status": "stale", "latest_modelrepo_commit": commitSHA(1), "touched_by_last_push": model == "JPCP"})
 		}
-		since = fresh(p, "JPCP")["stale_since"]
-		deliver(p, pushed(sha(2)))
-		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "latest_modelrepo_commit": sha(2), "stale_since": since}) // kept
+		since = freshnessOf(p, "JPCP")["stale_since"]
+		deliverPush(p, pushPayload(commitSHA(2)))
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "stale", "latest_modelrepo_commit": commitSHA(2), "stale_since": since}) // kept
 	})
 	var second string
 	row("→_stale_by_poll", func(t *testing.T, p *controlplanetest.Plane) {
@@ -94,106 +94,106 @@ func TestContractFreshness(t *testing.T) {
 		if d := p.Want(200, "POST", "/modelrepo/sync", all, nil).Object(t); d["new_commit"] != true {
 			t.Error(d)
 		}
-		wants(t, fresh(p, "MACK"), doc{"status": "stale", "latest_modelrepo_commit": second, "stale_since": since})
+		expectMembers(t, freshnessOf(p, "MACK"), doc{"status": "stale", "latest_modelrepo_commit": second, "stale_since": since})
 	})
 	row("stays_stale_dispatch_accepted", func(t *testing.T, p *controlplanetest.Plane) {
 		run := p.Want(200, "POST", "/retrain", all, retrainOf("MCBound")).Object(t)["flow_run_id"]
-		m := fresh(p, "MCBOUND")
-		wants(t, m, doc{"status": "stale", "active_run": run})
+		m := freshnessOf(p, "MCBOUND")
+		expectMembers(t, m, doc{"status": "stale", "active_run": run})
 		if m["retrain_triggered_at"] == nil {
 			t.Error(m)
 		}
 	})
 	row("stays_stale_failed_run", func(t *testing.T, p *controlplanetest.Plane) {
-		ended(p, "MACK", second, "FAILED", nil)
-		wants(t, fresh(p, "MACK"), doc{"status": "stale", "last_retrain_commit": nil})
+		finishRun(p, "MACK", second, "FAILED", nil)
+		expectMembers(t, freshnessOf(p, "MACK"), doc{"status": "stale", "last_retrain_commit": nil})
 	})
 	row("stays_stale_dummy_run", func(t *testing.T, p *controlplanetest.Plane) {
-		ended(p, "MACK", second, "COMPLETED", &controlplanetest.Version{Metrics: doc{"accuracy": 0.9}, Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}})
-		wants(t, fresh(p, "MACK"), doc{"status": "stale"})
+		finishRun(p, "MACK", second, "COMPLETED", &controlplanetest.Version{Metrics: doc{"accuracy": 0.9}, Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}})
+		expectMembers(t, freshnessOf(p, "MACK"), doc{"status": "stale"})
 	})
 	row("stays_stale_trained_from_another_commit_and_promoted", func(t *testing.T, p *controlplanetest.Plane) {
-		ended(p, "JPCP", first, "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
-		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "last_retrain_commit": first, "trained_from_commit": first})
+		finishRun(p, "JPCP", first, "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "stale", "last_retrain_commit": first, "trained_from_commit": first})
 		p.Want(200, "POST", "/promotions/"+p.PendingPromotion("JPCP")+"/approve", all, nil)
-		wants(t, fresh(p, "JPCP"), doc{"status": "stale"})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "stale"})
 	})
 	row("→_current", func(t *testing.T, p *controlplanetest.Plane) {
-		ended(p, "JPCP", second, "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
-		wants(t, fresh(p, "JPCP"), doc{"status": "current", "last_retrain_commit": second, "latest_modelrepo_commit": second, "stale_since": nil})
+		finishRun(p, "JPCP", second, "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current", "last_retrain_commit": second, "latest_modelrepo_commit": second, "stale_since": nil})
 		moves := p.Events("event.freshness_changed")
 		last := moves[len(moves)-1]
-		wants(t, last.Data, doc{"model": "JPCP", "status": "current", "previous": "stale"})
+		expectMembers(t, last.Data, doc{"model": "JPCP", "status": "current", "previous": "stale"})
 		if last.Tenant != "platform" {
 			t.Errorf("tenant %s", last.Tenant)
 		}
 	})
 	row("current_→_stale_again", func(t *testing.T, p *controlplanetest.Plane) {
-		known := pushed(second)
-		if d := deliver(p, known).Object(t); d["duplicate"] != true || slices.Contains(d["models_marked_stale"].([]any), any("JPCP")) {
+		known := pushPayload(second)
+		if d := deliverPush(p, known).Object(t); d["duplicate"] != true || slices.Contains(d["models_marked_stale"].([]any), any("JPCP")) {
 			t.Errorf("the known head again: %v", d) // stale only what was not trained from it
 		}
-		wants(t, fresh(p, "JPCP"), doc{"status": "current"})
-		deliver(p, pushed(sha(3)))
-		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "latest_modelrepo_commit": sha(3)})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current"})
+		deliverPush(p, pushPayload(commitSHA(3)))
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "stale", "latest_modelrepo_commit": commitSHA(3)})
 	})
 	row("touched_→_stale_only_touched", func(t *testing.T, p *controlplanetest.Plane) {
-		ended(p, "JPCP", sha(3), "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
-		wants(t, fresh(p, "JPCP"), doc{"status": "current"})
+		finishRun(p, "JPCP", commitSHA(3), "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current"})
 		p.Want(200, "PUT", "/modelrepo/config", all, doc{"stale_scope": "touched"})
-		other := pushed(sha(4))
+		other := pushPayload(commitSHA(4))
 		other["commits"].([]any)[0].(doc)["modified"] = []string{"README.md"}
-		if d := deliver(p, other).Object(t); len(d["models_marked_stale"].([]any)) != 0 {
+		if d := deliverPush(p, other).Object(t); len(d["models_marked_stale"].([]any)) != 0 {
 			t.Error(d)
 		}
-		wants(t, fresh(p, "JPCP"), doc{"status": "current", "touched_by_last_push": false})
-		if d := deliver(p, pushed(sha(5))).Object(t); fmt.Sprint(d["models_marked_stale"]) != "[JPCP]" {
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current", "touched_by_last_push": false})
+		if d := deliverPush(p, pushPayload(commitSHA(5))).Object(t); fmt.Sprint(d["models_marked_stale"]) != "[JPCP]" {
 			t.Error(d)
 		}
-		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "touched_by_last_push": true})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "stale", "touched_by_last_push": true})
 	})
 	row("touched_→_current_of_an_older_commit_no_later_push_touched", func(t *testing.T, p *controlplanetest.Plane) {
-		other := pushed(sha(6))
+		other := pushPayload(commitSHA(6))
 		other["commits"].([]any)[0].(doc)["modified"] = []string{"README.md"}
-		deliver(p, other)
-		ended(p, "JPCP", sha(5), "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
-		wants(t, fresh(p, "JPCP"), doc{"status": "current", "last_retrain_commit": sha(5), "stale_since": nil})
+		deliverPush(p, other)
+		finishRun(p, "JPCP", commitSHA(5), "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
+		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current", "last_retrain_commit": commitSHA(5), "stale_since": nil})
 	})
 	row("auto_retrain_gate_approval", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "PUT", "/modelrepo/config", all, doc{"auto_retrain": true})
-		d := deliver(p, pushed(sha(7))).Object(t)
+		d := deliverPush(p, pushPayload(commitSHA(7))).Object(t)
 		ids := d["approvals_created"].([]any)
 		if len(ids) != 1 || len(d["retrain_triggered"].([]any)) != 0 {
 			t.Fatal(d)
 		}
-		wants(t, p.Approval(ids[0].(string)), doc{"model_id": "JPCP", "origin": "modelrepo", "requested_by": "system:modelrepo", "tenant": "default", "commit_sha": sha(7), "status": "pending"})
+		expectMembers(t, p.Approval(ids[0].(string)), doc{"model_id": "JPCP", "origin": "modelrepo", "requested_by": "system:modelrepo", "tenant": "default", "commit_sha": commitSHA(7), "status": "pending"})
 	})
 	row("auto_retrain_gate_direct", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "PUT", "/modelrepo/config", all, doc{"gate": "direct"})
-		unknown := pushed(sha(8))
+		unknown := pushPayload(commitSHA(8))
 		unknown["total_commits_count"] = 9 // of files that are not known all models are trained
 		p.Orchestrator.Mu.Lock()
 		p.Orchestrator.Refuses = "MACK" // failures are independent
 		p.Orchestrator.Mu.Unlock()
-		if d := deliver(p, unknown).Object(t); fmt.Sprint(d["retrain_triggered"]) != "[JPCP MCBOUND RUNTIMECLASS RUNTIMEREGRESSOR]" {
+		if d := deliverPush(p, unknown).Object(t); fmt.Sprint(d["retrain_triggered"]) != "[JPCP MCBOUND RUNTIMECLASS RUNTIMEREGRESSOR]" {
 			t.Error(d)
 		}
-		if list := items(t, p.Want(200, "GET", "/runs?model=JPCP", all, nil), ""); list[0]["commit_sha"] != sha(8) || list[0]["origin"] != "modelrepo" {
+		if list := decodeItems(t, p.Want(200, "GET", "/runs?model=JPCP", all, nil), ""); list[0]["commit_sha"] != commitSHA(8) || list[0]["origin"] != "modelrepo" {
 			t.Error(list[0])
 		}
 	})
 }
 
-// The table "Webhook" of decisions 3.
-func TestContractWebhookTable(t *testing.T) {
+// What each forge proves itself by, and what is read from its payload.
+func TestContractWebhooks(t *testing.T) {
 	t.Parallel()
-	p := walked(t)
+	p := startForWalk(t)
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
+		t.Run(name, func(t *testing.T) { f(t, onSubtest(t, p)) })
 	}
 	n := 1000
-	next := func() string { n++; return sha(n) }
+	next := func() string { n++; return commitSHA(n) }
 	a := func(p *controlplanetest.Plane, body any, header ...string) doc {
 		p.T.Helper()
 		return p.Want(200, "POST", hookA, "", body, append([]string{"X-Forge-A-Token", hookSecret}, header...)...).Object(p.T)
@@ -213,9 +213,9 @@ func TestContractWebhookTable(t *testing.T) {
 
 	for _, name := range []string{"X-Forge-A-Token", "X-Gitlab-Token"} {
 		row("forge_A_proof_"+name, func(t *testing.T, p *controlplanetest.Plane) {
-			p.Want(200, "POST", hookA, "", pushed(next()), name, hookSecret)
-			p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", pushed(next()), name, hookSecret+"x")
-			p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", pushed(next()))
+			p.Want(200, "POST", hookA, "", pushPayload(next()), name, hookSecret)
+			p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", pushPayload(next()), name, hookSecret+"x")
+			p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", pushPayload(next()))
 		})
 	}
 	for _, name := range []string{"X-Forge-B-Signature-256", "X-Hub-Signature-256"} {
@@ -226,42 +226,42 @@ func TestContractWebhookTable(t *testing.T) {
 		})
 	}
 	row("forge_A_kind_X-Gitlab-Event", func(t *testing.T, p *controlplanetest.Plane) {
-		wants(t, a(p, pushed(next()), "X-Gitlab-Event", "Merge Request Hook"), doc{"skipped": true, "reason": "not a push"})
-		wants(t, a(p, pushed(next()), "X-Gitlab-Event", "Push Hook"), doc{"duplicate": false})
+		expectMembers(t, a(p, pushPayload(next()), "X-Gitlab-Event", "Merge Request Hook"), doc{"skipped": true, "reason": "not a push"})
+		expectMembers(t, a(p, pushPayload(next()), "X-Gitlab-Event", "Push Hook"), doc{"duplicate": false})
 	})
 	row("forge_B_kind_X-GitHub-Event", func(t *testing.T, p *controlplanetest.Plane) {
-		wants(t, b(p, payloadB(next()), "X-GitHub-Event", "ping"), doc{"skipped": true, "reason": "not a push"})
-		wants(t, b(p, payloadB(next()), "X-GitHub-Event", "push"), doc{"duplicate": false})
+		expectMembers(t, b(p, payloadB(next()), "X-GitHub-Event", "ping"), doc{"skipped": true, "reason": "not a push"})
+		expectMembers(t, b(p, payloadB(next()), "X-GitHub-Event", "push"), doc{"duplicate": false})
 	})
 	for _, name := range []string{"webhook-id", "Idempotency-Key", "X-Gitlab-Event-UUID"} {
 		row("forge_A_delivery_id_"+name, func(t *testing.T, p *controlplanetest.Plane) {
-			id, body := uuid.NewString(), pushed(next())
+			id, body := uuid.NewString(), pushPayload(next())
 			first := a(p, body, name, id)
-			wants(t, newest(p), doc{"delivery_id": id})
-			wants(t, a(p, body, name, id), doc{"skipped": true, "reason": "duplicate delivery", "event_id": first["event_id"]})
+			expectMembers(t, newest(p), doc{"delivery_id": id})
+			expectMembers(t, a(p, body, name, id), doc{"skipped": true, "reason": "duplicate delivery", "event_id": first["event_id"]})
 		})
 	}
 	row("forge_A_delivery_id_in_this_order", func(t *testing.T, p *controlplanetest.Plane) {
 		one, two, three := uuid.NewString(), uuid.NewString(), uuid.NewString()
-		a(p, pushed(next()), "X-Gitlab-Event-UUID", three, "Idempotency-Key", two, "webhook-id", one)
-		wants(t, newest(p), doc{"delivery_id": one})
-		a(p, pushed(next()), "X-Gitlab-Event-UUID", three, "Idempotency-Key", two)
-		wants(t, newest(p), doc{"delivery_id": two})
+		a(p, pushPayload(next()), "X-Gitlab-Event-UUID", three, "Idempotency-Key", two, "webhook-id", one)
+		expectMembers(t, newest(p), doc{"delivery_id": one})
+		a(p, pushPayload(next()), "X-Gitlab-Event-UUID", three, "Idempotency-Key", two)
+		expectMembers(t, newest(p), doc{"delivery_id": two})
 	})
 	row("forge_B_delivery_id_X-GitHub-Delivery", func(t *testing.T, p *controlplanetest.Plane) {
 		id, body := uuid.NewString(), payloadB(next())
 		first := b(p, body, "X-GitHub-Delivery", id)
-		wants(t, b(p, body, "X-GitHub-Delivery", id), doc{"skipped": true, "reason": "duplicate delivery", "event_id": first["event_id"]})
+		expectMembers(t, b(p, body, "X-GitHub-Delivery", id), doc{"skipped": true, "reason": "duplicate delivery", "event_id": first["event_id"]})
 		p.SQL("update control_plane.push_deliveries set received_at = now() - interval '29 days'") // of 30; push has the sweep
-		wants(t, b(p, body, "X-GitHub-Delivery", id), doc{"reason": "duplicate delivery", "event_id": first["event_id"]})
+		expectMembers(t, b(p, body, "X-GitHub-Delivery", id), doc{"reason": "duplicate delivery", "event_id": first["event_id"]})
 	})
 	row("forge_A_commit", func(t *testing.T, p *controlplanetest.Plane) { // checkout_sha, after, last of commits
 		checkout, after, last := next(), next(), next()
-		body := pushed(last)
+		body := pushPayload(last)
 		body["checkout_sha"], body["after"] = checkout, after
 		for _, want := range []string{checkout, after, last} {
 			a(p, body)
-			wants(t, newest(p), doc{"commit_sha": want})
+			expectMembers(t, newest(p), doc{"commit_sha": want})
 			if want == checkout {
 				body["checkout_sha"] = nil
 			} else {
@@ -274,78 +274,78 @@ func TestContractWebhookTable(t *testing.T) {
 		body := payloadB(head)
 		body["after"] = after
 		b(p, body)
-		wants(t, newest(p), doc{"commit_sha": head})
+		expectMembers(t, newest(p), doc{"commit_sha": head})
 		body["head_commit"] = nil
 		b(p, body)
-		wants(t, newest(p), doc{"commit_sha": after})
+		expectMembers(t, newest(p), doc{"commit_sha": after})
 	})
 	row("forge_A_pusher", func(t *testing.T, p *controlplanetest.Plane) { // user_name, last commit's author
-		body := pushed(next())
+		body := pushPayload(next())
 		body["commits"].([]any)[0].(doc)["author"] = doc{"name": "Grace"}
 		a(p, body)
-		wants(t, newest(p), doc{"pushed_by": "Ada"})
+		expectMembers(t, newest(p), doc{"pushed_by": "Ada"})
 		delete(body, "user_name")
 		body["checkout_sha"] = next()
 		a(p, body)
-		wants(t, newest(p), doc{"pushed_by": "Grace"})
+		expectMembers(t, newest(p), doc{"pushed_by": "Grace"})
 	})
 	row("forge_B_pusher", func(t *testing.T, p *controlplanetest.Plane) {
 		b(p, payloadB(next()))
-		wants(t, newest(p), doc{"pushed_by": "bob"})
+		expectMembers(t, newest(p), doc{"pushed_by": "bob"})
 	})
 	row("files_added_modified_removed_of_all_commits", func(t *testing.T, p *controlplanetest.Plane) {
 		at := "models/power_consumption_prediction/"
-		body := pushed(next())
+		body := pushPayload(next())
 		body["total_commits_count"] = 3
 		body["commits"] = []any{
-			doc{"id": sha(1), "added": []string{at + "JPCP/x"}},
-			doc{"id": sha(2), "modified": []string{"README.md"}},
-			doc{"id": sha(3), "removed": []string{folderOf(t, "MACK") + "/x"}},
+			doc{"id": commitSHA(1), "added": []string{at + "JPCP/x"}},
+			doc{"id": commitSHA(2), "modified": []string{"README.md"}},
+			doc{"id": commitSHA(3), "removed": []string{folderOf(t, "MACK") + "/x"}},
 		}
 		a(p, body)
 		for _, model := range []string{"JPCP", "MACK", "MCBOUND"} {
-			wants(t, fresh(p, model), doc{"touched_by_last_push": model != "MCBOUND"})
+			expectMembers(t, freshnessOf(p, model), doc{"touched_by_last_push": model != "MCBOUND"})
 		}
 	})
 	row("files_unknown_where_the_list_is_cut_forge_A", func(t *testing.T, p *controlplanetest.Plane) {
-		body := pushed(next())
+		body := pushPayload(next())
 		body["total_commits_count"] = 2
 		a(p, body)
-		wants(t, fresh(p, "MCBOUND"), doc{"touched_by_last_push": true})
+		expectMembers(t, freshnessOf(p, "MCBOUND"), doc{"touched_by_last_push": true})
 	})
 	row("files_unknown_where_the_list_is_cut_forge_B", func(t *testing.T, p *controlplanetest.Plane) {
 		for commits, touched := range map[int]bool{19: false, 20: true} {
 			body := payloadB(next())
 			body["commits"] = slices.Repeat(body["commits"].([]any), commits)
 			b(p, body)
-			wants(t, fresh(p, "MCBOUND"), doc{"touched_by_last_push": touched})
+			expectMembers(t, freshnessOf(p, "MCBOUND"), doc{"touched_by_last_push": touched})
 		}
 	})
 	row("skip_branch_not_watched", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, ref := range []any{"refs/heads/feature/main", "refs/heads/mainline", "refs/tags/main", "main", "", nil} {
-			body := pushed(next())
+			body := pushPayload(next())
 			body["ref"] = ref
-			wants(t, a(p, body), doc{"skipped": true, "reason": "branch not watched", "event_id": nil})
+			expectMembers(t, a(p, body), doc{"skipped": true, "reason": "branch not watched", "event_id": nil})
 		}
 	})
 	row("skip_no_commit_sha", func(t *testing.T, p *controlplanetest.Plane) {
 		zeros := strings.Repeat("0", 40)
-		wants(t, a(p, doc{"ref": "refs/heads/main"}), doc{"skipped": true, "reason": "no commit sha"})
-		wants(t, a(p, doc{"ref": "refs/heads/main", "checkout_sha": nil, "after": zeros, "commits": []any{}}), doc{"skipped": true, "reason": "no commit sha"})
-		wants(t, b(p, doc{"ref": "refs/heads/main", "after": zeros, "deleted": true, "head_commit": nil}), doc{"skipped": true, "reason": "no commit sha"})
+		expectMembers(t, a(p, doc{"ref": "refs/heads/main"}), doc{"skipped": true, "reason": "no commit sha"})
+		expectMembers(t, a(p, doc{"ref": "refs/heads/main", "checkout_sha": nil, "after": zeros, "commits": []any{}}), doc{"skipped": true, "reason": "no commit sha"})
+		expectMembers(t, b(p, doc{"ref": "refs/heads/main", "after": zeros, "deleted": true, "head_commit": nil}), doc{"skipped": true, "reason": "no commit sha"})
 	})
 	row("duplicate_head", func(t *testing.T, p *controlplanetest.Plane) {
-		body := pushed(next())
+		body := pushPayload(next())
 		first := a(p, body, "webhook-id", uuid.NewString())
 		again := a(p, body, "webhook-id", uuid.NewString())
-		if wants(t, again, doc{"duplicate": true}); again["event_id"] == nil || first["duplicate"] != false {
+		if expectMembers(t, again, doc{"duplicate": true}); again["event_id"] == nil || first["duplicate"] != false {
 			t.Errorf("%v, then %v", first, again)
 		}
 	})
 	row("unknown_keys_ignored", func(t *testing.T, p *controlplanetest.Plane) {
-		body := pushed(next())
+		body := pushPayload(next())
 		maps.Copy(body, doc{"surprise": doc{"deep": []int{1}}, "object_kind": "push"})
-		wants(t, a(p, body), doc{"duplicate": false})
+		expectMembers(t, a(p, body), doc{"duplicate": false})
 	})
 	row("order_413_503_401_400", func(t *testing.T, p *controlplanetest.Plane) {
 		big := `{"ref":"` + strings.Repeat("x", 5<<20) + `"}`
@@ -360,8 +360,8 @@ func TestContractWebhookTable(t *testing.T) {
 	})
 	t.Run("forge_A_proof_signed", func(t *testing.T) {
 		key := "0123456789abcdef0123456789abcdef"
-		p := walked(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN=whsec_"+base64.StdEncoding.EncodeToString([]byte(key)))
-		body := controlplanetest.MustJSON(pushed(next()))
+		p := startForWalk(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN=whsec_"+base64.StdEncoding.EncodeToString([]byte(key)))
+		body := controlplanetest.MustJSON(pushPayload(next()))
 		signed := func(id string, at time.Time, before string) []string {
 			stamp := strconv.FormatInt(at.Unix(), 10)
 			mac := hmac.New(sha256.New, []byte(key))
