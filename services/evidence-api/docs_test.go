@@ -73,7 +73,7 @@ func manualRoutes() string {
 
 func manualSettings(t *testing.T) string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "internal/app/config.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ package route
 import (
 	"net/http"
 
+	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
 )
 
 // Op is one endpoint. A path has one: each is read by GET (and HEAD), or is the one POST.
@@ -81,6 +83,11 @@ const (
 )
 
 var eventFilters = []string{EventType, ProjectID, RunID, WorkUnitID}
+
+// EventFilter returns the filter of events that the query gives.
+func EventFilter(v query.Values) store.EventFilter {
+	return store.EventFilter{ProjectID: v.Get(ProjectID), RunID: v.Get(RunID), WorkUnitID: v.Get(WorkUnitID), EventType: v.Get(EventType)}
+}
 
 var table = []Op{
 	{ID: Health, Path: "/healthz", Open: true, Text: "text/plain", Summary: "Whether the process answers"},

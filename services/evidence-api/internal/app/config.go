@@ -1,4 +1,4 @@
-package evidenceapi
+package app
 
 import (
 	"errors"
@@ -53,7 +53,7 @@ func (Token) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText implements [encoding.TextMarshaler].
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Config is what a server is started with. The zero value of each field is its default.
+// Config is everything the server can be told. The zero value of each field is its default.
 type Config struct {
 	// Port on 127.0.0.1. [LoadConfig] gives 8770 if none is named; 0 is any free port.
 	Port int `env:"SVC_CONTROL_TOWER_PORT" default:"8770"`
@@ -73,7 +73,7 @@ type Config struct {
 
 	// Report is what the page opens with, at most 2 MiB of UTF-8; nil: a built-in sample of two attempts.
 	Report []byte
-	// Version of the build, as X-SVC-Service-Version tells it; empty: [Version].
+	// Version of the build, as X-SVC-Service-Version tells it; empty: "dev".
 	Version string
 	// Heartbeat is the silence after which a stream gets a comment; 0: 15 s.
 	Heartbeat time.Duration
@@ -89,15 +89,15 @@ type Config struct {
 	Abort <-chan struct{}
 }
 
-// Tower is a server that listens.
+// Tower is where a started server is reached.
 type Tower struct {
 	URL    string        // http://127.0.0.1:PORT
 	Launch func() string // a fresh address that opens the page once, with the token
 }
 
-// LoadConfig reads a Config from the variables of an environment and tells all faults
-// at once. An empty variable is as good as none, but for the token: an empty secret is
-// a mistake that must not start a server.
+// LoadConfig reads environ (os.Environ); the error lists every fault. An empty variable
+// counts as unset, except the token: an empty secret is a mistake that must not start a
+// server.
 func LoadConfig(environ []string) (Config, error) {
 	cfg := Config{Port: DefaultPort}.withDefaults()
 	l := loader{}
@@ -127,7 +127,7 @@ func LoadConfig(environ []string) (Config, error) {
 	}
 	checked := cfg
 	if !loopback.ValidToken(string(checked.Token)) {
-		checked.Token = "" // told above
+		checked.Token = "" // reported above
 	}
 	l.fault(checked.Check())
 	return cfg, errors.Join(l.faults...)
@@ -135,7 +135,7 @@ func LoadConfig(environ []string) (Config, error) {
 
 var errToken = errors.New("SVC_CONTROL_TOWER_TOKEN must be 32 to 4096 letters, digits and -._~ (leave it unset for a generated one)")
 
-// loader reads values and keeps what is wrong with them.
+// loader reads values and collects their faults.
 type loader struct{ faults []error }
 
 func (l *loader) fault(err error) {
@@ -156,7 +156,7 @@ func (l *loader) number(name, value string, into *int) {
 	*into = n
 }
 
-// positive is number where the Config's 0 would be the default, which nobody wrote.
+// positive is number for a field whose 0 would mean the default: a written 0 is refused.
 func (l *loader) positive(name, value string, into *int) {
 	if l.number(name, value, into); value != "" && *into == 0 {
 		*into = -1
@@ -175,7 +175,7 @@ func (l *loader) seconds(name, value string, into *time.Duration) {
 	*into = d
 }
 
-// Seconds reads a time as flags and variables give it: decimal seconds above 0.
+// Seconds reads a duration as flags and variables give it: decimal seconds above 0.
 func Seconds(text string) (time.Duration, error) {
 	s, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(s) || s <= 0 || s > 1e6 {
@@ -184,7 +184,7 @@ func Seconds(text string) (time.Duration, error) {
 	return time.Duration(math.Round(s * float64(time.Second))), nil
 }
 
-// withDefaults fills in what was left open, but for the token.
+// withDefaults fills in what was left zero, except the token.
 func (c Config) withDefaults() Config {
 	or := func(d *time.Duration, standard time.Duration) {
 		if *d == 0 {
@@ -202,12 +202,12 @@ func (c Config) withDefaults() Config {
 		c.MaxStreams = DefaultStreams
 	}
 	if c.Version == "" {
-		c.Version = Version
+		c.Version = "dev"
 	}
 	return c
 }
 
-// Check tells everything that is wrong with the configuration.
+// Check returns everything that is wrong with the configuration.
 func (c Config) Check() error {
 	c = c.withDefaults()
 	var faults []error
