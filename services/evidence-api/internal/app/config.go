@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
 )
 
-// Defaults and bounds of what can be chosen.
+// Defaults and limits of the settings.
 const (
 	DefaultPort = 8770
 
@@ -32,11 +32,11 @@ const (
 	DefaultStreams = 8
 	MaxStreams     = 64
 
-	// MaxReport is how many bytes the report that the page opens with may have.
+	// MaxReport limits the bytes of the report that the page opens with.
 	MaxReport = 2 << 20
 )
 
-// Token is the secret that callers prove themselves with. It prints as [redacted].
+// Token is the secret that callers present. It prints as [redacted].
 type Token string
 
 const redacted = "[redacted]"
@@ -55,35 +55,35 @@ func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // Config is everything the server can be told. The zero value of each field is its default.
 type Config struct {
-	// Port on 127.0.0.1. [LoadConfig] gives 8770 if none is named; 0 is any free port.
+	// Port on 127.0.0.1. [LoadConfig] sets 8770 if it is unset; 0 is any free port.
 	Port int `env:"SVC_CONTROL_TOWER_PORT" default:"8770"`
-	// Token of 32 to 4096 letters, digits and -._~; empty: a new one that nobody knows,
+	// Token of 32 to 4096 letters, digits and -._~; empty: a random one that nobody knows,
 	// so that only a launch code opens the page.
 	Token Token `env:"SVC_CONTROL_TOWER_TOKEN"`
-	// StorePath is the store's file; empty: none, and every read of it answers 503.
+	// StorePath is the store's file; empty: none, and every read from it answers 503.
 	StorePath string `env:"SVC_PRODUCT_SPINE_STORE"`
-	// RequestTimeout bounds head, body and answer, each; in the environment in seconds, 0.1 to 300.
+	// RequestTimeout limits head, body and answer separately; in the environment in seconds, 0.1 to 300.
 	RequestTimeout time.Duration `env:"SVC_CONTROL_TOWER_REQUEST_TIMEOUT" default:"10.0"`
-	// MaxConcurrentRequests is how many requests are handled at once, 1 to 1024; more are refused.
+	// MaxConcurrentRequests limits the requests handled concurrently, 1 to 1024; more are refused.
 	MaxConcurrentRequests int `env:"SVC_CONTROL_TOWER_MAX_CONCURRENT_REQUESTS" default:"16"`
-	// MaxStreams is how many event streams are open at once, 1 to 64; more are refused.
+	// MaxStreams limits the open event streams, 1 to 64; more are refused.
 	MaxStreams int `env:"SVC_CONTROL_TOWER_MAX_SSE_CLIENTS" default:"8"`
-	// AccessLog gets a line for every request; nil: off. In the environment 1, true, yes or on: standard error.
+	// AccessLog receives a line per request; nil: off. In the environment 1, true, yes or on: standard error.
 	AccessLog io.Writer `env:"SVC_HTTP_ACCESS_LOG"`
 
 	// Report is what the page opens with, at most 2 MiB of UTF-8; nil: a built-in sample of two attempts.
 	Report []byte
-	// Version of the build, as X-SVC-Service-Version tells it; empty: "dev".
+	// Version of the build, sent as X-SVC-Service-Version; empty: "dev".
 	Version string
-	// Heartbeat is the silence after which a stream gets a comment; 0: 15 s.
+	// Heartbeat is the time without events after which a stream gets a comment; 0: 15 s.
 	Heartbeat time.Duration
-	// MaxStream is how long a stream lasts; 0: 300 s.
+	// MaxStream limits the duration of a stream; 0: 300 s.
 	MaxStream time.Duration
-	// DrainTimeout is how long requests may still take when the server ends; 0: 5 s.
+	// DrainTimeout limits how long requests may still take when the server stops; 0: 5 s.
 	DrainTimeout time.Duration
 	// Listener to serve instead of Port.
 	Listener net.Listener
-	// Started is called once the server listens.
+	// Started is called when the server listens.
 	Started func(Tower)
 	// Abort ends a drain at once when it is closed.
 	Abort <-chan struct{}

@@ -1,6 +1,6 @@
 // Package route is the table of the evidence API's endpoints. The server dispatches by
-// it, the OpenAPI document and the status document are made from it, and the reference
-// is held against it.
+// it, the OpenAPI and status documents are generated from it, and a test compares the
+// reference with it.
 package route
 
 import (
@@ -38,15 +38,15 @@ func (o *Op) Allow() string {
 	return http.MethodGet + ", " + http.MethodHead
 }
 
-// Takes says that the endpoint answers this method.
+// Takes reports whether the endpoint answers this method.
 func (o *Op) Takes(method string) bool {
 	return method == o.Method || method == http.MethodHead && o.Method == http.MethodGet && !o.Stream
 }
 
-// Prefix is where the versioned endpoints are.
+// Prefix starts the path of all versioned endpoints.
 const Prefix = "/api/v1/"
 
-// The operations, by name where the server or a test asks for one.
+// The operation ids.
 const (
 	Health       = "health"
 	Readiness    = "readiness"
@@ -70,7 +70,7 @@ const (
 	Proof        = "read_event_proof"
 )
 
-// The names of the query.
+// The query names.
 const (
 	Limit      = "limit"
 	Cursor     = "cursor"
