@@ -1,9 +1,9 @@
 // Package evidenceapi is the evidence read API: a server on the loopback interface
-// that shows the runs, the retained evidence, the connectors and the event log of one
-// store, and inspects reports that are brought to it. It writes nothing.
+// that serves the runs, the retained evidence, the connectors and the event log of one
+// store, and inspects reports sent to it. It writes nothing.
 //
-// A request goes through admission, the checks of internal/app in their one order, and
-// the store or the report. [Run] serves until its context ends and then drains:
+// A request passes admission and the checks of internal/app in a fixed order; a handler
+// then answers from the store or the report. [Run] serves until its context ends and then drains:
 //
 //	serving -> draining (all but /healthz get shutting_down; streams get their marker)
 //	        -> done, with the last request, after the drain time, or on abort

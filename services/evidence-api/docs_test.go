@@ -45,7 +45,7 @@ func TestManual(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Fatalf("%s is not what the code has; run the command that it names", manual)
+		t.Fatalf("%s does not match the code; run the command that it names", manual)
 	}
 }
 
@@ -73,12 +73,12 @@ func manualRoutes() string {
 
 func manualSettings(t *testing.T) string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "internal/app/config.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("\n## Every variable\n\nAll faults are told at once, before anything listens.\n\n| Variable | Default | |\n|---|---|---|\n")
+	b.WriteString("\n## Every variable\n\nAll configuration errors are reported together, before the server listens.\n\n| Variable | Default | |\n|---|---|---|\n")
 	rows := 0
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
@@ -115,7 +115,7 @@ func manualLimits(t *testing.T) string {
 	text := status.Settings{RequestTimeout: evidenceapi.DefaultRequestTimeout, MaxConcurrentRequests: evidenceapi.DefaultConcurrentRequests,
 		MaxStreams: evidenceapi.DefaultStreams, DrainTimeout: 5 * time.Second, Heartbeat: 15 * time.Second, MaxStream: 300 * time.Second}.Limits()
 	var b strings.Builder
-	b.WriteString("\n## Every limit\n\nAs `operations.limits` of the status document tells them, by default.\n\n| Limit | |\n|---|---|\n")
+	b.WriteString("\n## Every limit\n\nThe defaults, as `operations.limits` of the status document lists them.\n\n| Limit | |\n|---|---|\n")
 	for key, v := range canon.MustFrom(text).(*canon.Object).All() {
 		value, err := canon.C1(v)
 		if err != nil {

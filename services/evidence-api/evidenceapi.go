@@ -2,126 +2,47 @@ package evidenceapi
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
-	"github.com/mlp-platform/platform/libs/evidence/canon"
-	"github.com/mlp-platform/platform/libs/evidence/fixture"
-	"github.com/mlp-platform/platform/libs/evidence/store"
-	"github.com/mlp-platform/platform/libs/loopback"
-	"github.com/mlp-platform/platform/libs/loopback/httpd"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/accesslog"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/app"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/stream"
+)
+
+// Defaults of what can be chosen.
+const (
+	DefaultPort               = app.DefaultPort
+	DefaultRequestTimeout     = app.DefaultRequestTimeout
+	DefaultConcurrentRequests = app.DefaultConcurrentRequests
+	DefaultStreams            = app.DefaultStreams
 )
 
 // Version is the build's version; the linker sets it.
 var Version = "dev"
 
-// spareConns is how many connections may be open beside those that are being answered:
-// heads that are still coming, and answers that say that there is no room.
-const spareConns = 256
+// Config is everything the server can be told.
+type Config = app.Config
 
-// Run serves until ctx ends, then drains and returns nil. The server never writes: whose
-// store it is makes or migrates it first, by [store.Create].
-func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
-	cfg = cfg.withDefaults()
-	if err := cfg.Check(); err != nil {
-		return err
-	}
-	if cfg.Token == "" {
-		cfg.Token = Token(loopback.NewToken())
-	}
-	if cfg.Report == nil {
-		sample, err := canon.P(fixture.Report())
-		if err != nil {
-			return fmt.Errorf("write the sample report: %w", err)
-		}
-		cfg.Report = sample
-	}
-	listener := cfg.Listener
-	if listener == nil {
-		var err error
-		if listener, err = loopback.Listen(cfg.Port); err != nil {
-			return err
-		}
-	}
-	err := serveTower(ctx, cfg, listener, log)
-	_ = listener.Close() // also if the server never came to own it
-	return err
+// Token is the secret that callers present. It prints as [redacted].
+type Token = app.Token
+
+// Tower is where a started server is reached.
+type Tower = app.Tower
+
+// LoadConfig reads environ (os.Environ); the error lists every fault.
+func LoadConfig(environ []string) (Config, error) {
+	cfg, err := app.LoadConfig(environ)
+	cfg.Version = Version
+	return cfg, err
 }
 
-func serveTower(ctx context.Context, cfg Config, listener net.Listener, log *slog.Logger) error {
-	settings := status.Settings{
-		RequestTimeout: cfg.RequestTimeout, MaxConcurrentRequests: cfg.MaxConcurrentRequests, MaxStreams: cfg.MaxStreams,
-		DrainTimeout: cfg.DrainTimeout, Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream,
-	}
-	slots := admission.New(cfg.MaxConcurrentRequests, cfg.MaxStreams)
-	lifetime, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	options := app.Options{
-		Token: string(cfg.Token), Version: cfg.Version, Settings: settings, Admission: slots,
-		Launches: &loopback.Launches{}, Report: cfg.Report, AccessLog: accesslog.New(cfg.AccessLog), Log: log,
-		Lifetime: lifetime,
-	}
-	endStreams := func() {}
-	if cfg.StorePath != "" {
-		options.Reader = store.NewServerReader(cfg.StorePath)
-		options.Streams = stream.New(options.Reader, stream.Config{Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream, Log: log})
-		endStreams = options.Streams.Shutdown
-		defer func() {
-			options.Streams.Wait()
-			if err := options.Reader.Close(); err != nil {
-				log.Warn("closing the store failed", slog.Any("err", err))
-			}
-		}()
-	}
-	tower, err := app.New(options)
-	if err != nil {
-		return err
-	}
-	server := &httpd.Server{
-		Handler: tower.Serve, RequestTimeout: cfg.RequestTimeout, Log: log,
-		MaxConns: cfg.MaxConcurrentRequests + cfg.MaxStreams + spareConns,
-	}
-	// The listener outlives ctx: while the server drains it still says so.
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(serving, listener) }()
+// Seconds reads a duration as flags and variables give it: decimal seconds above 0.
+func Seconds(text string) (time.Duration, error) { return app.Seconds(text) }
 
-	url := "http://" + listener.Addr().String()
-	log.Info("listening", slog.String("url", url))
-	if cfg.Started != nil {
-		cfg.Started(Tower{URL: url, Launch: func() string { return url + "/?launch=" + options.Launches.New() }})
+// Run serves until ctx ends, then drains and returns nil. The server never writes: its
+// caller creates or migrates the store first.
+func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
+	if cfg.Version == "" {
+		cfg.Version = Version
 	}
-	select {
-	case err := <-ended: // the listener failed
-		endStreams()
-		return errors.Join(errors.New("the server ended by itself"), err)
-	case <-ctx.Done():
-	}
-	log.Info("draining")
-	slots.Drain()
-	endStreams()
-	timer := time.NewTimer(cfg.DrainTimeout)
-	defer timer.Stop()
-	select {
-	case <-slots.Idle():
-	case <-timer.C:
-		log.Warn("requests were cut at the end of the drain time")
-		cut()
-		server.Abort()
-	case <-cfg.Abort:
-		log.Warn("requests were cut")
-		cut()
-		server.Abort()
-	}
-	stop()
-	return <-ended
+	return app.Run(ctx, cfg, log)
 }

@@ -261,7 +261,7 @@ type ColumnKind string
 type DriftBaseline struct {
 	Alias string `json:"alias"`
 
-	// Mean Null for labels that are no numbers
+	// Mean Null for non-numeric labels
 	Mean  *float64  `json:"mean"`
 	Model string    `json:"model"`
 	N     int       `json:"n"`
@@ -291,10 +291,10 @@ type DriftStatus struct {
 	BaselineSetAt *time.Time `json:"baseline_set_at,omitempty"`
 	BaselineStd   *float64   `json:"baseline_std,omitempty"`
 
-	// DecidedBy The measure that overall follows (z_score, psi, ks, wasserstein); absent where it is OK or nothing was compared
+	// DecidedBy The measure that decided overall (z_score, psi, ks, wasserstein); absent if overall is OK or nothing was compared
 	DecidedBy *string `json:"decided_by,omitempty"`
 
-	// LiveMean Null without snapshots and for labels that are no numbers
+	// LiveMean Null without snapshots and for non-numeric labels
 	LiveMean *float64 `json:"live_mean"`
 	LiveStd  *float64 `json:"live_std"`
 
@@ -304,7 +304,7 @@ type DriftStatus struct {
 	NBaseline  int                     `json:"n_baseline"`
 	NSnapshots int                     `json:"n_snapshots"`
 
-	// Overall The worst measure's level, which alerts and training after drift follow
+	// Overall The worst measure's level, used by alerts and retraining after drift
 	Overall DriftLevel `json:"overall"`
 	Reason  *string    `json:"reason,omitempty"`
 
@@ -314,7 +314,7 @@ type DriftStatus struct {
 	// Status The level of z_score alone
 	Status DriftLevel `json:"status"`
 
-	// Version Of the newest snapshot; of the loaded copy when there is none
+	// Version Version of the newest snapshot
 	Version string   `json:"version"`
 	ZScore  *float64 `json:"z_score,omitempty"`
 	ZSe     *float64 `json:"z_se,omitempty"`
@@ -348,7 +348,7 @@ type HealthModel struct {
 	// Aliases Alias to loaded version
 	Aliases map[string]string `json:"aliases"`
 
-	// LastError Why the newest version is not the one served
+	// LastError Why the newest version is not being served
 	LastError *string           `json:"last_error,omitempty"`
 	RunId     string            `json:"run_id"`
 	Status    HealthModelStatus `json:"status"`
@@ -387,7 +387,7 @@ type LoadedModel struct {
 	RunId        string            `json:"run_id"`
 	Status       LoadedModelStatus `json:"status"`
 
-	// Verified Did the digest match the one registered with the version
+	// Verified Whether the digest matched the one registered with the version
 	Verified bool `json:"verified"`
 }
 
@@ -410,13 +410,13 @@ type OutboxEvent struct {
 	Namespace     string             `json:"namespace"`
 	NextAttemptAt time.Time          `json:"next_attempt_at"`
 
-	// Payload null when it has more than 16384 bytes
+	// Payload Null if it exceeds 16384 bytes
 	Payload      *map[string]interface{} `json:"payload"`
 	PayloadBytes int64                   `json:"payload_bytes"`
 	PoisonAt     *time.Time              `json:"poison_at"`
 	PublishedAt  *time.Time              `json:"published_at"`
 
-	// Refusals Tries that failed by the fault of the event itself
+	// Refusals Attempts that failed because of the event itself
 	Refusals  int              `json:"refusals"`
 	RequestId *string          `json:"request_id"`
 	Seq       int64            `json:"seq"`
@@ -480,10 +480,10 @@ type PredictRequest struct {
 	// Features Column to value: a number, boolean, string (category) or fixed-length list of numbers
 	Features map[string]interface{} `json:"features"`
 
-	// Probabilities Answer the classes' probabilities too
+	// Probabilities Also return the classes' probabilities
 	Probabilities *bool `json:"probabilities,omitempty"`
 
-	// Version A version number; wins over alias
+	// Version A version number; takes precedence over alias
 	Version *string `json:"version,omitempty"`
 }
 
@@ -492,7 +492,7 @@ type Prediction struct {
 	// Alias The alias that chose the version; absent when the request named a version
 	Alias *string `json:"alias,omitempty"`
 
-	// JobId Of /infer-pipeline/infer: the one sent
+	// JobId Of /infer-pipeline/infer: as sent
 	JobId        *string `json:"job_id,omitempty"`
 	ModelName    string  `json:"model_name"`
 	ModelVersion string  `json:"model_version"`
@@ -513,7 +513,7 @@ type Problem struct {
 	Errors   *[]FieldFault `json:"errors,omitempty"`
 	Instance *string       `json:"instance,omitempty"`
 
-	// Loaded With `model_not_loaded`: what could be asked instead
+	// Loaded With `model_not_loaded`: the models that are loaded
 	Loaded               *[]string              `json:"loaded,omitempty"`
 	RequestId            *string                `json:"request_id,omitempty"`
 	Status               int                    `json:"status"`
@@ -534,7 +534,7 @@ type Reloaded struct {
 	Count  int           `json:"count"`
 	Failed []LoadFailure `json:"failed"`
 
-	// Reloaded Models of which an alias was loaded or unloaded
+	// Reloaded Models with an alias that was loaded or unloaded
 	Reloaded  []string `json:"reloaded"`
 	Unchanged []string `json:"unchanged"`
 }
@@ -603,14 +603,14 @@ type DriftStatusParams struct {
 	// Alias Only this alias, any case
 	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
 
-	// Window Newest snapshots looked at
+	// Window Number of newest snapshots compared
 	Window *int `form:"window,omitempty" json:"window,omitempty"`
 
-	// ZMode What z_score divides by
+	// ZMode Divisor of z_score
 	ZMode *DriftStatusParamsZMode `form:"z_mode,omitempty" json:"z_mode,omitempty"`
 	Limit *Limit                  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque cursor from the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -622,7 +622,7 @@ type InferPipelineParams struct {
 	// XRequestTimeoutMs Lowers the deadline of this request
 	XRequestTimeoutMs *Timeout `json:"X-Request-Timeout-Ms,omitempty"`
 
-	// XPlatformProbe 1 marks a request of a tool that tries the service: answered as any other, counted in predict_probes_total, no part of the predictions that drift is judged by
+	// XPlatformProbe 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift
 	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
 }
 
@@ -632,7 +632,7 @@ type ListModelsParams struct {
 	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
 	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque cursor from the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -641,7 +641,7 @@ type ListOutboxParams struct {
 	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
 	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque cursor from the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -653,7 +653,7 @@ type PredictParams struct {
 	// XRequestTimeoutMs Lowers the deadline of this request
 	XRequestTimeoutMs *Timeout `json:"X-Request-Timeout-Ms,omitempty"`
 
-	// XPlatformProbe 1 marks a request of a tool that tries the service: answered as any other, counted in predict_probes_total, no part of the predictions that drift is judged by
+	// XPlatformProbe 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift
 	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
 }
 
@@ -924,47 +924,47 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// DriftStatus Recent predictions against the baseline [predict]
+	// DriftStatus Compare recent predictions with the baseline [predict]
 	//
 	// Corresponds with GET /drift/status (the `DriftStatus` operationId).
 	DriftStatus(ctx context.Context, params *DriftStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SetDriftBaselineWithBody Keep the newest 500 predictions as the baseline [admin]
+	// SetDriftBaselineWithBody Set the newest 500 predictions as the baseline [admin]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /drift/{model_name}/baseline (the `SetDriftBaseline` operationId).
 	SetDriftBaselineWithBody(ctx context.Context, modelName ModelName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SetDriftBaseline Keep the newest 500 predictions as the baseline [admin]
+	// SetDriftBaseline Set the newest 500 predictions as the baseline [admin]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /drift/{model_name}/baseline (the `SetDriftBaseline` operationId).
 	SetDriftBaseline(ctx context.Context, modelName ModelName, body SetDriftBaselineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ResetDriftWithBody Forget the recent predictions, keep the baseline [admin]
+	// ResetDriftWithBody Delete the recent predictions and keep the baseline [admin]
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /drift/{model_name}/reset (the `ResetDrift` operationId).
 	ResetDriftWithBody(ctx context.Context, modelName ModelName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ResetDrift Forget the recent predictions, keep the baseline [admin]
+	// ResetDrift Delete the recent predictions and keep the baseline [admin]
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /drift/{model_name}/reset (the `ResetDrift` operationId).
 	ResetDrift(ctx context.Context, modelName ModelName, body ResetDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Health What is loaded and what failed; always 200 (public)
+	// Health List loaded and failed models; always 200 (public)
 	//
 	// Corresponds with GET /health (the `Health` operationId).
 	Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// InferPipelineWithBody Predict one job from its embedding [predict]
 	//
-	// The members stand at the top of the body, or under `features`.
+	// The members are at the top level of the body, or under `features`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -973,14 +973,14 @@ type ClientInterface interface {
 
 	// InferPipeline Predict one job from its embedding [predict]
 	//
-	// The members stand at the top of the body, or under `features`.
+	// The members are at the top level of the body, or under `features`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /infer-pipeline/infer (the `InferPipeline` operationId).
 	InferPipeline(ctx context.Context, params *InferPipelineParams, body InferPipelineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Livez Is the process alive (public)
+	// Livez Report whether the process is alive (public)
 	//
 	// Corresponds with GET /livez (the `Livez` operationId).
 	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -990,46 +990,46 @@ type ClientInterface interface {
 	// Corresponds with GET /metrics (the `Metrics` operationId).
 	Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListModels Loaded models [predict]
+	// ListModels List loaded models [predict]
 	//
-	// The Production copies; `alias=*` lists every alias, another value that alias alone.
+	// By default those under Production; `alias=*` lists every alias, any other value only that alias.
 	//
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModels(ctx context.Context, params *ListModelsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListOutbox Events of the outbox in the order of their making [admin]
+	// ListOutbox List the outbox's events in order of creation [admin]
 	//
 	// Those of the caller's tenant and of `platform`.
 	//
 	// Corresponds with GET /outbox (the `ListOutbox` operationId).
 	ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RepublishOutboxWithBody Publish once more what was created in a window [admin]
+	// RepublishOutboxWithBody Republish the events created in a time window [admin]
 	//
-	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
 	RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RepublishOutbox Publish once more what was created in a window [admin]
+	// RepublishOutbox Republish the events created in a time window [admin]
 	//
-	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
 	RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DropEvent Give up a poison event [admin]
+	// DropEvent Drop a poison event [admin]
 	//
-	// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+	// The audit ledger keeps its name, tenant, error and SHA-256. An event that is not poison is a 409.
 	//
 	// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
 	DropEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReplayEvent Publish an event once more, with all its attempts [admin]
+	// ReplayEvent Replay an event with its full number of attempts [admin]
 	//
 	// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
 	ReplayEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1054,7 +1054,7 @@ type ClientInterface interface {
 	// Corresponds with POST /predict/{model_name} (the `Predict` operationId).
 	Predict(ctx context.Context, modelName ModelName, params *PredictParams, body PredictJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Readyz May this replica get traffic; 200 once the registry's aliases were scanned (public)
+	// Readyz Report whether this replica may receive traffic; 200 once the registry's aliases were scanned (public)
 	//
 	// Corresponds with GET /readyz (the `Readyz` operationId).
 	Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1070,7 +1070,7 @@ type ClientInterface interface {
 	ReloadModel(ctx context.Context, modelName ModelName, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// DriftStatus Recent predictions against the baseline [predict]
+// DriftStatus Compare recent predictions with the baseline [predict]
 //
 // Corresponds with GET /drift/status (the `DriftStatus` operationId).
 func (c *Client) DriftStatus(ctx context.Context, params *DriftStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1085,7 +1085,7 @@ func (c *Client) DriftStatus(ctx context.Context, params *DriftStatusParams, req
 	return c.Client.Do(req)
 }
 
-// SetDriftBaselineWithBody Keep the newest 500 predictions as the baseline [admin]
+// SetDriftBaselineWithBody Set the newest 500 predictions as the baseline [admin]
 //
 // Takes any type of body and a specified content type.
 //
@@ -1102,7 +1102,7 @@ func (c *Client) SetDriftBaselineWithBody(ctx context.Context, modelName ModelNa
 	return c.Client.Do(req)
 }
 
-// SetDriftBaseline Keep the newest 500 predictions as the baseline [admin]
+// SetDriftBaseline Set the newest 500 predictions as the baseline [admin]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1119,7 +1119,7 @@ func (c *Client) SetDriftBaseline(ctx context.Context, modelName ModelName, body
 	return c.Client.Do(req)
 }
 
-// ResetDriftWithBody Forget the recent predictions, keep the baseline [admin]
+// ResetDriftWithBody Delete the recent predictions and keep the baseline [admin]
 //
 // Takes any type of body and a specified content type.
 //
@@ -1136,7 +1136,7 @@ func (c *Client) ResetDriftWithBody(ctx context.Context, modelName ModelName, co
 	return c.Client.Do(req)
 }
 
-// ResetDrift Forget the recent predictions, keep the baseline [admin]
+// ResetDrift Delete the recent predictions and keep the baseline [admin]
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1153,7 +1153,7 @@ func (c *Client) ResetDrift(ctx context.Context, modelName ModelName, body Reset
 	return c.Client.Do(req)
 }
 
-// Health What is loaded and what failed; always 200 (public)
+// Health List loaded and failed models; always 200 (public)
 //
 // Corresponds with GET /health (the `Health` operationId).
 func (c *Client) Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1170,7 +1170,7 @@ func (c *Client) Health(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 
 // InferPipelineWithBody Predict one job from its embedding [predict]
 //
-// The members stand at the top of the body, or under `features`.
+// The members are at the top level of the body, or under `features`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1189,7 +1189,7 @@ func (c *Client) InferPipelineWithBody(ctx context.Context, params *InferPipelin
 
 // InferPipeline Predict one job from its embedding [predict]
 //
-// The members stand at the top of the body, or under `features`.
+// The members are at the top level of the body, or under `features`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1206,7 +1206,7 @@ func (c *Client) InferPipeline(ctx context.Context, params *InferPipelineParams,
 	return c.Client.Do(req)
 }
 
-// Livez Is the process alive (public)
+// Livez Report whether the process is alive (public)
 //
 // Corresponds with GET /livez (the `Livez` operationId).
 func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1236,9 +1236,9 @@ func (c *Client) Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// ListModels Loaded models [predict]
+// ListModels List loaded models [predict]
 //
-// The Production copies; `alias=*` lists every alias, another value that alias alone.
+// By default those under Production; `alias=*` lists every alias, any other value only that alias.
 //
 // Corresponds with GET /models (the `ListModels` operationId).
 func (c *Client) ListModels(ctx context.Context, params *ListModelsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1253,7 +1253,7 @@ func (c *Client) ListModels(ctx context.Context, params *ListModelsParams, reqEd
 	return c.Client.Do(req)
 }
 
-// ListOutbox Events of the outbox in the order of their making [admin]
+// ListOutbox List the outbox's events in order of creation [admin]
 //
 // Those of the caller's tenant and of `platform`.
 //
@@ -1270,9 +1270,9 @@ func (c *Client) ListOutbox(ctx context.Context, params *ListOutboxParams, reqEd
 	return c.Client.Do(req)
 }
 
-// RepublishOutboxWithBody Publish once more what was created in a window [admin]
+// RepublishOutboxWithBody Republish the events created in a time window [admin]
 //
-// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1289,9 +1289,9 @@ func (c *Client) RepublishOutboxWithBody(ctx context.Context, contentType string
 	return c.Client.Do(req)
 }
 
-// RepublishOutbox Publish once more what was created in a window [admin]
+// RepublishOutbox Republish the events created in a time window [admin]
 //
-// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1308,9 +1308,9 @@ func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRe
 	return c.Client.Do(req)
 }
 
-// DropEvent Give up a poison event [admin]
+// DropEvent Drop a poison event [admin]
 //
-// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+// The audit ledger keeps its name, tenant, error and SHA-256. An event that is not poison is a 409.
 //
 // Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
 func (c *Client) DropEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1325,7 +1325,7 @@ func (c *Client) DropEvent(ctx context.Context, id EventId, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// ReplayEvent Publish an event once more, with all its attempts [admin]
+// ReplayEvent Replay an event with its full number of attempts [admin]
 //
 // Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
 func (c *Client) ReplayEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1380,7 +1380,7 @@ func (c *Client) Predict(ctx context.Context, modelName ModelName, params *Predi
 	return c.Client.Do(req)
 }
 
-// Readyz May this replica get traffic; 200 once the registry's aliases were scanned (public)
+// Readyz Report whether this replica may receive traffic; 200 once the registry's aliases were scanned (public)
 //
 // Corresponds with GET /readyz (the `Readyz` operationId).
 func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {

@@ -56,8 +56,8 @@ func (e *eventRow) targets() []any {
 		&e.workUnitID, &e.runID, &e.attemptID, &e.sourceRevision, &e.evidenceReference, &e.payload, &e.payloadDigest}
 }
 
-// eventAgrees holds for an event e that its run's row bears out, column by column. The
-// row is looked into by its text: to parse it would cost more than the page.
+// eventAgrees is true for an event e that matches its run's row, column by column. The
+// row's document is searched as text: parsing it would cost more than the whole page.
 const eventAgrees = `EXISTS (SELECT 1 FROM runs r WHERE r.run_id = e.run_id AND r.project_id = e.project_id AND r.work_unit_id = e.work_unit_id
 	AND e.attempt_id IS NULL AND instr(r.metadata_json, '"source_revision":"' || e.source_revision || '"') > 0
 	AND e.occurred_at = CASE e.event_type WHEN '` + spine.RunCreated + `' THEN r.created_at ELSE r.updated_at END
@@ -65,12 +65,6 @@ const eventAgrees = `EXISTS (SELECT 1 FROM runs r WHERE r.run_id = e.run_id AND 
 	AND CASE WHEN e.event_type = '` + spine.RunCreated + `' AND r.row_kind = '` + spine.ImportedRow + `'
 		THEN instr(r.metadata_json, '"evidence_report_digest":' || substr(e.evidence_reference_json, 11, 73) || ',') > 0
 		ELSE e.evidence_reference_json IS NULL END)`
-
-// scanHeld reads a row with eventAgrees behind its columns.
-func (e *eventRow) scanHeld(rows *sql.Rows) (agrees bool, err error) {
-	err = rows.Scan(append(e.targets(), &agrees)...)
-	return agrees, err
-}
 
 // What every event of this build says of who acted: a local command, and nobody
 // whose name was checked.

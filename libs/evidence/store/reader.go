@@ -588,12 +588,13 @@ func (t tx) events(after int64, f EventFilter, limit int) ([]Event, error) {
 	}
 	c.and(wider+"project_id", f.ProjectID)
 	c.and(wider+"event_type", f.EventType)
-	items := []Event{}
+	items := make([]Event, 0, min(limit, MaxLimit))
 	var row eventRow
+	var agrees bool
+	targets := append(row.targets(), &agrees)
 	err := t.each("SELECT "+eventColumns+", "+eventAgrees+" FROM events e WHERE sequence > ?"+c.text+" ORDER BY sequence LIMIT ?",
 		append(c.args, limit), func(rows *sql.Rows) error {
-			agrees, err := row.scanHeld(rows)
-			if err != nil {
+			if err := rows.Scan(targets...); err != nil {
 				return err
 			}
 			e, err := row.event()

@@ -2,6 +2,8 @@ package store
 
 import (
 	"database/sql"
+	"slices"
+	"strings"
 
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
@@ -23,11 +25,12 @@ const strayQuery = `SELECT id, state, project, unit FROM (
 	FROM runs r WHERE CASE WHEN typeof(r.metadata_json) = 'text' THEN json_valid(r.metadata_json) ELSE 0 END)
 	WHERE (s IS NOT state OR p IS NOT project OR w IS NOT unit)
 		AND kind IN ('` + spine.CreatedRow + `', '` + spine.ImportedRow + `')
-		AND typeof(state) = 'text' AND typeof(project) = 'text' AND typeof(unit) = 'text'
-	ORDER BY id`
+		AND typeof(state) = 'text' AND typeof(project) = 'text' AND typeof(unit) = 'text'`
 
-// strays looks through all runs, once for each state of the file: the columns have
-// indexes, and what they say is only as good as their agreement with the documents.
+// strays checks all runs, once for each state of the file: the columns are indexed, and
+// an index is only as good as its columns' agreement with the documents. The table is
+// read in its own order and the few strays are sorted here: reading in the order of the
+// run ids would visit the pages at random.
 func (t tx) strays() ([]stray, error) {
 	if t.seen != nil && t.seen.known {
 		return t.seen.rows, nil
@@ -39,6 +42,7 @@ func (t tx) strays() ([]stray, error) {
 		rows = append(rows, s)
 		return err
 	})
+	slices.SortFunc(rows, func(a, b stray) int { return strings.Compare(a.id, b.id) })
 	if err == nil && t.seen != nil {
 		*t.seen = strays{known: true, rows: rows}
 	}

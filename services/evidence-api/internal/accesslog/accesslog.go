@@ -1,5 +1,5 @@
-// Package accesslog writes a line for every request: what was asked and what came of
-// it, never a body, a query or a token.
+// Package accesslog writes a line for every request: method, path, status and duration,
+// never a body, a query or a token.
 package accesslog
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/document"
 )
 
-// Bounds of what a caller chooses.
+// Limits of values that the caller chooses.
 const (
 	maxMethod = 32
 	maxPath   = 2048
@@ -25,7 +25,7 @@ type Log struct {
 	out io.Writer
 }
 
-// New makes a log on out; nil is none.
+// New returns a log that writes to out, or nil if out is nil.
 func New(out io.Writer) *Log {
 	if out == nil {
 		return nil
@@ -56,7 +56,7 @@ type line struct {
 	OccurredAt    string  `json:"occurred_at"`
 }
 
-// Write writes the line of a request. A log that cannot be written fails no request.
+// Write writes the line of a request. A failed write does not fail the request.
 func (l *Log) Write(e Entry) {
 	if l == nil {
 		return
@@ -75,7 +75,7 @@ func (l *Log) Write(e Entry) {
 	_, _ = l.out.Write(append(text, '\n'))
 }
 
-// clipText keeps text that a caller chose within most bytes of UTF-8.
+// clipText limits caller-chosen text to most bytes of UTF-8.
 func clipText(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]

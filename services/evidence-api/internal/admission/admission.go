@@ -1,10 +1,10 @@
-// Package admission decides at once whether a request may come in: so many
-// requests, so many event streams, none while the server drains. Nothing queues.
+// Package admission decides without waiting whether a request is admitted. It limits the
+// number of requests and of event streams, and admits none while the server drains.
 //
-// A request is admitted when its head is there and holds a slot until its answer
-// is written. A stream goes through its checks in such a slot and swaps it for a
-// stream slot afterwards: who fails the checks never holds one of those, and open
-// streams take nothing from requests.
+// A request is admitted once its head has arrived and holds a slot until its answer is
+// written. A stream passes its checks in such a slot and then swaps it for a stream slot:
+// a request that fails the checks never holds a stream slot, and open streams use up no
+// request slots.
 package admission
 
 import "sync"
@@ -31,7 +31,7 @@ type Control struct {
 	idle                 chan struct{}
 }
 
-// New makes the slots: for requests, and for streams beside them.
+// New returns a Control with this many slots for requests and for streams.
 func New(requests, streams int) *Control {
 	return &Control{maxRequests: requests, maxStreams: streams, idle: make(chan struct{})}
 }
@@ -42,8 +42,8 @@ type Slot struct {
 	stream bool
 }
 
-// Enter admits a request or says why not. While the server drains that is the
-// reason, however full it is.
+// Enter admits a request or returns the reason why not. While the server drains, that is
+// the reason, even if it is also full.
 func (c *Control) Enter() (Slot, Refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,8 +59,8 @@ func (c *Control) Enter() (Slot, Refusal) {
 	return Slot{c: c}, None
 }
 
-// ToStream swaps the slot for a stream slot. If it is refused, the request keeps
-// the slot that it has, for the answer that says so.
+// ToStream swaps the slot for a stream slot. If that is refused, the request keeps its
+// slot for the answer.
 func (s *Slot) ToStream() Refusal {
 	c := s.c
 	c.mu.Lock()
@@ -79,7 +79,7 @@ func (s *Slot) ToStream() Refusal {
 	return None
 }
 
-// Release gives the slot back. Repeating it does nothing.
+// Release returns the slot. Further calls do nothing.
 func (s *Slot) Release() {
 	c := s.c
 	if c == nil {
@@ -96,7 +96,7 @@ func (s *Slot) Release() {
 	c.settle()
 }
 
-// Drain refuses whatever comes from now on.
+// Drain refuses all requests from now on.
 func (c *Control) Drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,8 @@ func (c *Control) Drain() {
 // Idle is closed once the server drains and no slot is held.
 func (c *Control) Idle() <-chan struct{} { return c.idle }
 
-// settle closes idle when it is time. The caller holds the lock.
+// settle closes idle once the server drains and no slot is held. The caller holds the
+// lock.
 func (c *Control) settle() {
 	if c.draining && c.requests == 0 && c.streams == 0 && !c.idleClosed {
 		c.idleClosed = true
@@ -115,7 +116,7 @@ func (c *Control) settle() {
 	}
 }
 
-// Stats is what the metrics tell of admission.
+// Stats are the counters of admission for the metrics.
 type Stats struct {
 	Requests, MaxRequests int   // slots held and all
 	Streams, MaxStreams   int   // stream slots held and all
@@ -124,7 +125,7 @@ type Stats struct {
 	Draining              bool
 }
 
-// Stats reads the counters, all at one instant.
+// Stats reads all counters at one instant.
 func (c *Control) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package app answers the requests of the evidence API: who may ask, what is asked,
-// and the document that says it. It writes nothing anywhere.
+// Package app wires the evidence API: configuration, routes, and the server from its
+// start to the end of its drain.
 package app
 
 import (
@@ -7,116 +7,119 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
+	"net"
 	"time"
 
-	"github.com/mlp-platform/platform/clients/go/controltower"
-	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/libs/loopback"
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/accesslog"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/metrics"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/stream"
 )
 
-// Interface is the Server header: who answers, and in which version of the interface.
-const Interface = document.ServiceName + "/0.1"
+// spareConns is how many connections may be open besides those that are being answered:
+// for request heads still on their way, and for answers that refuse a request.
+const spareConns = 256
 
-// Options are what the application is made of.
-type Options struct {
-	Token     string
-	Version   string // of the build
-	Settings  status.Settings
-	Reader    *store.Reader // nil: no store
-	Streams   *stream.Hub   // nil: no store
-	Admission *admission.Control
-	Launches  *loopback.Launches
-	Report    []byte // what the page opens with
-	AccessLog *accesslog.Log
-	Log       *slog.Logger
-	Lifetime  context.Context // ends when requests are cut: nothing waits for the store any more
-}
-
-// App is the application.
-type App struct {
-	Options
-	counters metrics.Counters
-	memo     memo
-	fields   httpd.Header // of every answer but the page's
-	status   []byte       // form C1; neither changes while the process lives
-	openapi  []byte
-}
-
-// New makes the application.
-func New(o Options) (*App, error) {
-	a := &App{Options: o, fields: append(loopback.BaseHeaders(Interface, o.Version), about...)}
-	var err error
-	if a.status, err = encodeDocument(status.New(o.Settings)); err != nil {
-		return nil, fmt.Errorf("write the status document: %w", err)
+// Run serves until ctx ends, then drains and returns nil. The server never writes: its
+// caller creates or migrates the store first, with [store.Create].
+func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
+	cfg = cfg.withDefaults()
+	if err := cfg.Check(); err != nil {
+		return err
 	}
-	if a.openapi, err = controltower.OpenAPI(o.Version); err != nil {
-		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
+	if cfg.Token == "" {
+		cfg.Token = Token(loopback.NewToken())
 	}
-	return a, nil
-}
-
-// about tells of the interface on every answer.
-var about = httpd.Header{
-	{Name: "X-SVC-API-Version", Value: document.APIVersion},
-	{Name: "X-SVC-Read-Only", Value: "true"},
-}
-
-// Serve answers one request. A handler that panics is an internal error.
-func (a *App) Serve(w *httpd.Writer, r *httpd.Request) {
-	x := &exchange{app: a, w: w, r: r, id: loopback.RequestID(r), began: time.Now()}
-	defer x.end()
-	defer x.slot.Release()
-	defer func() {
-		cause := recover()
-		if cause == nil {
-			return
+	if cfg.Report == nil {
+		sample, err := canon.P(fixture.Report())
+		if err != nil {
+			return fmt.Errorf("write the sample report: %w", err)
 		}
-		a.Log.Error("request panicked", slog.String("request_id", x.id), slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
-		if !x.answered {
-			x.fail(catalogue.New(catalogue.InternalError))
+		cfg.Report = sample
+	}
+	listener := cfg.Listener
+	if listener == nil {
+		var err error
+		if listener, err = loopback.Listen(cfg.Port); err != nil {
+			return err
 		}
-	}()
-	x.serve()
-}
-
-// exchange is one request and its answer.
-type exchange struct {
-	app   *App
-	w     *httpd.Writer
-	r     *httpd.Request
-	id    string
-	began time.Time
-	slot  admission.Slot // of /healthz: none
-
-	answered bool
-	status   int
-	sent     int64
-}
-
-// end counts and logs what came of the request. A stream was counted when it began.
-func (x *exchange) end() {
-	x.app.AccessLog.Write(accesslog.Entry{RequestID: x.id, Method: x.r.Method, Path: x.r.Path,
-		Status: x.status, Bytes: x.sent, Took: time.Since(x.began), At: x.began})
-}
-
-// report puts what the caller is not told into the log.
-func (x *exchange) report(f *catalogue.Fault) {
-	if f.Entry().Status < 500 || f.Cause == nil || errors.Is(f.Cause, context.Canceled) {
-		return
 	}
-	cause := f.Cause.Error()
-	var fault *store.Error
-	if errors.As(f.Cause, &fault) {
-		cause = fault.Describe() // the code is an attribute of its own
+	err := serveTower(ctx, cfg, listener, log)
+	_ = listener.Close() // also if the server never came to own it
+	return err
+}
+
+func serveTower(ctx context.Context, cfg Config, listener net.Listener, log *slog.Logger) error {
+	settings := status.Settings{
+		RequestTimeout: cfg.RequestTimeout, MaxConcurrentRequests: cfg.MaxConcurrentRequests, MaxStreams: cfg.MaxStreams,
+		DrainTimeout: cfg.DrainTimeout, Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream,
 	}
-	x.app.Log.Error("request failed", slog.String("request_id", x.id), slog.String("code", string(f.Code)), slog.String("err", cause))
+	slots := admission.New(cfg.MaxConcurrentRequests, cfg.MaxStreams)
+	lifetime, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	options := Options{
+		Token: string(cfg.Token), Version: cfg.Version, Settings: settings, Admission: slots,
+		Launches: &loopback.Launches{}, Report: cfg.Report, AccessLog: accesslog.New(cfg.AccessLog), Log: log,
+		Lifetime: lifetime,
+	}
+	endStreams := func() {}
+	if cfg.StorePath != "" {
+		options.Reader = store.NewServerReader(cfg.StorePath)
+		options.Streams = stream.New(options.Reader, stream.Config{Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream, Log: log})
+		endStreams = options.Streams.Shutdown
+		defer func() {
+			options.Streams.Wait()
+			if err := options.Reader.Close(); err != nil {
+				log.Warn("closing the store failed", slog.Any("err", err))
+			}
+		}()
+	}
+	tower, err := New(options)
+	if err != nil {
+		return err
+	}
+	server := &httpd.Server{
+		Handler: tower.Serve, RequestTimeout: cfg.RequestTimeout, Log: log,
+		MaxConns: cfg.MaxConcurrentRequests + cfg.MaxStreams + spareConns,
+	}
+	// The listener outlives ctx: while the server drains it still says so.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(serving, listener) }()
+
+	url := "http://" + listener.Addr().String()
+	log.Info("listening", slog.String("url", url))
+	if cfg.Started != nil {
+		cfg.Started(Tower{URL: url, Launch: func() string { return url + "/?launch=" + options.Launches.New() }})
+	}
+	select {
+	case err := <-ended: // the listener failed
+		endStreams()
+		return errors.Join(errors.New("the server ended by itself"), err)
+	case <-ctx.Done():
+	}
+	log.Info("draining")
+	slots.Drain()
+	endStreams()
+	timer := time.NewTimer(cfg.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-slots.Idle():
+	case <-timer.C:
+		log.Warn("requests were cut at the end of the drain time")
+		cut()
+		server.Abort()
+	case <-cfg.Abort:
+		log.Warn("requests were cut")
+		cut()
+		server.Abort()
+	}
+	stop()
+	return <-ended
 }

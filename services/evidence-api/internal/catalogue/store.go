@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"unicode/utf8"
@@ -41,6 +42,18 @@ func FromStore(err error) *Fault {
 		)
 	}
 	return f
+}
+
+// FromRead makes the fault that answers a failed read, whatever it failed with.
+func FromRead(err error) *Fault {
+	var f *Fault
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Fault{Code: StoreError, Message: "The store did not answer within the request timeout.", Cause: err}
+	}
+	return FromStore(err)
 }
 
 // BadLimit is the fault of a limit that is no number of items.

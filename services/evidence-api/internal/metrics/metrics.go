@@ -1,5 +1,5 @@
-// Package metrics counts what the server did since it started. No counter has a label
-// that a caller chooses, so their number is fixed and they tell nothing of anybody.
+// Package metrics counts the server's answers since its start. No counter has a label that
+// a caller chooses, so their number is fixed and they reveal nothing about callers.
 package metrics
 
 import (
@@ -15,7 +15,7 @@ import (
 // bounds are the upper ends of the latency buckets, in milliseconds.
 var bounds = [...]int64{5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
 
-// Counters are the counters of one server. The zero value counts from nothing.
+// Counters are the counters of one server. The zero value is ready to use.
 type Counters struct {
 	mu          sync.Mutex // guards what follows
 	classes     [5]int64   // by status class, 1xx first
@@ -43,7 +43,7 @@ func (c *Counters) Answered(status int, took time.Duration) {
 	}
 }
 
-// Inspected counts a report that was brought as text, valid or not.
+// Inspected counts a report sent for inspection, valid or not.
 func (c *Counters) Inspected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,13 +92,13 @@ type Latency struct {
 	Buckets []Bucket `json:"buckets"` // cumulative
 }
 
-// Bucket counts the answers that took at most so long.
+// Bucket counts the answers that took at most its upper bound.
 type Bucket struct {
 	LeMS  int64 `json:"le_ms"`
 	Count int64 `json:"count"`
 }
 
-// Concurrency is what is under way.
+// Concurrency is the number of requests and streams in progress.
 type Concurrency struct {
 	InFlight    int `json:"in_flight_requests"`
 	MaxInFlight int `json:"max_concurrent_requests"`
@@ -106,7 +106,7 @@ type Concurrency struct {
 	MaxStreams  int `json:"max_event_stream_clients"`
 }
 
-// Admission is what was turned away.
+// Admission counts the refused requests.
 type Admission struct {
 	Overload        int64  `json:"overload_rejections_total"`
 	Draining        int64  `json:"draining_rejections_total"`
@@ -114,7 +114,7 @@ type Admission struct {
 	RateLimitStatus string `json:"rate_limit_status"`
 }
 
-// Operations is what was done besides reading.
+// Operations counts what is not a read.
 type Operations struct {
 	Inspections          int64  `json:"run_evidence_inspections_total"`
 	HumanDecisions       int64  `json:"human_decision_ingestions_total"`
@@ -126,7 +126,7 @@ type Dependencies struct {
 	Store StoreState `json:"product_spine_store"`
 }
 
-// StoreState says whether there is a store.
+// StoreState reports whether a store is configured.
 type StoreState struct {
 	State                    string `json:"state"`
 	RequiredForCoreReadiness bool   `json:"required_for_core_readiness"`

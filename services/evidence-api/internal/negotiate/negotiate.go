@@ -13,9 +13,9 @@ const (
 	EventStream = "text/event-stream"
 )
 
-// Accept says whether the values of the Accept header allow a document, or with
-// stream an event stream, and which of the two JSON types the answer then has. No
-// header, or an empty one, allows everything.
+// Accept reports whether the values of the Accept header allow a document (with stream:
+// an event stream), and which of the two JSON types the answer has. A missing or empty
+// header allows everything.
 func Accept(values []string, stream bool) (mediaType string, ok bool) {
 	all := strings.Join(values, ",")
 	if strings.TrimSpace(all) == "" {
@@ -39,7 +39,8 @@ func Accept(values []string, stream bool) (mediaType string, ok bool) {
 	return mediaType, ok
 }
 
-// hasZeroQuality says that the parameters hold a quality of 0. A malformed one is ignored.
+// hasZeroQuality reports whether the parameters have a quality of 0. A malformed quality
+// is ignored.
 func hasZeroQuality(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, ok := strings.Cut(p, "=")
@@ -62,8 +63,8 @@ func parseQuality(s string) (float64, bool) {
 	return q, err == nil && q <= 1
 }
 
-// IsJSON says that a Content-Type names one of the two JSON types; case and
-// parameters are free.
+// IsJSON reports whether a Content-Type names one of the two JSON types, in any case and
+// with any parameters.
 func IsJSON(contentType string) bool {
 	name, _, _ := strings.Cut(contentType, ";")
 	name = strings.ToLower(strings.TrimSpace(name))

@@ -1,5 +1,5 @@
-// Package openapi makes the OpenAPI document out of the route table, the error
-// catalogue and the schemas, so that none of them can say other than it does.
+// Package openapi generates the OpenAPI document from the route table, the error catalogue
+// and the schemas, so that it cannot contradict them.
 package openapi
 
 import (
@@ -28,7 +28,7 @@ const description = "Reads of one evidence store, and the inspection of a report
 	"An id in a path is everything between its neighbours, decoded once: \"/\" and \":\" need no escape. " +
 	"A safe X-Request-ID and a valid traceparent (version 00) are echoed."
 
-// Snapshot writes the tracked document, which names no build, for people to read.
+// Snapshot returns the committed document, indented and without a build version.
 func Snapshot() ([]byte, error) {
 	text, err := Document("snapshot")
 	if err != nil {
@@ -41,7 +41,7 @@ func Snapshot() ([]byte, error) {
 	return canon.P(v)
 }
 
-// Document writes the document of a build in form C1.
+// Document returns the document of a build in form C1.
 func Document(version string) ([]byte, error) {
 	c := &components{made: map[string]canon.Value{}, seen: map[string]bool{}}
 	c.ref("api-error")
@@ -99,7 +99,7 @@ func describeOperation(c *components, o *route.Op) (object, error) {
 	return op, nil
 }
 
-// describeSuccess is what a request gets that nothing is wrong with.
+// describeSuccess describes the answer to a valid request.
 func describeSuccess(c *components, o *route.Op) (object, error) {
 	r := object{"description": o.Summary + ".", "headers": headerRefs(o.Text == "")}
 	switch {
@@ -119,8 +119,8 @@ func describeSuccess(c *components, o *route.Op) (object, error) {
 	return r, nil
 }
 
-// describeFailures adds the answers of every code that the endpoint has, by status, and those
-// of the parser, which are no envelopes.
+// describeFailures adds the answers of the endpoint's error codes, by status, and those of
+// the parser, which are not envelopes.
 func describeFailures(o *route.Op, responses object) object {
 	byStatus := map[int][]catalogue.Code{}
 	for _, code := range o.AllCodes() {
@@ -162,8 +162,7 @@ func describeFailures(o *route.Op, responses object) object {
 	return responses
 }
 
-// shareResponses moves the answers that say the same into components, so that each is told
-// once. They are named after their codes.
+// shareResponses moves equal answers into components, named after their codes.
 func shareResponses(paths object) object {
 	all := object{}
 	for _, item := range paths {

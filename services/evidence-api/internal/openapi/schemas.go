@@ -35,7 +35,7 @@ func componentName(name string) string {
 	return b.String()
 }
 
-// all takes in every schema that was referred to, and those that they refer to.
+// all adds every referenced schema, and those that it references.
 func (c *components) all() (map[string]canon.Value, error) {
 	for len(c.open) > 0 {
 		name := c.open[0]
@@ -91,7 +91,7 @@ func (c *components) rewrite(name string, v canon.Value) canon.Value {
 	return v
 }
 
-// list makes the component of a page whose items are all of one kind.
+// list adds the component of a page whose items are all of one kind.
 func (c *components) list(item string) (map[string]any, error) {
 	text, _ := schemas.Get("list")
 	v, err := canon.Parse(text, canon.ObjectRoot())

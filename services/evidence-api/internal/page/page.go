@@ -12,14 +12,14 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Boot is what the load under a fresh launch code carries: the token, and the report that the page opens with. The report
-// is whatever text the file held; it need not be JSON.
+// Boot is what a page loaded with a fresh launch code contains: the token and the report to open. The report is the
+// file's text; it need not be JSON.
 type Boot struct {
 	Token  string
 	Report json.RawMessage
 }
 
-// The parts of the script in the order in which they stand.
+// The parts of the script, in order.
 var parts = []string{"api.js", "inspection.js", "overview.js", "runs.js", "story.js", "stream.js", "events.js", "reference.js", "verify.js", "main.js"}
 
 var tower = localpage.Page{
@@ -46,8 +46,8 @@ func readAsset(name string) string {
 	return string(data)
 }
 
-// HTML writes the page for one answer, whose Content-Security-Policy names the same nonce. A nil boot is the bare page:
-// it holds no secret and asks for the token.
+// HTML returns the page for one answer, whose Content-Security-Policy names the same nonce. With a nil boot the page
+// contains no secret and asks for the token.
 func HTML(nonce string, boot *Boot) ([]byte, error) {
 	if boot == nil {
 		return tower.HTML(nonce, nil)

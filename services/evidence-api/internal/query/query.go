@@ -86,3 +86,14 @@ func hexDigit(c byte) (byte, bool) {
 	}
 	return 0, false
 }
+
+// ParseDigits reads 1 to most ASCII digits; 18 fit into an int64.
+func ParseDigits(s string, most int) (n int64, ok bool) {
+	if s == "" || len(s) > most || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	for _, c := range s {
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}

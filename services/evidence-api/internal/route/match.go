@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
 )
 
-// fixed are the endpoints whose path holds no id, by path.
+// fixed are the endpoints whose path has no id, by path.
 var fixed = func() map[string]string {
 	m := map[string]string{}
 	for _, o := range table {
@@ -19,10 +19,10 @@ var fixed = func() map[string]string {
 
 func (o *Op) hasID() bool { return strings.Contains(o.Path, "{") }
 
-// Negotiates says that the Accept header is looked at.
+// Negotiates reports whether the endpoint checks the Accept header.
 func (o *Op) Negotiates() bool { return strings.HasPrefix(o.Path, Prefix) }
 
-// resources are where ids begin, and what reads one.
+// resources maps the prefix of an id to the endpoint that reads it.
 var resources = []struct{ prefix, op string }{
 	{Prefix + "runs/", Run},
 	{Prefix + "work-units/", WorkUnit},
@@ -38,8 +38,8 @@ var parts = []struct{ suffix, op string }{
 	{"/decisions", ""}, // planned, and not there
 }
 
-// Match finds the endpoint of a raw path and the id in it. Nothing is cleaned: an id is
-// what stands there, decoded once.
+// Match returns the endpoint of a raw path and the id in it. The path is not cleaned: the
+// id is its text, decoded once.
 func Match(path string) (op *Op, id string) {
 	if name, ok := fixed[path]; ok {
 		return byID[name], ""
@@ -71,8 +71,8 @@ func Match(path string) (op *Op, id string) {
 	return nil, ""
 }
 
-// decodeSegment undoes the escapes of an id. With a bad one among them it gives the raw text,
-// whose "%" no identifier has, so that the resource is not found.
+// decodeSegment decodes the escapes of an id. If one is malformed it returns the raw text,
+// which is no identifier because of its "%", so the resource is not found.
 func decodeSegment(raw string) string {
 	if !strings.Contains(raw, "%") {
 		return raw

@@ -1,12 +1,14 @@
 // Package route is the table of the evidence API's endpoints. The server dispatches by
-// it, the OpenAPI document and the status document are made from it, and the reference
-// is held against it.
+// it, the OpenAPI and status documents are generated from it, and a test compares the
+// reference with it.
 package route
 
 import (
 	"net/http"
 
+	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
 )
 
 // Op is one endpoint. A path has one: each is read by GET (and HEAD), or is the one POST.
@@ -36,15 +38,15 @@ func (o *Op) Allow() string {
 	return http.MethodGet + ", " + http.MethodHead
 }
 
-// Takes says that the endpoint answers this method.
+// Takes reports whether the endpoint answers this method.
 func (o *Op) Takes(method string) bool {
 	return method == o.Method || method == http.MethodHead && o.Method == http.MethodGet && !o.Stream
 }
 
-// Prefix is where the versioned endpoints are.
+// Prefix starts the path of all versioned endpoints.
 const Prefix = "/api/v1/"
 
-// The operations, by name where the server or a test asks for one.
+// The operation ids.
 const (
 	Health       = "health"
 	Readiness    = "readiness"
@@ -68,7 +70,7 @@ const (
 	Proof        = "read_event_proof"
 )
 
-// The names of the query.
+// The query names.
 const (
 	Limit      = "limit"
 	Cursor     = "cursor"
@@ -81,6 +83,11 @@ const (
 )
 
 var eventFilters = []string{EventType, ProjectID, RunID, WorkUnitID}
+
+// EventFilter returns the filter of events that the query gives.
+func EventFilter(v query.Values) store.EventFilter {
+	return store.EventFilter{ProjectID: v.Get(ProjectID), RunID: v.Get(RunID), WorkUnitID: v.Get(WorkUnitID), EventType: v.Get(EventType)}
+}
 
 var table = []Op{
 	{ID: Health, Path: "/healthz", Open: true, Text: "text/plain", Summary: "Whether the process answers"},

@@ -1,5 +1,4 @@
-// Package status makes the document that tells what the server can do and within
-// which limits.
+// Package status builds the document that lists the server's capabilities and limits.
 package status
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/route"
 )
 
-// Bounds that no setting changes.
+// Limits that no setting changes.
 const (
 	MaxLine        = 65536   // bytes of a request line or a header line
 	MaxHeaderCount = 99      // header fields
@@ -55,7 +54,7 @@ type Limits struct {
 	SSEMaxStreamSeconds   float64 `json:"sse_max_stream_seconds"`
 }
 
-// Limits gives the fourteen limits.
+// Limits returns the fourteen limits.
 func (s Settings) Limits() Limits {
 	overloaded, _ := catalogue.Lookup(catalogue.Overloaded)
 	return Limits{
@@ -108,7 +107,7 @@ var capabilities = map[string]bool{
 	"git_push": false, "merge": false, "automatic_candidate_selection": false,
 }
 
-// New makes the document.
+// New returns the document.
 func New(s Settings) Document {
 	endpoints := map[string]string{}
 	for _, o := range route.Table() {

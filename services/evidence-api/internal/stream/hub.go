@@ -27,13 +27,13 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// frame is an encoded event and what filters look at.
+// frame is an encoded event and the fields that filters compare.
 type frame struct {
 	store.Event // without its envelope
 	text        []byte
 }
 
-// Hub is all streams of one server. Its methods may be called at once.
+// Hub manages all streams of one server. Its methods are safe for concurrent use.
 type Hub struct {
 	reader  *store.Reader
 	config  Config
@@ -57,14 +57,14 @@ func New(reader *store.Reader, config Config) *Hub {
 	return h
 }
 
-// Shutdown ends all streams with their marker, those too that start later.
+// Shutdown ends all streams with their marker, including those that start later.
 func (h *Hub) Shutdown() { h.stop() }
 
-// Wait returns when nothing of the hub runs any more; streams must have ended.
+// Wait returns when the hub's goroutines have ended; streams must have ended before.
 func (h *Hub) Wait() { h.tailers.Wait() }
 
-// join counts a stream in; the first starts the tailer, at the newest sequence
-// that this stream saw.
+// join registers a stream; the first one starts the tailer, at the newest sequence
+// that it saw.
 func (h *Hub) join(newest int64) *tailer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +81,7 @@ func (h *Hub) join(newest int64) *tailer {
 	return h.tailer
 }
 
-// leave counts a stream out; with the last one the tailer ends.
+// leave removes a stream; the last one stops the tailer.
 func (h *Hub) leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *tailer) hasFailed() bool {
 	}
 }
 
-// run looks at the change counter until ctx ends or the store fails.
+// run polls the change counter until ctx ends or the store fails.
 func (t *tailer) run(ctx context.Context, h *Hub) {
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
@@ -142,7 +142,7 @@ func (t *tailer) run(ctx context.Context, h *Hub) {
 	}
 }
 
-// readOn publishes all that is new.
+// readOn publishes all new events.
 func (t *tailer) readOn(ctx context.Context, reader *store.Reader) error {
 	for {
 		events, seen, err := reader.EventsAfter(ctx, t.high, store.EventFilter{}, batchSize)
@@ -189,8 +189,8 @@ func (t *tailer) publish(events []store.Event, seen int64) {
 	t.wake = make(chan struct{})
 }
 
-// view is what the window has above a sequence. If it does not reach back so far,
-// the stream has to read history.
+// view returns the window's frames above a sequence. If the window does not reach back
+// that far, the stream has to read history.
 func (t *tailer) view(at int64) (frames []frame, high int64, history bool, wake <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,7 +204,7 @@ func (t *tailer) view(at int64) (frames []frame, high int64, history bool, wake 
 	return t.frames[i:], t.high, false, t.wake
 }
 
-// appendFrame writes an event as it goes over the wire.
+// appendFrame appends an event in its wire format.
 func appendFrame(b []byte, e store.Event) []byte {
 	b = append(b, "id: "...)
 	b = strconv.AppendInt(b, e.Sequence, 10)
@@ -215,7 +215,7 @@ func appendFrame(b []byte, e store.Event) []byte {
 	return append(b, "\n\n"...)
 }
 
-// matchesFilter tells whether a filter, as the store applies it, lets the event through.
+// matchesFilter reports whether the event passes the filter, by the store's rules.
 func matchesFilter(f store.EventFilter, e *store.Event) bool {
 	return (f.ProjectID == nil || *f.ProjectID == e.ProjectID) && (f.RunID == nil || *f.RunID == e.RunID) &&
 		(f.WorkUnitID == nil || *f.WorkUnitID == e.WorkUnitID) && (f.EventType == nil || *f.EventType == e.Type)

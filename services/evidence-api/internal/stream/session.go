@@ -10,13 +10,13 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// writeSize is how much is gathered for a write. The deadline is of one write, so
-// a slow reader must take so much in that time.
+// writeSize limits the bytes of one write. The deadline applies to each write, so a slow
+// reader must take this many bytes in that time.
 const writeSize = 32 << 10
 
 var errReplaced = errors.New("the event log got shorter: another store took its place")
 
-// BeyondError says that a stream was to resume after an event that does not exist.
+// BeyondError reports that a stream was to resume after an event that does not exist.
 type BeyondError struct{ Latest int64 }
 
 func (e *BeyondError) Error() string {
@@ -26,7 +26,7 @@ func (e *BeyondError) Error() string {
 // Reason is why a stream ended.
 type Reason string
 
-// The reasons. Those of the first group are told by a marker.
+// The reasons. Those of the first group are sent as a marker.
 const (
 	MaxDuration Reason = "max-duration"
 	Shutdown    Reason = "shutdown"
@@ -125,7 +125,7 @@ func (s *Session) Run(peer Peer) Reason {
 	}
 }
 
-// ended tells whether the stream has to end now.
+// ended reports whether the stream has to end now.
 func (s *Session) ended(peer Peer, end <-chan time.Time, t *tailer) Reason {
 	select {
 	case <-peer.Gone():
@@ -144,7 +144,7 @@ func (s *Session) ended(peer Peer, end <-chan time.Time, t *tailer) Reason {
 	}
 }
 
-// sendFrames writes what passes the filter, one write's worth of it.
+// sendFrames writes the frames that pass the filter, at most one write's worth.
 func (s *Session) sendFrames(peer Peer, beat *time.Timer, frames []frame, high int64) bool {
 	b := s.buffer[:0]
 	for i := range frames {
@@ -160,7 +160,7 @@ func (s *Session) sendFrames(peer Peer, beat *time.Timer, frames []frame, high i
 	return s.send(peer, beat, b)
 }
 
-// sendPast writes history, one write's worth of it.
+// sendPast writes history, at most one write's worth.
 func (s *Session) sendPast(peer Peer, beat *time.Timer) bool {
 	b := s.buffer[:0]
 	n := 0

@@ -108,7 +108,7 @@ type Writer struct {
 	queue   chan outbox.Event
 }
 
-// NewWriter makes a writer; Run works.
+// NewWriter returns a writer, whose work is done by Run.
 func NewWriter(pool *pgxpool.Pool, m *metrics.Set, log *slog.Logger) *Writer {
 	return &Writer{pool: pool, metrics: m, log: log, queue: make(chan outbox.Event, queued)}
 }
@@ -127,7 +127,7 @@ func (w *Writer) Put(e outbox.Event) {
 	}
 }
 
-// Run inserts until ctx ends, then tries what is queued once more.
+// Run inserts until ctx ends, then tries the queued events once more.
 func (w *Writer) Run(ctx context.Context) error {
 	for {
 		select {

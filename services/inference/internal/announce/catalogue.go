@@ -22,7 +22,7 @@ func declareEvent(namespace, name string, data any, when string) outbox.Declarat
 	return outbox.Declaration{Namespace: namespace, Name: name, Data: data, When: when, Platform: true}
 }
 
-// Insert puts events into the transaction that they tell of.
+// Insert adds events to the transaction that they describe.
 func Insert(ctx context.Context, tx pgx.Tx, events ...outbox.Event) error {
 	if err := Events.Check(events...); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package app wires the inference service: what is opened, which part gets what, which routes lead where.
+// Package app wires the inference service: connections, parts and routes.
 package app
 
 import (
@@ -35,14 +35,14 @@ import (
 // name of the service in logs, metrics and events.
 const name = "inference"
 
-// options say what the service stands on.
+// options describes the service's foundation.
 func options(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()},
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
 			OpenAPI: api.Document,
-			// A line per prediction would cost as much as the prediction; its metrics and snapshot tell more.
+			// A line per prediction would cost as much as the prediction; its metrics and snapshot contain more.
 			AccessLog: func(c echo.Context) bool { return !isPrediction(c.Path()) || c.Response().Status >= 500 },
 		},
 	}
@@ -69,7 +69,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return base.Run(ctx)
 }
 
-// wire makes the parts, mounts their routes and starts their work.
+// wire creates the parts, adds their routes and starts their work.
 func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.Logger) error {
 	srv := base.Server
 	set := metrics.New(srv.Registry)
@@ -127,7 +127,7 @@ func isPrediction(route string) bool {
 	return route == "/predict/:model_name" || route == "/infer-pipeline/infer"
 }
 
-// replicaName tells the processes of the service apart.
+// replicaName identifies a process of the service.
 func replicaName() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -32,7 +32,7 @@ type Config struct {
 	ReloadPollSeconds int `env:"RELOAD_POLL_SECONDS" envDefault:"10"`
 	// RequireDigest refuses versions whose files have no registered digest.
 	RequireDigest bool `env:"REQUIRE_DIGEST" envDefault:"false"`
-	// ModelCacheDir holds downloaded artifacts; default a folder of the user's cache.
+	// ModelCacheDir is the folder of downloaded artifacts; default in the user's cache.
 	ModelCacheDir string `env:"MODEL_CACHE_DIR"`
 	// ORTThreads may work on one run of a model.
 	ORTThreads int `env:"ORT_THREADS" envDefault:"1"`
@@ -42,7 +42,7 @@ type Config struct {
 	BatchMax int `env:"BATCH_MAX" envDefault:"32"`
 	// BatchWaitUS is how long a run waits for more rows, in microseconds; 0 takes those that are there.
 	BatchWaitUS int `env:"BATCH_WAIT_US" envDefault:"0"`
-	// MaxInflight bounds the rows of one model that are in runs; QueueMax those that wait for one.
+	// MaxInflight limits the rows of one model that are in runs, QueueMax those waiting for one.
 	MaxInflight int `env:"MAX_INFLIGHT" envDefault:"256"`
 	QueueMax    int `env:"QUEUE_MAX" envDefault:"512"`
 	// SnapshotQueue is how many predictions may wait to be written down; beyond it they are not.
@@ -64,7 +64,7 @@ func LoadConfig(environ []string) (Config, error) {
 	return c, nil
 }
 
-// Validate completes the configuration and checks what one variable alone cannot tell.
+// Validate sets defaults and checks combinations of variables.
 func (c *Config) Validate() error {
 	var faults []error
 	fault := func(format string, a ...any) { faults = append(faults, fmt.Errorf(format, a...)) }

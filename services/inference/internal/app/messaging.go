@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// aliasMoved is where the control plane tells of moved aliases, whatever the tenant.
+	// aliasMoved is the subject of the control plane's alias moves, for every tenant.
 	aliasMoved = "platform.*.deploy.alias_changed"
 	// driftLease is held by the replica that evaluates drift; it outlives a restart of the store.
 	driftLease = "inference:drift"

@@ -44,7 +44,7 @@ type Store struct {
 	requireDigest bool
 }
 
-// New makes the folder dir if it is absent.
+// New creates the folder dir if it is absent.
 func New(dir string, client *tracker.Client, requireDigest bool) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("model cache: %w; set MODEL_CACHE_DIR to a folder this process may write", err)
@@ -52,7 +52,7 @@ func New(dir string, client *tracker.Client, requireDigest bool) (*Store, error)
 	return &Store{dir: dir, client: client, requireDigest: requireDigest}, nil
 }
 
-// Artifact is a folder whose files have this digest. Verified says that the registry named the digest.
+// Artifact is a folder whose files have this digest. Verified is set if the registry named the digest.
 type Artifact struct {
 	Dir, Digest string
 	Verified    bool
@@ -60,7 +60,7 @@ type Artifact struct {
 
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Fetch gives the artifact of a version, downloading it unless the registered digest is here already.
+// Fetch returns the artifact of a version, and downloads it unless the registered digest is cached.
 func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, error) {
 	want := strings.ToLower(strings.TrimSpace(v.Tags[DigestTag]))
 	switch {
@@ -88,7 +88,7 @@ func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, er
 	}
 	final := filepath.Join(s.dir, have)
 	if err := os.Rename(tmp, final); err != nil {
-		// Another process was first, or what is there is damaged.
+		// Another process was first, or the existing folder is damaged.
 		if got, herr := hashFolder(final); herr != nil || got != have {
 			if err := errors.Join(os.RemoveAll(final), os.Rename(tmp, final)); err != nil {
 				return Artifact{}, fmt.Errorf("model cache: %w", err)

@@ -18,7 +18,7 @@ type Options struct {
 	Rows     int           // rows in a run, at most
 	Wait     time.Duration // how long a run waits for more rows; 0 takes those that are there
 	Waiting  int           // rows that may wait; Submit beyond it blocks, so admit fewer
-	// Observe is told the rows of each run; nil means nobody.
+	// Observe is called with the rows of each run; nil: not called.
 	Observe func(rows int)
 }
 

@@ -41,7 +41,7 @@ type Config struct {
 	BatchRows int
 	BatchWait time.Duration
 	Waiting   int // requests of one model that may be inside at once
-	// Notify is told of each load and failed load. It must not block.
+	// Notify is called for each load and failed load. It must not block.
 	Notify func(Event)
 }
 
@@ -49,9 +49,9 @@ type Config struct {
 type Event struct{ Model, Alias, Version, Reason string }
 
 const (
-	// loadTimeout bounds one download, opening and warm-up.
+	// loadTimeout limits one download, opening and warm-up.
 	loadTimeout = 10 * time.Minute
-	// loadsAtOnce bounds loads at the same time: one may wait for the network while another opens.
+	// loadsAtOnce limits concurrent loads: one may wait for the network while another opens.
 	loadsAtOnce = 2
 	// A version that failed to load is tried again by polls after retryFirst, doubled up to retryMost.
 	retryFirst, retryMost = 30 * time.Second, 10 * time.Minute
@@ -79,7 +79,7 @@ type failure struct {
 	reason  string
 	tries   int
 	retryAt time.Time
-	// unreachable says that the tracker failed, not the version.
+	// unreachable is set if the tracker failed, not the version.
 	unreachable bool
 }
 
@@ -89,7 +89,7 @@ type TrackerState struct {
 	LastError string    // of the last scan; "" when it succeeded
 }
 
-// New makes an empty catalog. Run or Refresh fills it; Close empties it.
+// New returns an empty catalog. Run or Refresh fills it; Close empties it.
 func New(cfg Config) *Catalog {
 	c := &Catalog{cfg: cfg, pass: make(chan struct{}, 1), failures: map[place]failure{}, lazy: map[place]string{}, gates: map[string]*Gate{}}
 	c.table.Store(&Table{models: map[string]*Entry{}})
@@ -97,10 +97,10 @@ func New(cfg Config) *Catalog {
 	return c
 }
 
-// Table is what is loaded now.
+// Table returns what is loaded now.
 func (c *Catalog) Table() *Table { return c.table.Load() }
 
-// Run scans at once, then each poll interval, and for every model sent on changed, until ctx ends.
+// Run scans immediately, then every poll interval, and for every model sent on changed, until ctx ends.
 func (c *Catalog) Run(ctx context.Context, changed <-chan string) error {
 	scan := func(only, via string) {
 		if _, err := c.Refresh(ctx, only, via); err != nil && ctx.Err() == nil {
@@ -241,7 +241,7 @@ func (c *Catalog) setState(change func(*TrackerState)) {
 	change(&c.state)
 }
 
-// registered asks the tracker which versions the aliases hold.
+// registered queries the tracker for the versions that the aliases hold.
 func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 	var wants []want
 	add := func(m tracker.RegisteredModel) {
@@ -380,7 +380,7 @@ func (c *Catalog) loaded(name, trackerName, version string) *Copy {
 	return c.raw.take(rawKey{name, version})
 }
 
-// open makes a copy, held once.
+// open returns a new copy with one reference.
 func (c *Catalog) open(ctx context.Context, name, version string) (*Copy, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -458,7 +458,7 @@ func (c *Catalog) gate(name string) *Gate {
 	return g
 }
 
-// failed records why an alias does not hold its version and tells it once per version and reason.
+// failed records why an alias does not hold its version and reports it once per version and reason.
 func (c *Catalog) failed(w want, err error, via string) {
 	reason := Reason(err)
 	c.mu.Lock()
@@ -484,7 +484,7 @@ func (c *Catalog) failed(w want, err error, via string) {
 	c.notify(Event{w.model, w.alias, w.version, reason})
 }
 
-// Reason is why a version is not loaded, as it is told: a slug where there is one, then the sentence.
+// Reason is the reported reason why a version is not loaded: a slug where there is one, then the sentence.
 func Reason(err error) string {
 	switch {
 	case errors.Is(err, runtime.ErrMissing):

@@ -2,14 +2,14 @@ package catalog
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Collector reads the gauges of a catalog when they are asked for.
+// Collector reads the gauges of a catalog when they are collected.
 type Collector struct {
 	catalog *Catalog
 	loaded  *prometheus.Desc
 	depth   *prometheus.Desc
 }
 
-// NewCollector makes the collector of c.
+// NewCollector returns the collector of c.
 func NewCollector(c *Catalog) *Collector {
 	return &Collector{
 		catalog: c,

@@ -108,7 +108,7 @@ func (g *Gate) Enter(most int) bool {
 // Leave ends an admitted request.
 func (g *Gate) Leave() { g.n.Add(-1) }
 
-// Table is what is loaded at one moment. It does not change.
+// Table is an immutable snapshot of what is loaded.
 type Table struct{ models map[string]*Entry }
 
 // Model finds an entry by upper-case name.

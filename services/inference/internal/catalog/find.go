@@ -120,7 +120,7 @@ func (c *Catalog) trackerName(name string) string {
 	return TrackerName(name)
 }
 
-// maxVersion bounds the digits of a version number.
+// maxVersion limits the digits of a version number.
 const maxVersion = 18
 
 func (c *Catalog) byVersion(ctx context.Context, name, version string) (*Slot, error) {
@@ -138,7 +138,7 @@ func (c *Catalog) byVersion(ctx context.Context, name, version string) (*Slot, e
 	}
 }
 
-// lazyFault tells apart what is not there from what cannot be had now.
+// lazyFault distinguishes a version that does not exist from one that is unavailable now.
 func (c *Catalog) lazyFault(name, absent string, err error) error {
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
@@ -172,7 +172,7 @@ func (c *Catalog) State() TrackerState {
 	return c.state
 }
 
-// Slots lists what is loaded under aliases, by name, then in the order of Aliases.
+// Slots lists the copies loaded under aliases, by name, then in the order of Aliases.
 func (c *Catalog) Slots() []*Slot {
 	var out []*Slot
 	t := c.Table()

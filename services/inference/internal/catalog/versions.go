@@ -13,13 +13,13 @@ const (
 	// rawRefused is how long the refusal of a version is remembered, so that a client which keeps asking
 	// does not keep downloading.
 	rawRefused = 5 * time.Second
-	// refusalsKept bounds the memory of refusals.
+	// refusalsKept limits the refusals remembered.
 	refusalsKept = 256
 )
 
 type rawKey struct{ model, version string }
 
-// rawVersions holds copies that requests asked for by version.
+// rawVersions holds copies that were requested by version.
 type rawVersions struct {
 	catalog *Catalog
 	tokens  chan struct{}      // holds one per load that runs
@@ -69,7 +69,7 @@ func (r *rawVersions) take(k rawKey) *Copy {
 	return cp
 }
 
-// load makes take succeed, or tells why not. Requests for the same version wait for one load.
+// load makes take succeed or returns why not. Requests for the same version share one load.
 func (r *rawVersions) load(ctx context.Context, k rawKey, trackerName string) error {
 	l, err := r.join(k, trackerName)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *rawVersions) load(ctx context.Context, k rawKey, trackerName string) er
 	}
 }
 
-// join gives the running load of a version, begun now if there is none.
+// join returns the running load of a version and starts one if there is none.
 func (r *rawVersions) join(k rawKey, trackerName string) (*rawLoad, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

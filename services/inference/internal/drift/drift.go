@@ -56,7 +56,7 @@ const (
 	zeroShareBaseline = 0.05
 )
 
-// judgePSI holds psi against its thresholds, and against chance itself where those are too low for the window.
+// judgePSI compares psi with its thresholds, and with chance where those are too low for the window.
 func judgePSI(psi float64, baseline []float64, n, nb int) Measure {
 	warn, critical := psiThresholds(len(baseline), n, nb)
 	return gradeAbove(psi, warn, critical).unlessChance(n, func(atLeast float64) float64 {
@@ -64,7 +64,7 @@ func judgePSI(psi float64, baseline []float64, n, nb int) Measure {
 	})
 }
 
-// unlessChance takes a verdict back that chance gives too often. chance is the probability of such a value
+// unlessChance withdraws a verdict that chance alone produces too often. chance is the probability of such a value
 // without drift; it need not be told exactly from atLeast on.
 func (m Measure) unlessChance(n int, chance func(atLeast float64) float64) Measure {
 	if m.Status == OK || m.Value == nil || n > chanceRows {
@@ -79,7 +79,7 @@ func (m Measure) unlessChance(n int, chance func(atLeast float64) float64) Measu
 	return m
 }
 
-// Mode says what z_score divides by.
+// Mode is the divisor of z_score.
 type Mode string
 
 // Spread divides by the baseline's standard deviation: how far a typical prediction has moved.
@@ -103,7 +103,7 @@ func (s Sample) Len() int {
 	return len(s.Values)
 }
 
-// numeric gives the values; labels count when all of them are numbers.
+// numeric returns the values; labels count if all of them are numbers.
 func (s Sample) numeric() ([]float64, bool) {
 	if s.Labels == nil {
 		return s.Values, len(s.Values) > 0

@@ -1,4 +1,4 @@
-// Package inventory shows what is loaded, and reloads it on request.
+// Package inventory lists the loaded models and reloads them on request.
 package inventory
 
 import (
@@ -26,7 +26,7 @@ type Handlers struct {
 	events  *announce.Writer
 }
 
-// New makes the handlers.
+// New returns the handlers.
 func New(c *catalog.Catalog, events *announce.Writer) *Handlers { return &Handlers{c, events} }
 
 // Health is GET /health.

@@ -1,4 +1,4 @@
-// Package metrics holds what the inference service counts, under the names its alert rules use.
+// Package metrics defines the inference service's metrics, under the names its alert rules use.
 package metrics
 
 import (
@@ -50,7 +50,7 @@ type Set struct {
 	cache map[[2]string]*Predictions
 }
 
-// Other stands for model names that are not loaded: callers must not make labels.
+// Other stands for model names that are not loaded: callers must not create label values.
 const Other = "other"
 
 // New registers the metrics.
@@ -81,7 +81,7 @@ func New(reg prometheus.Registerer) *Set {
 	return s
 }
 
-// For gives the counters of a loaded model and alias ("" for raw versions).
+// For returns the counters of a loaded model and alias ("" for raw versions).
 func (s *Set) For(model, alias string) *Predictions {
 	s.mu.Lock()
 	defer s.mu.Unlock()

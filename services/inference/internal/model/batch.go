@@ -16,7 +16,7 @@ type Batch struct {
 	dims    [][]int64
 }
 
-// NewBatch makes the tensors for up to Rows rows.
+// NewBatch returns tensors for up to Rows rows.
 func (m *Model) NewBatch() *Batch {
 	b := &Batch{m: m, tensors: make([]runtime.Tensor, len(m.inputs)), full: make([]runtime.Tensor, len(m.inputs))}
 	for i, in := range m.inputs {

@@ -109,7 +109,7 @@ func (in *input) settle(s *schema.Schema) error {
 	return nil
 }
 
-// suitColumn gives the column the bounds of the graph's element type.
+// suitColumn limits the column to the range of the graph's element type.
 func suitColumn(c *schema.Column, info runtime.Info) error {
 	bad := func() error {
 		return fmt.Errorf("column %q is a %s, graph input %q takes %s", c.Name, c.Kind, info.Name, info.Type)
@@ -206,7 +206,7 @@ func (o output) checkUnserved(graph []runtime.Info) error {
 		len(graph), listTensors(graph), listTensors(unserved))
 }
 
-// isSingleValue says that an output may hold one value a row.
+// isSingleValue reports whether an output may hold one value per row.
 func isSingleValue(i runtime.Info) bool {
 	return len(i.Dims) < 2 || len(i.Dims) == 2 && i.Dims[1] <= 1
 }

@@ -35,11 +35,11 @@ type Result struct {
 	Err                 error // the model failed on this row
 }
 
-// maxGraph bounds the model file, in bytes: what protocol buffers can hold.
+// maxGraph limits the model file, in bytes: the maximum of protocol buffers.
 const maxGraph = 2<<30 - 1
 
 // Open reads the artifact in dir, checks it and runs it once with up to rows rows (warm-up). Nothing in
-// dir is needed afterwards. threads bounds what one run may use.
+// dir is needed afterwards. threads limits the threads of one run.
 func Open(dir string, threads, rows int) (*Model, error) {
 	s, err := schema.Read(os.DirFS(dir))
 	if err != nil {
@@ -168,7 +168,7 @@ func (m *Model) Schema() *schema.Schema { return m.schema }
 // Classes names the probabilities in the order of Result.Probabilities; nil when the model has none.
 func (m *Model) Classes() []string { return m.classes }
 
-// TextLabels says that the model answers labels that are texts.
+// TextLabels reports whether the model's labels are strings.
 func (m *Model) TextLabels() bool {
 	return m.output.kind == schema.Label && m.session.Outputs()[m.output.answer].Type == runtime.String
 }

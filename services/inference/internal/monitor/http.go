@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
 
-// Window bounds of the status query.
+// Limits of the status query's window.
 const minWindow, maxWindow = 20, 5000
 
 // Status is GET /drift/status.

@@ -32,7 +32,7 @@ const (
 	DefaultWindow = 100
 	// recentShown is how many predictions a status shows.
 	recentShown = 24
-	// Every is how often the leader evaluates, unless it is told otherwise; one evaluation may take as long.
+	// Every is the leader's default evaluation interval, and the limit of one evaluation.
 	Every = 30 * time.Second
 )
 
@@ -46,7 +46,7 @@ type Monitor struct {
 	every   time.Duration // between evaluations by the leader
 }
 
-// New makes a monitor whose leader evaluates at that interval.
+// New returns a monitor whose leader evaluates at that interval.
 func New(pool *pgxpool.Pool, c *catalog.Catalog, m *metrics.Set, log *slog.Logger, every time.Duration) *Monitor {
 	return &Monitor{pool: pool, queries: store.New(pool), catalog: c, metrics: m, log: log, every: every}
 }
@@ -164,7 +164,7 @@ func (e errNotEnough) Error() string {
 	return fmt.Sprintf("%d predictions, a baseline needs %d", e.have, drift.MinSnapshots)
 }
 
-// errUnusable says why predictions make no baseline.
+// errUnusable is the reason why predictions cannot become a baseline.
 var errUnusable = errors.New("a prediction is not finite")
 
 // setBaseline keeps the newest predictions, with event and audit fact in the same transaction.
@@ -254,7 +254,7 @@ func (m *Monitor) Lead(ctx context.Context) error {
 	}
 }
 
-// Evaluate tells each change of a place's level since the last time, once.
+// Evaluate reports each change of a place's level since the last evaluation, once.
 func (m *Monitor) Evaluate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, Every)
 	defer cancel()

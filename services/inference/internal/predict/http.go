@@ -41,10 +41,10 @@ type Config struct {
 // Handlers are the prediction routes.
 type Handlers struct{ cfg Config }
 
-// New makes the handlers.
+// New returns the handlers.
 func New(cfg Config) *Handlers { return &Handlers{cfg: cfg} }
 
-// buffers are what a request needs and gives back.
+// buffers are the pooled buffers of a request.
 type buffers struct {
 	body   []byte
 	object request.Object
@@ -163,7 +163,7 @@ func isProbe(r *http.Request) bool {
 // headerTimeout is in the canonical form that net/http stores.
 const headerTimeout = "X-Request-Timeout-Ms"
 
-// timeout is the service's, or the lower one the request asks for.
+// timeout returns the service's timeout, or the request's lower one.
 func (h *Handlers) timeout(r *http.Request) (time.Duration, error) {
 	values := r.Header[headerTimeout]
 	if len(values) == 0 {
@@ -176,7 +176,7 @@ func (h *Handlers) timeout(r *http.Request) (time.Duration, error) {
 	return min(h.cfg.Timeout, time.Duration(ms)*time.Millisecond), nil
 }
 
-// admit bounds the requests of one model before anything is spent on them.
+// admit limits the requests of one model before any work is done for them.
 func (h *Handlers) admit(probe bool, name string) (leave func(), err error) {
 	e := h.cfg.Catalog.Table().Model(name)
 	if e == nil {
@@ -276,7 +276,7 @@ func (b *buffers) read(c echo.Context, start time.Time, limit time.Duration) err
 	return problem.BadRequest.New("The request body ended early.").WithCause(err)
 }
 
-// setReadDeadline bounds reading the body; the zero time lifts it. net/http's writer has the method; a test's
+// setReadDeadline limits reading the body; the zero time removes the limit. net/http's writer has the method; a test's
 // recorder need not.
 func setReadDeadline(c echo.Context, t time.Time) {
 	if w, ok := c.Response().Writer.(interface{ SetReadDeadline(time.Time) error }); ok {

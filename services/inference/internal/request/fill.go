@@ -102,7 +102,7 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 	}
 }
 
-// fillScalar answers what is wrong, or "".
+// fillScalar returns what is wrong, or "".
 func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *schema.Row) string {
 	switch col.Kind {
 	case schema.Number:
@@ -183,7 +183,7 @@ type scanner struct {
 	i int
 }
 
-// next skips space and commas and gives the byte it stops at.
+// next skips space and commas and returns the byte it stops at.
 func (s *scanner) next() byte {
 	for {
 		switch c := s.b[s.i]; c {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// maxFaults bounds the faults told about one body.
+// maxFaults limits the faults reported for one body.
 const maxFaults = 50
 
 // Object is a checked JSON object: its members by name. The values are slices of the body and valid as
@@ -94,7 +94,7 @@ func Parse(body []byte, into *Object) []problem.Field {
 	return nil
 }
 
-// syntaxFault makes a field fault of the decoder's error.
+// syntaxFault converts the decoder's error to a field fault.
 func syntaxFault(err error, size int) []problem.Field {
 	f := problem.Field{Loc: []string{"body"}}
 	var se *jsontext.SyntacticError

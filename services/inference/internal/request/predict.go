@@ -167,7 +167,7 @@ func checkEmbedding(v []byte) *problem.Field {
 	return nil
 }
 
-// Features makes the feature object of those columns of the model that a pipeline request can fill.
+// Features returns the feature object with the columns of the model that a pipeline request can fill.
 func (p *Pipeline) Features(has func(name string) (category, ok bool)) []byte {
 	out := []byte{'{'}
 	for _, f := range []struct {

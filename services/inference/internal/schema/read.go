@@ -25,7 +25,7 @@ const (
 // defaultGraphFile is mlflow.onnx's name for the model file.
 const defaultGraphFile = "model.onnx"
 
-// ErrFlavor means that the artifact holds no ONNX model. Python objects are never unpickled.
+// ErrFlavor means that the artifact has no ONNX model. Python objects are never unpickled.
 var ErrFlavor = errors.New("flavor not served")
 
 // mlmodel is the part of MLflow's MLmodel file that serving needs.

@@ -30,7 +30,7 @@ type Column struct {
 	// Limit is the largest magnitude the model's element type can hold; 0 means that of float64
 	// (Number, Vector) or int64 (Integer).
 	Limit float64
-	// Whole says that a vector takes only numbers without fraction.
+	// Whole is set for a vector that takes only integers.
 	Whole bool
 	// Mean and Std are those of the training rows; Known says whether the files give them.
 	Mean, Std float64

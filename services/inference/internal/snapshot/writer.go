@@ -50,7 +50,7 @@ type Record struct {
 const (
 	batchRows = 1000
 	batchWait = 250 * time.Millisecond
-	// keepRows and keepAge bound what the table holds per model and alias.
+	// keepRows and keepAge limit the rows kept per model and alias.
 	keepRows = 10_000
 	keepAge  = 30 * 24 * time.Hour
 	// pruneEvery is how many new rows of a model and alias make it worth deleting old ones.
@@ -59,7 +59,7 @@ const (
 	// a fifth of the database's and this process's attention; under more load than that they are dropped,
 	// not the predictions delayed.
 	rest = 4
-	// writeTimeout bounds one batch or deletion.
+	// writeTimeout limits one batch or deletion.
 	writeTimeout = 10 * time.Second
 	retryFirst   = 200 * time.Millisecond
 	retryMost    = 5 * time.Second
@@ -75,7 +75,7 @@ type Writer struct {
 	written map[[2]string]int // rows since the last deletion, by model and alias
 }
 
-// New makes a writer whose queue holds size records.
+// New returns a writer whose queue holds size records.
 func New(pool *pgxpool.Pool, size int, m *metrics.Set, log *slog.Logger) *Writer {
 	return &Writer{pool: pool, queries: store.New(pool), metrics: m, log: log, queue: make(chan Record, size), written: map[[2]string]int{}}
 }
@@ -89,7 +89,7 @@ func (w *Writer) Put(r Record) {
 	}
 }
 
-// Run writes until ctx ends, then what is queued.
+// Run writes until ctx ends, then writes what is still queued.
 func (w *Writer) Run(ctx context.Context) error {
 	expire := time.NewTicker(time.Hour)
 	defer expire.Stop()
@@ -121,7 +121,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// last writes what is left when the service stops, once.
+// last writes the remaining records when the service stops, with one attempt.
 func (w *Writer) last(ctx context.Context, batch []Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -175,7 +175,7 @@ func (w *Writer) copy(ctx context.Context, batch []Record) error {
 	return err
 }
 
-// rows gives a batch to COPY.
+// rows is a batch as a source of COPY.
 type rows struct {
 	batch  []Record
 	values [11]any

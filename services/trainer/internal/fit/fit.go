@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/split"
 )
 
-// MaxCandidates bounds the combinations of hyperparameters tried on validation.
+// MaxCandidates limits the combinations of hyperparameters tried on validation.
 const MaxCandidates = 24
 
 // Candidate is one combination of hyperparameters and what it reached on validation.
@@ -259,7 +259,7 @@ func expandCandidates(h map[string]any) ([]map[string]any, error) {
 	return out, nil
 }
 
-// Check tells, without data, whether the estimator knows the hyperparameters.
+// Check reports, without data, whether the estimator knows the hyperparameters.
 func Check(m *modelrepo.Model, classes int) error {
 	grid, err := expandCandidates(m.Estimator.Hyperparameters)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package frame holds rows as columns, the shape in which every step of training hands data to the next.
+// Package frame stores rows as columns, the form in which the steps of training exchange data.
 package frame
 
 import "github.com/mlp-platform/platform/libs/modelrepo"
@@ -20,7 +20,7 @@ type Table struct {
 	Rows    int
 }
 
-// Target is what is to be predicted.
+// Target is the value to predict.
 type Target struct {
 	Name  string
 	Class bool

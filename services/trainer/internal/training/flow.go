@@ -32,7 +32,7 @@ const framework = "platform-trainer"
 // modelFolder is the artifact folder of the model within the run.
 const modelFolder = "model"
 
-// closing bounds the calls that end a run after its context is gone.
+// closing limits the calls that end a run after its context has ended.
 const closing = 20 * time.Second
 
 // flow is one training under way.
@@ -247,7 +247,7 @@ func (f *flow) wait(context.Context) (string, error) {
 	return f.job.ID + " completed", nil
 }
 
-// fetch writes the model's files and proves that the graph says what the estimator says.
+// fetch writes the model's files and verifies that the graph agrees with the estimator.
 func (f *flow) fetch(ctx context.Context) (string, error) {
 	// The commit is a tag of the version, not a part of the files: the same seed and data make the same bytes.
 	meta := export.Meta{
@@ -373,7 +373,7 @@ func (f *flow) register(ctx context.Context) (string, error) {
 	return "version " + f.version, nil
 }
 
-// ladder lets the control plane move the aliases. Without one nobody does: this process only says what it would do.
+// ladder lets the control plane move the aliases. Without one no alias moves: this process only reports what would happen.
 func (f *flow) ladder(ctx context.Context) (string, error) {
 	if f.control == nil {
 		return "no control plane is configured: no alias was moved", nil

@@ -20,7 +20,7 @@ type Row struct {
 	Features map[string]any `json:"features"`
 	// Actual is the true value or label.
 	Actual any `json:"actual"`
-	// HeldOut says that the row is in the test part, so no model has learned from it.
+	// HeldOut is set if the row is in the test part, so no model was trained on it.
 	HeldOut bool `json:"held_out"`
 }
 

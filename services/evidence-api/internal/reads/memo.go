@@ -1,4 +1,4 @@
-package app
+package reads
 
 import (
 	"sync"
@@ -7,18 +7,17 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// Bounds of the memo.
+// Limits of the memo.
 const (
 	memoBytes = 4 << 20
-	// memoAge is how long an answer is kept: where a file's times are less exact than
-	// promised, as over a network, an edit is hidden no longer than that.
+	// memoAge limits how long an answer is kept. Where file times are less exact than
+	// promised, as on a network drive, an edit is hidden no longer than this.
 	memoAge = time.Second
 )
 
-// memo keeps answers while the store's file is known not to have changed in a byte
-// since they were read, so that many readers of one state read it once. It never spares
-// the look at the file: each answer takes the file's stamp anew, which also finds a
-// store that is locked, unfinished or gone.
+// memo keeps answers as long as the store's file is known to be unchanged since they were
+// read, so that many readers of one state read it once. The file is still checked for
+// each answer: taking its stamp also finds a store that is locked, unfinished or gone.
 type memo struct {
 	mu      sync.Mutex // guards what follows
 	stamp   store.Stamp
@@ -31,7 +30,7 @@ type remembered struct {
 	at   time.Time
 }
 
-// has says that there may be an answer, if the stamp is still the same.
+// has reports whether there is an answer, which is valid only for its stamp.
 func (m *memo) has(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,7 +38,7 @@ func (m *memo) has(key string) bool {
 	return ok
 }
 
-// get gives the answer that was read when the file had this stamp.
+// get returns the answer that was read when the file had this stamp.
 func (m *memo) get(stamp store.Stamp, key string) ([]byte, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +49,7 @@ func (m *memo) get(stamp store.Stamp, key string) ([]byte, bool) {
 	return a.body, true
 }
 
-// put keeps an answer that was read after the stamp was taken.
+// put stores an answer that was read after the stamp was taken.
 func (m *memo) put(stamp store.Stamp, key string, body []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,9 +1,9 @@
-package app
+// Package reads answers from the store: lists, single documents, evidence, events and
+// proofs of the event log.
+package reads
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/cursor"
@@ -19,9 +19,9 @@ import (
 // lookup reads a document from the store.
 type lookup func(ctx context.Context, s *store.Reader) (any, error)
 
-// reads are the endpoints that answer from the store with one document. Each checks
-// its values before the store is looked at.
-var reads = map[string]func(id string, v query.Values) (lookup, error){
+// lookups are the endpoints that answer from the store with one document, by operation
+// id. Each checks its values before the store is opened.
+var lookups = map[string]func(id string, v query.Values) (lookup, error){
 	route.Runs: func(_ string, v query.Values) (lookup, error) {
 		w, err := parseWindow(v, cursor.Runs)
 		if err != nil {
@@ -82,7 +82,7 @@ var reads = map[string]func(id string, v query.Values) (lookup, error){
 	}),
 }
 
-// readOne is an endpoint about one thing: there are no values to check.
+// readOne is an endpoint about one thing, without query values.
 func readOne(read func(ctx context.Context, s *store.Reader, id string) (any, error)) func(string, query.Values) (lookup, error) {
 	return func(id string, _ query.Values) (lookup, error) {
 		return func(ctx context.Context, s *store.Reader) (any, error) { return read(ctx, s, id) }, nil
@@ -148,7 +148,7 @@ func hexPath(path []tree.Hash) []string {
 
 func keepAsIs[T any](x T) T { return x }
 
-// listPage makes the page document of what the store gave.
+// listPage makes the list document of a page of the store.
 func listPage[S, T any](page store.Page[S], w store.Window, item func(S) T) any {
 	items := make([]T, len(page.Items))
 	for i, s := range page.Items {
@@ -157,23 +157,11 @@ func listPage[S, T any](page store.Page[S], w store.Window, item func(S) T) any 
 	return document.NewList(items, w.Limit, page.Next)
 }
 
-// asFault makes a fault of whatever a read ended with.
-func asFault(err error) *catalogue.Fault {
-	var f *catalogue.Fault
-	switch {
-	case errors.As(err, &f):
-		return f
-	case errors.Is(err, context.DeadlineExceeded):
-		return &catalogue.Fault{Code: catalogue.StoreError, Message: "The store did not answer within the request timeout.", Cause: err}
-	}
-	return catalogue.FromStore(err)
-}
-
-// parseWindow reads limit and cursor. Of the cursor it checks what needs no store.
+// parseWindow reads limit and cursor. It checks of the cursor what needs no store.
 func parseWindow(v query.Values, kind cursor.Kind) (store.Window, error) {
 	w := store.Window{Limit: store.DefaultLimit, Cursor: v.Get(route.Cursor)}
 	if text := v.Get(route.Limit); text != nil {
-		n, ok := parseDigits(*text, 9)
+		n, ok := query.ParseDigits(*text, 9)
 		if !ok || n < 1 || n > store.MaxLimit {
 			return w, catalogue.BadLimit()
 		}
@@ -185,30 +173,14 @@ func parseWindow(v query.Values, kind cursor.Kind) (store.Window, error) {
 	return w, nil
 }
 
-// parseTreeSize reads the since of a checkpoint.
+// parseTreeSize reads the query value "since" of a checkpoint.
 func parseTreeSize(text *string) (n int64, asked bool, err error) {
 	if text == nil {
 		return 0, false, nil
 	}
-	n, ok := parseDigits(*text, 18)
+	n, ok := query.ParseDigits(*text, 18)
 	if !ok || n < 1 {
 		return 0, true, catalogue.New(catalogue.InvalidTreeSize)
 	}
 	return n, true, nil
-}
-
-// parseDigits reads 1 to most ASCII digits; 18 fit into an int64.
-func parseDigits(s string, most int) (n int64, ok bool) {
-	if s == "" || len(s) > most || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	for _, c := range s {
-		n = n*10 + int64(c-'0')
-	}
-	return n, true
-}
-
-func eventFilter(v query.Values) store.EventFilter {
-	return store.EventFilter{ProjectID: v.Get(route.ProjectID), RunID: v.Get(route.RunID),
-		WorkUnitID: v.Get(route.WorkUnitID), EventType: v.Get(route.EventType)}
 }

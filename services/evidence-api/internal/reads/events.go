@@ -1,4 +1,4 @@
-package app
+package reads
 
 import (
 	"bytes"
@@ -8,7 +8,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/cursor"
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/store"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/exchange"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/route"
 )
 
 // written is a document that is in form C1 already.
@@ -25,7 +27,7 @@ func lookUpEvents(_ string, v query.Values) (lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := store.EventQuery{Window: w, EventFilter: eventFilter(v)}
+	q := store.EventQuery{Window: w, EventFilter: route.EventFilter(v)}
 	return func(ctx context.Context, s *store.Reader) (any, error) {
 		page, err := s.Events(ctx, q)
 		if err != nil {
@@ -36,7 +38,7 @@ func lookUpEvents(_ string, v query.Values) (lookup, error) {
 }
 
 func eventPage(page store.Page[store.Event], limit int) (any, error) {
-	frame, err := encodeDocument(document.NewList([]any{}, limit, page.Next))
+	frame, err := exchange.EncodeDocument(document.NewList([]any{}, limit, page.Next))
 	if err != nil {
 		return nil, err
 	}

@@ -1,42 +1,53 @@
-package app
+// Package inspect checks a report that a caller sends and answers with its snapshot.
+package inspect
 
 import (
 	"errors"
 	"math"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/report"
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/exchange"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/metrics"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/negotiate"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
 )
 
-// inspect answers with the snapshot of a report. Nothing of it stays.
-func (x *exchange) inspect() {
-	n, f := readBodyLength(x.r.Header)
+// Handler serves the inspection of reports.
+type Handler struct {
+	RequestTimeout time.Duration
+	Counters       *metrics.Counters
+}
+
+// Serve answers with the snapshot of a report and keeps nothing of it.
+func (h *Handler) Serve(x *exchange.Exchange) {
+	n, f := readBodyLength(x.Request.Header)
 	if f != nil {
-		x.fail(f)
+		x.Fail(f)
 		return
 	}
-	body, err := x.r.ReadBody(n)
+	body, err := x.Request.ReadBody(n)
 	if err != nil {
-		x.fail(catalogue.New(catalogue.RequestTimeout, "request_timeout_seconds", x.app.Settings.RequestTimeout.Seconds()))
+		x.Fail(catalogue.New(catalogue.RequestTimeout, "request_timeout_seconds", h.RequestTimeout.Seconds()))
 		return
 	}
 	if !utf8.Valid(body) {
-		x.fail(catalogue.New(catalogue.InvalidUTF8))
+		x.Fail(catalogue.New(catalogue.InvalidUTF8))
 		return
 	}
-	x.app.counters.Inspected()
+	h.Counters.Inspected()
 	r, err := report.Parse(body)
 	if err != nil {
-		x.fail(invalidReport(err))
+		x.Fail(invalidReport(err))
 		return
 	}
-	x.document(document.NewInspection(r))
+	x.Document(document.NewInspection(r))
 }
 
 // readBodyLength reads how long the body is, from what the header says of it.
@@ -45,7 +56,7 @@ func readBodyLength(h httpd.Header) (int64, *catalogue.Fault) {
 		return 0, catalogue.New(catalogue.UnsupportedTransferEncoding)
 	}
 	if contentType, ok := h.Sole("Content-Type"); !ok || !negotiate.IsJSON(contentType) {
-		return 0, catalogue.New(catalogue.UnsupportedMediaType, "supported", textArray(negotiate.JSON, negotiate.Vendor))
+		return 0, catalogue.New(catalogue.UnsupportedMediaType, "supported", catalogue.TextArray(negotiate.JSON, negotiate.Vendor))
 	}
 	lengths := h.Values("Content-Length")
 	if len(lengths) == 0 {
@@ -65,13 +76,13 @@ func readBodyLength(h httpd.Header) (int64, *catalogue.Fault) {
 	return length, nil
 }
 
-// plainLength reads any number of digits; what needs more than 18 is as good as the
-// largest number.
+// plainLength reads any number of digits; a number of more than 18 is the largest int64,
+// which is as good.
 func plainLength(s string) (int64, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
-	if n, ok := parseDigits(strings.TrimLeft(s[:len(s)-1], "0")+s[len(s)-1:], 18); ok {
+	if n, ok := query.ParseDigits(strings.TrimLeft(s[:len(s)-1], "0")+s[len(s)-1:], 18); ok {
 		return n, true
 	}
 	return math.MaxInt64, true

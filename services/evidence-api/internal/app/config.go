@@ -1,4 +1,4 @@
-package evidenceapi
+package app
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
 )
 
-// Defaults and bounds of what can be chosen.
+// Defaults and limits of the settings.
 const (
 	DefaultPort = 8770
 
@@ -32,11 +32,11 @@ const (
 	DefaultStreams = 8
 	MaxStreams     = 64
 
-	// MaxReport is how many bytes the report that the page opens with may have.
+	// MaxReport limits the bytes of the report that the page opens with.
 	MaxReport = 2 << 20
 )
 
-// Token is the secret that callers prove themselves with. It prints as [redacted].
+// Token is the secret that callers present. It prints as [redacted].
 type Token string
 
 const redacted = "[redacted]"
@@ -53,51 +53,51 @@ func (Token) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText implements [encoding.TextMarshaler].
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// Config is what a server is started with. The zero value of each field is its default.
+// Config is everything the server can be told. The zero value of each field is its default.
 type Config struct {
-	// Port on 127.0.0.1. [LoadConfig] gives 8770 if none is named; 0 is any free port.
+	// Port on 127.0.0.1. [LoadConfig] sets 8770 if it is unset; 0 is any free port.
 	Port int `env:"SVC_CONTROL_TOWER_PORT" default:"8770"`
-	// Token of 32 to 4096 letters, digits and -._~; empty: a new one that nobody knows,
+	// Token of 32 to 4096 letters, digits and -._~; empty: a random one that nobody knows,
 	// so that only a launch code opens the page.
 	Token Token `env:"SVC_CONTROL_TOWER_TOKEN"`
-	// StorePath is the store's file; empty: none, and every read of it answers 503.
+	// StorePath is the store's file; empty: none, and every read from it answers 503.
 	StorePath string `env:"SVC_PRODUCT_SPINE_STORE"`
-	// RequestTimeout bounds head, body and answer, each; in the environment in seconds, 0.1 to 300.
+	// RequestTimeout limits head, body and answer separately; in the environment in seconds, 0.1 to 300.
 	RequestTimeout time.Duration `env:"SVC_CONTROL_TOWER_REQUEST_TIMEOUT" default:"10.0"`
-	// MaxConcurrentRequests is how many requests are handled at once, 1 to 1024; more are refused.
+	// MaxConcurrentRequests limits the requests handled concurrently, 1 to 1024; more are refused.
 	MaxConcurrentRequests int `env:"SVC_CONTROL_TOWER_MAX_CONCURRENT_REQUESTS" default:"16"`
-	// MaxStreams is how many event streams are open at once, 1 to 64; more are refused.
+	// MaxStreams limits the open event streams, 1 to 64; more are refused.
 	MaxStreams int `env:"SVC_CONTROL_TOWER_MAX_SSE_CLIENTS" default:"8"`
-	// AccessLog gets a line for every request; nil: off. In the environment 1, true, yes or on: standard error.
+	// AccessLog receives a line per request; nil: off. In the environment 1, true, yes or on: standard error.
 	AccessLog io.Writer `env:"SVC_HTTP_ACCESS_LOG"`
 
 	// Report is what the page opens with, at most 2 MiB of UTF-8; nil: a built-in sample of two attempts.
 	Report []byte
-	// Version of the build, as X-SVC-Service-Version tells it; empty: [Version].
+	// Version of the build, sent as X-SVC-Service-Version; empty: "dev".
 	Version string
-	// Heartbeat is the silence after which a stream gets a comment; 0: 15 s.
+	// Heartbeat is the time without events after which a stream gets a comment; 0: 15 s.
 	Heartbeat time.Duration
-	// MaxStream is how long a stream lasts; 0: 300 s.
+	// MaxStream limits the duration of a stream; 0: 300 s.
 	MaxStream time.Duration
-	// DrainTimeout is how long requests may still take when the server ends; 0: 5 s.
+	// DrainTimeout limits how long requests may still take when the server stops; 0: 5 s.
 	DrainTimeout time.Duration
 	// Listener to serve instead of Port.
 	Listener net.Listener
-	// Started is called once the server listens.
+	// Started is called when the server listens.
 	Started func(Tower)
 	// Abort ends a drain at once when it is closed.
 	Abort <-chan struct{}
 }
 
-// Tower is a server that listens.
+// Tower is where a started server is reached.
 type Tower struct {
 	URL    string        // http://127.0.0.1:PORT
 	Launch func() string // a fresh address that opens the page once, with the token
 }
 
-// LoadConfig reads a Config from the variables of an environment and tells all faults
-// at once. An empty variable is as good as none, but for the token: an empty secret is
-// a mistake that must not start a server.
+// LoadConfig reads environ (os.Environ); the error lists every fault. An empty variable
+// counts as unset, except the token: an empty secret is a mistake that must not start a
+// server.
 func LoadConfig(environ []string) (Config, error) {
 	cfg := Config{Port: DefaultPort}.withDefaults()
 	l := loader{}
@@ -127,7 +127,7 @@ func LoadConfig(environ []string) (Config, error) {
 	}
 	checked := cfg
 	if !loopback.ValidToken(string(checked.Token)) {
-		checked.Token = "" // told above
+		checked.Token = "" // reported above
 	}
 	l.fault(checked.Check())
 	return cfg, errors.Join(l.faults...)
@@ -135,7 +135,7 @@ func LoadConfig(environ []string) (Config, error) {
 
 var errToken = errors.New("SVC_CONTROL_TOWER_TOKEN must be 32 to 4096 letters, digits and -._~ (leave it unset for a generated one)")
 
-// loader reads values and keeps what is wrong with them.
+// loader reads values and collects their faults.
 type loader struct{ faults []error }
 
 func (l *loader) fault(err error) {
@@ -156,7 +156,7 @@ func (l *loader) number(name, value string, into *int) {
 	*into = n
 }
 
-// positive is number where the Config's 0 would be the default, which nobody wrote.
+// positive is number for a field whose 0 would mean the default: a written 0 is refused.
 func (l *loader) positive(name, value string, into *int) {
 	if l.number(name, value, into); value != "" && *into == 0 {
 		*into = -1
@@ -175,7 +175,7 @@ func (l *loader) seconds(name, value string, into *time.Duration) {
 	*into = d
 }
 
-// Seconds reads a time as flags and variables give it: decimal seconds above 0.
+// Seconds reads a duration as flags and variables give it: decimal seconds above 0.
 func Seconds(text string) (time.Duration, error) {
 	s, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(s) || s <= 0 || s > 1e6 {
@@ -184,7 +184,7 @@ func Seconds(text string) (time.Duration, error) {
 	return time.Duration(math.Round(s * float64(time.Second))), nil
 }
 
-// withDefaults fills in what was left open, but for the token.
+// withDefaults fills in what was left zero, except the token.
 func (c Config) withDefaults() Config {
 	or := func(d *time.Duration, standard time.Duration) {
 		if *d == 0 {
@@ -202,12 +202,12 @@ func (c Config) withDefaults() Config {
 		c.MaxStreams = DefaultStreams
 	}
 	if c.Version == "" {
-		c.Version = Version
+		c.Version = "dev"
 	}
 	return c
 }
 
-// Check tells everything that is wrong with the configuration.
+// Check returns everything that is wrong with the configuration.
 func (c Config) Check() error {
 	c = c.withDefaults()
 	var faults []error
