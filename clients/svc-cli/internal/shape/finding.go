@@ -162,8 +162,13 @@ func (s *Schema) findTerm(pointer, schemaURL string) Term {
 	if term, ok := s.codes.Terms[pointer]; ok {
 		return term
 	}
-	name := schemaURL[strings.LastIndexByte(schemaURL, '/')+1:]
-	if !strings.HasSuffix(schemaURL, "/$defs/"+name) {
+	const defs = "/$defs/"
+	at := strings.LastIndex(schemaURL, defs)
+	if at < 0 {
+		return Term{}
+	}
+	name, part, _ := strings.Cut(schemaURL[at+len(defs):], "/")
+	if part != "" && !strings.HasPrefix(part, "anyOf/") { // of something within the value
 		return Term{}
 	}
 	if term, ok := s.codes.Terms[name]; ok {
@@ -203,6 +208,10 @@ var typeNames = map[string]string{
 
 func describeTypes(types []string) string {
 	var names []string
+	types = slices.Clone(types)
+	slices.SortStableFunc(types, func(a, b string) int { // null is what else may stand there
+		return cmp.Compare(strings.Count(a, "null"), strings.Count(b, "null"))
+	})
 	for _, t := range types {
 		if name := typeNames[t]; !slices.Contains(names, name) {
 			names = append(names, name)
