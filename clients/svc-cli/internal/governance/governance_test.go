@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -312,8 +313,9 @@ func TestBranchesAndRepositories(t *testing.T) {
 		"o/n": true, "O-1/n.x_y-z": true, "o": false, "/n": false, "o/": false, "o/n/x": false, "-o/n": false, "o/.": false, "o/..": false, "o_x/n": false,
 		strings.Repeat("o", 39) + "/" + strings.Repeat("n", 100): true, strings.Repeat("o", 40) + "/n": false, "o/" + strings.Repeat("n", 101): false,
 	} {
-		if governance.IsRepository(s) != want {
-			t.Errorf("repository %q", s)
+		_, err := governance.ParseObservation(sampleObservation(t, map[string]string{"/repository": strconv.Quote(s)}))
+		if got := err == nil; got != want {
+			t.Errorf("repository %q: got taken %v (%v), want %v", s, got, err, want)
 		}
 	}
 }

@@ -110,7 +110,7 @@ var guards = []guard{
 		}},
 	{"codeowner-review-enforced", Required, needsPullRequest, []string{codeownersFile, repositoryRules},
 		func(o Observation) bool {
-			return !o.Context.SensitivePaths || o.Codeowners != nil && !o.Codeowners.Configured
+			return !bool(o.Context.SensitivePaths) || o.Codeowners != nil && !o.Codeowners.Configured
 		},
 		requireFlag("required", func(r *Rules) *bool { return r.CodeownerReviewRequired })},
 	{"risk-review-required", Required, needsPullRequest, []string{repositoryRules},
@@ -136,13 +136,13 @@ var guards = []guard{
 		func(o Observation) bool { return o.Environments != nil && !o.Environments.ProtectionSupported },
 		selfReview},
 	{"sensitive-path-codeowners", Warning, needsPullRequest, []string{codeownersFile},
-		func(o Observation) bool { return !o.Context.SensitivePaths },
+		func(o Observation) bool { return !bool(o.Context.SensitivePaths) },
 		func(o Observation) (finding, string) {
-			return passOrBreak(!o.Codeowners.Uncovered, "every sensitive path has an owner", "a sensitive path has no owner")
+			return passOrBreak(!bool(o.Codeowners.Uncovered), "every sensitive path has an owner", "a sensitive path has no owner")
 		}},
 	{"stable-ci-checks-present", Warning, needsPullRequest, []string{repositoryRules, workflowSource}, nil, stableChecks},
 	{"oidc-short-lived-cloud-auth", Optional, isCloudDispatch, []string{connectorConfig, workflowSource}, nil, func(o Observation) (finding, string) {
-		return passOrBreak(*o.CloudAuth == "oidc", "cloud_auth is oidc", "cloud_auth is "+*o.CloudAuth)
+		return passOrBreak(o.Connectors.CloudAuth == "oidc", "cloud_auth is oidc", "cloud_auth is "+o.Connectors.CloudAuth)
 	}},
 }
 
@@ -187,7 +187,7 @@ func selfReview(o Observation) (finding, string) {
 func (g guard) missing(o Observation) []string {
 	absent := map[string]bool{
 		workflowSource: o.WorkflowSource == nil, repositoryRules: o.Rules == nil, codeownersFile: o.Codeowners == nil,
-		environmentSettings: o.Environments == nil, connectorConfig: o.CloudAuth == nil,
+		environmentSettings: o.Environments == nil, connectorConfig: o.Connectors == nil,
 	}
 	var out []string
 	for _, s := range g.sources {

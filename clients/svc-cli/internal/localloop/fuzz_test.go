@@ -78,25 +78,30 @@ func FuzzDocuments(f *testing.F) {
 	}
 	f.Add(runLoop(f, looptest.JSON()).Files["verification-result-attempt-1.json"])
 	f.Fuzz(func(t *testing.T, data []byte) {
+		parsed, err := field.Parse(data)
+		if err != nil {
+			isFault(t, err)
+			return
+		}
 		digests := []string{}
-		if u, err := workunit.Parse(data); err == nil {
+		if u, err := workunit.Read(parsed); err == nil {
 			digests = append(digests, u.Digest)
 		} else {
 			isFault(t, err)
 		}
-		if m, err := manifest.Parse(data); err == nil {
+		if m, err := manifest.Read(parsed); err == nil {
 			digests = append(digests, m.Digest)
 		} else {
 			isFault(t, err)
 		}
-		for _, read := range []func([]byte) (*control.Control, error){control.ParsePolicy, control.ParsePlan} {
-			if c, err := read(data); err == nil {
+		for _, read := range []func(canon.Value) (*control.Control, error){control.ReadPolicy, control.ReadPlan} {
+			if c, err := read(parsed); err == nil {
 				digests = append(digests, c.Digest)
 			} else {
 				isFault(t, err)
 			}
 		}
-		if r, err := verification.Parse(data); err == nil {
+		if r, err := verification.Read(parsed); err == nil {
 			if err := r.Check(); err != nil {
 				t.Fatalf("a result that was read is refused: %v", err)
 			}

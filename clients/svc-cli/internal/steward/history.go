@@ -32,7 +32,7 @@ func NewEntry(source string, r *Report) Entry {
 	return Entry{r.Repository, Run{
 		Source: source, GeneratedAt: r.GeneratedAt, Status: r.Status, CandidateCount: r.CandidateCount, Outcomes: countOutcomes(r),
 		RateLimitRemaining: r.RateLimitRemaining, BlockedReason: r.BlockedReason, PolicySHA256: r.Policy.SHA256, ReportSHA256: r.Digest,
-		RunID: r.Provenance.RunID, RunAttempt: r.Provenance.RunAttempt, TrustedHeadSHA: r.Provenance.TrustedHeadSHA,
+		RunID: int64(r.Provenance.RunID), RunAttempt: int64(r.Provenance.RunAttempt), TrustedHeadSHA: r.Provenance.TrustedHeadSHA,
 	}}
 }
 

@@ -4,12 +4,15 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/field"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/manifest"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/workunit"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/shape"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
@@ -43,7 +46,8 @@ const (
 	PatchSubstrings      = "patch_substrings"
 )
 
-var evaluators = map[string]string{"0.1": JSONExact, "0.2": PatchExactLines, "0.3": PatchAddedSubstrings, "0.4": PatchSubstrings}
+// planVersions are the versions of a plan in the order of the schema's alternatives.
+var planVersions = []string{"0.1", "0.2", "0.3", "0.4"}
 
 // Control is a checked policy or plan.
 type Control struct {
@@ -69,160 +73,87 @@ type Control struct {
 
 // File is what a patch must do to one file.
 type File struct {
-	Path string
+	Path string `json:"path"`
 	// AddedLines are exactly the lines to add, in their order.
-	AddedLines []string
+	AddedLines []string `json:"added_lines"`
 	// Each of these must stand within a line that is added or removed.
-	AddedSubstrings, RemovedSubstrings []string
+	AddedSubstrings   []string `json:"added_substrings"`
+	RemovedSubstrings []string `json:"removed_substrings"`
 }
 
-// ParsePolicy reads a policy; a fault is a *closed.Fault.
-func ParsePolicy(data []byte) (*Control, error) { return parseControl(data, ReadPolicy) }
+// document is a policy or a plan of any version.
+type document struct {
+	SchemaVersion       string       `json:"schema_version"`
+	Kind                string       `json:"kind"`
+	ID                  string       `json:"id"`
+	Evaluator           string       `json:"evaluator"`
+	VerifierID          string       `json:"verifier_id"`
+	WorkUnit            workunit.Ref `json:"work_unit"`
+	SourceRevision      string       `json:"source_revision"`
+	RequiredValidators  []string     `json:"required_validators"`
+	CandidateArtifactID string       `json:"candidate_artifact_id"`
+	AllowedFiles        []string     `json:"allowed_files"`
+	MaxCandidateBytes   int64        `json:"max_candidate_bytes"`
+	RequiredLogTypes    []string     `json:"required_log_types"`
+	Files               []File       `json:"files"`
+}
 
-// ParsePlan reads a plan; a fault is a *closed.Fault.
-func ParsePlan(data []byte) (*Control, error) { return parseControl(data, ReadPlan) }
+var (
+	policySchema = shape.New("verifier-policy", "", field.Codes)
+	planSchemas  = map[string]*shape.Schema{}
+)
 
-func parseControl(data []byte, read func(canon.Value) (*Control, error)) (*Control, error) {
-	o, err := field.Parse(data)
-	if err != nil {
-		return nil, err
+func init() {
+	for i, version := range planVersions {
+		planSchemas[version] = shape.New("evaluator-plan", canon.Element("/oneOf", i), field.Codes)
 	}
-	return read(o)
 }
 
 // ReadPolicy checks a parsed policy.
-func ReadPolicy(v canon.Value) (*Control, error) {
-	r := field.NewReader()
-	o := r.Root(v, "schema_version", "kind", "id", "work_unit", "required_validators", "candidate_artifact_id",
-		"allowed_files", "max_candidate_bytes", "required_json")
-	c := &Control{
-		SchemaVersion: o.OneOf("schema_version", field.InvalidValue, PolicyVersion),
-		Kind:          o.OneOf("kind", field.InvalidValue, PolicyKind),
-		ID:            field.Identifier(o, "id"),
-		Backend:       JSON, VerifierID: PolicyVerifier,
-		WorkUnit: workunit.ReadRef(o, "work_unit"),
-	}
-	c.readCandidate(r, o)
-	c.readJSON(r, o)
-	return c.checked(r, v)
-}
+func ReadPolicy(v canon.Value) (*Control, error) { return readControl(v, policySchema) }
 
 // ReadPlan checks a parsed plan. Its version says which keys it has.
 func ReadPlan(v canon.Value) (*Control, error) {
-	r := field.NewReader()
-	keys := []string{"schema_version", "kind", "id", "evaluator", "verifier_id", "work_unit", "source_revision", "required_validators", "candidate_artifact_id"}
-	version, _ := textMember(v, "schema_version")
-	switch version {
-	case "0.2":
-		keys = append(keys, "required_log_types", "files")
-	case "0.3", "0.4":
-		keys = append(keys, "files")
-	default: // 0.1, and what no version is: the fault names the version first
-		if version != "0.1" {
-			if o, ok := v.(*canon.Object); ok {
-				if _, has := o.Get("schema_version"); has {
-					r.Fail(field.InvalidValue, "/schema_version", "one of 0.1, 0.2, 0.3, 0.4 must stand here")
-				}
+	schema := planSchemas[planVersions[0]]
+	if o, ok := v.(*canon.Object); ok {
+		if version, has := o.Get("schema_version"); has {
+			s, _ := version.(string)
+			if schema, ok = planSchemas[s]; !ok {
+				return nil, &closed.Fault{Code: field.InvalidValue, Path: "/schema_version", Detail: "one of " + strings.Join(planVersions, ", ") + " must stand here"}
 			}
 		}
-		keys = append(keys, "allowed_files", "max_candidate_bytes", "required_json")
 	}
-	o := r.Root(v, keys...)
-	c := &Control{
-		SchemaVersion:  version,
-		Kind:           o.OneOf("kind", field.InvalidValue, PlanKind),
-		ID:             field.Identifier(o, "id"),
-		Evaluator:      o.OneOf("evaluator", field.InvalidValue, evaluators[version]),
-		VerifierID:     field.Identifier(o, "verifier_id"),
-		WorkUnit:       workunit.ReadRef(o, "work_unit"),
-		SourceRevision: field.Revision(o, "source_revision"),
-	}
-	c.readCandidate(r, o)
-	if version == "0.1" {
-		c.Backend = JSON
-		c.readJSON(r, o)
-		return c.checked(r, v)
-	}
-	c.Backend = Patch
-	if version == "0.2" {
-		c.RequiredLogTypes = field.Unique(r, o, "required_log_types", 0, "a type of log", func(s string) bool {
-			return slices.Contains(manifest.LogTypes, s)
-		})
-	}
-	c.readFiles(r, o)
-	return c.checked(r, v)
+	return readControl(v, schema)
 }
 
-func textMember(v canon.Value, key string) (string, bool) {
-	o, _ := v.(*canon.Object)
-	value, _ := o.Get(key)
-	s, ok := value.(string)
-	return s, ok
-}
-
-func (c *Control) readCandidate(r *closed.Reader, o closed.Object) {
-	c.RequiredValidators = field.Identifiers(r, o, "required_validators", 1)
-	c.CandidateArtifactID = field.Identifier(o, "candidate_artifact_id")
-}
-
-func (c *Control) readJSON(r *closed.Reader, o closed.Object) {
-	c.AllowedFiles = field.Paths(r, o, "allowed_files", 1)
-	slices.Sort(c.AllowedFiles)
-	c.MaxCandidateBytes = o.Int("max_candidate_bytes", 1)
-	if c.MaxCandidateBytes > canon.MaxFile {
-		o.Fail(field.InvalidValue, "max_candidate_bytes", "at most %d can be checked", canon.MaxFile)
+func readControl(v canon.Value, schema *shape.Schema) (*Control, error) {
+	var d document
+	if err := schema.Decode(v, &d); err != nil {
+		return nil, err
 	}
-	c.RequiredJSON = o.Value("required_json")
-}
-
-func (c *Control) readFiles(r *closed.Reader, o closed.Object) {
 	seen := map[string]bool{}
-	o.Array("files", 1, func(v canon.Value, path string) {
-		var f File
-		switch c.Evaluator {
-		case PatchExactLines:
-			file := r.Object(v, path, "path", "added_lines")
-			f = File{Path: field.Path(file, "path"), AddedLines: field.Strings(r, file, "added_lines", 0)}
-			for i, line := range f.AddedLines {
-				oneLine(r, line, canon.Element(file.At("added_lines"), i))
-			}
-		case PatchAddedSubstrings:
-			file := r.Object(v, path, "path", "added_substrings")
-			f = File{Path: field.Path(file, "path"), AddedSubstrings: readSubstrings(r, file, "added_substrings", 1)}
-		default:
-			file := r.Object(v, path, "path", "added_substrings", "removed_substrings")
-			f = File{Path: field.Path(file, "path"), AddedSubstrings: readSubstrings(r, file, "added_substrings", 0),
-				RemovedSubstrings: readSubstrings(r, file, "removed_substrings", 0)}
-			if r.OK() && len(f.AddedSubstrings)+len(f.RemovedSubstrings) == 0 {
-				r.Fail(field.InvalidValue, path, "a file needs at least one substring, added or removed")
-			}
+	r := field.NewReader()
+	for i, f := range d.Files {
+		path := canon.Element("/files", i)
+		if d.Evaluator == PatchSubstrings && len(f.AddedSubstrings)+len(f.RemovedSubstrings) == 0 {
+			r.Fail(field.InvalidValue, path, "a file needs at least one substring, added or removed")
 		}
 		field.Once(r, seen, f.Path, path+"/path")
-		c.Files = append(c.Files, f)
-	})
-}
-
-func readSubstrings(r *closed.Reader, o closed.Object, key string, least int) []string {
-	out := field.Texts(r, o, key, least)
-	for i, s := range out {
-		oneLine(r, s, canon.Element(o.At(key), i))
 	}
-	return out
-}
-
-func oneLine(r *closed.Reader, s, path string) {
-	for i := range len(s) {
-		if s[i] == '\n' {
-			r.Fail(field.InvalidValue, path, "one line must stand here")
-		}
-	}
-}
-
-func (c *Control) checked(r *closed.Reader, v canon.Value) (*Control, error) {
 	if f := r.Fault(); f != nil {
 		return nil, f
 	}
-	c.Digest = canon.Digest(v)
+	slices.Sort(d.AllowedFiles)
+	c := &Control{
+		Kind: d.Kind, ID: d.ID, SchemaVersion: d.SchemaVersion, Backend: Patch, Evaluator: d.Evaluator, VerifierID: cmp.Or(d.VerifierID, PolicyVerifier),
+		WorkUnit: d.WorkUnit, SourceRevision: strings.ToLower(d.SourceRevision), RequiredValidators: d.RequiredValidators,
+		CandidateArtifactID: d.CandidateArtifactID, Digest: canon.Digest(v), AllowedFiles: d.AllowedFiles,
+		MaxCandidateBytes: d.MaxCandidateBytes, RequiredLogTypes: d.RequiredLogTypes, Files: d.Files,
+	}
+	if d.Kind == PolicyKind || d.Evaluator == JSONExact {
+		c.Backend = JSON
+		c.RequiredJSON, _ = v.(*canon.Object).Get("required_json")
+	}
 	return c, nil
 }
 

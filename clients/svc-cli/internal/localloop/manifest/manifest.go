@@ -5,16 +5,15 @@ package manifest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/field"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/workunit"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/shape"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
-
-// SchemaVersion is the version of a manifest.
-const SchemaVersion = "0.1"
 
 // Succeeded is the status of a worker that says it did what it was asked.
 const Succeeded = "succeeded"
@@ -34,13 +33,19 @@ type Manifest struct {
 }
 
 // Artifact is a file that the worker made.
-type Artifact struct{ ID, Type, Locator, Digest string }
+type Artifact struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Locator string `json:"locator"`
+	Digest  string `json:"digest"`
+}
 
 // Log is a record of the work. Digest is "" if the manifest gives none.
-type Log struct{ Type, Locator, Digest string }
-
-// LogTypes are the types of log.
-var LogTypes = []string{"stdout", "stderr", "trace", "tool_calls", "other"}
+type Log struct {
+	Type    string `json:"type"`
+	Locator string `json:"locator"`
+	Digest  string `json:"digest"`
+}
 
 // Parse reads a manifest from bytes; a fault is a *closed.Fault.
 func Parse(data []byte) (*Manifest, error) {
@@ -51,74 +56,65 @@ func Parse(data []byte) (*Manifest, error) {
 	return Read(o)
 }
 
+var schema = shape.New("result-manifest", "", field.Codes)
+
+// document is what a loop uses of a manifest.
+type document struct {
+	ID              string `json:"id"`
+	WorkUnitID      string `json:"work_unit_id"`
+	WorkUnitVersion int64  `json:"work_unit_version"`
+	Attempt         int64  `json:"attempt"`
+	Worker          struct {
+		ID string `json:"id"`
+	} `json:"worker"`
+	Status     string     `json:"status"`
+	StartedAt  string     `json:"started_at"`
+	FinishedAt string     `json:"finished_at"`
+	Artifacts  []Artifact `json:"produced_artifacts"`
+	Logs       []Log      `json:"logs"`
+	Provenance struct {
+		WorkUnitDigest string `json:"work_unit_digest"`
+		SourceRevision string `json:"source_revision"`
+	} `json:"provenance"`
+	Request struct {
+		ExpectedValidators []string `json:"expected_validator_ids"`
+		EvidenceArtifacts  []string `json:"evidence_artifact_ids"`
+	} `json:"verification_request"`
+}
+
 // Read checks a parsed manifest; a fault is a *closed.Fault.
 func Read(v canon.Value) (*Manifest, error) {
-	r := field.NewReader()
-	o := r.Root(v, "schema_version", "id", "work_unit_id", "work_unit_version", "attempt", "worker", "status", "started_at",
-		"finished_at", "produced_artifacts", "logs", "metrics", "resources", "self_report", "provenance", "verification_request")
-	o.OneOf("schema_version", field.InvalidValue, SchemaVersion)
-	m := &Manifest{
-		ID:       field.Identifier(o, "id"),
-		WorkUnit: workunit.Ref{ID: workunit.ID(o, "work_unit_id"), Version: o.Int("work_unit_version", 1)},
-		Attempt:  o.Int("attempt", 1),
+	var d document
+	if err := schema.Decode(v, &d); err != nil {
+		return nil, err
 	}
-	worker := o.Object("worker", "id", "type", "adapter")
-	m.WorkerID = field.Identifier(worker, "id")
-	worker.Text("type")
-	worker.Text("adapter")
-	m.Status = o.OneOf("status", field.InvalidValue, Succeeded, "failed", "error", "timeout", "cancelled")
-	Period(o)
-	m.readProducts(r, o)
-	field.Map(o, "metrics")
-	field.Number(o.Object("resources", "wall_seconds"), "wall_seconds")
-	self := o.Object("self_report", "summary", "claims")
-	self.String("summary")
-	field.Opens(r, self, "claims", 0)
-	from := o.Object("provenance", "work_unit_digest", "source_revision", "environment")
-	m.WorkUnit.Digest = field.Digest(from, "work_unit_digest")
-	m.SourceRevision = field.Revision(from, "source_revision")
-	field.Open(r, from.Value("environment"), from.At("environment"))
-	request := o.Object("verification_request", "expected_validator_ids", "evidence_artifact_ids")
-	m.ExpectValidators = field.Identifiers(r, request, "expected_validator_ids", 0)
-	for i, id := range field.Identifiers(r, request, "evidence_artifact_ids", 0) {
-		if _, ok := m.Artifact(id); !ok {
-			r.Fail(field.InvalidValue, canon.Element(request.At("evidence_artifact_ids"), i), "no artifact that was produced has this id")
+	m := &Manifest{
+		ID: d.ID, WorkUnit: workunit.Ref{ID: d.WorkUnitID, Version: d.WorkUnitVersion, Digest: d.Provenance.WorkUnitDigest},
+		Attempt: d.Attempt, WorkerID: d.Worker.ID, Status: d.Status, Artifacts: d.Artifacts, Logs: d.Logs,
+		SourceRevision: strings.ToLower(d.Provenance.SourceRevision), ExpectValidators: d.Request.ExpectedValidators, Digest: canon.Digest(v),
+	}
+	r := field.NewReader()
+	CheckPeriod(r, d.StartedAt, d.FinishedAt)
+	seen := map[string]bool{}
+	for i, a := range m.Artifacts {
+		field.Once(r, seen, a.ID, canon.Element("/produced_artifacts", i)+"/id")
+	}
+	for i, id := range d.Request.EvidenceArtifacts {
+		if !seen[id] {
+			r.Fail(field.InvalidValue, canon.Element("/verification_request/evidence_artifact_ids", i), "no artifact that was produced has this id")
 		}
 	}
 	if f := r.Fault(); f != nil {
 		return nil, f
 	}
-	m.Digest = canon.Digest(v)
 	return m, nil
 }
 
-func (m *Manifest) readProducts(r *closed.Reader, o closed.Object) {
-	seen := map[string]bool{}
-	o.Array("produced_artifacts", 0, func(v canon.Value, path string) {
-		a := r.Object(v, path, "id", "type", "locator", "digest")
-		id := field.Identifier(a, "id")
-		field.Once(r, seen, id, a.At("id"))
-		m.Artifacts = append(m.Artifacts, Artifact{ID: id, Type: a.Text("type"), Locator: field.Path(a, "locator"), Digest: field.Digest(a, "digest")})
-	})
-	o.Array("logs", 0, func(v canon.Value, path string) {
-		l := r.Object(v, path, field.With(v, []string{"type", "locator"}, "digest")...)
-		log := Log{Type: l.OneOf("type", field.InvalidValue, LogTypes...), Locator: field.Path(l, "locator")}
-		if has, _ := v.(*canon.Object); has != nil {
-			if _, ok := has.Get("digest"); ok {
-				log.Digest = field.Digest(l, "digest")
-			}
-		}
-		m.Logs = append(m.Logs, log)
-	})
-}
-
-// Period reads started_at and finished_at, of which the second is not the earlier.
-func Period(o closed.Object) {
-	started, finished := field.Time(o, "started_at"), field.Time(o, "finished_at")
-	if s, ok := parseInstant(started); ok {
-		if f, ok := parseInstant(finished); ok && f.Before(s) {
-			o.Fail(field.InvalidValue, "finished_at", "the work cannot have ended before it started")
-		}
+// CheckPeriod refuses work that ended before it started.
+func CheckPeriod(r *closed.Reader, started, finished string) {
+	s, _ := time.Parse(time.RFC3339Nano, started)
+	if f, _ := time.Parse(time.RFC3339Nano, finished); f.Before(s) {
+		r.Fail(field.InvalidValue, "/finished_at", "the work cannot have ended before it started")
 	}
 }
 
@@ -142,9 +138,4 @@ func (m *Manifest) CheckUnit(u workunit.Ref) error {
 		return fmt.Errorf("the manifest is about the work unit with digest %s, not %s", m.WorkUnit.Digest, u.Digest)
 	}
 	return nil
-}
-
-func parseInstant(s string) (time.Time, bool) {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	return t, err == nil
 }

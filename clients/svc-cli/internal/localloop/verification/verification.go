@@ -4,11 +4,11 @@ package verification
 
 import (
 	"fmt"
-	"math/big"
+	"strings"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/field"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/manifest"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/workunit"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/shape"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 	"github.com/mlp-platform/platform/libs/evidence/report"
@@ -145,114 +145,45 @@ func (r *Result) Check() error {
 	return err
 }
 
-// Parse reads a result from bytes; a fault is a *closed.Fault.
-func Parse(data []byte) (*Result, error) {
-	o, err := field.Parse(data)
-	if err != nil {
+var schema = shape.New("verification-result", "", field.Codes)
+
+// Read checks a parsed result: its shape, and that status, recommendation and counts are what the checks make them.
+func Read(v canon.Value) (*Result, error) {
+	r := &Result{}
+	if err := schema.Decode(v, r); err != nil {
 		return nil, err
 	}
-	return Read(o)
-}
-
-// Read checks a parsed result: every key, and that status, recommendation and counts
-// are what the checks make them.
-func Read(v canon.Value) (*Result, error) {
+	r.Provenance.SourceRevision = strings.ToLower(r.Provenance.SourceRevision)
 	rd := field.NewReader()
-	o := rd.Root(v, "schema_version", "id", "result_manifest_id", "work_unit_id", "work_unit_version", "attempt", "verifier",
-		"independence", "status", "started_at", "finished_at", "checks", "evidence", "findings", "metrics", "resources",
-		"provenance", "decision_support")
-	r := &Result{
-		SchemaVersion:    o.OneOf("schema_version", field.InvalidValue, SchemaVersion),
-		ID:               field.Identifier(o, "id"),
-		ResultManifestID: field.Identifier(o, "result_manifest_id"),
-		WorkUnitID:       workunit.ID(o, "work_unit_id"),
-		WorkUnitVersion:  o.Int("work_unit_version", 1),
-		Attempt:          o.Int("attempt", 1),
+	manifest.CheckPeriod(rd, r.StartedAt, r.FinishedAt)
+	evidence, checks := map[string]bool{}, map[string]bool{}
+	for i, e := range r.Evidence {
+		field.Once(rd, evidence, e.ID, canon.Element("/evidence", i)+"/id")
 	}
-	who := o.Object("verifier", "id", "adapter", "version")
-	r.Verifier = Verifier{ID: field.Identifier(who, "id"), Adapter: who.Text("adapter"), Version: who.Text("version")}
-	apart := o.Object("independence", "independent_from_worker", "worker_id_observed", "shared_model_family", "shared_runtime")
-	r.Independence = Independence{
-		IndependentFromWorker: apart.Bool("independent_from_worker"), WorkerIDObserved: field.Identifier(apart, "worker_id_observed"),
-		SharedModelFamily: readOptionalBool(rd, apart, "shared_model_family"), SharedRuntime: readOptionalBool(rd, apart, "shared_runtime"),
-	}
-	r.Status = o.OneOf("status", field.InvalidValue, Passed, Failed, Error)
-	manifest.Period(o)
-	r.StartedAt, r.FinishedAt = field.Time(o, "started_at"), field.Time(o, "finished_at")
-	r.readObservations(rd, o)
-	counts := o.Object("metrics", "checks_passed", "checks_failed", "checks_errored")
-	r.Metrics = Metrics{counts.Int("checks_passed", 0), counts.Int("checks_failed", 0), counts.Int("checks_errored", 0)}
-	spent := o.Object("resources", "wall_seconds")
-	field.Number(spent, "wall_seconds")
-	r.Resources.WallSeconds = numberValue(spent.Value("wall_seconds"))
-	from := o.Object("provenance", field.With(o.Value("provenance"), []string{"result_manifest_digest", "work_unit_digest", "source_revision", "environment"}, "verifier_config_digest")...)
-	r.Provenance = Provenance{
-		ResultManifestDigest: field.Digest(from, "result_manifest_digest"), WorkUnitDigest: field.Digest(from, "work_unit_digest"),
-		SourceRevision: field.Revision(from, "source_revision"),
-	}
-	place := from.Object("environment", "architecture", "operating_system", "runtime")
-	r.Provenance.Environment = Environment{Architecture: place.Text("architecture"), OperatingSystem: place.Text("operating_system"), Runtime: place.Text("runtime")}
-	if held, _ := o.Value("provenance").(*canon.Object); held != nil {
-		if _, ok := held.Get("verifier_config_digest"); ok {
-			r.Provenance.VerifierConfigDigest = field.Digest(from, "verifier_config_digest")
+	for i, c := range r.Checks {
+		path := canon.Element("/checks", i)
+		field.Once(rd, checks, c.ID, path+"/id")
+		for j, id := range c.EvidenceIDs {
+			if !evidence[id] {
+				rd.Fail(field.InvalidValue, canon.Element(path+"/evidence_ids", j), "no evidence has this id")
+			}
 		}
 	}
-	advice := o.Object("decision_support", "recommendation", "confidence", "rationale")
-	r.DecisionSupport = DecisionSupport{
-		Recommendation: advice.OneOf("recommendation", field.InvalidValue, report.AcceptCandidate, report.RejectCandidate, report.Escalate, report.InsufficientEvidence),
-		Confidence:     numberValue(advice.Value("confidence")), Rationale: advice.Text("rationale"),
+	for i, f := range r.Findings {
+		if !checks[f.CheckID] {
+			rd.Fail(field.InvalidValue, canon.Element("/findings", i)+"/check_id", "no check has this id")
+		}
 	}
-	field.Number(advice, "confidence")
-	if r.DecisionSupport.Confidence > 1 {
-		advice.Fail(field.InvalidValue, "confidence", "a number from 0 to 1 must stand here")
+	if status := Overall(r.Checks); r.Status != status {
+		rd.Fail(field.InvalidValue, "/status", "the checks make it %s", status)
 	}
-	r.agree(o)
+	if r.Metrics != Count(r.Checks) {
+		rd.Fail(field.InvalidValue, "/metrics", "the checks say otherwise")
+	}
 	if f := rd.Fault(); f != nil {
 		return nil, f
 	}
 	return r, nil
-}
-
-func (r *Result) readObservations(rd *closed.Reader, o closed.Object) {
-	evidence, checks := map[string]bool{}, map[string]bool{}
-	r.Evidence, r.Checks, r.Findings = []Evidence{}, []Check{}, []Finding{}
-	o.Array("evidence", 0, func(v canon.Value, path string) {
-		e := rd.Object(v, path, "id", "digest")
-		id := field.Identifier(e, "id")
-		field.Once(rd, evidence, id, e.At("id"))
-		r.Evidence = append(r.Evidence, Evidence{ID: id, Digest: field.Digest(e, "digest")})
-	})
-	o.Array("checks", 1, func(v canon.Value, path string) {
-		c := rd.Object(v, path, "id", "status", "required", "evidence_ids")
-		id := field.Identifier(c, "id")
-		field.Once(rd, checks, id, c.At("id"))
-		check := Check{ID: id, Status: c.OneOf("status", field.InvalidValue, Passed, Failed, Error), Required: c.Bool("required"),
-			EvidenceIDs: field.Identifiers(rd, c, "evidence_ids", 0)}
-		for i, e := range check.EvidenceIDs {
-			if !evidence[e] {
-				rd.Fail(field.InvalidValue, canon.Element(c.At("evidence_ids"), i), "no evidence has this id")
-			}
-		}
-		r.Checks = append(r.Checks, check)
-	})
-	o.Array("findings", 0, func(v canon.Value, path string) {
-		f := rd.Object(v, path, "check_id", "message")
-		id := field.Identifier(f, "check_id")
-		if !checks[id] {
-			f.Fail(field.InvalidValue, "check_id", "no check has this id")
-		}
-		r.Findings = append(r.Findings, Finding{CheckID: id, Message: f.Text("message")})
-	})
-}
-
-// agree holds status and counts against the checks.
-func (r *Result) agree(o closed.Object) {
-	if status := Overall(r.Checks); r.Status != status {
-		o.Fail(field.InvalidValue, "status", "the checks make it %s", status)
-	}
-	if r.Metrics != Count(r.Checks) {
-		o.Fail(field.InvalidValue, "metrics", "the checks say otherwise")
-	}
 }
 
 // Overall is the status that checks make: a check that failed outweighs one that could
@@ -308,23 +239,4 @@ func Recommend(checks []Check, workerStatus string) DecisionSupport {
 		return DecisionSupport{report.Escalate, 0, "The checks passed, but the worker's own status is " + workerStatus + "."}
 	}
 	return DecisionSupport{report.AcceptCandidate, 1, "Every required check passed. That is no proof beyond these checks."}
-}
-
-func readOptionalBool(rd *closed.Reader, o closed.Object, key string) *bool {
-	if !rd.OK() || o.Null(key) {
-		return nil
-	}
-	b := o.Bool(key)
-	return &b
-}
-
-func numberValue(v canon.Value) float64 {
-	switch n := v.(type) {
-	case canon.Float:
-		return float64(n)
-	case canon.Int:
-		f, _ := new(big.Float).SetInt(n.Big()).Float64()
-		return f
-	}
-	return 0
 }
