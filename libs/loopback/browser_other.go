@@ -4,4 +4,4 @@ package loopback
 
 import "os/exec"
 
-func detach(*exec.Cmd) {}
+func detachProcess(*exec.Cmd) {}

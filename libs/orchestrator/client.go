@@ -115,5 +115,5 @@ func transportError(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// segment makes a name one element of a path.
-func segment(name string) string { return url.PathEscape(name) }
+// pathSegment makes a name one element of a path.
+func pathSegment(name string) string { return url.PathEscape(name) }

@@ -17,10 +17,10 @@ const answerGrace = 5 * time.Second
 // dead connection after the other, so it is short.
 const pingTimeout = 2 * time.Second
 
-// bound makes connections by c fail when one read or write waits longer than
+// limitIO makes connections by c fail when one read or write waits longer than
 // limit. Without it a server that is stopped, or whose machine is gone, holds
 // its callers for as long as they care to wait.
-func bound(c *pgx.ConnConfig, limit time.Duration) {
+func limitIO(c *pgx.ConnConfig, limit time.Duration) {
 	dial := c.DialFunc
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

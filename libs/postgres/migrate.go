@@ -46,9 +46,9 @@ func Migrate(ctx context.Context, url, schema string, sets ...Set) (err error) {
 	if err != nil {
 		return fmt.Errorf("postgres: the database URL cannot be read: %w", err)
 	}
-	params(cfg, schema, options{appName: schema + "-migrate"}) // no statement timeout: an index may take long
+	setParams(cfg, schema, options{appName: schema + "-migrate"}) // no statement timeout: an index may take long
 	var conn *pgx.Conn
-	if err := await(ctx, cfg, startupWait, func(ctx context.Context) (err error) {
+	if err := awaitServer(ctx, cfg, startupWait, func(ctx context.Context) (err error) {
 		conn, err = pgx.ConnectConfig(ctx, cfg)
 		return err
 	}); err != nil {

@@ -23,7 +23,7 @@ func checkKeys(raw []byte, dst reflect.Type, strict bool) error {
 	}
 	w.loc = append(w.loc, "body")
 	slices.Reverse(w.loc)
-	return invalid(w.loc, w.msg)
+	return invalidField(w.loc, w.msg)
 }
 
 // keyWalk goes through a valid document once.

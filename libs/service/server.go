@@ -170,7 +170,7 @@ func (s *Server) Go(name string, fn func(context.Context) error) {
 // start is called with mu held.
 func (s *Server) start(r *run, w worker) {
 	r.wg.Go(func() {
-		err := guarded(r.ctx, w.fn)
+		err := runGuarded(r.ctx, w.fn)
 		if err == nil || (r.ctx.Err() != nil && errors.Is(err, context.Canceled)) {
 			return
 		}
@@ -179,8 +179,8 @@ func (s *Server) start(r *run, w worker) {
 	})
 }
 
-// guarded turns a panic into an error, so that the others still stop in order.
-func guarded(ctx context.Context, fn func(context.Context) error) (err error) {
+// runGuarded turns a panic into an error, so that the others still stop in order.
+func runGuarded(ctx context.Context, fn func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())

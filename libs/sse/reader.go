@@ -88,15 +88,15 @@ func (r *Reader) next() (Event, error) {
 				r.lastID = string(value)
 			}
 		case "retry":
-			if d, ok := millis(value); ok {
+			if d, ok := parseMillis(value); ok {
 				r.retry, e.Retry = d, d
 			}
 		}
 	}
 }
 
-// millis reads ASCII digits only; the standard knows no sign.
-func millis(value []byte) (time.Duration, bool) {
+// parseMillis reads ASCII digits only; the standard knows no sign.
+func parseMillis(value []byte) (time.Duration, bool) {
 	n, err := strconv.ParseUint(string(value), 10, 63)
 	if err != nil || n > math.MaxInt64/uint64(time.Millisecond) {
 		return 0, false

@@ -244,7 +244,7 @@ func TestWriterNeedsDeadlines(t *testing.T) {
 	}
 }
 
-func ids(frames []sse.Frame) string {
+func joinIDs(frames []sse.Frame) string {
 	var s []string
 	for _, f := range frames {
 		s = append(s, f.ID)
@@ -252,7 +252,7 @@ func ids(frames []sse.Frame) string {
 	return strings.Join(s, " ")
 }
 
-func publish(t *testing.T, h *sse.Hub, topic string, from, to int) {
+func publishRange(t *testing.T, h *sse.Hub, topic string, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
 		if err := h.Publish(topic, sse.Event{ID: fmt.Sprint(i), Data: []byte("x")}); err != nil {
@@ -272,19 +272,19 @@ func TestHubDropsTheOldestAndCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, h, "a", 1, 5)
-	publish(t, h, "b", 6, 6)
+	publishRange(t, h, "a", 1, 5)
+	publishRange(t, h, "b", 6, 6)
 	frames, dropped, err := slow.Next(t.Context(), nil)
-	if ids(frames) != "4 5 6" || dropped != 3 || err != nil {
-		t.Errorf("%s, dropped %d, %v", ids(frames), dropped, err)
+	if joinIDs(frames) != "4 5 6" || dropped != 3 || err != nil {
+		t.Errorf("%s, dropped %d, %v", joinIDs(frames), dropped, err)
 	}
-	publish(t, h, "a", 7, 8)
+	publishRange(t, h, "a", 7, 8)
 	frames, dropped, err = slow.Next(t.Context(), frames)
-	if ids(frames) != "7 8" || dropped != 0 || err != nil {
-		t.Errorf("%s, dropped %d, %v", ids(frames), dropped, err)
+	if joinIDs(frames) != "7 8" || dropped != 0 || err != nil {
+		t.Errorf("%s, dropped %d, %v", joinIDs(frames), dropped, err)
 	}
-	if frames, _, _ := only.Next(t.Context(), nil); ids(frames) != "6" {
-		t.Errorf("filtered: %s", ids(frames))
+	if frames, _, _ := only.Next(t.Context(), nil); joinIDs(frames) != "6" {
+		t.Errorf("filtered: %s", joinIDs(frames))
 	}
 	if h.Dropped() != 3 || h.Subscribers() != 2 {
 		t.Errorf("dropped %d, subscribers %d", h.Dropped(), h.Subscribers())
@@ -298,12 +298,12 @@ func TestHubClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, h, "a", 1, 1)
+	publishRange(t, h, "a", 1, 1)
 	h.Close()
 	h.Close()
-	publish(t, h, "a", 2, 2)
-	if frames, _, err := s.Next(t.Context(), nil); ids(frames) != "1" || err != nil {
-		t.Errorf("queued before the end: %s %v", ids(frames), err)
+	publishRange(t, h, "a", 2, 2)
+	if frames, _, err := s.Next(t.Context(), nil); joinIDs(frames) != "1" || err != nil {
+		t.Errorf("queued before the end: %s %v", joinIDs(frames), err)
 	}
 	if _, _, err := s.Next(t.Context(), nil); !errors.Is(err, sse.ErrClosed) {
 		t.Errorf("%v", err)
@@ -374,7 +374,7 @@ func TestHubLosesNothingUncounted(t *testing.T) {
 		})
 	}
 	for p := range publishers {
-		wrote.Go(func() { publish(t, h, fmt.Sprint(p), 1, each) })
+		wrote.Go(func() { publishRange(t, h, fmt.Sprint(p), 1, each) })
 	}
 	wrote.Wait()
 	h.Close()

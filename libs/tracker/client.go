@@ -130,22 +130,22 @@ func (c *Client) decode(path string, b []byte, out any) error {
 }
 
 func (c *Client) retried(ctx context.Context, method, path string, body []byte) (b []byte, err error) {
-	ctx, cancel := deadline(ctx)
+	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		b, err = c.raw(ctx, method, path, body)
 		if err == nil || attempt == Attempts || !errors.Is(err, ErrUnavailable) {
 			return b, err
 		}
-		if !pause(ctx, c.backoff<<(attempt-1)) {
+		if !pauseAbout(ctx, c.backoff<<(attempt-1)) {
 			return nil, err
 		}
 	}
 }
 
-// pause waits about d, half of it by chance so that replicas do not return
+// pauseAbout waits about d, half of it by chance so that replicas do not return
 // together. It is false if ctx would end first.
-func pause(ctx context.Context, d time.Duration) bool {
+func pauseAbout(ctx context.Context, d time.Duration) bool {
 	d = d/2 + rand.N(d/2+1)
 	if until, ok := ctx.Deadline(); ok && time.Until(until) <= d {
 		return false
@@ -160,7 +160,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
@@ -169,7 +169,7 @@ func deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // raw makes one attempt and returns the whole answer.
 func (c *Client) raw(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	ctx, cancel := deadline(ctx)
+	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
 	bare, _, _ := strings.Cut(path, "?")
 	op := method + " " + bare
@@ -236,7 +236,7 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-func pairs(m map[string]string) []pair {
+func toPairs(m map[string]string) []pair {
 	out := make([]pair, 0, len(m))
 	for k, v := range m {
 		out = append(out, pair{k, v})
@@ -244,7 +244,7 @@ func pairs(m map[string]string) []pair {
 	return out
 }
 
-func unpair(ps []pair) map[string]string {
+func fromPairs(ps []pair) map[string]string {
 	m := make(map[string]string, len(ps))
 	for _, p := range ps {
 		m[p.Key] = p.Value

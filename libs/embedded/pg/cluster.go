@@ -157,7 +157,7 @@ func removeUnfinished(ctx context.Context, part string) error {
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
-		if werr := wait(ctx, 20*time.Millisecond); werr != nil {
+		if werr := waitFor(ctx, 20*time.Millisecond); werr != nil {
 			return err
 		}
 	}
@@ -259,7 +259,7 @@ func (c *cluster) endOrphan(ctx context.Context) error {
 		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("postgres: a server of an earlier run (process %d) still uses %s and cannot be stopped (%w); stop it by hand", pid, c.data, err)
 		}
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := waitFor(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("postgres: a server of an earlier run (process %d) still uses %s; stop it by hand", pid, c.data)
 		}
 		if time.Now().After(deadline) {

@@ -41,9 +41,9 @@ type Dir struct {
 
 // Open takes the directory, making it if it is absent. Each error is one
 // sentence for the person who starts the platform.
-func Open(path string) (*Dir, error) { return open(path, freeBytes) }
+func Open(path string) (*Dir, error) { return openWith(path, freeBytes) }
 
-func open(path string, free func(string) (uint64, error)) (_ *Dir, err error) {
+func openWith(path string, free func(string) (uint64, error)) (_ *Dir, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", path, err)
