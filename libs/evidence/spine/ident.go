@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
 // SchemaVersion is the schema_version of every document of the product.
@@ -54,16 +52,6 @@ func isLowerHex(s string) bool {
 		}
 	}
 	return true
-}
-
-// MintRunID gives the id of a run whose caller brought none. It depends on nothing
-// but the caller's key and the digest of what was asked, so a repeat mints the same.
-func MintRunID(idempotencyKey, requestDigest string) string {
-	d := canon.Digest(canon.NewObject(
-		canon.Member{Key: "idempotency_key", Value: idempotencyKey},
-		canon.Member{Key: "request_digest", Value: requestDigest},
-	))
-	return "offline/" + strings.TrimPrefix(d, "sha256:")[:24]
 }
 
 // Prefixes behind which a store keeps the keys of callers, so that the two ways to

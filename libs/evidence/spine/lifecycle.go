@@ -106,38 +106,12 @@ const (
 	AttemptCancelled             AttemptState = "cancelled"
 )
 
-var attemptMoves = map[AttemptState][]AttemptState{
-	AttemptCreated:               {AttemptDispatched, AttemptCancelled},
-	AttemptDispatched:            {AttemptWorkerError, AttemptCandidateObserved, AttemptCancelled},
-	AttemptCandidateObserved:     {AttemptNormalizationError, AttemptNormalized, AttemptCancelled},
-	AttemptNormalized:            {AttemptVerificationRequested, AttemptCancelled},
-	AttemptVerificationRequested: {AttemptVerificationError, AttemptVerified, AttemptCancelled},
-	AttemptWorkerError:           {},
-	AttemptNormalizationError:    {},
-	AttemptVerificationError:     {},
-	AttemptVerified:              {},
-	AttemptCancelled:             {},
-}
-
-// AttemptStates lists the ten states in the order of an attempt's life.
-func AttemptStates() []AttemptState {
-	return []AttemptState{
-		AttemptCreated, AttemptDispatched, AttemptWorkerError, AttemptCandidateObserved, AttemptNormalizationError,
-		AttemptNormalized, AttemptVerificationRequested, AttemptVerificationError, AttemptVerified, AttemptCancelled,
-	}
-}
-
 // Valid says that s is one of the ten.
-func (s AttemptState) Valid() bool { _, ok := attemptMoves[s]; return ok }
-
-// Next lists the states an attempt may go to from s.
-func (s AttemptState) Next() []AttemptState { return slices.Clone(attemptMoves[s]) }
-
-// CanMoveAttempt says that an attempt may go from one state to another; the same
-// state again changes nothing.
-func CanMoveAttempt(from, to AttemptState) bool {
-	if from == to {
-		return from.Valid()
+func (s AttemptState) Valid() bool {
+	switch s {
+	case AttemptCreated, AttemptDispatched, AttemptWorkerError, AttemptCandidateObserved, AttemptNormalizationError,
+		AttemptNormalized, AttemptVerificationRequested, AttemptVerificationError, AttemptVerified, AttemptCancelled:
+		return true
 	}
-	return slices.Contains(attemptMoves[from], to)
+	return false
 }
