@@ -100,10 +100,10 @@ func (s *sender) frames(frames []turn.Frame) error {
 		}
 	}
 	s.buf = buf
-	return s.out.Frames([]sse.Frame{{Bytes: buf}})
+	return s.out.Send(buf)
 }
 
 // raw sends a marker, which is the same in every profile.
 func (s *sender) raw(marker string) error {
-	return s.out.Frames([]sse.Frame{{Bytes: []byte(marker)}})
+	return s.out.Send([]byte(marker))
 }
