@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -233,51 +232,4 @@ func validName(s string) bool {
 func isReserved(principal string) bool {
 	s := strings.ToLower(principal)
 	return s == LegacyPrincipal || strings.HasPrefix(s, "system:")
-}
-
-// Person is whom a service acts for.
-type Person struct {
-	Name   string // the principal
-	Tenant string
-	Scopes []string
-}
-
-// Delegator makes delegations in the name of one service.
-type Delegator struct {
-	issuer string
-	key    ed25519.PrivateKey
-	now    func() time.Time
-}
-
-// NewDelegator signs as issuer with the Ed25519 key of the seed: base64 of 32 bytes.
-func NewDelegator(issuer, seed string) (*Delegator, error) {
-	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(seed))
-	if err != nil || len(raw) != ed25519.SeedSize {
-		return nil, fmt.Errorf("the delegation key must be base64 of %d random bytes", ed25519.SeedSize)
-	}
-	if !validName(issuer) {
-		return nil, errors.New("the issuer's name is empty or malformed")
-	}
-	return &Delegator{issuer: issuer, key: ed25519.NewKeyFromSeed(raw), now: time.Now}, nil
-}
-
-// PublicKey is what others put into DELEGATION_TRUST_JSON.
-func (d *Delegator) PublicKey() string {
-	return base64.StdEncoding.EncodeToString(d.key.Public().(ed25519.PublicKey))
-}
-
-// Mint makes a token with which audience does what the person asked for. It
-// serves any number of reads and one write within DelegationLife.
-func (d *Delegator) Mint(audience string, p Person) (string, error) {
-	if !validName(p.Name) || isReserved(p.Name) || p.Tenant == "" {
-		return "", fmt.Errorf("no delegation can be made for %q of tenant %q", p.Name, p.Tenant)
-	}
-	now := d.now()
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Tenant: p.Tenant, Scopes: p.Scopes, RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: d.issuer, Subject: p.Name, Audience: jwt.ClaimStrings{audience}, ID: rand.Text(),
-		// Whole seconds on the wire: rounded together, they stay DelegationLife apart.
-		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Truncate(time.Second).Add(DelegationLife)),
-	}})
-	t.Header["typ"] = delegationType
-	return t.SignedString(d.key)
 }
