@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 )
 
 // postMessages sends a request and gives its status and what it streamed.
@@ -80,10 +81,10 @@ func startModel(t *testing.T, s scriptedmodel.Script, seen io.Writer) (*scripted
 
 func TestTheRequestTellsTheStep(t *testing.T) {
 	t.Parallel()
-	second := scriptedmodel.Say("The end.")
+	second := scripttest.Say("The end.")
 	second.Usage = &scriptedmodel.Usage{Prompt: 7, Completion: 2}
 	_, url := startModel(t, scriptedmodel.Script{Conversations: []scriptedmodel.Conversation{
-		{When: "api", Steps: []scriptedmodel.Step{scriptedmodel.Ask("list", `{"kind":"pods"}`), second}},
+		{When: "api", Steps: []scriptedmodel.Step{scripttest.Ask("list", `{"kind":"pods"}`), second}},
 		{Steps: []scriptedmodel.Step{{Echo: true, Answer: []string{"It says: "}}}},
 	}}, nil)
 	tool := map[string]any{"role": "tool", "tool_call_id": "x", "content": "<data tool=\"list\">\ntwo pods\n</data>"}
@@ -105,9 +106,9 @@ func TestTheRequestTellsTheStep(t *testing.T) {
 
 func TestFaultsComeFirstAndOnce(t *testing.T) {
 	t.Parallel()
-	s := scriptedmodel.Say("Well.")
+	s := scripttest.Say("Well.")
 	s.Faults = []scriptedmodel.Fault{{Status: 429, Header: map[string]string{"Retry-After": "1"}}, {Status: 500, Body: "broken"}}
-	_, url := startModel(t, scriptedmodel.Always(s), nil)
+	_, url := startModel(t, scripttest.Always(s), nil)
 	var got []int
 	for range 4 {
 		status, _ := postMessages(t, url, userMessage("hello"))
@@ -120,10 +121,10 @@ func TestFaultsComeFirstAndOnce(t *testing.T) {
 
 func TestWhatIsUnexpectedIsNoted(t *testing.T) {
 	t.Parallel()
-	s := scriptedmodel.Say("Well.")
+	s := scripttest.Say("Well.")
 	s.Expect = scriptedmodel.Expect{Lacks: []string{"hunter2"}}
 	var seen bytes.Buffer
-	v, url := startModel(t, scriptedmodel.Always(s), &seen)
+	v, url := startModel(t, scripttest.Always(s), &seen)
 	if status, _ := postMessages(t, url, userMessage("the password is hunter2")); status != http.StatusBadRequest {
 		t.Errorf("status %d, want 400", status)
 	}

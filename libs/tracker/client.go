@@ -43,10 +43,6 @@ type Option func(*Client)
 // [Client.DownloadModel] fetches; default 2 GiB.
 func MaxDownload(n int64) Option { return func(c *Client) { c.maxDownload = n } }
 
-// Backoff is the wait before the second attempt of a read, doubled before the
-// third; default 100 ms.
-func Backoff(d time.Duration) Option { return func(c *Client) { c.backoff = d } }
-
 // New returns a client of the server at baseURL, such as http://localhost:15000;
 // a user and password in it are sent as basic authentication. A nil hc means one
 // that follows no redirects. The Timeout of hc does not bound transfers of

@@ -196,9 +196,6 @@ func serverArgs(cfg Config, port int) []string {
 	return args
 }
 
-// Port is where the server listens on 127.0.0.1.
-func (s *Server) Port() int { return s.port }
-
 // URL is the address of a database, password included; "" means the one made
 // with the cluster by default.
 func (s *Server) URL(db string) string {

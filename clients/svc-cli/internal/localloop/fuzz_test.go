@@ -79,7 +79,14 @@ func FuzzDocuments(f *testing.F) {
 	f.Add(runLoop(f, looptest.JSON()).Files["verification-result-attempt-1.json"])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		digests := []string{}
-		if u, err := workunit.Parse(data); err == nil {
+		doc, err := field.Parse(data)
+		if err != nil {
+			isFault(t, err)
+			_, err = manifest.Parse(data)
+			isFault(t, err)
+			return
+		}
+		if u, err := workunit.Read(doc); err == nil {
 			digests = append(digests, u.Digest)
 		} else {
 			isFault(t, err)
@@ -89,14 +96,14 @@ func FuzzDocuments(f *testing.F) {
 		} else {
 			isFault(t, err)
 		}
-		for _, read := range []func([]byte) (*control.Control, error){control.ParsePolicy, control.ParsePlan} {
-			if c, err := read(data); err == nil {
+		for _, read := range []func(canon.Value) (*control.Control, error){control.ReadPolicy, control.ReadPlan} {
+			if c, err := read(doc); err == nil {
 				digests = append(digests, c.Digest)
 			} else {
 				isFault(t, err)
 			}
 		}
-		if r, err := verification.Parse(data); err == nil {
+		if r, err := verification.Read(doc); err == nil {
 			if err := r.Check(); err != nil {
 				t.Fatalf("a result that was read is refused: %v", err)
 			}
@@ -104,7 +111,7 @@ func FuzzDocuments(f *testing.F) {
 			isFault(t, err)
 		}
 		for _, d := range digests {
-			if doc, err := canon.Parse(data); err != nil || d != canon.Digest(doc) {
+			if parsed, err := canon.Parse(data); err != nil || d != canon.Digest(parsed) {
 				t.Fatalf("%s is not the digest", d)
 			}
 		}

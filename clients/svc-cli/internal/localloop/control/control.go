@@ -76,20 +76,6 @@ type File struct {
 	AddedSubstrings, RemovedSubstrings []string
 }
 
-// ParsePolicy reads a policy; a fault is a *closed.Fault.
-func ParsePolicy(data []byte) (*Control, error) { return parseControl(data, ReadPolicy) }
-
-// ParsePlan reads a plan; a fault is a *closed.Fault.
-func ParsePlan(data []byte) (*Control, error) { return parseControl(data, ReadPlan) }
-
-func parseControl(data []byte, read func(canon.Value) (*Control, error)) (*Control, error) {
-	o, err := field.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	return read(o)
-}
-
 // ReadPolicy checks a parsed policy.
 func ReadPolicy(v canon.Value) (*Control, error) {
 	r := field.NewReader()

@@ -145,15 +145,6 @@ func (r *Result) Check() error {
 	return err
 }
 
-// Parse reads a result from bytes; a fault is a *closed.Fault.
-func Parse(data []byte) (*Result, error) {
-	o, err := field.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	return Read(o)
-}
-
 // Read checks a parsed result: every key, and that status, recommendation and counts
 // are what the checks make them.
 func Read(v canon.Value) (*Result, error) {

@@ -31,15 +31,6 @@ var (
 	risks = []string{"low", "medium", "high", "critical"}
 )
 
-// Parse reads a work unit from bytes; a fault is a *closed.Fault.
-func Parse(data []byte) (*Unit, error) {
-	o, err := field.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	return Read(o)
-}
-
 // Read checks a parsed work unit; a fault is a *closed.Fault.
 func Read(v canon.Value) (*Unit, error) {
 	r := field.NewReader()
