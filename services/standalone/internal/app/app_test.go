@@ -165,7 +165,7 @@ func TestFailedStartGivesEverythingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, ctx := errgroup.WithContext(t.Context())
-	if err := p.startStandIns(ctx, g, &listeners{}); err == nil || !strings.Contains(err.Error(), "orchestrator") {
+	if _, err := p.startStandIns(ctx, g, &listeners{}); err == nil || !strings.Contains(err.Error(), "orchestrator") {
 		t.Fatalf("%v, want the orchestrator's schema to be missing", err)
 	}
 	pool, err := postgres.Open(t.Context(), p.databaseURL, trackerd.Schema)
@@ -191,12 +191,12 @@ func TestServicesAreNamedInErrors(t *testing.T) {
 	p := preparedPlatform(t)
 	var log bytes.Buffer
 	p.log = slog.New(slog.NewTextHandler(&log, nil))
-	p.hosted = []hosted{{name: "evidence API", run: func(_ context.Context, log *slog.Logger) error {
+	services := []hosted{{name: "evidence API", run: func(_ context.Context, log *slog.Logger) error {
 		log.Info("begins")
 		return errors.New("port in use")
 	}}}
 	g, ctx := errgroup.WithContext(t.Context())
-	p.startServices(ctx, g)
+	p.startServices(ctx, g, services)
 	if err := g.Wait(); err == nil || err.Error() != "evidence API: port in use" {
 		t.Errorf("startServices ended with %v, want the service's name and error", err)
 	}
