@@ -32,7 +32,7 @@ const (
 	DelegationLife = 60 * time.Second
 	// leeway is how far the clocks of two services may differ.
 	leeway = 5 * time.Second
-	// maxDelegation bounds a token, in bytes; ours have about 500.
+	// maxDelegation limits a token, in bytes; ours have about 500.
 	maxDelegation = 8 << 10
 	maxName       = 256 // bytes of a principal, an issuer or a jti
 )
@@ -148,7 +148,7 @@ type claims struct {
 	jwt.RegisteredClaims
 }
 
-// looksDelegated says whether a bearer claims to be a delegation, so that only
+// looksDelegated reports whether a bearer claims to be a delegation, so that only
 // such ones hear of a faulty trust map.
 func looksDelegated(bearer string) bool {
 	header, _, ok := strings.Cut(bearer, ".")

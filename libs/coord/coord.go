@@ -24,7 +24,7 @@ var ErrLost = errors.New("the lease is lost")
 type Coordinator interface {
 	// Kind is redis or postgres.
 	Kind() string
-	// Ping says whether the store answers.
+	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 
 	// TryLease takes the lease if nobody has it. Its fence is higher than that of

@@ -171,7 +171,7 @@ func digestValue(v any) map[string]any {
 	return map[string]any{"sha256": hex.EncodeToString(sum[:]), "bytes": len(b)}
 }
 
-// deeperThan says whether v has more than n objects and lists in each other.
+// deeperThan reports whether v has more than n objects and lists in each other.
 func deeperThan(v any, n int) bool {
 	switch v := v.(type) {
 	case map[string]any:

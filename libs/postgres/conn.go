@@ -13,7 +13,7 @@ import (
 // stay silent.
 const answerGrace = 5 * time.Second
 
-// pingTimeout bounds the ping of an idle connection before use. It runs for one
+// pingTimeout limits the ping of an idle connection before use. It runs for one
 // dead connection after the other, so it is short.
 const pingTimeout = 2 * time.Second
 

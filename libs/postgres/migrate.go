@@ -93,7 +93,7 @@ func migrateSet(ctx context.Context, conn *pgx.Conn, schema string, set Set) err
 	return m.Migrate(ctx)
 }
 
-// Check says whether every migration of the sets has been applied, in the
+// Check reports whether every migration of the sets has been applied, in the
 // schema that the pool is bound to. The error is ErrPending, ErrNewer or one of
 // the connection.
 func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) error {

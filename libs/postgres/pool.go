@@ -29,7 +29,7 @@ type options struct {
 // Option changes a default of [Open].
 type Option func(*options)
 
-// MaxConns bounds the pool; default 10.
+// MaxConns limits the pool; default 10.
 func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
 
 // schemaName is deliberately narrower than what Postgres allows: names that need

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxBody bounds what Decode reads: a problem document is small, an answer that
+// maxBody limits what Decode reads: a problem document is small, an answer that
 // is not may be anything.
 const maxBody = 64 << 10
 
-// maxSnippet bounds, in bytes, how much of a foreign body goes into Detail.
+// maxSnippet limits, in bytes, how much of a foreign body goes into Detail.
 const maxSnippet = 300
 
 // Decode reads an error response back into the type that made it. A body that

@@ -102,13 +102,13 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is says whether target is a problem with the same code.
+// Is reports whether target is a problem with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Kind.Code == e.Kind.Code
 }
 
-// Has says whether err is, or wraps, a problem of this kind.
+// Has reports whether err is, or wraps, a problem of this kind.
 func (k Kind) Has(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind.Code == k.Code

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxBody bounds a request.
+// maxBody limits a request.
 const maxBody = 32 << 20
 
 // Server follows a script. It is an http.Handler.

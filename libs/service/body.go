@@ -232,7 +232,7 @@ type keySet struct {
 	many map[string]struct{}
 }
 
-// add says whether key is new.
+// add reports whether key is new.
 func (s *keySet) add(key []byte) bool {
 	for _, k := range s.few[:s.n] {
 		if bytes.Equal(k, key) {

@@ -193,7 +193,7 @@ func kindName(t reflect.Type) string {
 	return "of type " + t.String()
 }
 
-// maxSecretFile bounds a secret's file, in bytes.
+// maxSecretFile limits a secret's file, in bytes.
 const maxSecretFile = 1 << 20
 
 // fromFile puts the content of the file that NAME_FILE names into vars[NAME],

@@ -50,7 +50,7 @@ func EncodeCursor(route string, position any) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// maxCursor bounds a cursor's text, in bytes.
+// maxCursor limits a cursor's text, in bytes.
 const maxCursor = 4096
 
 // Cursor reads the query parameter cursor into position, a pointer. ok is false

@@ -25,7 +25,7 @@ import (
 // Version is the program's version; the linker sets it.
 var Version = "dev"
 
-// DefaultBodyLimit bounds request bodies, in bytes.
+// DefaultBodyLimit limits request bodies, in bytes.
 const DefaultBodyLimit = 1 << 20
 
 // Options say how a service listens and what it offers.
@@ -39,14 +39,14 @@ type Options struct {
 	Listener net.Listener
 	// Registry takes the metrics; default a new one.
 	Registry *prometheus.Registry
-	// BodyLimit bounds request bodies in bytes; default 1 MiB.
+	// BodyLimit limits request bodies in bytes; default 1 MiB.
 	BodyLimit int64
 	// BodyLimits overrides BodyLimit for routes, by their pattern ("/webhooks/:forge").
 	BodyLimits map[string]int64
 	// AllowedHosts are the Host values served, without port; empty or "*" is all.
 	// Probes and metrics are served under any host, since orchestrators ask by address.
 	AllowedHosts []string
-	// Drain bounds how long requests, and then workers, may take to finish; default 20 s.
+	// Drain limits how long requests, and then workers, may take to finish; default 20 s.
 	Drain time.Duration
 	// OpenAPI is the API's description in YAML; none means no references.
 	OpenAPI []byte
@@ -204,7 +204,7 @@ func (s *Server) OnClose(fn func()) {
 	s.onClose = append(s.onClose, fn)
 }
 
-// Draining says whether the stop has begun.
+// Draining reports whether the stop has begun.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
 // Run listens, serves and runs the workers until ctx ends or one of them fails,

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds a call other than a transfer whose context has no deadline.
+	// DefaultTimeout limits a call other than a transfer whose context has no deadline.
 	DefaultTimeout = 15 * time.Second
 	// Attempts is how often a read is tried in all.
 	Attempts = 3
-	// maxAnswer bounds an answer; the largest page asked for here stays well below.
+	// maxAnswer limits an answer; the largest page asked for here stays well below.
 	maxAnswer = 32 << 20
 
 	api           = "/api/2.0/mlflow/"
@@ -39,7 +39,7 @@ type Client struct {
 // Option changes a default of [New].
 type Option func(*Client)
 
-// MaxDownload bounds in bytes what one [Client.DownloadArtifact] or
+// MaxDownload limits, in bytes, what one [Client.DownloadArtifact] or
 // [Client.DownloadModel] fetches; default 2 GiB.
 func MaxDownload(n int64) Option { return func(c *Client) { c.maxDownload = n } }
 

@@ -68,7 +68,7 @@ func retryableStatus(status int) bool {
 	return false
 }
 
-// maxErrorBody bounds what is read of a refusal.
+// maxErrorBody limits what is read of a refusal.
 const maxErrorBody = 64 << 10
 
 func decodeError(op string, resp *http.Response) error {

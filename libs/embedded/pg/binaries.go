@@ -213,7 +213,7 @@ func openTree(dir string) error {
 	})
 }
 
-// reachableByAll says whether every user may enter dir, or will once it is made.
+// reachableByAll reports whether every user may enter dir, or will once it is made.
 func reachableByAll(dir string) bool {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		if info, err := os.Stat(d); err == nil && info.Mode().Perm()&0o005 != 0o005 {

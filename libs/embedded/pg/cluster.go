@@ -144,7 +144,7 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// removeTries bounds the wait for what a killed parent left behind.
+// removeTries limits the wait for what a killed parent left behind.
 const removeTries = 5 * time.Second
 
 // removeUnfinished removes what an interrupted create left. initdb dies with its
@@ -231,7 +231,7 @@ func (c *cluster) pidFile() (pid int, status string) {
 	return pid, status
 }
 
-// ready says whether the server with this process id takes connections; the
+// ready reports whether the server with this process id takes connections; the
 // status line is what pg_ctl waits for too.
 func (c *cluster) ready(pid int) bool {
 	p, status := c.pidFile()

@@ -33,7 +33,7 @@ import (
 // User is the superuser of an embedded cluster.
 const User = "platform"
 
-// startTimeout bounds the wait for connections. Recovery after a crash replays
+// startTimeout limits the wait for connections. Recovery after a crash replays
 // at most max_wal_size, which takes seconds.
 const startTimeout = 60 * time.Second
 

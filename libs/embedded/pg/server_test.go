@@ -199,7 +199,7 @@ func awaitFile(path string) {
 	}
 }
 
-// processAlive says whether the process with this id exists and is no zombie.
+// processAlive reports whether the process with this id exists and is no zombie.
 func processAlive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

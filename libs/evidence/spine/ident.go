@@ -12,11 +12,11 @@ const SchemaVersion = "0.1"
 // MaxIdentifier is how many characters an identifier may have.
 const MaxIdentifier = 192
 
-// IsIdentifier says that s names a run, work unit, project, attempt or connector:
+// IsIdentifier reports whether s names a run, work unit, project, attempt or connector:
 // a letter or digit, then up to 191 of letters, digits and ._:/-
 func IsIdentifier(s string) bool { return isName(s, MaxIdentifier, "._:/-") }
 
-// IsConnectionID says that s names a connection or a driver: a letter or digit,
+// IsConnectionID reports whether s names a connection or a driver: a letter or digit,
 // then up to 127 of letters, digits and ._-
 func IsConnectionID(s string) bool { return isName(s, 128, "._-") }
 
@@ -36,13 +36,13 @@ func isAlnum(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// IsDigest says that s is "sha256:" and 64 lower-case hex digits.
+// IsDigest reports whether s is "sha256:" and 64 lower-case hex digits.
 func IsDigest(s string) bool {
 	hex, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(hex) == 64 && isLowerHex(hex)
 }
 
-// IsRevision says that s is 40 or 64 lower-case hex digits.
+// IsRevision reports whether s is 40 or 64 lower-case hex digits.
 func IsRevision(s string) bool { return (len(s) == 40 || len(s) == 64) && isLowerHex(s) }
 
 func isLowerHex(s string) bool {

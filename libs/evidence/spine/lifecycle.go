@@ -49,16 +49,16 @@ var moves = map[State][]State{
 	Cancelled:             {},
 }
 
-// Valid says that s is one of the fourteen.
+// Valid reports whether s is one of the fourteen.
 func (s State) Valid() bool { _, ok := moves[s]; return ok }
 
 // Next lists the states a run may go to from s.
 func (s State) Next() []State { return slices.Clone(moves[s]) }
 
-// Final says that a run never leaves s.
+// Final reports whether a run never leaves s.
 func (s State) Final() bool { return s.Valid() && len(moves[s]) == 0 }
 
-// CanMove says that a run under this mode of authority may go from one state to
+// CanMove reports whether a run under this mode of authority may go from one state to
 // another. The same state again is always allowed and changes nothing. A run that
 // only people may do (human_required) is never admitted.
 func CanMove(from, to State, mode AuthorityMode) bool {
@@ -68,7 +68,7 @@ func CanMove(from, to State, mode AuthorityMode) bool {
 	return slices.Contains(moves[from], to) && (to != Admitted || mode != HumanRequired)
 }
 
-// admittedOn says that a run in s was admitted: it needs an admitted connector and
+// admittedOn reports whether a run in s was admitted: it needs an admitted connector and
 // a mode of authority that lets one work.
 func (s State) admittedOn() bool {
 	switch s {
@@ -79,12 +79,12 @@ func (s State) admittedOn() bool {
 	return false
 }
 
-// beforeAttempts says that nothing can have been tried yet.
+// beforeAttempts reports whether nothing can have been tried yet.
 func (s State) beforeAttempts() bool {
 	return s == Proposed || s == Previewed || s == AdmissionBlocked
 }
 
-// needsEvidence says that a run in s names its evidence report.
+// needsEvidence reports whether a run in s names its evidence report.
 func (s State) needsEvidence() bool {
 	return s == EvidenceReady || s == AwaitingHumanDecision || s == Decided
 }
@@ -106,7 +106,7 @@ const (
 	AttemptCancelled             AttemptState = "cancelled"
 )
 
-// Valid says that s is one of the ten.
+// Valid reports whether s is one of the ten.
 func (s AttemptState) Valid() bool {
 	switch s {
 	case AttemptCreated, AttemptDispatched, AttemptWorkerError, AttemptCandidateObserved, AttemptNormalizationError,

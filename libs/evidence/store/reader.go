@@ -308,7 +308,7 @@ func (t tx) runRow(id string) (*runRow, error) {
 	return &row, err
 }
 
-// isCorrupt says that a run's row was found and fails its checks.
+// isCorrupt reports whether a run's row was found and fails its checks.
 func isCorrupt(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == PersistedStateCorrupt

@@ -73,7 +73,7 @@ func (a attrs) within(name string, limit int64) error {
 	return nil
 }
 
-// maxWidth bounds feature and target numbers; ONNX Runtime keeps features in 31 bits.
+// maxWidth limits feature and target numbers; ONNX Runtime keeps features in 31 bits.
 const maxWidth = 1 << 31
 
 func checkNode(n *onnxpb.NodeProto, widths map[string]int64) error {

@@ -8,7 +8,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// maxSlotRows bounds the batches that get slots of their own; it is the serving side's largest
+// maxSlotRows limits the batches that get slots of their own; it is the serving side's largest
 // micro-batch. Larger batches make their tensors anew, which their own work outweighs.
 const maxSlotRows = 32
 
@@ -73,7 +73,7 @@ func resolveDims(dims []int64, rows int) (out []int64, n int, ok bool) {
 	return out, n, ok && n > 0
 }
 
-// canPool tells whether slots can serve the model: every size but the number of rows is known.
+// canPool reports whether slots can serve the model: every size but the number of rows is known.
 func canPool(infos ...[]Info) bool {
 	for _, list := range infos {
 		for _, in := range list {

@@ -55,7 +55,7 @@ func countElements(dims []int64) (n int, ok bool) {
 	return int(total), true
 }
 
-// check tells whether t suits the input: rank, fixed dimensions, and as many values as the dimensions ask.
+// check reports whether t suits the input: rank, fixed dimensions, and as many values as the dimensions ask.
 func (in *Info) check(t *Tensor) error {
 	if len(t.Dims) != len(in.Dims) && in.Dims != nil {
 		return fmt.Errorf("input %q has %d dimensions %v, the model wants %v", in.Name, len(t.Dims), t.Dims, in.Dims)

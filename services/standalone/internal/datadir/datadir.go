@@ -170,7 +170,7 @@ func (d *Dir) WriteRuntime(r Runtime) error {
 var ErrNotRunning = errors.New("no platform runs")
 
 // ReadRuntime reads what the platform that has the directory told. What a
-// killed one left is not believed: the lock says whether one runs.
+// killed one left is not believed: the lock reports whether one runs.
 func ReadRuntime(path string) (Runtime, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {

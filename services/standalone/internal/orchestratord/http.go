@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 )
 
-// maxBody bounds a request; a batch of 1,000 log lines stays below it.
+// maxBody limits a request; a batch of 1,000 log lines stays below it.
 const maxBody = 1 << 20
 
 // Handler serves the API below /api. It has no login and starts training past every approval, so it

@@ -319,7 +319,7 @@ func (s seeder) retrying(ctx context.Context, fn func() error) error {
 	}
 }
 
-// temporaryError tells whether the same request may succeed a moment later.
+// temporaryError reports whether the same request may succeed a moment later.
 func temporaryError(err error) bool {
 	if errors.Is(err, errNotAll) {
 		return true
@@ -380,7 +380,7 @@ func saveState(path string, st state) error {
 	return nil
 }
 
-// Complete tells whether every model is done.
+// Complete reports whether every model is done.
 func Complete(stateFile string, models []Model) bool {
 	st, err := loadState(stateFile)
 	if err != nil {

@@ -51,7 +51,7 @@ func (m metricIn) check(at string) error {
 	return checkKey("Metric name", m.Key)
 }
 
-// clampFinite bounds infinite values, as the real server's database does, so that
+// clampFinite limits infinite values, as the real server's database does, so that
 // every client reads a number.
 func clampFinite(v float64) float64 {
 	return min(max(v, -math.MaxFloat64), math.MaxFloat64)

@@ -97,7 +97,7 @@ func checkArtifactURI(uri string) error {
 	return nil
 }
 
-// uriWithin says whether the address uri is root or below it.
+// uriWithin reports whether the address uri is root or below it.
 func uriWithin(uri, root string) bool {
 	return uri == root || strings.HasPrefix(uri, strings.TrimRight(root, "/")+"/")
 }

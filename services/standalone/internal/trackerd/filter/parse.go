@@ -46,7 +46,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isName says whether c may stand in an unquoted name; bytes above ASCII are
+// isName reports whether c may stand in an unquoted name; bytes above ASCII are
 // letters of some language.
 func isName(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf || strings.IndexByte("_-/:", c) >= 0
