@@ -28,7 +28,7 @@ var Version = "dev"
 // DefaultBodyLimit limits request bodies, in bytes.
 const DefaultBodyLimit = 1 << 20
 
-// Options say how a service listens and what it offers.
+// Options configure how a service listens and what it offers.
 type Options struct {
 	Name    string       // for logs and metrics
 	Version string       // default Version
@@ -37,18 +37,18 @@ type Options struct {
 
 	// Listener overrides Addr; Run closes it.
 	Listener net.Listener
-	// Registry takes the metrics; default a new one.
+	// Registry collects the metrics; default a new one.
 	Registry *prometheus.Registry
 	// BodyLimit limits request bodies in bytes; default 1 MiB.
 	BodyLimit int64
 	// BodyLimits overrides BodyLimit for routes, by their pattern ("/webhooks/:forge").
 	BodyLimits map[string]int64
 	// AllowedHosts are the Host values served, without port; empty or "*" is all.
-	// Probes and metrics are served under any host, since orchestrators ask by address.
+	// Probes and metrics are served under any host, since orchestrators probe by address.
 	AllowedHosts []string
 	// Drain limits how long requests, and then workers, may take to finish; default 20 s.
 	Drain time.Duration
-	// OpenAPI is the API's description in YAML; none means no references.
+	// OpenAPI is the API's description in YAML; without it no reference pages are served.
 	OpenAPI []byte
 	// AccessLog chooses the requests to log; nil logs all but probes and metrics.
 	AccessLog func(echo.Context) bool

@@ -20,7 +20,7 @@ const (
 	DefaultTimeout = 15 * time.Second
 	// Attempts is how often a read is tried in all.
 	Attempts = 3
-	// maxAnswer limits an answer; the largest page asked for here stays well below.
+	// maxAnswer limits an answer; the largest page requested here stays well below.
 	maxAnswer = 32 << 20
 
 	api           = "/api/2.0/mlflow/"
@@ -45,8 +45,8 @@ func MaxDownload(n int64) Option { return func(c *Client) { c.maxDownload = n } 
 
 // New returns a client of the server at baseURL, such as http://localhost:15000;
 // a user and password in it are sent as basic authentication. A nil hc means one
-// that follows no redirects. The Timeout of hc does not bound transfers of
-// artifacts, which end when nothing has moved for [StallTimeout].
+// that follows no redirects. The Timeout of hc does not limit transfers of
+// artifacts, which end when no byte has arrived for [StallTimeout].
 func New(baseURL string, hc *http.Client, o ...Option) *Client {
 	if hc == nil {
 		hc = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -66,7 +66,7 @@ func New(baseURL string, hc *http.Client, o ...Option) *Client {
 // URL is the address of the server the client calls.
 func (c *Client) URL() string { return c.base }
 
-// Health asks whether the server serves.
+// Health checks that the server is up.
 func (c *Client) Health(ctx context.Context) error {
 	_, err := c.raw(ctx, http.MethodGet, "/health", nil)
 	return err
@@ -84,7 +84,7 @@ func (c *Client) get(ctx context.Context, path string, q url.Values, out any) er
 	return c.decode(api+path, b, out)
 }
 
-// search is a read that the interface wants as POST.
+// search sends a read that the interface defines as POST.
 func (c *Client) search(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -139,8 +139,8 @@ func (c *Client) retried(ctx context.Context, method, path string, body []byte) 
 	}
 }
 
-// pauseAbout waits about d, half of it by chance so that replicas do not return
-// together. It is false if ctx would end first.
+// pauseAbout waits between d/2 and d, at random so that replicas do not retry
+// together. It returns false if ctx would end first.
 func pauseAbout(ctx context.Context, d time.Duration) bool {
 	d = d/2 + rand.N(d/2+1)
 	if until, ok := ctx.Deadline(); ok && time.Until(until) <= d {

@@ -1,12 +1,12 @@
-// Package admin serves the routes by which operators see and mend a service's
-// outbox: what is poison, what to send once more, what to give up.
+// Package admin serves the routes with which operators inspect and repair a service's
+// outbox: list poison events, replay them, drop them.
 //
-// A row belongs to a tenant. Who calls sees the rows of their own tenant and of
-// [outbox.PlatformTenant], and moves those of their own alone; the legacy
-// credential, and whoever reaches a service that is open on loopback, is the
-// operator of all tenants. A row that one may not see, or not move, looks like one
-// that does not exist. The ledger's fact of a move stands where the row's readers
-// look for it: in the chain of the row's tenant.
+// A row belongs to a tenant. Callers see the rows of their own tenant and of
+// [outbox.PlatformTenant], and change those of their own tenant only. The legacy
+// credential, and anybody who reaches a service that is open on loopback, operates
+// all tenants. A row that the caller may not see or change looks like one that does
+// not exist. The audit record of a change is in the chain of the row's tenant, where
+// that tenant's readers look for it.
 package admin
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// The answers of this package.
+// The problems that this package returns.
 var (
 	EventNotFound    = problem.Kind{Code: "event_not_found", Status: http.StatusNotFound, Title: "No such event"}
 	EventNotPoison   = problem.Kind{Code: "event_not_poison", Status: http.StatusConflict, Title: "Event not poison"}
@@ -41,7 +41,7 @@ type Handlers struct {
 	Source string
 }
 
-// caller is who acts, and whose rows they may see and move; nil tenants are all.
+// caller is the acting principal and the tenants whose rows it may see and change; nil means all.
 type caller struct {
 	name, tenant string
 	sees, moves  []string
@@ -67,7 +67,7 @@ func (h Handlers) audit(tenant string, who caller, action, target, outcome strin
 	})
 }
 
-// auditDetails is what the ledger keeps of a row: not its payload, but what names it.
+// auditDetails identifies a row in the ledger, without its payload.
 func auditDetails(r outbox.Row) map[string]any {
 	return map[string]any{
 		"event": r.Namespace + "." + r.Name, "event_tenant": r.Tenant, "state": r.State, "refusals": r.Refusals,
@@ -178,8 +178,8 @@ func (h Handlers) Drop(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// window is a span of creation times. They are parsed here, so that the answer
-// names the one that is wrong.
+// window is a span of creation times. They are strings, so that the error names the
+// one that does not parse.
 type window struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -251,7 +251,7 @@ func invalidField(msg string, loc ...string) error {
 	return problem.Validation.New(loc[len(loc)-1] + " " + msg + ".").WithErrors(problem.Field{Loc: loc, Msg: msg})
 }
 
-// toProblem makes an answer of an error of the outbox.
+// toProblem converts an error of the outbox to a problem.
 func toProblem(err error) error {
 	switch {
 	case errors.Is(err, outbox.ErrNoRow):
