@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,7 +137,7 @@ func (w *world) addPostgres() (url string) {
 				w.t.Fatal(err)
 			}
 		},
-		ended: func() bool { return !isListening(fmt.Sprintf("127.0.0.1:%d", server.Port())) },
+		ended: func() bool { return !isListening(addressOf(w.t, url)) },
 	})
 	return url
 }
@@ -190,6 +191,16 @@ func dialOnce(addr string) error {
 		err = fmt.Errorf("redis says %q", line)
 	}
 	return err
+}
+
+// addressOf returns host and port of a URL.
+func addressOf(t *testing.T, rawURL string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
 }
 
 func isListening(addr string) bool {

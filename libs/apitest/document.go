@@ -59,7 +59,7 @@ func closeSchema(s *openapi3.Schema) {
 	}
 }
 
-// Conforms says whether an answer is one that the document promises: its status, its
+// Conforms reports whether an answer is one that the document promises: its status, its
 // content type and, of JSON, each member.
 func (d *Document) Conforms(req *http.Request, a Answer) error {
 	router, err := d.router()

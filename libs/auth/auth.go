@@ -39,7 +39,7 @@ type Principal struct {
 	Via    string   // the service that acts for this person; empty: by a credential of their own
 }
 
-// Has says whether the principal holds the scope, by itself or by implication.
+// Has reports whether the principal holds the scope, by itself or by implication.
 func (p Principal) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
 // Rules are the scopes a service knows.
@@ -142,7 +142,7 @@ func (a *Authenticator) add(secret, name string, p Principal) {
 	a.credentials = append(a.credentials, credential{sha256.Sum256([]byte(secret)), p})
 }
 
-// Configured says whether any credential was given, or any delegation is taken,
+// Configured reports whether any credential was given, or any delegation is taken,
 // be it faulty.
 func (a *Authenticator) Configured() bool {
 	return a.fault != nil || len(a.credentials) > 0 || a.delegation != nil

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -33,7 +32,7 @@ const (
 	DelegationLife = 60 * time.Second
 	// leeway is how far the clocks of two services may differ.
 	leeway = 5 * time.Second
-	// maxDelegation bounds a token, in bytes; ours have about 500.
+	// maxDelegation limits a token, in bytes; ours have about 500.
 	maxDelegation = 8 << 10
 	maxName       = 256 // bytes of a principal, an issuer or a jti
 )
@@ -149,7 +148,7 @@ type claims struct {
 	jwt.RegisteredClaims
 }
 
-// looksDelegated says whether a bearer claims to be a delegation, so that only
+// looksDelegated reports whether a bearer claims to be a delegation, so that only
 // such ones hear of a faulty trust map.
 func looksDelegated(bearer string) bool {
 	header, _, ok := strings.Cut(bearer, ".")
@@ -233,51 +232,4 @@ func validName(s string) bool {
 func isReserved(principal string) bool {
 	s := strings.ToLower(principal)
 	return s == LegacyPrincipal || strings.HasPrefix(s, "system:")
-}
-
-// Person is whom a service acts for.
-type Person struct {
-	Name   string // the principal
-	Tenant string
-	Scopes []string
-}
-
-// Delegator makes delegations in the name of one service.
-type Delegator struct {
-	issuer string
-	key    ed25519.PrivateKey
-	now    func() time.Time
-}
-
-// NewDelegator signs as issuer with the Ed25519 key of the seed: base64 of 32 bytes.
-func NewDelegator(issuer, seed string) (*Delegator, error) {
-	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(seed))
-	if err != nil || len(raw) != ed25519.SeedSize {
-		return nil, fmt.Errorf("the delegation key must be base64 of %d random bytes", ed25519.SeedSize)
-	}
-	if !validName(issuer) {
-		return nil, errors.New("the issuer's name is empty or malformed")
-	}
-	return &Delegator{issuer: issuer, key: ed25519.NewKeyFromSeed(raw), now: time.Now}, nil
-}
-
-// PublicKey is what others put into DELEGATION_TRUST_JSON.
-func (d *Delegator) PublicKey() string {
-	return base64.StdEncoding.EncodeToString(d.key.Public().(ed25519.PublicKey))
-}
-
-// Mint makes a token with which audience does what the person asked for. It
-// serves any number of reads and one write within DelegationLife.
-func (d *Delegator) Mint(audience string, p Person) (string, error) {
-	if !validName(p.Name) || isReserved(p.Name) || p.Tenant == "" {
-		return "", fmt.Errorf("no delegation can be made for %q of tenant %q", p.Name, p.Tenant)
-	}
-	now := d.now()
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Tenant: p.Tenant, Scopes: p.Scopes, RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: d.issuer, Subject: p.Name, Audience: jwt.ClaimStrings{audience}, ID: rand.Text(),
-		// Whole seconds on the wire: rounded together, they stay DelegationLife apart.
-		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Truncate(time.Second).Add(DelegationLife)),
-	}})
-	t.Header["typ"] = delegationType
-	return t.SignedString(d.key)
 }

@@ -14,7 +14,7 @@ var (
 	}
 )
 
-// Placeholder says whether a secret was never set to a real value. An empty one
+// Placeholder reports whether a secret was never set to a real value. An empty one
 // is not a placeholder but absent.
 func Placeholder(secret string) bool {
 	s := strings.ToLower(strings.TrimSpace(secret))

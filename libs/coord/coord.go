@@ -1,8 +1,8 @@
-// Package coord is what the replicas of a service agree on: who does a task,
-// what was done already, how much a caller may do, whether a neighbour is worth
-// calling, and settings that all follow.
+// Package coord coordinates the replicas of a service: leases for tasks, keys for
+// work that is done once, rate limits, circuit breakers, and settings that all
+// replicas follow.
 //
-// Redis and Postgres serve it alike; one suite of tests holds for both.
+// There is a Redis and a Postgres implementation; both pass the same test suite.
 package coord
 
 import (
@@ -24,24 +24,24 @@ var ErrLost = errors.New("the lease is lost")
 type Coordinator interface {
 	// Kind is redis or postgres.
 	Kind() string
-	// Ping says whether the store answers.
+	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 
-	// TryLease takes the lease if nobody has it. Its fence is higher than that of
+	// TryLease takes the lease if nobody holds it. Its fence is higher than that of
 	// every earlier holder.
 	TryLease(ctx context.Context, name string, ttl time.Duration) (*Lease, bool, error)
 	// Once is true for the first caller with this key within ttl and false for
 	// all others.
 	Once(ctx context.Context, key string, ttl time.Duration) (bool, error)
-	// Allow counts one act against limit. The window begins with the first act and
+	// Allow counts one action against limit. The window begins with the first action and
 	// the count starts anew after it, so at most twice the limit passes within any
-	// span as long as the window. Acts over the limit do not count. A limit of 0
+	// span as long as the window. Actions over the limit do not count. A limit of 0
 	// allows everything.
 	Allow(ctx context.Context, key string, limit int, window time.Duration) (Decision, error)
 
 	// BreakerAllow asks whether a call may go out; use Breaker.
 	BreakerAllow(ctx context.Context, name string, reset time.Duration) (BreakerDecision, error)
-	// BreakerReport tells how a call ended; opened is true when that opened the
+	// BreakerReport reports how a call ended; opened is true when that opened the
 	// breaker. Use Breaker.
 	BreakerReport(ctx context.Context, name string, r BreakerReport) (opened bool, err error)
 	// BreakerState reads the breaker without asking for a trial.
@@ -51,12 +51,12 @@ type Coordinator interface {
 	SetConfig(ctx context.Context, key string, value []byte) error
 	// GetConfig reads a setting; found is false when there is none.
 	GetConfig(ctx context.Context, key string) (value []byte, found bool, err error)
-	// WatchConfig calls fn for every setting there is and then for each that
+	// WatchConfig calls fn for every existing setting and then for each that
 	// changes, with nil for a removed one, within a second; one call at a time. It
-	// returns when ctx ends. While the store is away it goes on trying.
+	// returns when ctx ends. While the store is unavailable it keeps retrying.
 	WatchConfig(ctx context.Context, fn func(key string, value []byte)) error
 
-	// Close gives connections back that the coordinator opened.
+	// Close closes the connections that the coordinator opened.
 	Close() error
 }
 

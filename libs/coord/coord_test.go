@@ -94,7 +94,7 @@ func mustSucceed[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-func take(t *testing.T, c coord.Coordinator, name string, ttl time.Duration) *coord.Lease {
+func acquireLease(t *testing.T, c coord.Coordinator, name string, ttl time.Duration) *coord.Lease {
 	t.Helper()
 	l, ok, err := c.TryLease(t.Context(), name, ttl)
 	if err != nil || !ok {
@@ -120,13 +120,13 @@ func oneHolder(t *testing.T, f fleet) {
 	if got.Load() != 1 {
 		t.Errorf("%d replicas have the lease", got.Load())
 	}
-	take(t, f(t), "another name", time.Minute)
+	acquireLease(t, f(t), "another name", time.Minute)
 }
 
 func fencesRise(t *testing.T, f fleet) {
 	var last int64
 	for range 5 {
-		l := take(t, f(t), "x", time.Minute)
+		l := acquireLease(t, f(t), "x", time.Minute)
 		if l.Fence <= last {
 			t.Fatalf("fence %d after %d", l.Fence, last)
 		}
@@ -138,7 +138,7 @@ func fencesRise(t *testing.T, f fleet) {
 }
 
 func expiredLease(t *testing.T, f fleet) {
-	old := take(t, f(t), "x", 150*time.Millisecond)
+	old := acquireLease(t, f(t), "x", 150*time.Millisecond)
 	if _, ok, err := f(t).TryLease(t.Context(), "x", time.Minute); ok || err != nil {
 		t.Fatalf("taken while held: %v, %v", ok, err)
 	}
@@ -171,7 +171,7 @@ func expiredLease(t *testing.T, f fleet) {
 
 func keepRenews(t *testing.T, f fleet) {
 	const ttl = 300 * time.Millisecond
-	l := take(t, f(t), "x", ttl)
+	l := acquireLease(t, f(t), "x", ttl)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*ttl)
 	defer cancel()
 	other := f(t)
@@ -463,7 +463,7 @@ func leaderTask(t *testing.T, f fleet) {
 	}); err != nil {
 		t.Errorf("the end of the context: %v", err)
 	}
-	take(t, f(t), "x", time.Minute) // both gave it back
+	acquireLease(t, f(t), "x", time.Minute) // both gave it back
 }
 
 func TestRedisIsAway(t *testing.T) {

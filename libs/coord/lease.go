@@ -74,7 +74,7 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
-// releaseTime bounds the release of a lease by a process that stops.
+// releaseTime limits the release of a lease by a process that stops.
 const releaseTime = 2 * time.Second
 
 type fenceKey struct{}

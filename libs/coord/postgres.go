@@ -45,7 +45,7 @@ func (*Postgres) Kind() string { return "postgres" }
 // Close does nothing: the pool is the caller's.
 func (*Postgres) Close() error { return nil }
 
-// Ping says whether the database answers.
+// Ping reports whether the database answers.
 func (p *Postgres) Ping(ctx context.Context) error { return wrapUnavailable("ping", p.pool.Ping(ctx)) }
 
 // sweepEvery is how many calls that add rows pass between removals of expired ones.

@@ -39,7 +39,7 @@ func (*Redis) Kind() string { return "redis" }
 // Close closes the connections.
 func (r *Redis) Close() error { return r.client.Close() }
 
-// Ping says whether Redis answers.
+// Ping reports whether Redis answers.
 func (r *Redis) Ping(ctx context.Context) error {
 	return wrapUnavailable("ping", r.client.Ping(ctx).Err())
 }

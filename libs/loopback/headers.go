@@ -49,7 +49,7 @@ func PageHeaders(nonce string) httpd.Header {
 // NewNonce makes a nonce for one page.
 func NewNonce() string { return newSecret() }
 
-// ValidName tells whether s may name a service or a build in a field: 1 to 128
+// ValidName reports whether s may name a service or a build in a field: 1 to 128
 // visible ASCII characters.
 func ValidName(s string) bool {
 	for _, c := range []byte(s) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// GoodHost tells whether the request names this machine: one Host field,
+// GoodHost reports whether the request names this machine: one Host field,
 // 127.0.0.1 or localhost in any case, with a port or without. The authority of an
 // absolute-form target must pass as well, since it takes the place of Host.
 func GoodHost(r *httpd.Request) bool {

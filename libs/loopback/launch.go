@@ -39,7 +39,7 @@ func (l *Launches) New() string {
 	return code
 }
 
-// Redeem tells whether the code is good, and spends it.
+// Redeem reports whether the code is good, and spends it.
 func (l *Launches) Redeem(code string) bool {
 	digest, now := sha256.Sum256([]byte(code)), l.now()
 	l.mu.Lock()

@@ -17,7 +17,7 @@ const (
 	MaxToken = 4096
 )
 
-// ValidToken tells whether s may be a token: 32 to 4096 letters, digits and "-._~".
+// ValidToken reports whether s may be a token: 32 to 4096 letters, digits and "-._~".
 func ValidToken(s string) bool {
 	if len(s) < MinToken || len(s) > MaxToken {
 		return false
@@ -35,7 +35,7 @@ func ValidToken(s string) bool {
 // NewToken makes a token of 32 characters from 24 random bytes.
 func NewToken() string { return newSecret() }
 
-// TokenMatches tells whether the request has the token in one field, as it is. How
+// TokenMatches reports whether the request has the token in one field, as it is. How
 // much of a wrong one is right shows in no time that it takes.
 func TokenMatches(r *httpd.Request, token string) bool {
 	given, ok := r.Header.Sole(TokenHeader)

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile bounds one YAML file; the largest sample is under 5 KB.
+// maxFile limits one YAML file; the largest sample is under 5 KB.
 const maxFile = 1 << 20
 
 // Fault is one thing wrong with a file of the repository.

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds a call whose context has no deadline.
+	// DefaultTimeout limits a call whose context has no deadline.
 	DefaultTimeout = 15 * time.Second
-	// maxAnswer bounds an answer: 200 flow runs, the largest page, with
+	// maxAnswer limits an answer: 200 flow runs, the largest page, with
 	// parameters of 64 KiB each.
 	maxAnswer = 16 << 20
-	// maxErrorBody bounds what is kept of a refusal.
+	// maxErrorBody limits what is kept of a refusal.
 	maxErrorBody = 64 << 10
 )
 
@@ -115,5 +115,5 @@ func transportError(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// segment makes a name one element of a path.
-func segment(name string) string { return url.PathEscape(name) }
+// pathSegment makes a name one element of a path.
+func pathSegment(name string) string { return url.PathEscape(name) }

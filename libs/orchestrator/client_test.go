@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func answering(t *testing.T, h http.HandlerFunc) *Client {
+func startAPI(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 		`<html>bad gateway`:      "<html>bad gateway",
 		strings.Repeat("x", 500): strings.Repeat("x", 200) + "…",
 	} {
-		c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		c := startAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = io.WriteString(w, body)
 		})
@@ -47,7 +47,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for status, temporary := range map[int]bool{400: false, 404: false, 408: true, 422: false, 429: true, 500: true, 503: true, 302: false} {
-		c := answering(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		c := startAPI(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		_, err := c.ReadFlowRun(t.Context(), uuid.Nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Temporary() != temporary || errors.Is(err, ErrNotFound) != (status == 404) {
@@ -64,7 +64,7 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("nobody listens: %v", err)
 	}
 
-	c := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	c := startAPI(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := c.Health(ctx); !errors.Is(err, ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
@@ -76,14 +76,14 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("caller left: %v", err)
 	}
 
-	cut := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	cut := startAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"id":`)
 	})
 	if _, err := cut.ReadFlowRun(t.Context(), uuid.Nil); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("cut off: %v", err)
 	}
-	ill := answering(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "false") })
+	ill := startAPI(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "false") })
 	if err := ill.Health(t.Context()); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("unhealthy: %v", err)
 	}
@@ -91,17 +91,17 @@ func TestUnreachable(t *testing.T) {
 
 func TestStrangeAnswers(t *testing.T) {
 	t.Parallel()
-	c := answering(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") })
+	c := startAPI(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") })
 	if _, err := c.ReadFlowRun(t.Context(), uuid.Nil); err == nil || !strings.Contains(err.Error(), "is the address right") {
 		t.Errorf("another program answers: %v", err)
 	}
-	c = answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	c = startAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.CopyN(w, spaces{}, maxAnswer+1)
 	})
 	if _, err := c.ReadFlowRun(t.Context(), uuid.Nil); err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxAnswer)) {
 		t.Errorf("endless answer: %v", err)
 	}
-	hops := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	hops := startAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound)
 	})
 	hops.http = New("", nil).http
@@ -147,7 +147,7 @@ func FuzzDetail(f *testing.F) {
 	f.Add([]byte(`{"exception_detail":null}`))
 	f.Add([]byte("\xff\xfe"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if s := detail(body, http.StatusConflict); s == "" {
+		if s := errorDetail(body, http.StatusConflict); s == "" {
 			t.Errorf("%q: no reason", body)
 		}
 	})

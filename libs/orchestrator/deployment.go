@@ -39,7 +39,7 @@ func (c *Client) ReadFlow(ctx context.Context, id uuid.UUID) (Flow, error) {
 // ReadFlowByName returns the flow of that name.
 func (c *Client) ReadFlowByName(ctx context.Context, name string) (Flow, error) {
 	var out Flow
-	_, err := c.call(ctx, http.MethodGet, "/flows/name/"+segment(name), nil, &out)
+	_, err := c.call(ctx, http.MethodGet, "/flows/name/"+pathSegment(name), nil, &out)
 	return out, err
 }
 
@@ -133,7 +133,7 @@ func (c *Client) ReadDeployment(ctx context.Context, id uuid.UUID) (Deployment, 
 // ReadDeploymentByName returns the deployment known as "<flow>/<deployment>".
 func (c *Client) ReadDeploymentByName(ctx context.Context, flow, deployment string) (Deployment, error) {
 	var out Deployment
-	_, err := c.call(ctx, http.MethodGet, "/deployments/name/"+segment(flow)+"/"+segment(deployment), nil, &out)
+	_, err := c.call(ctx, http.MethodGet, "/deployments/name/"+pathSegment(flow)+"/"+pathSegment(deployment), nil, &out)
 	return out, err
 }
 

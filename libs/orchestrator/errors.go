@@ -44,13 +44,13 @@ func decodeError(method, path string, resp *http.Response) error {
 	if err != nil && len(b) == 0 {
 		return transportError(err)
 	}
-	return &Error{Status: resp.StatusCode, Detail: detail(b, resp.StatusCode), Call: method + " " + path}
+	return &Error{Status: resp.StatusCode, Detail: errorDetail(b, resp.StatusCode), Call: method + " " + path}
 }
 
-// detail reads the bodies a Prefect server gives: {"detail": text},
+// errorDetail reads the bodies a Prefect server gives: {"detail": text},
 // {"detail": [{loc, msg}]} of its framework's own checks, and
 // {"exception_message": text, "exception_detail": [{loc, msg}]}.
-func detail(body []byte, status int) string {
+func errorDetail(body []byte, status int) string {
 	var doc struct {
 		Detail           json.RawMessage `json:"detail"`
 		Message          string          `json:"message"`
@@ -68,7 +68,7 @@ func detail(body []byte, status int) string {
 		return text
 	}
 	for _, raw := range []json.RawMessage{doc.Detail, doc.ExceptionDetail} {
-		if s := faults(raw); s != "" {
+		if s := formatFaults(raw); s != "" {
 			return s
 		}
 	}
@@ -80,7 +80,7 @@ func detail(body []byte, status int) string {
 	return http.StatusText(status)
 }
 
-func faults(raw json.RawMessage) string {
+func formatFaults(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s

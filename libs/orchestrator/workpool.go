@@ -35,7 +35,7 @@ func (c *Client) CreateWorkPool(ctx context.Context, name, kind, description str
 // ReadWorkPool returns the pool of that name.
 func (c *Client) ReadWorkPool(ctx context.Context, name string) (WorkPool, error) {
 	var out WorkPool
-	_, err := c.call(ctx, http.MethodGet, "/work_pools/"+segment(name), nil, &out)
+	_, err := c.call(ctx, http.MethodGet, "/work_pools/"+pathSegment(name), nil, &out)
 	return out, err
 }
 
@@ -45,7 +45,7 @@ func (c *Client) Heartbeat(ctx context.Context, pool, worker string, every time.
 		Name     string `json:"name"`
 		Interval int    `json:"heartbeat_interval_seconds,omitempty"`
 	}{worker, int(every.Round(time.Second) / time.Second)}
-	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+segment(pool)+"/workers/heartbeat", in, nil)
+	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+pathSegment(pool)+"/workers/heartbeat", in, nil)
 	return err
 }
 
@@ -64,6 +64,6 @@ func (c *Client) ScheduledFlowRuns(ctx context.Context, pool string, before time
 		Limit  int       `json:"limit,omitempty"`
 	}{before.UTC(), limit}
 	var out []ScheduledRun
-	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+segment(pool)+"/get_scheduled_flow_runs", in, &out)
+	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+pathSegment(pool)+"/get_scheduled_flow_runs", in, &out)
 	return out, err
 }

@@ -132,14 +132,14 @@ func compactJSON(v any) ([]byte, error) {
 func boundDetails(v map[string]any, size int) map[string]any {
 	var whole map[string]any
 	if size > maxDetails {
-		whole = digest(v)
-		whole["members"] = names(v)
+		whole = digestValue(v)
+		whole["members"] = memberNames(v)
 	}
 	for k, e := range v {
-		if deeper(e, maxDepth-1) {
-			v[k] = digest(e)
+		if deeperThan(e, maxDepth-1) {
+			v[k] = digestValue(e)
 		} else if size > maxDetails {
-			if d := digest(e); d["bytes"].(int) > maxMember {
+			if d := digestValue(e); d["bytes"].(int) > maxMember {
 				v[k] = d
 			}
 		}
@@ -152,8 +152,8 @@ func boundDetails(v map[string]any, size int) map[string]any {
 	return v
 }
 
-// names are the members' names, of all together at most maxMember bytes.
-func names(v map[string]any) []string {
+// memberNames are the members' names, of all together at most maxMember bytes.
+func memberNames(v map[string]any) []string {
 	all := slices.Sorted(maps.Keys(v))
 	room := maxMember
 	for i, name := range all {
@@ -164,22 +164,22 @@ func names(v map[string]any) []string {
 	return all
 }
 
-// digest stands for a value by its JSON's SHA-256 and length in bytes.
-func digest(v any) map[string]any {
+// digestValue stands for a value by its JSON's SHA-256 and length in bytes.
+func digestValue(v any) map[string]any {
 	b, _ := compactJSON(v) // it was decoded from JSON
 	sum := sha256.Sum256(b)
 	return map[string]any{"sha256": hex.EncodeToString(sum[:]), "bytes": len(b)}
 }
 
-// deeper says whether v has more than n objects and lists in each other.
-func deeper(v any, n int) bool {
+// deeperThan reports whether v has more than n objects and lists in each other.
+func deeperThan(v any, n int) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		if n == 0 {
 			return true
 		}
 		for _, e := range v {
-			if deeper(e, n-1) {
+			if deeperThan(e, n-1) {
 				return true
 			}
 		}
@@ -188,7 +188,7 @@ func deeper(v any, n int) bool {
 			return true
 		}
 		for _, e := range v {
-			if deeper(e, n-1) {
+			if deeperThan(e, n-1) {
 				return true
 			}
 		}

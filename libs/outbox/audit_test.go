@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 )
 
-// encoded is the payload of a fact, and its encoding in the envelope.
-func encoded(t *testing.T, f outbox.AuditFact) (rec struct {
+// encodeFact is the payload of a fact, and its encoding in the envelope.
+func encodeFact(t *testing.T, f outbox.AuditFact) (rec struct {
 	Actor, Action, Target string
 	Details               map[string]any
 }, size int) {
@@ -56,16 +56,16 @@ func TestAuditDetailsAreBounded(t *testing.T) {
 			map[string]any{"parameters": digestOf(`{"e":"` + strings.Repeat("<", 1<<20) + `"}`), "dataset": "d", "old": strings.Repeat("o", 4000)},
 		},
 		"many members become the digest of all": {
-			many, with(digestOf(manyJSON), "members", []any{"a", "b", "c", "d", "e", "f", "g", "h"}),
+			many, withMember(digestOf(manyJSON), "members", []any{"a", "b", "c", "d", "e", "f", "g", "h"}),
 		},
 		"names are bounded too": {
 			map[string]any{strings.Repeat("n", 20<<10): 1},
-			with(digestOf(`{"`+strings.Repeat("n", 20<<10)+`":1}`), "members", []any{}),
+			withMember(digestOf(`{"`+strings.Repeat("n", 20<<10)+`":1}`), "members", []any{}),
 		},
-		"32 levels stay":             {map[string]any{"a": json.RawMessage(deep[1:63])}, map[string]any{"a": unmarshal(t, deep[1:63])}},
+		"32 levels stay":             {map[string]any{"a": json.RawMessage(deep[1:63])}, map[string]any{"a": mustUnmarshal(t, deep[1:63])}},
 		"what is deeper is a digest": {map[string]any{"a": json.RawMessage(deep), "b": 1}, map[string]any{"a": digestOf(deep), "b": 1.0}},
 	} {
-		rec, size := encoded(t, outbox.AuditFact{Tenant: "a", Actor: "alice", Action: "a.b", Target: "model:M", Outcome: "ok", Details: c.details})
+		rec, size := encodeFact(t, outbox.AuditFact{Tenant: "a", Actor: "alice", Action: "a.b", Target: "model:M", Outcome: "ok", Details: c.details})
 		if !reflect.DeepEqual(rec.Details, c.want) {
 			t.Errorf("%s: %.300s", name, mustJSON(t, rec.Details))
 		}
@@ -78,7 +78,7 @@ func TestAuditDetailsAreBounded(t *testing.T) {
 func TestAuditTextsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 1<<19)
-	rec, size := encoded(t, outbox.AuditFact{Tenant: "a", Actor: long, Action: long, Target: "model:" + long, Outcome: "ok"})
+	rec, size := encodeFact(t, outbox.AuditFact{Tenant: "a", Actor: long, Action: long, Target: "model:" + long, Outcome: "ok"})
 	end := "… sha256:" + digestOf("model:" + long)["sha256"].(string)
 	if len(rec.Target) > 512 || len(rec.Target) < 500 || !utf8.ValidString(rec.Target) || !strings.HasPrefix(rec.Target, "model:éé") || !strings.HasSuffix(rec.Target, end) {
 		t.Errorf("target %q", rec.Target)
@@ -87,12 +87,12 @@ func TestAuditTextsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes", size)
 	}
 	short := "model:" + strings.Repeat("m", 506)
-	if rec, _ := encoded(t, outbox.AuditFact{Tenant: "a", Target: short}); rec.Target != short {
+	if rec, _ := encodeFact(t, outbox.AuditFact{Tenant: "a", Target: short}); rec.Target != short {
 		t.Errorf("512 bytes became %q", rec.Target)
 	}
 }
 
-func with(m map[string]any, k string, v any) map[string]any {
+func withMember(m map[string]any, k string, v any) map[string]any {
 	m[k] = v
 	return m
 }
@@ -106,7 +106,7 @@ func mustJSON(t *testing.T, v any) string {
 	return string(b)
 }
 
-func unmarshal(t *testing.T, s string) (v any) {
+func mustUnmarshal(t *testing.T, s string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(s), &v); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestEventsGoAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, testenv.NewSyncedBroker(t))
 	s := b.withStream(t, nil)
-	events := numbered(1200)
+	events := numberedEvents(1200)
 	b.insert(t, events...)
 	b.relay(t, nil)
 	b.published(t, events)
@@ -89,9 +89,9 @@ func TestEventsGoAtOnce(t *testing.T) {
 
 func TestAKnownEventHoldsUpNoBatch(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	s := b.withStream(t, nil)
-	events := numbered(50)
+	events := numberedEvents(50)
 	// As after a relay that died between the broker's answer and the mark.
 	known := &nats.Msg{Subject: outbox.Subject("default", "job", "started"), Data: []byte("{}"), Header: nats.Header{}}
 	known.Header.Set(jetstream.MsgIDHeader, events[20].ID.String())
@@ -111,9 +111,9 @@ func TestAKnownEventHoldsUpNoBatch(t *testing.T) {
 
 func TestARefusedEventHoldsUpNoBatch(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.withStream(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 4000 })
-	events := numbered(50)
+	events := numberedEvents(50)
 	events[30].Payload = map[string]any{"text": strings.Repeat("x", 5000)}
 	b.insert(t, events...)
 	r, _ := b.relay(t, func(c *outbox.RelayConfig) { c.MaxAttempts = 1 })
@@ -132,9 +132,9 @@ func TestARefusedEventHoldsUpNoBatch(t *testing.T) {
 
 func TestBatchesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	s := b.withStream(t, nil)
-	events := numbered(40)
+	events := numberedEvents(40)
 	for i := range events {
 		events[i].Payload = map[string]any{"text": strings.Repeat("x", 300_000)}
 	}
@@ -162,9 +162,9 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 // An event may be as long as the broker allows, though a batch would add headers to it.
 func TestTheLongestEventLeavesItsBatch(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.withStream(t, nil)
-	events := numbered(20)
+	events := numberedEvents(20)
 	events[10].Payload = map[string]any{"text": strings.Repeat("x", outbox.MaxMessage-700)}
 	b.insert(t, events...)
 	b.relay(t, nil)
@@ -178,9 +178,9 @@ func TestTheLongestEventLeavesItsBatch(t *testing.T) {
 // broker knows none.
 func TestAStreamWithoutBatches(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	s := b.withStream(t, func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = false })
-	events := numbered(700)
+	events := numberedEvents(700)
 	b.insert(t, events...)
 	b.relay(t, nil)
 	b.published(t, events)
@@ -190,9 +190,9 @@ func TestAStreamWithoutBatches(t *testing.T) {
 // Between the batches of a relay others publish too; its rows still carry their own numbers.
 func TestBatchesBesideOthers(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	s := b.withStream(t, nil)
-	events := numbered(3000)
+	events := numberedEvents(3000)
 	for part := events; len(part) > 0; part = part[500:] {
 		b.insert(t, part[:500]...)
 	}

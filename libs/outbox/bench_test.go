@@ -31,9 +31,9 @@ func BenchmarkRelay(b *testing.B) {
 
 func benchmarkRelay(b *testing.B, broker func(testing.TB) *testenv.Broker) {
 	for b.Loop() {
-		arrival := rate(b, broker, func(env *bundle) (arrived <-chan int) { return env.subscriber(b) }, (*bundle).insertAll)
-		handled := rate(b, broker, func(env *bundle) (arrived <-chan int) { return env.handler(b) }, (*bundle).insertAll)
-		bare := rate(b, broker, func(env *bundle) (arrived <-chan int) { return env.subscriber(b) }, (*bundle).publishAll)
+		arrival := measureRate(b, broker, func(env *bundle) (arrived <-chan int) { return env.subscriber(b) }, (*bundle).insertAll)
+		handled := measureRate(b, broker, func(env *bundle) (arrived <-chan int) { return env.handler(b) }, (*bundle).insertAll)
+		bare := measureRate(b, broker, func(env *bundle) (arrived <-chan int) { return env.subscriber(b) }, (*bundle).publishAll)
 		b.ReportMetric(arrival, "events/s")
 		b.ReportMetric(handled, "handled/s")
 		b.ReportMetric(bare, "bare/s")
@@ -42,8 +42,8 @@ func benchmarkRelay(b *testing.B, broker func(testing.TB) *testenv.Broker) {
 	}
 }
 
-// rate is the events per second from the first send to the last arrival.
-func rate(b *testing.B, broker func(testing.TB) *testenv.Broker, receive func(*bundle) <-chan int, send func(*bundle, testing.TB)) float64 {
+// measureRate is the events per second from the first send to the last arrival.
+func measureRate(b *testing.B, broker func(testing.TB) *testenv.Broker, receive func(*bundle) <-chan int, send func(*bundle, testing.TB)) float64 {
 	b.Helper()
 	env := setupWith(b, broker(b))
 	if err := outbox.EnsureStream(b.Context(), env.js, outbox.StreamConfig{}); err != nil {
@@ -68,7 +68,7 @@ func rate(b *testing.B, broker func(testing.TB) *testenv.Broker, receive func(*b
 // insertAll commits the events in transactions of ten, as services do that write
 // several facts of one act.
 func (env *bundle) insertAll(b testing.TB) {
-	for part := numbered(benchEvents); len(part) > 0; part = part[10:] {
+	for part := numberedEvents(benchEvents); len(part) > 0; part = part[10:] {
 		env.insert(b, part[:10]...)
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"reflect"
 )
 
-// Declaration says that a service publishes an event, and what is in it. The
-// pages that document events are made from declarations, and [Catalogue.Check]
-// holds what is emitted against them.
+// Declaration describes an event that a service publishes. The event reference is
+// generated from declarations, and [Catalogue.Check] compares published events
+// with them.
 type Declaration struct {
 	Namespace, Name string
 	// Data is a value of the payload's type, a struct; only its type counts.
 	Data any
-	// When is what has happened, as half a sentence.
+	// When describes what happened, as a phrase.
 	When string
 	// Platform events belong to no tenant: they carry PlatformTenant.
 	Platform bool
@@ -21,13 +21,13 @@ type Declaration struct {
 // Type is "<namespace>.<name>".
 func (d Declaration) Type() string { return d.Namespace + "." + d.Name }
 
-// AuditDeclaration is that of the facts made by Audit; every service publishes them.
+// AuditDeclaration describes the facts that Audit creates; every service publishes them.
 var AuditDeclaration = Declaration{
 	Namespace: "audit", Name: "recorded", Data: auditRecord{},
 	When: "an act, or its refusal, for the audit ledger",
 }
 
-// Subscription says that a consumer of a service wants events.
+// Subscription lists the events that a consumer of a service receives.
 type Subscription struct {
 	Consumer string   // the durable's name
 	Subjects []string // as in ConsumerConfig
@@ -36,8 +36,8 @@ type Subscription struct {
 // Catalogue is every event of one service.
 type Catalogue map[string]Declaration
 
-// NewCatalogue checks declarations and gives them by type; it panics on one that
-// is there twice or whose Data is no struct, as a program's own fault.
+// NewCatalogue checks declarations and indexes them by type. It panics on a duplicate
+// and on Data that is not a struct: both are programming errors.
 func NewCatalogue(declared ...Declaration) Catalogue {
 	c := make(Catalogue, len(declared))
 	for _, d := range declared {
@@ -49,7 +49,7 @@ func NewCatalogue(declared ...Declaration) Catalogue {
 	return c
 }
 
-// Check refuses an event that is not declared, or with other data than declared.
+// Check rejects an event that is not declared or whose data has another type than declared.
 func (c Catalogue) Check(events ...Event) error {
 	for _, e := range events {
 		d, ok := c[e.Namespace+"."+e.Name]

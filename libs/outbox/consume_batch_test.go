@@ -19,8 +19,8 @@ import (
 
 func TestBatchesHandleEachEventOnceAndInOrder(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(700)
+	b := setupBundle(t)
+	events := numberedEvents(700)
 	b.relay(t, nil)
 	b.insert(t, events...)
 	b.inStream(t, len(events))
@@ -29,7 +29,7 @@ func TestBatchesHandleEachEventOnceAndInOrder(t *testing.T) {
 	if _, err := b.js.Publish(t.Context(), "platform.default.job.started", []byte(body)); err != nil {
 		t.Fatal(err)
 	}
-	last := numbered(1)[0]
+	last := numberedEvents(1)[0]
 	b.insert(t, last)
 	sizes := make(chan int, 10_000)
 	got := b.batches(t, 100, func(_ context.Context, _ pgx.Tx, es []outbox.Envelope) error {
@@ -37,7 +37,7 @@ func TestBatchesHandleEachEventOnceAndInOrder(t *testing.T) {
 		return nil
 	})
 	for i, want := range append(events, last) {
-		if e := next(t, got); e.ID != want.ID {
+		if e := nextEvent(t, got); e.ID != want.ID {
 			t.Fatalf("event %d is %s", i, e.ID)
 		}
 	}
@@ -72,8 +72,8 @@ func (b *bundle) batches(t *testing.T, size int, handle func(context.Context, pg
 
 func TestAFaultyEventLeavesItsBatchAlone(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(50)
+	b := setupBundle(t)
+	events := numberedEvents(50)
 	bad := events[20]
 	b.relay(t, nil)
 	b.insert(t, events...)
@@ -85,7 +85,7 @@ func TestAFaultyEventLeavesItsBatchAlone(t *testing.T) {
 		return nil
 	})
 	for i, want := range slices.Delete(slices.Clone(events), 20, 21) {
-		if e := next(t, got); e.ID != want.ID {
+		if e := nextEvent(t, got); e.ID != want.ID {
 			t.Fatalf("event %d is %s", i, e.ID)
 		}
 	}
@@ -107,8 +107,8 @@ func TestAConsumerThatIsToldToStopCostsNoDelivery(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		t.Run(fmt.Sprintf("batch=%v", batch), func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			events := numbered(20)
+			b := setupBundle(t)
+			events := numberedEvents(20)
 			b.relay(t, nil)
 			b.insert(t, events...)
 			b.inStream(t, len(events))
@@ -127,7 +127,7 @@ func TestAConsumerThatIsToldToStopCostsNoDelivery(t *testing.T) {
 			got := b.consume(t, nil)
 			seen := map[uuid.UUID]bool{}
 			for range events {
-				seen[next(t, got).ID] = true
+				seen[nextEvent(t, got).ID] = true
 			}
 			if len(seen) != len(events) {
 				t.Errorf("%d of %d events", len(seen), len(events))
@@ -139,8 +139,8 @@ func TestAConsumerThatIsToldToStopCostsNoDelivery(t *testing.T) {
 // What a killed process had fetched is not left to come after what is newer.
 func TestOrderOutlivesAKilledConsumer(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(60)
+	b := setupBundle(t)
+	events := numberedEvents(60)
 	b.relay(t, nil)
 	b.insert(t, events[:40]...)
 	b.inStream(t, 40)
@@ -177,7 +177,7 @@ func TestOrderOutlivesAKilledConsumer(t *testing.T) {
 		}
 	})
 	for i, want := range events[1:] { // the first was answered; the twentieth comes again, as its inbox row is not there
-		if e := next(t, got); e.ID != want.ID {
+		if e := nextEvent(t, got); e.ID != want.ID {
 			t.Fatalf("event %d is %s", i+2, e.ID)
 		}
 	}

@@ -33,7 +33,7 @@ func (c *consumer) rewind(ctx context.Context, js jetstream.JetStream, durable *
 	return nil
 }
 
-// seenBefore says that a handler may have had the event already.
+// seenBefore reports whether a handler may have had the event already.
 func (c *consumer) seenBefore(m *jetstream.MsgMetadata) bool {
 	return m.NumDelivered > 1 || m.Sequence.Stream <= c.rewound
 }

@@ -45,7 +45,7 @@ func (b *bundle) consume(t *testing.T, change func(*outbox.ConsumerConfig)) <-ch
 	return got
 }
 
-func next(t *testing.T, ch <-chan outbox.Envelope) outbox.Envelope {
+func nextEvent(t *testing.T, ch <-chan outbox.Envelope) outbox.Envelope {
 	t.Helper()
 	select {
 	case e := <-ch:
@@ -58,14 +58,14 @@ func next(t *testing.T, ch <-chan outbox.Envelope) outbox.Envelope {
 
 func TestConsumerHandlesEachEventOnceAndInOrder(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(300)
+	b := setupBundle(t)
+	events := numberedEvents(300)
 	got := b.consume(t, nil)
 	b.relay(t, nil)
 	b.insert(t, outbox.Event{Namespace: "drift", Name: "reset"}) // of no concern to it
 	b.insert(t, events...)
 	for i, want := range events {
-		if e := next(t, got); e.ID != want.ID {
+		if e := nextEvent(t, got); e.ID != want.ID {
 			t.Fatalf("event %d is %s", i, e.ID)
 		}
 	}
@@ -76,14 +76,14 @@ func TestConsumerHandlesEachEventOnceAndInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.insert(t, again)
-	if e := next(t, got); e.ID != again.ID {
+	if e := nextEvent(t, got); e.ID != again.ID {
 		t.Errorf("%s came again", e.ID)
 	}
 }
 
 func TestHandlerSeesTheContextOfTheRequest(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	seen := make(chan string, 1)
 	b.consume(t, func(c *outbox.ConsumerConfig) {
 		c.Handle = func(ctx context.Context, _ pgx.Tx, _ outbox.Envelope) error {
@@ -105,8 +105,8 @@ func TestHandlerSeesTheContextOfTheRequest(t *testing.T) {
 
 func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	bad, worse, good := numbered(1)[0], numbered(1)[0], numbered(1)[0]
+	b := setupBundle(t)
+	bad, worse, good := numberedEvents(1)[0], numberedEvents(1)[0], numberedEvents(1)[0]
 	got := make(chan outbox.Envelope, 100)
 	b.consume(t, func(c *outbox.ConsumerConfig) {
 		c.Retry = time.Millisecond
@@ -173,8 +173,8 @@ func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
 // the end of its process cut short.
 func TestRestartsCostAnEventNothing(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(20)
+	b := setupBundle(t)
+	events := numberedEvents(20)
 	_, stop := b.relay(t, nil)
 	b.insert(t, events...)
 	b.published(t, events)
@@ -219,7 +219,7 @@ func TestRestartsCostAnEventNothing(t *testing.T) {
 		left[e.ID] = true
 	}
 	for len(left) > 0 {
-		e := next(t, got)
+		e := nextEvent(t, got)
 		if !left[e.ID] {
 			t.Errorf("%s came again", e.ID)
 		}
@@ -235,8 +235,8 @@ func TestRestartsCostAnEventNothing(t *testing.T) {
 // keeps the event from ending every process after it.
 func TestEventThatIsNeverAnsweredBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	event := numbered(1)
+	b := setupBundle(t)
+	event := numberedEvents(1)
 	_, stop := b.relay(t, nil)
 	b.insert(t, event...)
 	b.published(t, event)
@@ -272,19 +272,19 @@ func TestEventThatIsNeverAnsweredBecomesADeadLetter(t *testing.T) {
 
 func TestConsumerOutlivesItsBroker(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(20)
+	b := setupBundle(t)
+	events := numberedEvents(20)
 	got := b.consume(t, nil)
 	b.relay(t, nil)
 	b.insert(t, events[:10]...)
 	for range 10 {
-		next(t, got)
+		nextEvent(t, got)
 	}
 	b.broker.Wipe() // its consumer is gone as well
 	b.broker.Start()
 	b.insert(t, events[10:]...)
 	for i, want := range events[10:] { // the first ten come again and are known
-		if e := next(t, got); e.ID != want.ID {
+		if e := nextEvent(t, got); e.ID != want.ID {
 			t.Errorf("event %d is %s", i, e.ID)
 		}
 	}
@@ -292,7 +292,7 @@ func TestConsumerOutlivesItsBroker(t *testing.T) {
 
 func TestSubscribeSeesWhatIsPublishedFromNowOn(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.relay(t, nil)
 	nc, err := nats.Connect(b.broker.URL())
 	if err != nil {
@@ -311,10 +311,10 @@ func TestSubscribeSeesWhatIsPublishedFromNowOn(t *testing.T) {
 		}
 		return nc.Flush()
 	})
-	b.insert(t, numbered(1)...)
+	b.insert(t, numberedEvents(1)...)
 	want := outbox.Event{ID: uuid.Must(uuid.NewV7()), Namespace: "deploy", Name: "alias_changed", Payload: map[string]string{"model": "JPCP"}}
 	b.insert(t, want)
-	e := next(t, got)
+	e := nextEvent(t, got)
 	var data struct{ Model string }
 	if err := e.Decode(&data); err != nil || e.ID != want.ID || data.Model != "JPCP" || e.Tenant != outbox.PlatformTenant {
 		t.Errorf("%+v, %v", e, err)

@@ -49,7 +49,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-func process(t *testing.T, env ...string) (kill func()) {
+func startProcess(t *testing.T, env ...string) (kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProcess$")
 	cmd.Env = append(os.Environ(), env...)
@@ -77,18 +77,18 @@ func process(t *testing.T, env ...string) (kill func()) {
 
 func TestKilledRelayLosesNothing(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(8000)
+	b := setupBundle(t)
+	events := numberedEvents(8000)
 	for part := events; len(part) > 0; part = part[1000:] {
 		b.insert(t, part[:1000]...)
 	}
 	relay := []string{"OUTBOX_TEST_ROLE=relay", "OUTBOX_TEST_DATABASE=" + b.url, "OUTBOX_TEST_BROKER=" + b.broker.URL()}
 	for i := range 3 {
-		kill := process(t, relay...)
+		kill := startProcess(t, relay...)
 		b.inStream(t, 1000*(i+1)+1)
 		kill()
 	}
-	process(t, relay...)
+	startProcess(t, relay...)
 	b.await(t, events, false) // a batch that was cut short is sent again, the ids keep it single
 	if n := b.refusals(t); n != 0 {
 		t.Errorf("the kills cost %d attempts", n)
@@ -100,7 +100,7 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 	for name, synced := range map[string]string{"buffered": "", "synced": "yes"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupBundle(t)
 			b.broker.Stop() // its address goes to the process
 			u, err := url.Parse(b.broker.URL())
 			if err != nil {
@@ -109,15 +109,15 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 			broker := []string{
 				"OUTBOX_TEST_ROLE=broker", "OUTBOX_TEST_DIR=" + t.TempDir(), "OUTBOX_TEST_PORT=" + u.Port(), "OUTBOX_TEST_SYNCED=" + synced,
 			}
-			events := numbered(9000)
+			events := numberedEvents(9000)
 			b.insert(t, events[:3000]...)
-			kill := process(t, broker...)
+			kill := startProcess(t, broker...)
 			b.relay(t, nil)
 			for part := 1; part < 3; part++ { // each kill falls into some batch
 				b.inStream(t, 3000*(part-1)+500)
 				kill()
 				b.insert(t, events[3000*part:3000*(part+1)]...)
-				kill = process(t, broker...)
+				kill = startProcess(t, broker...)
 			}
 			b.await(t, events, false)
 			if n := b.refusals(t); n != 0 {
@@ -146,7 +146,7 @@ func TestKilledDatabaseLosesNothing(t *testing.T) {
 	b := setupAt(t, testenv.NewBroker(t), server.URL(""), func(ctx context.Context, url string) error {
 		return postgres.Migrate(ctx, url, schema, outbox.Migrations())
 	})
-	events := numbered(6000)
+	events := numberedEvents(6000)
 	b.insert(t, events[:3000]...)
 	b.relay(t, nil)
 	b.inStream(t, 500)
@@ -196,7 +196,7 @@ func TestAConsumerWaitsForItsDatabase(t *testing.T) {
 		return postgres.Migrate(ctx, url, schema, outbox.Migrations())
 	})
 	_, stop := b.relay(t, nil)
-	events := numbered(5)
+	events := numberedEvents(5)
 	b.insert(t, events...)
 	b.published(t, events)
 	stop()

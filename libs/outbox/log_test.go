@@ -20,9 +20,9 @@ import (
 
 func TestLogOnlyRelayTellsOfEventsInOrderAndKeepsPayloadsOut(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.broker.Stop() // none is needed
-	events := numbered(1200)
+	events := numberedEvents(1200)
 	for i := range events {
 		events[i].Payload = map[string]string{"token": "hunter2"}
 	}
@@ -60,7 +60,7 @@ func TestLogOnlyRelayTellsOfEventsInOrderAndKeepsPayloadsOut(t *testing.T) {
 	}
 	b.broker.Start()
 	nats, _ := b.relay(t, nil)
-	later := numbered(3)
+	later := numberedEvents(3)
 	b.insert(t, later...)
 	b.published(t, later)
 	testenv.Eventually(t, 20*time.Second, func() error {
@@ -73,7 +73,7 @@ func TestLogOnlyRelayTellsOfEventsInOrderAndKeepsPayloadsOut(t *testing.T) {
 
 func TestStatsDoNotReadPublishedRows(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	tx, err := b.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -133,8 +133,8 @@ func (s *spy) GetMsg(_ context.Context, seq uint64, _ ...jetstream.GetMsgOpt) (*
 
 func TestNoTransactionIsOpenWhileTheBrokerIsAsked(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(150)
+	b := setupBundle(t)
+	events := numberedEvents(150)
 	r, stop := b.relay(t, nil)
 	b.insert(t, events...)
 	b.published(t, events)

@@ -36,7 +36,7 @@ type bundle struct {
 	js     jetstream.JetStream
 }
 
-func setup(t testing.TB) *bundle {
+func setupBundle(t testing.TB) *bundle {
 	t.Helper()
 	return setupWith(t, testenv.NewBroker(t))
 }
@@ -104,8 +104,8 @@ func (b *bundle) insert(t testing.TB, events ...outbox.Event) {
 	}
 }
 
-// numbered makes n events with ids.
-func numbered(n int) []outbox.Event {
+// numberedEvents makes n events with ids.
+func numberedEvents(n int) []outbox.Event {
 	events := make([]outbox.Event, n)
 	for i := range events {
 		events[i] = outbox.Event{
@@ -180,8 +180,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func TestCommittedEventsLeaveInOrder(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(1200)
+	b := setupBundle(t)
+	events := numberedEvents(1200)
 	b.insert(t, events[:300]...)
 	r, _ := b.relay(t, nil)
 	b.insert(t, events[300:]...)
@@ -197,12 +197,12 @@ func TestCommittedEventsLeaveInOrder(t *testing.T) {
 
 func TestNothingLeavesBeforeTheCommit(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.relay(t, nil)
-	events := numbered(2)
+	events := numberedEvents(2)
 	aborted := errors.New("aborted")
 	err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) error {
-		if err := outbox.Insert(t.Context(), tx, numbered(3)...); err != nil {
+		if err := outbox.Insert(t.Context(), tx, numberedEvents(3)...); err != nil {
 			return err
 		}
 		return aborted
@@ -216,7 +216,7 @@ func TestNothingLeavesBeforeTheCommit(t *testing.T) {
 
 func TestInsertRefusesWhatIsNoEvent(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	for name, e := range map[string]outbox.Event{
 		"namespace": {Namespace: "Job", Name: "started"},
 		"name":      {Namespace: "job", Name: "a.b"},
@@ -232,7 +232,7 @@ func TestInsertRefusesWhatIsNoEvent(t *testing.T) {
 
 func TestTextThatPostgresRefusesIsReplaced(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.insert(t, outbox.Event{
 		Tenant: "a\x00b", Namespace: "job", Name: "started", Actor: "\xff",
 		Payload: map[string]any{"nul": "x\x00y", "escaped": `\u0000`, "backslash": `\` + "\x00"},
@@ -254,7 +254,7 @@ func TestTextThatPostgresRefusesIsReplaced(t *testing.T) {
 // TestEnvelope compares the exact bytes on the wire.
 func TestEnvelope(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.relay(t, nil)
 	id := uuid.MustParse("01930000-0000-7000-8000-000000000001")
 	ctx := service.WithTrace(t.Context(), "req-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
@@ -306,7 +306,7 @@ func TestEnvelope(t *testing.T) {
 
 func TestAuditFact(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	ctx := service.WithRequestID(t.Context(), "req-7")
 	e := outbox.Audit(outbox.AuditFact{
 		Tenant: "default", Actor: "alice", Action: "approval.approved", Target: "model:JPCP", Outcome: "ok", Source: "control-plane",

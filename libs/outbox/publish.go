@@ -125,7 +125,7 @@ func (r *Relay) sendSingly(ctx context.Context, js jetstream.JetStream, letters 
 	return broker
 }
 
-// blamesRow says whether the broker refused this very message. JetStream's error
+// blamesRow reports whether the broker refused this very message. JetStream's error
 // codes follow HTTP: 4xx is about the request. A stream that is missing is not.
 func blamesRow(err error) bool {
 	var api *jetstream.APIError

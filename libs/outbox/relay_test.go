@@ -45,8 +45,8 @@ func (b *bundle) refusals(t testing.TB) (n int) {
 
 func TestBrokerOutageLosesNothingAndCostsNoAttempt(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(6000)
+	b := setupBundle(t)
+	events := numberedEvents(6000)
 	b.insert(t, events[:3000]...)
 	r, _ := b.relay(t, nil)
 	b.inStream(t, 100)
@@ -74,9 +74,9 @@ func TestBrokerOutageLosesNothingAndCostsNoAttempt(t *testing.T) {
 
 func TestRelayWaitsForABrokerThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	b.broker.Stop()
-	events := numbered(10)
+	events := numberedEvents(10)
 	b.insert(t, events...)
 	r, _ := b.relay(t, nil)
 	testenv.Eventually(t, 10*time.Second, func() error {
@@ -91,8 +91,8 @@ func TestRelayWaitsForABrokerThatIsNotThereYet(t *testing.T) {
 
 func TestStreamThatWasWipedIsFilledAgain(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(700)
+	b := setupBundle(t)
+	events := numberedEvents(700)
 	r, _ := b.relay(t, nil)
 	b.insert(t, events[:600]...)
 	b.published(t, events[:600])
@@ -110,8 +110,8 @@ func TestStreamThatWasWipedIsFilledAgain(t *testing.T) {
 
 func TestStreamThatWasReplacedIsFilledAgain(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(60)
+	b := setupBundle(t)
+	events := numberedEvents(60)
 	r, _ := b.relay(t, nil)
 	b.insert(t, events[:50]...)
 	b.published(t, events[:50])
@@ -135,8 +135,8 @@ func TestStreamThatWasReplacedIsFilledAgain(t *testing.T) {
 // may have taken their numbers since.
 func TestLostTailIsPublishedAgain(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(300)
+	b := setupBundle(t)
+	events := numberedEvents(300)
 	_, stop := b.relay(t, nil)
 	b.insert(t, events...)
 	b.published(t, events)
@@ -175,8 +175,8 @@ platform_outbox_republished_total %d
 
 func TestOversizedEventBecomesPoisonWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(20)
+	b := setupBundle(t)
+	events := numberedEvents(20)
 	big := outbox.Event{
 		ID: uuid.Must(uuid.NewV7()), Tenant: "default", Namespace: "job", Name: "started", Actor: "alice",
 		Payload: map[string]any{"text": strings.Repeat("x", outbox.MaxMessage)},
@@ -224,8 +224,8 @@ func TestOversizedEventBecomesPoisonWhileOthersGoOn(t *testing.T) {
 
 func TestRepublishedEventsStaySingle(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(50)
+	b := setupBundle(t)
+	events := numberedEvents(50)
 	r, _ := b.relay(t, nil)
 	b.insert(t, events...)
 	b.published(t, events)
@@ -249,8 +249,8 @@ func TestRepublishedEventsStaySingle(t *testing.T) {
 
 func TestPublishedRowsAreSwept(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(30)
+	b := setupBundle(t)
+	events := numberedEvents(30)
 	_, stop := b.relay(t, nil)
 	b.insert(t, events...)
 	b.published(t, events)
@@ -269,8 +269,8 @@ func TestPublishedRowsAreSwept(t *testing.T) {
 
 func TestASecondRelayTakesOver(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	events := numbered(1500)
+	b := setupBundle(t)
+	events := numberedEvents(1500)
 	_, stopFirst := b.relay(t, nil)
 	b.insert(t, events[:500]...)
 	b.published(t, events[:500])
@@ -284,7 +284,7 @@ func TestASecondRelayTakesOver(t *testing.T) {
 
 func TestEnsureStreamLeavesAnExistingOneAlone(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBundle(t)
 	if err := outbox.EnsureStream(t.Context(), b.js, outbox.StreamConfig{MaxBytes: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}

@@ -55,11 +55,11 @@ type Row struct {
 	LastError     *string         `json:"last_error"`
 }
 
-// MaxShown bounds the payload that a Row holds, in bytes: a page of poison would
+// MaxShown limits the payload that a Row holds, in bytes: a page of poison would
 // otherwise be as large as all that the broker refused for its size.
 const MaxShown = 16 << 10
 
-// MaxRepublish bounds the rows of one Republish.
+// MaxRepublish limits the rows of one Republish.
 const MaxRepublish = 100_000
 
 // Querier is a pool, a connection or a transaction.

@@ -59,7 +59,7 @@ func (r *Relay) publishedRows(ctx context.Context) (int64, error) {
 	return rows, nil
 }
 
-// scrapeTimeout bounds the count of rows for a scrape.
+// scrapeTimeout limits the count of rows for a scrape.
 const scrapeTimeout = 2 * time.Second
 
 type metrics struct {

@@ -12,7 +12,7 @@ import (
 // StreamName is the one stream of the platform.
 const StreamName = "PLATFORM"
 
-// MaxMessage bounds a published event in bytes.
+// MaxMessage limits a published event in bytes.
 const MaxMessage = 1 << 20
 
 // StreamConfig is what installations choose about the stream.

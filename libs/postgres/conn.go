@@ -13,14 +13,14 @@ import (
 // stay silent.
 const answerGrace = 5 * time.Second
 
-// pingTimeout bounds the ping of an idle connection before use. It runs for one
+// pingTimeout limits the ping of an idle connection before use. It runs for one
 // dead connection after the other, so it is short.
 const pingTimeout = 2 * time.Second
 
-// bound makes connections by c fail when one read or write waits longer than
+// limitIO makes connections by c fail when one read or write waits longer than
 // limit. Without it a server that is stopped, or whose machine is gone, holds
 // its callers for as long as they care to wait.
-func bound(c *pgx.ConnConfig, limit time.Duration) {
+func limitIO(c *pgx.ConnConfig, limit time.Duration) {
 	dial := c.DialFunc
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

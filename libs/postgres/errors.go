@@ -9,14 +9,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// IsUnique says whether err is a violation of this unique constraint or index;
+// IsUnique reports whether err is a violation of this unique constraint or index;
 // an empty constraint stands for any.
 func IsUnique(err error, constraint string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505" && (constraint == "" || pg.ConstraintName == constraint)
 }
 
-// Unavailable says whether err means that the database cannot be reached or
+// Unavailable reports whether err means that the database cannot be reached or
 // takes no connections now, so that the same call may succeed later. A commit
 // that fails so may yet have happened.
 func Unavailable(err error) bool {

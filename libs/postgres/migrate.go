@@ -46,9 +46,9 @@ func Migrate(ctx context.Context, url, schema string, sets ...Set) (err error) {
 	if err != nil {
 		return fmt.Errorf("postgres: the database URL cannot be read: %w", err)
 	}
-	params(cfg, schema, options{appName: schema + "-migrate"}) // no statement timeout: an index may take long
+	setParams(cfg, schema, options{appName: schema + "-migrate"}) // no statement timeout: an index may take long
 	var conn *pgx.Conn
-	if err := await(ctx, cfg, startupWait, func(ctx context.Context) (err error) {
+	if err := awaitServer(ctx, cfg, startupWait, func(ctx context.Context) (err error) {
 		conn, err = pgx.ConnectConfig(ctx, cfg)
 		return err
 	}); err != nil {
@@ -93,7 +93,7 @@ func migrateSet(ctx context.Context, conn *pgx.Conn, schema string, set Set) err
 	return m.Migrate(ctx)
 }
 
-// Check says whether every migration of the sets has been applied, in the
+// Check reports whether every migration of the sets has been applied, in the
 // schema that the pool is bound to. The error is ErrPending, ErrNewer or one of
 // the connection.
 func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) error {

@@ -29,7 +29,7 @@ type options struct {
 // Option changes a default of [Open].
 type Option func(*options)
 
-// MaxConns bounds the pool; default 10.
+// MaxConns limits the pool; default 10.
 func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
 
 // schemaName is deliberately narrower than what Postgres allows: names that need
@@ -62,12 +62,12 @@ func Open(ctx context.Context, url string, schema string, o ...Option) (*pgxpool
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
-	params(cfg.ConnConfig, schema, opt)
+	setParams(cfg.ConnConfig, schema, opt)
 	if opt.statementTimeout > 0 {
 		// The pool's connections alone: one made from the pool's configuration may
 		// wait for notifications.
 		cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-			bound(c, opt.statementTimeout+answerGrace)
+			limitIO(c, opt.statementTimeout+answerGrace)
 			return nil
 		}
 		cfg.PingTimeout = pingTimeout // before use, of a connection that was idle
@@ -76,15 +76,15 @@ func Open(ctx context.Context, url string, schema string, o ...Option) (*pgxpool
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	if err := await(ctx, cfg.ConnConfig, opt.wait, pool.Ping); err != nil {
+	if err := awaitServer(ctx, cfg.ConnConfig, opt.wait, pool.Ping); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return pool, nil
 }
 
-// params sets what every connection of a service has.
-func params(c *pgx.ConnConfig, schema string, opt options) {
+// setParams sets what every connection of a service has.
+func setParams(c *pgx.ConnConfig, schema string, opt options) {
 	c.ConnectTimeout = 5 * time.Second
 	p := c.RuntimeParams
 	p["search_path"] = schema
@@ -92,14 +92,14 @@ func params(c *pgx.ConnConfig, schema string, opt options) {
 	if p["application_name"] == "" {
 		p["application_name"] = opt.appName
 	}
-	p["statement_timeout"] = millis(opt.statementTimeout)
-	p["idle_in_transaction_session_timeout"] = millis(30 * time.Second)
+	p["statement_timeout"] = formatMillis(opt.statementTimeout)
+	p["idle_in_transaction_session_timeout"] = formatMillis(30 * time.Second)
 }
 
-func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+func formatMillis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// await repeats try while the server does not answer or says that it is starting.
-func await(ctx context.Context, c *pgx.ConnConfig, wait time.Duration, try func(context.Context) error) error {
+// awaitServer repeats try while the server does not answer or says that it is starting.
+func awaitServer(ctx context.Context, c *pgx.ConnConfig, wait time.Duration, try func(context.Context) error) error {
 	deadline := time.Now().Add(wait)
 	delay := 25 * time.Millisecond
 	for {
@@ -111,15 +111,15 @@ func await(ctx context.Context, c *pgx.ConnConfig, wait time.Duration, try func(
 			return fmt.Errorf("postgres: no connection to database %q at %s as %q: %w",
 				c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.User, err)
 		}
-		if err := pause(ctx, delay); err != nil {
+		if err := pauseAbout(ctx, delay); err != nil {
 			return err
 		}
 		delay = min(2*delay, 500*time.Millisecond)
 	}
 }
 
-// pause waits d ± 50 %, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
+// pauseAbout waits d ± 50 %, or until ctx ends.
+func pauseAbout(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d/2 + rand.N(d))
 	defer t.Stop()
 	select {
@@ -141,17 +141,17 @@ func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error 
 	delay := 5 * time.Millisecond
 	for try := 1; ; try++ {
 		err := pgx.BeginFunc(ctx, pool, fn)
-		if err == nil || try == txTries || !retryable(err) {
+		if err == nil || try == txTries || !retryableError(err) {
 			return err
 		}
-		if perr := pause(ctx, delay); perr != nil {
+		if perr := pauseAbout(ctx, delay); perr != nil {
 			return errors.Join(err, perr)
 		}
 		delay *= 4
 	}
 }
 
-func retryable(err error) bool {
+func retryableError(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func open(t *testing.T, url, schema string, o ...postgres.Option) *pgxpool.Pool {
+func openPool(t *testing.T, url, schema string, o ...postgres.Option) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), url, schema, o...)
 	if err != nil {
@@ -33,14 +33,14 @@ func open(t *testing.T, url, schema string, o ...postgres.Option) *pgxpool.Pool 
 	return pool
 }
 
-func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
+func execSQL(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
 	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-func files(statements ...string) fs.FS {
+func migrationFiles(statements ...string) fs.FS {
 	m := fstest.MapFS{}
 	for i, s := range statements {
 		m[fmt.Sprintf("%03d_step.sql", i+1)] = &fstest.MapFile{Data: []byte(s)}
@@ -48,34 +48,34 @@ func files(statements ...string) fs.FS {
 	return m
 }
 
-// setup gives a pool on a schema with the table things(id unique, n).
-func setup(t *testing.T) (*pgxpool.Pool, string) {
+// setupThings gives a pool on a schema with the table things(id unique, n).
+func setupThings(t *testing.T) (*pgxpool.Pool, string) {
 	t.Helper()
 	url := testenv.Postgres(t)
-	set := postgres.Set{Name: "main", FS: files("create table things (id text constraint things_id primary key, n int not null default 0);")}
+	set := postgres.Set{Name: "main", FS: migrationFiles("create table things (id text constraint things_id primary key, n int not null default 0);")}
 	if err := postgres.Migrate(t.Context(), url, "own", set); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, url, "own"), url
+	return openPool(t, url, "own"), url
 }
 
 func TestPoolSeesItsOwnSchemaOnly(t *testing.T) {
 	t.Parallel()
-	pool, url := setup(t)
-	other := open(t, url, "other")
-	exec(t, pool, "insert into things values ('a')")
+	pool, url := setupThings(t)
+	other := openPool(t, url, "other")
+	execSQL(t, pool, "insert into things values ('a')")
 	if _, err := other.Exec(t.Context(), "select * from things"); err == nil {
 		t.Error("another service's table is in the search path")
 	}
-	exec(t, other, "create schema other")
-	exec(t, other, "create table mine ()")
+	execSQL(t, other, "create schema other")
+	execSQL(t, other, "create table mine ()")
 	var schema, zone, app, timeout string
 	err := pool.QueryRow(t.Context(), `select (select table_schema from information_schema.tables where table_name = 'mine'),
 		current_setting('timezone'), current_setting('application_name'), current_setting('statement_timeout')`).Scan(&schema, &zone, &app, &timeout)
 	if err != nil || schema != "other" || zone != "UTC" || app != "own" || timeout != "30s" {
 		t.Errorf("%q %q %q %q %v", schema, zone, app, timeout, err)
 	}
-	tuned := open(t, url, "own", postgres.MaxConns(2), postgres.AppName("relay"), postgres.StatementTimeout(0))
+	tuned := openPool(t, url, "own", postgres.MaxConns(2), postgres.AppName("relay"), postgres.StatementTimeout(0))
 	if err := tuned.QueryRow(t.Context(), "select current_setting('application_name') || current_setting('statement_timeout')").Scan(&app); err != nil || app != "relay0" || tuned.Config().MaxConns != 2 {
 		t.Errorf("%q %v", app, err)
 	}
@@ -148,7 +148,7 @@ func TestOpenWaitsForAServerThatStarts(t *testing.T) {
 				conn.Close()
 				continue
 			}
-			wg.Go(func() { forward(conn, real.Host) })
+			wg.Go(func() { forwardConn(conn, real.Host) })
 		}
 	})
 	pool, err := postgres.Open(t.Context(), late.String(), "own")
@@ -164,7 +164,7 @@ func TestOpenWaitsForAServerThatStarts(t *testing.T) {
 	}
 }
 
-func forward(client net.Conn, addr string) {
+func forwardConn(client net.Conn, addr string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -185,10 +185,10 @@ func forward(client net.Conn, addr string) {
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
-	one := postgres.Set{Name: "main", FS: files("create table a (id int);")}
-	two := postgres.Set{Name: "main", FS: files("create table a (id int);", "alter table a add column b text;")}
-	lib := postgres.Set{Name: "outbox", FS: files("create table o (id int);")}
-	pool := open(t, url, "own")
+	one := postgres.Set{Name: "main", FS: migrationFiles("create table a (id int);")}
+	two := postgres.Set{Name: "main", FS: migrationFiles("create table a (id int);", "alter table a add column b text;")}
+	lib := postgres.Set{Name: "outbox", FS: migrationFiles("create table o (id int);")}
+	pool := openPool(t, url, "own")
 	if err := postgres.Check(t.Context(), pool, one); !errors.Is(err, postgres.ErrPending) {
 		t.Errorf("before: %v", err)
 	}
@@ -211,7 +211,7 @@ func TestMigrate(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), url, "own", two); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, pool, "insert into a values (1, 'b')")
+	execSQL(t, pool, "insert into a values (1, 'b')")
 	for name, err := range map[string]error{
 		"migrate": postgres.Migrate(t.Context(), url, "own", one), "check": postgres.Check(t.Context(), pool, one),
 	} {
@@ -228,17 +228,17 @@ func TestMigrate(t *testing.T) {
 func TestFailedMigrationChangesNothing(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
-	broken := postgres.Set{Name: "main", FS: files("create table a (id int);", "create table b (id int); create tabel c;")}
+	broken := postgres.Set{Name: "main", FS: migrationFiles("create table a (id int);", "create table b (id int); create tabel c;")}
 	err := postgres.Migrate(t.Context(), url, "own", broken)
 	if err == nil || !strings.Contains(err.Error(), "002_step.sql") {
 		t.Fatalf("%v", err)
 	}
-	fixed := postgres.Set{Name: "main", FS: files("create table a (id int);", "create table b (id int);")}
+	fixed := postgres.Set{Name: "main", FS: migrationFiles("create table a (id int);", "create table b (id int);")}
 	if err := postgres.Migrate(t.Context(), url, "own", fixed); err != nil {
 		t.Errorf("the half of a failed step is there: %v", err)
 	}
 	for name, set := range map[string]postgres.Set{
-		"no files": {Name: "main", FS: fstest.MapFS{}}, "bad name": {Name: "a b", FS: files("select 1")}, "gap": {Name: "gap", FS: fstest.MapFS{"002_x.sql": {Data: []byte("select 1")}}},
+		"no files": {Name: "main", FS: fstest.MapFS{}}, "bad name": {Name: "a b", FS: migrationFiles("select 1")}, "gap": {Name: "gap", FS: fstest.MapFS{"002_x.sql": {Data: []byte("select 1")}}},
 	} {
 		if err := postgres.Migrate(t.Context(), url, "own", set); err == nil {
 			t.Errorf("%s: no error", name)
@@ -251,7 +251,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 
 func TestInTx(t *testing.T) {
 	t.Parallel()
-	pool, _ := setup(t)
+	pool, _ := setupThings(t)
 	count := func(id string) (n int) {
 		t.Helper()
 		if err := pool.QueryRow(t.Context(), "select count(*) from things where id = $1", id).Scan(&n); err != nil {
@@ -291,8 +291,8 @@ func TestInTx(t *testing.T) {
 // it, both succeed.
 func TestInTxOutlivesADeadlock(t *testing.T) {
 	t.Parallel()
-	pool, _ := setup(t)
-	exec(t, pool, "insert into things (id) values ('a'), ('b')")
+	pool, _ := setupThings(t)
+	execSQL(t, pool, "insert into things (id) values ('a'), ('b')")
 	var met sync.WaitGroup
 	met.Add(2)
 	errs := make(chan error, 2)
@@ -325,11 +325,11 @@ func TestInTxOutlivesADeadlock(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	pool, url := setup(t)
+	pool, url := setupThings(t)
 	if postgres.Unavailable(nil) || postgres.Unavailable(pgx.ErrNoRows) || postgres.Unavailable(context.Canceled) {
 		t.Error("harmless errors count as unavailable")
 	}
-	slow := open(t, url, "own", postgres.StatementTimeout(20*time.Millisecond))
+	slow := openPool(t, url, "own", postgres.StatementTimeout(20*time.Millisecond))
 	if _, err := slow.Exec(t.Context(), "select pg_sleep(5)"); err == nil || postgres.Unavailable(err) {
 		t.Errorf("statement timeout: %v", err)
 	}
@@ -338,7 +338,7 @@ func TestUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	exec(t, slow, "select pg_terminate_backend($1)", conn.Conn().PgConn().PID())
+	execSQL(t, slow, "select pg_terminate_backend($1)", conn.Conn().PgConn().PID())
 	for what := range 2 { // the end told by the server, then the closed connection
 		if _, err := conn.Exec(t.Context(), "select 1"); !postgres.Unavailable(err) {
 			t.Errorf("%d: %v", what, err)
@@ -350,8 +350,8 @@ func TestUnavailable(t *testing.T) {
 // that waits for notifications is not.
 func TestASilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
-	_, url := setup(t)
-	pool := open(t, url, "own", postgres.StatementTimeout(200*time.Millisecond))
+	_, url := setupThings(t)
+	pool := openPool(t, url, "own", postgres.StatementTimeout(200*time.Millisecond))
 	listener, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
 	if err != nil {
 		t.Fatal(err)
@@ -376,9 +376,9 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 		t.Errorf("after %v: %v", d, err)
 	}
 	for range 10 { // past the listener's own 5.2 s, had it any
-		exec(t, pool, "select pg_sleep(0.1)")
+		execSQL(t, pool, "select pg_sleep(0.1)")
 	}
-	exec(t, pool, "notify news")
+	execSQL(t, pool, "notify news")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := pool.Exec(ctx, "select pg_sleep(0.15)"); !errors.Is(err, context.DeadlineExceeded) {

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxBody bounds what Decode reads: a problem document is small, an answer that
+// maxBody limits what Decode reads: a problem document is small, an answer that
 // is not may be anything.
 const maxBody = 64 << 10
 
-// maxSnippet bounds, in bytes, how much of a foreign body goes into Detail.
+// maxSnippet limits, in bytes, how much of a foreign body goes into Detail.
 const maxSnippet = 300
 
 // Decode reads an error response back into the type that made it. A body that
@@ -41,7 +41,7 @@ func Decode(resp *http.Response) *Error {
 func decodeBody(status int, raw []byte) *Error {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
-		return KindOf(status).New(snippet(raw))
+		return KindOf(status).New(bodySnippet(raw))
 	}
 	e := &Error{Kind: KindOf(status)}
 	text := func(name string) string {
@@ -58,7 +58,7 @@ func decodeBody(status int, raw []byte) *Error {
 	e.RequestID = text("request_id")
 	if e.Detail = text("detail"); e.Detail == "" {
 		if e.Detail = text("message"); e.Detail == "" {
-			e.Detail = snippet(raw)
+			e.Detail = bodySnippet(raw)
 		}
 	}
 	var fields []Field
@@ -80,8 +80,8 @@ func decodeBody(status int, raw []byte) *Error {
 	return e
 }
 
-// snippet is the printable start of a body.
-func snippet(raw []byte) string {
+// bodySnippet is the printable start of a body.
+func bodySnippet(raw []byte) string {
 	if !utf8.Valid(raw) {
 		return ""
 	}

@@ -102,13 +102,13 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is says whether target is a problem with the same code.
+// Is reports whether target is a problem with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Kind.Code == e.Kind.Code
 }
 
-// Has says whether err is, or wraps, a problem of this kind.
+// Has reports whether err is, or wraps, a problem of this kind.
 func (k Kind) Has(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind.Code == k.Code
@@ -191,7 +191,7 @@ func (e *Error) JSON(instance, requestID string) []byte {
 	if len(m.Instance) > maxInstance {
 		m.Instance = "" // a part of a path refers to nothing
 	}
-	out := encode(m)
+	out := encodeJSON(m)
 	if len(e.Extra) == 0 {
 		return out
 	}
@@ -200,20 +200,20 @@ func (e *Error) JSON(instance, requestID string) []byte {
 		if slices.Contains(reserved, name) {
 			continue
 		}
-		value := encode(e.Extra[name])
+		value := encodeJSON(e.Extra[name])
 		if value == nil {
 			continue // not JSON: the rest of the answer still helps the caller
 		}
 		out = append(out, ',')
-		out = append(out, encode(name)...)
+		out = append(out, encodeJSON(name)...)
 		out = append(out, ':')
 		out = append(out, value...)
 	}
 	return append(out, '}')
 }
 
-// encode is JSON without HTML escapes or the final line feed; nil when v is not JSON.
-func encode(v any) []byte {
+// encodeJSON is JSON without HTML escapes or the final line feed; nil when v is not JSON.
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

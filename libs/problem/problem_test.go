@@ -55,7 +55,7 @@ var cases = map[string]error{
 	"no_status":         (problem.Kind{Code: "odd"}).New("A kind without status."),
 }
 
-func serve(t *testing.T, method string, err error, log io.Writer) *http.Response {
+func serveError(t *testing.T, method string, err error, log io.Writer) *http.Response {
 	t.Helper()
 	e := echo.New()
 	e.HTTPErrorHandler = problem.Handler(slog.New(slog.NewTextHandler(log, nil)))
@@ -71,8 +71,8 @@ func serve(t *testing.T, method string, err error, log io.Writer) *http.Response
 	return w.Result()
 }
 
-// dump is status, headers and body: the bytes a client sees.
-func dump(t *testing.T, resp *http.Response) []byte {
+// dumpResponse is status, headers and body: the bytes a client sees.
+func dumpResponse(t *testing.T, resp *http.Response) []byte {
 	t.Helper()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestGoldenDocuments(t *testing.T) {
 	for name, err := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := dump(t, serve(t, http.MethodGet, err, io.Discard))
+			got := dumpResponse(t, serveError(t, http.MethodGet, err, io.Discard))
 			file := filepath.Join("testdata", name+".http")
 			if *update {
 				if err := os.WriteFile(file, got, 0o644); err != nil {
@@ -121,7 +121,7 @@ func TestDecodeReadsBackWhatHandlerWrote(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := problem.From(err)
-			got := problem.Decode(serve(t, http.MethodGet, err, io.Discard))
+			got := problem.Decode(serveError(t, http.MethodGet, err, io.Discard))
 			if got.Kind.Code != want.Kind.Code || got.Status() != want.Status() || !errors.Is(got, want) {
 				t.Errorf("kind %+v, want %+v", got.Kind, want.Kind)
 			}
@@ -143,7 +143,7 @@ func TestDecodeReadsBackWhatHandlerWrote(t *testing.T) {
 
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
-	resp := serve(t, http.MethodHead, problem.NotFound.New("x"), io.Discard)
+	resp := serveError(t, http.MethodHead, problem.NotFound.New("x"), io.Discard)
 	if body, _ := io.ReadAll(resp.Body); len(body) > 0 || resp.StatusCode != 404 {
 		t.Errorf("%d %q", resp.StatusCode, body)
 	}
@@ -159,13 +159,13 @@ func TestCausesAreLoggedOnceAndOnlyThere(t *testing.T) {
 		{problem.BadGateway.New("Down.").WithCause(errors.New("the cause")), "level=WARN"},
 	} {
 		var log bytes.Buffer
-		serve(t, http.MethodGet, tc.err, &log)
+		serveError(t, http.MethodGet, tc.err, &log)
 		if s := log.String(); strings.Count(s, "the cause") != 1 || !strings.Contains(s, tc.want) {
 			t.Errorf("log %q, want once, %s", s, tc.want)
 		}
 	}
 	var log bytes.Buffer
-	serve(t, http.MethodGet, problem.NotFound.New("x"), &log)
+	serveError(t, http.MethodGet, problem.NotFound.New("x"), &log)
 	if log.Len() > 0 {
 		t.Errorf("a caller's fault was logged: %s", &log)
 	}

@@ -71,7 +71,7 @@ func (r Request) Text() string {
 	return b.String()
 }
 
-// Offers says whether the request offers a tool.
+// Offers reports whether the request offers a tool.
 func (r Request) Offers(tool string) bool {
 	return slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Function.Name == tool })
 }

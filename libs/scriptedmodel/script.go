@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Script is what the model does.
@@ -127,17 +126,4 @@ func (s Script) Validate() error {
 		}
 	}
 	return nil
-}
-
-// Always is a script of one conversation for every message.
-func Always(steps ...Step) Script { return Script{[]Conversation{{Steps: steps}}} }
-
-// Say is a step that answers with a text, a word a token.
-func Say(text string) Step {
-	return Step{Answer: strings.SplitAfter(text, " ")}
-}
-
-// Ask is a step that calls one tool.
-func Ask(name, arguments string) Step {
-	return Step{Calls: []Call{{Name: name, Arguments: arguments}}}
 }

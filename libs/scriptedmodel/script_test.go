@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 )
 
-// post sends a request and gives its status and what it streamed.
-func post(t *testing.T, url string, messages ...map[string]any) (int, string) {
+// postMessages sends a request and gives its status and what it streamed.
+func postMessages(t *testing.T, url string, messages ...map[string]any) (int, string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"model": "m", "stream": true, "stream_options": map[string]bool{"include_usage": true}, "messages": messages})
 	if err != nil {
@@ -61,13 +62,13 @@ func post(t *testing.T, url string, messages ...map[string]any) (int, string) {
 	return resp.StatusCode, text
 }
 
-func user(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
+func userMessage(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
 
-func called(id string) map[string]any {
+func toolCallMessage(id string) map[string]any {
 	return map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": id, "type": "function", "function": map[string]string{"name": "list", "arguments": "{}"}}}}
 }
 
-func start(t *testing.T, s scriptedmodel.Script, seen io.Writer) (*scriptedmodel.Server, string) {
+func startModel(t *testing.T, s scriptedmodel.Script, seen io.Writer) (*scriptedmodel.Server, string) {
 	t.Helper()
 	v, err := scriptedmodel.New(s, seen)
 	if err != nil {
@@ -80,10 +81,10 @@ func start(t *testing.T, s scriptedmodel.Script, seen io.Writer) (*scriptedmodel
 
 func TestTheRequestTellsTheStep(t *testing.T) {
 	t.Parallel()
-	second := scriptedmodel.Say("The end.")
+	second := scripttest.Say("The end.")
 	second.Usage = &scriptedmodel.Usage{Prompt: 7, Completion: 2}
-	_, url := start(t, scriptedmodel.Script{Conversations: []scriptedmodel.Conversation{
-		{When: "api", Steps: []scriptedmodel.Step{scriptedmodel.Ask("list", `{"kind":"pods"}`), second}},
+	_, url := startModel(t, scriptedmodel.Script{Conversations: []scriptedmodel.Conversation{
+		{When: "api", Steps: []scriptedmodel.Step{scripttest.Ask("list", `{"kind":"pods"}`), second}},
 		{Steps: []scriptedmodel.Step{{Echo: true, Answer: []string{"It says: "}}}},
 	}}, nil)
 	tool := map[string]any{"role": "tool", "tool_call_id": "x", "content": "<data tool=\"list\">\ntwo pods\n</data>"}
@@ -91,13 +92,13 @@ func TestTheRequestTellsTheStep(t *testing.T) {
 		messages []map[string]any
 		want     string
 	}{
-		{[]map[string]any{user("why does api crash?")}, "<step0call0>"},
-		{[]map[string]any{user("why does api crash?"), called("step0call0"), tool}, "The end.[counted]"},
-		{[]map[string]any{user("why does api crash?"), called("step0call0"), tool, called("step1call0")}, "The end.[counted]"}, // asked for more
-		{[]map[string]any{user("why does api crash?"), called("own"), tool}, "<step0call0>"},                                   // a call of the client's own
-		{[]map[string]any{user("and web?"), called("own"), tool}, "It says: two pods"},
+		{[]map[string]any{userMessage("why does api crash?")}, "<step0call0>"},
+		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("step0call0"), tool}, "The end.[counted]"},
+		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("step0call0"), tool, toolCallMessage("step1call0")}, "The end.[counted]"}, // asked for more
+		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("own"), tool}, "<step0call0>"},                                            // a call of the client's own
+		{[]map[string]any{userMessage("and web?"), toolCallMessage("own"), tool}, "It says: two pods"},
 	} {
-		if status, got := post(t, url, c.messages...); status != http.StatusOK || got != c.want {
+		if status, got := postMessages(t, url, c.messages...); status != http.StatusOK || got != c.want {
 			t.Errorf("%v: %d %q, want %q", c.messages, status, got, c.want)
 		}
 	}
@@ -105,12 +106,12 @@ func TestTheRequestTellsTheStep(t *testing.T) {
 
 func TestFaultsComeFirstAndOnce(t *testing.T) {
 	t.Parallel()
-	s := scriptedmodel.Say("Well.")
+	s := scripttest.Say("Well.")
 	s.Faults = []scriptedmodel.Fault{{Status: 429, Header: map[string]string{"Retry-After": "1"}}, {Status: 500, Body: "broken"}}
-	_, url := start(t, scriptedmodel.Always(s), nil)
+	_, url := startModel(t, scripttest.Always(s), nil)
 	var got []int
 	for range 4 {
-		status, _ := post(t, url, user("hello"))
+		status, _ := postMessages(t, url, userMessage("hello"))
 		got = append(got, status)
 	}
 	if want := []int{429, 500, 200, 200}; !slices.Equal(got, want) {
@@ -120,11 +121,11 @@ func TestFaultsComeFirstAndOnce(t *testing.T) {
 
 func TestWhatIsUnexpectedIsNoted(t *testing.T) {
 	t.Parallel()
-	s := scriptedmodel.Say("Well.")
+	s := scripttest.Say("Well.")
 	s.Expect = scriptedmodel.Expect{Lacks: []string{"hunter2"}}
 	var seen bytes.Buffer
-	v, url := start(t, scriptedmodel.Always(s), &seen)
-	if status, _ := post(t, url, user("the password is hunter2")); status != http.StatusBadRequest {
+	v, url := startModel(t, scripttest.Always(s), &seen)
+	if status, _ := postMessages(t, url, userMessage("the password is hunter2")); status != http.StatusBadRequest {
 		t.Errorf("status %d, want 400", status)
 	}
 	if got := v.Unexpected(); len(got) != 1 || !strings.Contains(got[0], `the request has "hunter2"`) {

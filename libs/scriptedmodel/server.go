@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxBody bounds a request.
+// maxBody limits a request.
 const maxBody = 32 << 20
 
 // Server follows a script. It is an http.Handler.
@@ -75,7 +75,7 @@ func (v *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := v.note(body); err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
+		refuseRequest(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	var q Request
@@ -94,7 +94,7 @@ func (v *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	step := v.script.Conversations[c].Steps[at]
 	if f, ok := v.fault(c, at, step); ok {
-		fail(w, r, f)
+		writeFault(w, r, f)
 		return
 	}
 	if why := step.Expect.fault(q); why != "" {
@@ -135,10 +135,10 @@ func (v *Server) surprise(w http.ResponseWriter, why string) {
 	v.mu.Lock()
 	v.unexpected = append(v.unexpected, why)
 	v.mu.Unlock()
-	refuse(w, http.StatusBadRequest, why)
+	refuseRequest(w, http.StatusBadRequest, why)
 }
 
-func fail(w http.ResponseWriter, r *http.Request, f Fault) {
+func writeFault(w http.ResponseWriter, r *http.Request, f Fault) {
 	switch {
 	case f.Hang:
 		<-r.Context().Done()
@@ -150,7 +150,7 @@ func fail(w http.ResponseWriter, r *http.Request, f Fault) {
 			w.Header().Set(name, value)
 		}
 		if f.Body == "" {
-			refuse(w, f.Status, "scripted fault")
+			refuseRequest(w, f.Status, "scripted fault")
 			return
 		}
 		w.WriteHeader(f.Status)
@@ -158,7 +158,7 @@ func fail(w http.ResponseWriter, r *http.Request, f Fault) {
 	}
 }
 
-func refuse(w http.ResponseWriter, status int, message string) {
+func refuseRequest(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	raw, _ := json.Marshal(map[string]any{"error": map[string]string{"message": message, "type": "scripted"}}) // plain strings always encode

@@ -21,8 +21,8 @@ type echoBody struct {
 
 var benchBody = []byte(`{"features":{"procs":32,"user_id":17,"group_id":2,"app_id":4,"hour":13,"weekday":2,"last":120,"median5":118.5,"median":90,"max":3600,"count":41}}`)
 
-// bare is the floor: net/http and encoding/json, nothing else.
-func bare(w http.ResponseWriter, r *http.Request) {
+// serveBare is the floor: net/http and encoding/json, nothing else.
+func serveBare(w http.ResponseWriter, r *http.Request) {
 	var b echoBody
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -32,8 +32,8 @@ func bare(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(b)
 }
 
-// stack is the same answer behind everything this package does.
-func stack() *Server {
+// newStack is the same answer behind everything this package does.
+func newStack() *Server {
 	s := New(Options{Name: "bench", AccessLog: func(c echo.Context) bool { return c.Path() != "/predict/:model" }})
 	s.Echo.POST("/predict/:model", func(c echo.Context) error {
 		var b echoBody
@@ -57,7 +57,7 @@ func BenchmarkHandler(b *testing.B) {
 	plain := echo.New()
 	plain.POST("/predict/:model", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
 	for name, h := range map[string]http.Handler{
-		"bare": http.HandlerFunc(bare), "stack": stack().Echo, "echo": plain, "middleware": noJSON().Echo,
+		"bare": http.HandlerFunc(serveBare), "stack": newStack().Echo, "echo": plain, "middleware": noJSON().Echo,
 	} {
 		b.Run(name, func(b *testing.B) {
 			w := &discard{header: http.Header{}}
@@ -85,21 +85,21 @@ func (d *discard) WriteHeader(int)             {}
 // The whole stack and the bare handler over loopback, 64 clients each.
 func BenchmarkOverHTTP(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
-		srv := httptest.NewServer(http.HandlerFunc(bare))
+		srv := httptest.NewServer(http.HandlerFunc(serveBare))
 		defer srv.Close()
-		load(b, srv.URL+"/predict/JPCP")
+		generateLoad(b, srv.URL+"/predict/JPCP")
 	})
 	b.Run("stack", func(b *testing.B) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := stack()
+		s := newStack()
 		s.opt.Listener = ln
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
-		load(b, "http://"+ln.Addr().String()+"/predict/JPCP")
+		generateLoad(b, "http://"+ln.Addr().String()+"/predict/JPCP")
 		cancel()
 		if err := <-done; err != nil {
 			b.Fatal(err)
@@ -107,7 +107,7 @@ func BenchmarkOverHTTP(b *testing.B) {
 	})
 }
 
-func load(b *testing.B, url string) {
+func generateLoad(b *testing.B, url string) {
 	const clients = 64
 	c := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer c.CloseIdleConnections()

@@ -120,7 +120,7 @@ func ParseForeignJSON(raw []byte, dst any, strict bool) error {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(dst); err != nil {
-		return explain(err)
+		return explainJSONError(err)
 	}
 	if int(d.InputOffset()) != len(trimmed) {
 		return invalidBody(fmt.Sprintf("text follows the JSON value at byte %d", d.InputOffset()+1))
@@ -166,14 +166,14 @@ func escapedUnit(raw []byte) rune {
 	return rune(unit)
 }
 
-func invalidBody(msg string) error { return invalid([]string{"body"}, msg) }
+func invalidBody(msg string) error { return invalidField([]string{"body"}, msg) }
 
-func invalid(loc []string, msg string) error {
+func invalidField(loc []string, msg string) error {
 	return problem.Validation.New(strings.Join(loc, ".") + ": " + msg + ".").WithErrors(problem.Field{Loc: loc, Msg: msg})
 }
 
-// explain makes an encoding/json error a 422 that names the place.
-func explain(err error) error {
+// explainJSONError makes an encoding/json error a 422 that names the place.
+func explainJSONError(err error) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	switch {
@@ -186,11 +186,11 @@ func explain(err error) error {
 		if typ.Field != "" {
 			loc = append(loc, strings.Split(typ.Field, ".")...)
 		}
-		return invalid(loc, fmt.Sprintf("must be %s, not %s", typeName(typ), typ.Value))
+		return invalidField(loc, fmt.Sprintf("must be %s, not %s", typeName(typ), typ.Value))
 	}
 	if quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		if name, uerr := strconv.Unquote(quoted); uerr == nil {
-			return invalid([]string{"body", name}, "unknown field")
+			return invalidField([]string{"body", name}, "unknown field")
 		}
 	}
 	var p *problem.Error
@@ -232,7 +232,7 @@ type keySet struct {
 	many map[string]struct{}
 }
 
-// add says whether key is new.
+// add reports whether key is new.
 func (s *keySet) add(key []byte) bool {
 	for _, k := range s.few[:s.n] {
 		if bytes.Equal(k, key) {

@@ -87,10 +87,10 @@ func TestDecodeJSON(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, chunked := range []bool{false, true} {
-				resp := post(t, tc.body, chunked, "application/json", true)
+				resp := postBody(t, tc.body, chunked, "application/json", true)
 				if tc.loc == "" {
 					if resp.StatusCode != http.StatusOK {
-						t.Errorf("%d %s", resp.StatusCode, body(t, resp))
+						t.Errorf("%d %s", resp.StatusCode, readBody(t, resp))
 					}
 					continue
 				}
@@ -104,7 +104,7 @@ func TestDecodeJSON(t *testing.T) {
 	}
 }
 
-func post(t *testing.T, text string, chunked bool, contentType string, strict bool) *http.Response {
+func postBody(t *testing.T, text string, chunked bool, contentType string, strict bool) *http.Response {
 	t.Helper()
 	s := New(Options{Name: "t", BodyLimit: 1000})
 	s.Echo.POST("/", func(c echo.Context) error {
@@ -122,18 +122,18 @@ func post(t *testing.T, text string, chunked bool, contentType string, strict bo
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
-	return do(t, s, r)
+	return serveRequest(t, s, r)
 }
 
 func TestLenientRoutesIgnoreUnknownFields(t *testing.T) {
 	t.Parallel()
-	if resp := post(t, `{"rows":1,"rowz":2}`, false, "application/json", false); resp.StatusCode != 200 {
+	if resp := postBody(t, `{"rows":1,"rowz":2}`, false, "application/json", false); resp.StatusCode != 200 {
 		t.Errorf("%d", resp.StatusCode)
 	}
-	if resp := post(t, `{"rows":1,"x":2,"x":3}`, false, "application/json", false); resp.StatusCode != 422 {
+	if resp := postBody(t, `{"rows":1,"x":2,"x":3}`, false, "application/json", false); resp.StatusCode != 422 {
 		t.Errorf("repeated: %d", resp.StatusCode)
 	}
-	if resp := post(t, `{"Rows":1,"x":{"y":1,"y":2}}`, false, "application/json", false); resp.StatusCode != 200 {
+	if resp := postBody(t, `{"Rows":1,"x":{"y":1,"y":2}}`, false, "application/json", false); resp.StatusCode != 200 {
 		t.Errorf("nested, another case: %d", resp.StatusCode)
 	}
 }
@@ -144,7 +144,7 @@ func TestContentTypes(t *testing.T) {
 		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON": 200, "application/merge-patch+json": 200, "": 200,
 		"application/x-www-form-urlencoded": 415, "text/plain": 415, "multipart/form-data; boundary=x": 415, ";": 415,
 	} {
-		if resp := post(t, `{}`, false, contentType, true); resp.StatusCode != want {
+		if resp := postBody(t, `{}`, false, contentType, true); resp.StatusCode != want {
 			t.Errorf("%q: %d, want %d", contentType, resp.StatusCode, want)
 		}
 	}
@@ -164,7 +164,7 @@ func TestBodyLimitOverHTTP(t *testing.T) {
 	s.Echo.POST("/", decode)
 	s.Echo.POST("/big", decode)
 	s.Echo.POST("/unread", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
-	url, _ := start(t, s)
+	url, _ := startServer(t, s)
 	sized := func(n int) string { return `{"x":"` + strings.Repeat("y", n-8) + `"}` }
 	for _, tc := range []struct {
 		path    string
@@ -211,7 +211,7 @@ func TestBodyThatEndsEarlyOrNeverComes(t *testing.T) {
 		got <- err
 		return err
 	})
-	url, _ := start(t, s)
+	url, _ := startServer(t, s)
 	send := func(path string) net.Conn {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
@@ -225,12 +225,12 @@ func TestBodyThatEndsEarlyOrNeverComes(t *testing.T) {
 	if err := send("/").Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := within(t, got, "the short body"); !problem.BadRequest.Has(err) {
+	if err := receiveWithin(t, got, "the short body"); !problem.BadRequest.Has(err) {
 		t.Errorf("short body: %v", err)
 	}
 	conn := send("/?slow=1")
 	defer conn.Close()
-	if err := within(t, got, "the slow body"); !RequestTimeout.Has(err) {
+	if err := receiveWithin(t, got, "the slow body"); !RequestTimeout.Has(err) {
 		t.Errorf("slow body: %v", err)
 	}
 }
@@ -246,11 +246,11 @@ func TestOptionalBody(t *testing.T) {
 		return c.String(http.StatusOK, n.Model)
 	})
 	for text, want := range map[string]string{"": "default", " ": "default", "{}": "default", `{"model":"x"}`: "x"} {
-		if got := body(t, do(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))); got != want {
+		if got := readBody(t, serveRequest(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	if resp := do(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{"))); resp.StatusCode != 422 {
+	if resp := serveRequest(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{"))); resp.StatusCode != 422 {
 		t.Errorf("broken: %d", resp.StatusCode)
 	}
 }

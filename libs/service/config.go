@@ -19,8 +19,8 @@ type Base struct {
 	DatabaseURL Secret `env:"PLATFORM_DATABASE_URL"`
 	// NATSURL is the broker; it may carry a user and password.
 	NATSURL Secret `env:"NATS_URL" envDefault:"nats://localhost:4222"`
-	// NATSReplicas and NATSMaxBytes are of the event stream, for the service that
-	// is the one to make it; 0 bytes means 1 GiB.
+	// NATSReplicas and NATSMaxBytes configure the event stream where this service
+	// creates it; 0 bytes means 1 GiB.
 	NATSReplicas int   `env:"NATS_REPLICAS" envDefault:"1"`
 	NATSMaxBytes int64 `env:"NATS_STREAM_MAX_BYTES" envDefault:"0"`
 	// RedisURL is the coordinator's store when Coordinator is redis.
@@ -35,11 +35,11 @@ type Base struct {
 	EventMaxAttempts int `env:"EVENT_MAX_ATTEMPTS" envDefault:"5"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
-	// DrainSeconds is how long requests and workers may take to finish at a stop.
+	// DrainSeconds is how long requests and workers may take to finish at shutdown.
 	DrainSeconds int `env:"DRAIN_SECONDS" envDefault:"20"`
 }
 
-// settle fills what depends on other fields and checks the rest.
+// settle sets the fields that depend on others and checks the rest.
 func (b *Base) settle() error {
 	var faults []error
 	fault := func(format string, a ...any) { faults = append(faults, fmt.Errorf(format, a...)) }
@@ -132,7 +132,7 @@ func LoadConfig(dst any, environ []string) error {
 	return errors.Join(faults...)
 }
 
-// fields is what reflection finds in a configuration struct.
+// fields are the fields of a configuration struct, found by reflection.
 type fields struct {
 	names   map[string]string // Go field name → variable, for messages
 	secrets []string          // variables of type Secret
@@ -161,7 +161,7 @@ func (f *fields) collect(v reflect.Value, prefix string) {
 	}
 }
 
-// explain makes the library's errors speak of variables instead of Go fields.
+// explain rewrites the library's errors to name variables instead of Go fields.
 func (f *fields) explain(err error, vars map[string]string) []error {
 	var all env.AggregateError
 	if !errors.As(err, &all) {
@@ -193,7 +193,7 @@ func kindName(t reflect.Type) string {
 	return "of type " + t.String()
 }
 
-// maxSecretFile bounds a secret's file, in bytes.
+// maxSecretFile limits a secret's file, in bytes.
 const maxSecretFile = 1 << 20
 
 // fromFile puts the content of the file that NAME_FILE names into vars[NAME],

@@ -23,7 +23,7 @@ func checkKeys(raw []byte, dst reflect.Type, strict bool) error {
 	}
 	w.loc = append(w.loc, "body")
 	slices.Reverse(w.loc)
-	return invalid(w.loc, w.msg)
+	return invalidField(w.loc, w.msg)
 }
 
 // keyWalk goes through a valid document once.
@@ -37,7 +37,7 @@ type keyWalk struct {
 }
 
 // value passes the value at i, which is decoded into a t; nil means that any
-// names may be in it. It says whether there was no fault.
+// names may be in it. It reports whether there was no fault.
 func (w *keyWalk) value(t reflect.Type, outermost bool) bool {
 	w.space()
 	switch w.raw[w.i] {

@@ -37,18 +37,18 @@ func newMetrics(reg *prometheus.Registry, name, version string) *metrics {
 	registerRuntime(reg)
 	labels := prometheus.Labels{"service": name}
 	m := &metrics{
-		requests: register(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: registerOrReuse(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "http_requests_total", Help: "Requests answered, by route and status.", ConstLabels: labels,
 		}, []string{"method", "route", "status"})),
-		duration: register(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: registerOrReuse(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "http_request_duration_seconds", Help: "Time from the request's header to the end of its answer.",
 			ConstLabels: labels, Buckets: buckets,
 		}, []string{"method", "route"})),
-		inFlight: register(reg, prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: registerOrReuse(reg, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "http_requests_in_flight", Help: "Requests being answered.", ConstLabels: labels,
 		})),
 	}
-	register(reg, prometheus.NewGauge(prometheus.GaugeOpts{
+	registerOrReuse(reg, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "platform_build_info", Help: "1; the version is a label.",
 		ConstLabels: prometheus.Labels{"service": name, "version": version},
 	})).Set(1)
@@ -56,9 +56,9 @@ func newMetrics(reg *prometheus.Registry, name, version string) *metrics {
 	return m
 }
 
-// register returns the collector that the registry already has under this
+// registerOrReuse returns the collector that the registry already has under this
 // description, or c.
-func register[C prometheus.Collector](reg *prometheus.Registry, c C) C {
+func registerOrReuse[C prometheus.Collector](reg *prometheus.Registry, c C) C {
 	if err := reg.Register(c); err != nil {
 		var already prometheus.AlreadyRegisteredError
 		if errors.As(err, &already) {

@@ -24,7 +24,7 @@ var (
 	closeHeader = []string{"close"}
 )
 
-// bodyReadTimeout bounds how long a request's body may take to arrive. The
+// bodyReadTimeout limits how long a request's body may take to arrive. The
 // server has no ReadTimeout, see New.
 const bodyReadTimeout = 60 * time.Second
 
@@ -120,7 +120,7 @@ func (s *Server) admit(c echo.Context, r *http.Request, route string, probe bool
 	return nil
 }
 
-// setReadDeadline bounds reading the body; the zero time lifts it. net/http's
+// setReadDeadline limits reading the body; the zero time lifts it. net/http's
 // writer has the method; a test's recorder need not.
 func setReadDeadline(c echo.Context, t time.Time) {
 	if w, ok := c.Response().Writer.(interface{ SetReadDeadline(time.Time) error }); ok {

@@ -27,7 +27,7 @@ func PageLimitUpTo(c echo.Context, standard, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 1 || n > most {
-		return 0, invalid([]string{"query", "limit"}, fmt.Sprintf("must be a whole number from 1 to %d", most))
+		return 0, invalidField([]string{"query", "limit"}, fmt.Sprintf("must be a whole number from 1 to %d", most))
 	}
 	return n, nil
 }
@@ -50,7 +50,7 @@ func EncodeCursor(route string, position any) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// maxCursor bounds a cursor's text, in bytes.
+// maxCursor limits a cursor's text, in bytes.
 const maxCursor = 4096
 
 // Cursor reads the query parameter cursor into position, a pointer. ok is false
@@ -65,7 +65,7 @@ func Cursor(c echo.Context, position any) (ok bool, err error) {
 }
 
 func decodeCursor(text, route string, position any) error {
-	bad := invalid([]string{"query", "cursor"}, "is not a cursor of this list; begin again without it")
+	bad := invalidField([]string{"query", "cursor"}, "is not a cursor of this list; begin again without it")
 	if len(text) > maxCursor {
 		return bad
 	}

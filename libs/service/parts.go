@@ -14,6 +14,9 @@ func RequireParts(owner string, parts any) error {
 	var missing []string
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
+		if !field.IsExported() {
+			continue // the package's own state, not a part that was handed in
+		}
 		switch field.Type.Kind() {
 		case reflect.Chan, reflect.Func, reflect.Interface, reflect.Map, reflect.Pointer:
 			if v.Field(i).IsNil() && field.Tag.Get("part") != "optional" {

@@ -33,7 +33,7 @@ func (c Check) String() string {
 	return c.Status + ": " + c.Detail
 }
 
-// checkTimeout bounds one check; orchestrators give a probe a second or a few.
+// checkTimeout limits one check; orchestrators give a probe a second or a few.
 const checkTimeout = 2 * time.Second
 
 // readyFor is how long an answer of /readyz is reused: the route is public, and

@@ -108,7 +108,7 @@ func Traceparent(ctx context.Context) string {
 // newID is a UUIDv7.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// validRequestID says whether id is 1 to 128 of [A-Za-z0-9._-].
+// validRequestID reports whether id is 1 to 128 of [A-Za-z0-9._-].
 func validRequestID(id string) bool {
 	if id == "" || len(id) > 128 {
 		return false

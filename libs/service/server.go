@@ -25,10 +25,10 @@ import (
 // Version is the program's version; the linker sets it.
 var Version = "dev"
 
-// DefaultBodyLimit bounds request bodies, in bytes.
+// DefaultBodyLimit limits request bodies, in bytes.
 const DefaultBodyLimit = 1 << 20
 
-// Options say how a service listens and what it offers.
+// Options configure how a service listens and what it offers.
 type Options struct {
 	Name    string       // for logs and metrics
 	Version string       // default Version
@@ -37,18 +37,18 @@ type Options struct {
 
 	// Listener overrides Addr; Run closes it.
 	Listener net.Listener
-	// Registry takes the metrics; default a new one.
+	// Registry collects the metrics; default a new one.
 	Registry *prometheus.Registry
-	// BodyLimit bounds request bodies in bytes; default 1 MiB.
+	// BodyLimit limits request bodies in bytes; default 1 MiB.
 	BodyLimit int64
 	// BodyLimits overrides BodyLimit for routes, by their pattern ("/webhooks/:forge").
 	BodyLimits map[string]int64
 	// AllowedHosts are the Host values served, without port; empty or "*" is all.
-	// Probes and metrics are served under any host, since orchestrators ask by address.
+	// Probes and metrics are served under any host, since orchestrators probe by address.
 	AllowedHosts []string
-	// Drain bounds how long requests, and then workers, may take to finish; default 20 s.
+	// Drain limits how long requests, and then workers, may take to finish; default 20 s.
 	Drain time.Duration
-	// OpenAPI is the API's description in YAML; none means no references.
+	// OpenAPI is the API's description in YAML; without it no reference pages are served.
 	OpenAPI []byte
 	// AccessLog chooses the requests to log; nil logs all but probes and metrics.
 	AccessLog func(echo.Context) bool
@@ -170,7 +170,7 @@ func (s *Server) Go(name string, fn func(context.Context) error) {
 // start is called with mu held.
 func (s *Server) start(r *run, w worker) {
 	r.wg.Go(func() {
-		err := guarded(r.ctx, w.fn)
+		err := runGuarded(r.ctx, w.fn)
 		if err == nil || (r.ctx.Err() != nil && errors.Is(err, context.Canceled)) {
 			return
 		}
@@ -179,8 +179,8 @@ func (s *Server) start(r *run, w worker) {
 	})
 }
 
-// guarded turns a panic into an error, so that the others still stop in order.
-func guarded(ctx context.Context, fn func(context.Context) error) (err error) {
+// runGuarded turns a panic into an error, so that the others still stop in order.
+func runGuarded(ctx context.Context, fn func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -204,7 +204,7 @@ func (s *Server) OnClose(fn func()) {
 	s.onClose = append(s.onClose, fn)
 }
 
-// Draining says whether the stop has begun.
+// Draining reports whether the stop has begun.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
 // Run listens, serves and runs the workers until ctx ends or one of them fails,

@@ -28,9 +28,9 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// start runs s on a free port and returns its URL and a function that stops it
+// startServer runs s on a free port and returns its URL and a function that stops it
 // and gives Run's error.
-func start(t *testing.T, s *Server) (url string, stop func() error) {
+func startServer(t *testing.T, s *Server) (url string, stop func() error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +53,7 @@ func start(t *testing.T, s *Server) (url string, stop func() error) {
 	return "http://" + ln.Addr().String(), stop
 }
 
-func within[T any](t *testing.T, ch <-chan T, what string) T {
+func receiveWithin[T any](t *testing.T, ch <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-ch:
@@ -75,19 +75,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func do(t *testing.T, s *Server, r *http.Request) *http.Response {
+func serveRequest(t *testing.T, s *Server, r *http.Request) *http.Response {
 	t.Helper()
 	w := httptest.NewRecorder()
 	s.Echo.ServeHTTP(w, r)
 	return w.Result()
 }
 
-func get(t *testing.T, s *Server, path string) *http.Response {
+func getPath(t *testing.T, s *Server, path string) *http.Response {
 	t.Helper()
-	return do(t, s, httptest.NewRequest(http.MethodGet, path, nil))
+	return serveRequest(t, s, httptest.NewRequest(http.MethodGet, path, nil))
 }
 
-func body(t *testing.T, resp *http.Response) string {
+func readBody(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
@@ -150,7 +150,7 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 	})
 	s.OnClose(func() { note("close first added") })
 	s.OnClose(func() { note("close last added") })
-	url, stop := start(t, s)
+	url, stop := startServer(t, s)
 
 	stream, err := http.Get(url + "/stream")
 	if err != nil {
@@ -171,11 +171,11 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 		resp.Body.Close()
 		slow <- answer{string(raw), err}
 	}()
-	within(t, inside, "the slow request")
+	receiveWithin(t, inside, "the slow request")
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	within(t, drained, "the drain")
-	if got := body(t, stream); got != "bye" {
+	receiveWithin(t, drained, "the drain")
+	if got := readBody(t, stream); got != "bye" {
 		t.Errorf("stream got %q", got)
 	}
 	// While a request is in flight, probes still answer, and say why.
@@ -183,7 +183,7 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := body(t, ready); ready.StatusCode != 503 || !strings.Contains(got, `"drain":"fail: the service is shutting down"`) {
+	if got := readBody(t, ready); ready.StatusCode != 503 || !strings.Contains(got, `"drain":"fail: the service is shutting down"`) {
 		t.Errorf("readyz: %d %s", ready.StatusCode, got)
 	}
 	refused, err := http.Get(url + "/slow")
@@ -213,10 +213,10 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 		}
 	}
 	close(release)
-	if a := within(t, slow, "the slow answer"); a.err != nil || a.body != "whole" {
+	if a := receiveWithin(t, slow, "the slow answer"); a.err != nil || a.body != "whole" {
 		t.Errorf("in flight: %+v", a)
 	}
-	if err := within(t, stopped, "the stop"); err != nil {
+	if err := receiveWithin(t, stopped, "the stop"); err != nil {
 		t.Error(err)
 	}
 	want := []string{"drain", "stream", "request", "worker", "close last added", "close first added"}
@@ -237,17 +237,17 @@ func TestDrainCutsOffWhatDoesNotFinish(t *testing.T) {
 		<-c.Request().Context().Done() // the cut ends it
 		return nil
 	})
-	url, stop := start(t, s)
+	url, stop := startServer(t, s)
 	failed := make(chan error, 1)
 	go func() {
 		_, err := http.Get(url + "/stuck")
 		failed <- err
 	}()
-	within(t, inside, "the request")
+	receiveWithin(t, inside, "the request")
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "1 requests did not finish within 50ms") {
 		t.Errorf("%v", err)
 	}
-	if within(t, failed, "the client") == nil {
+	if receiveWithin(t, failed, "the client") == nil {
 		t.Error("the client got an answer")
 	}
 }
@@ -256,7 +256,7 @@ func TestDrainCutsOffWhatDoesNotFinish(t *testing.T) {
 func TestDrainDoesNotWaitForSilentConnections(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Name: "t"})
-	url, stop := start(t, s)
+	url, stop := startServer(t, s)
 	for range 3 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
@@ -306,7 +306,7 @@ func TestFailedWorkerStopsTheService(t *testing.T) {
 			s.Go("finished", func(context.Context) error { return nil }) // this alone stops nothing
 			done := make(chan error, 1)
 			go func() { done <- s.Run(context.Background()) }()
-			if err := within(t, done, "Run"); err == nil || !strings.Contains(err.Error(), "relay: ") || !strings.Contains(err.Error(), "broken") {
+			if err := receiveWithin(t, done, "Run"); err == nil || !strings.Contains(err.Error(), "relay: ") || !strings.Contains(err.Error(), "broken") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -326,17 +326,17 @@ func TestWorkerAddedWhileRunning(t *testing.T) {
 		})
 		return c.NoContent(http.StatusNoContent)
 	})
-	url, stop := start(t, s)
+	url, stop := startServer(t, s)
 	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	within(t, began, "the worker")
+	receiveWithin(t, began, "the worker")
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	within(t, ended, "the worker's end")
+	receiveWithin(t, ended, "the worker's end")
 }
 
 // Streams flush and set write deadlines through the middleware.
@@ -356,7 +356,7 @@ func TestResponseControllerReachesTheConnection(t *testing.T) {
 		<-next // the client has read what was flushed
 		return nil
 	})
-	url, _ := start(t, s)
+	url, _ := startServer(t, s)
 	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
@@ -380,12 +380,12 @@ func TestPanics(t *testing.T) {
 		c.Response().Flush()
 		panic("secret 2")
 	})
-	url, stop := start(t, s)
+	url, stop := startServer(t, s)
 	resp, err := http.Get(url + "/before")
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := body(t, resp)
+	raw := readBody(t, resp)
 	if resp.StatusCode != 500 || !strings.Contains(raw, `"code":"internal"`) || strings.Contains(raw, "secret") {
 		t.Errorf("%d %s", resp.StatusCode, raw)
 	}
@@ -403,7 +403,7 @@ func TestPanics(t *testing.T) {
 	if n := strings.Count(log.String(), "handler panicked"); n != 2 {
 		t.Errorf("%d panics logged", n)
 	}
-	if got := body(t, get(t, s, "/metrics")); !strings.Contains(got, `http_requests_total{method="GET",route="/before",service="t",status="500"} 1`) {
+	if got := readBody(t, getPath(t, s, "/metrics")); !strings.Contains(got, `http_requests_total{method="GET",route="/before",service="t",status="500"} 1`) {
 		t.Errorf("metrics:\n%s", got)
 	}
 }
@@ -423,9 +423,9 @@ func TestRequestIDs(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header["X-Request-Id"] = tc.in
-		resp := do(t, s, r)
+		resp := serveRequest(t, s, r)
 		id := resp.Header.Get("X-Request-ID")
-		if got := body(t, resp); got != id {
+		if got := readBody(t, resp); got != id {
 			t.Errorf("%q: handler has %q, caller gets %q", tc.in, got, id)
 		}
 		if tc.kept && id != tc.in[0] || !tc.kept && !uuid7.MatchString(id) {
@@ -433,7 +433,7 @@ func TestRequestIDs(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/livez", "/absent", "/metrics"} {
-		if id := get(t, s, path).Header.Get("X-Request-ID"); !uuid7.MatchString(id) {
+		if id := getPath(t, s, path).Header.Get("X-Request-ID"); !uuid7.MatchString(id) {
 			t.Errorf("%s: %q", path, id)
 		}
 	}
@@ -444,7 +444,7 @@ func TestHeadersOnEveryResponse(t *testing.T) {
 	s := New(Options{Name: "t"})
 	s.Echo.GET("/panic", func(echo.Context) error { panic("x") })
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/absent", "/panic"} {
-		h := get(t, s, path).Header
+		h := getPath(t, s, path).Header
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 			"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'",
@@ -460,8 +460,8 @@ func TestHeadersOnEveryResponse(t *testing.T) {
 		c.Response().Header().Add("X-Frame-Options", "more")
 		return nil
 	})
-	get(t, s, "/own")
-	if h := get(t, s, "/livez").Header; h.Get("Cache-Control") != "no-store" || len(h["X-Frame-Options"]) != 1 {
+	getPath(t, s, "/own")
+	if h := getPath(t, s, "/livez").Header; h.Get("Cache-Control") != "no-store" || len(h["X-Frame-Options"]) != 1 {
 		t.Errorf("%v", h)
 	}
 }
@@ -476,7 +476,7 @@ func TestAllowedHosts(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = host
-		resp := do(t, s, r)
+		resp := serveRequest(t, s, r)
 		if resp.StatusCode != want {
 			t.Errorf("%q: %d, want %d", host, resp.StatusCode, want)
 		}
@@ -485,13 +485,13 @@ func TestAllowedHosts(t *testing.T) {
 		}
 		r = httptest.NewRequest(http.MethodGet, "/livez", nil)
 		r.Host = host
-		if got := do(t, s, r).StatusCode; got != 200 {
+		if got := serveRequest(t, s, r).StatusCode; got != 200 {
 			t.Errorf("livez under %q: %d", host, got)
 		}
 	}
 	for _, all := range [][]string{nil, {"*"}, {"a", "*"}} {
 		s := New(Options{Name: "t", AllowedHosts: all})
-		if got := get(t, s, "/absent").StatusCode; got != 404 {
+		if got := getPath(t, s, "/absent").StatusCode; got != 404 {
 			t.Errorf("%v: %d", all, got)
 		}
 	}
@@ -500,13 +500,13 @@ func TestAllowedHosts(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Name: "t"})
-	if got := body(t, get(t, s, "/livez")); got != "{\"status\":\"alive\"}\n" {
+	if got := readBody(t, getPath(t, s, "/livez")); got != "{\"status\":\"alive\"}\n" {
 		t.Errorf("livez %q", got)
 	}
 	s.Check("db", func(context.Context) Check { return Check{Status: OK} })
 	s.Check("broker", func(context.Context) Check { return Check{Warn, "no connection"} })
-	resp := get(t, s, "/readyz")
-	if got := body(t, resp); resp.StatusCode != 200 || got != `{"status":"degraded","checks":{"broker":"warn: no connection","db":"ok"}}`+"\n" {
+	resp := getPath(t, s, "/readyz")
+	if got := readBody(t, resp); resp.StatusCode != 200 || got != `{"status":"degraded","checks":{"broker":"warn: no connection","db":"ok"}}`+"\n" {
 		t.Errorf("%d %s", resp.StatusCode, got)
 	}
 	s.Check("odd", func(context.Context) Check { panic("x") })
@@ -521,8 +521,8 @@ func TestReadiness(t *testing.T) {
 		<-ctx.Done()
 		return Check{Fail, "timed out"}
 	})
-	resp = get(t, slow, "/readyz")
-	if got := body(t, resp); resp.StatusCode != 503 || got != `{"n":1,"ready":false}`+"\n" {
+	resp = getPath(t, slow, "/readyz")
+	if got := readBody(t, resp); resp.StatusCode != 503 || got != `{"n":1,"ready":false}`+"\n" {
 		t.Errorf("%d %s", resp.StatusCode, got)
 	}
 }
@@ -541,7 +541,7 @@ func TestHead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := body(t, resp); resp.StatusCode != want || text != "" || resp.Header.Get("X-Request-Id") == "" {
+		if text := readBody(t, resp); resp.StatusCode != want || text != "" || resp.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %d %q", path, resp.StatusCode, text)
 		}
 	}
@@ -552,12 +552,12 @@ func TestMetricsAreBounded(t *testing.T) {
 	s := New(Options{Name: "t"})
 	s.Echo.GET("/things/:id", func(c echo.Context) error { return c.NoContent(204) })
 	for i := range 20 {
-		get(t, s, fmt.Sprintf("/things/%d", i))
-		get(t, s, fmt.Sprintf("/absent/%d", i))
-		do(t, s, httptest.NewRequest(fmt.Sprintf("M%d", i), "/", nil))
-		do(t, s, httptest.NewRequest(fmt.Sprintf("M%d", i), "/things/1", nil))
+		getPath(t, s, fmt.Sprintf("/things/%d", i))
+		getPath(t, s, fmt.Sprintf("/absent/%d", i))
+		serveRequest(t, s, httptest.NewRequest(fmt.Sprintf("M%d", i), "/", nil))
+		serveRequest(t, s, httptest.NewRequest(fmt.Sprintf("M%d", i), "/things/1", nil))
 	}
-	got := body(t, get(t, s, "/metrics"))
+	got := readBody(t, getPath(t, s, "/metrics"))
 	var series []string
 	for line := range strings.Lines(got) {
 		if strings.HasPrefix(line, "http_requests_total") {
@@ -586,11 +586,11 @@ func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
 	s := New(Options{Name: "t", Log: NewLogger(&log, "info")})
 	s.Echo.GET("/things/:id", func(c echo.Context) error { return c.String(200, "four") })
-	get(t, s, "/livez")
+	getPath(t, s, "/livez")
 	r := httptest.NewRequest(http.MethodGet, "/things/7?token=secret", nil)
 	r.Header.Set("X-Request-ID", "req-1")
 	r.Header.Set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-	do(t, s, r)
+	serveRequest(t, s, r)
 	var line map[string]any
 	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 		t.Fatalf("not one line of JSON: %v\n%s", err, &log)
@@ -609,7 +609,7 @@ func TestAccessLog(t *testing.T) {
 	log.Reset()
 	quiet := New(Options{Name: "t", Log: NewLogger(&log, "info"), AccessLog: func(c echo.Context) bool { return c.Path() != "/predict" }})
 	quiet.Echo.GET("/predict", func(c echo.Context) error { return nil })
-	get(t, quiet, "/predict")
+	getPath(t, quiet, "/predict")
 	if log.Len() > 0 {
 		t.Errorf("logged: %s", &log)
 	}

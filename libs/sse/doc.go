@@ -1,3 +1,2 @@
-// Package sse writes, reads and fans out server-sent events as the HTML
-// standard defines them (section 9.2).
+// Package sse sends streams of server-sent events (HTML standard, section 9.2) over HTTP.
 package sse

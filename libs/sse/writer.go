@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// DefaultWriteTimeout is how long one write may take before its reader counts as gone.
+// ContentType is the media type of an event stream.
+const ContentType = "text/event-stream"
+
+// DefaultWriteTimeout is how long one write may take before the client counts as gone.
 const DefaultWriteTimeout = 10 * time.Second
 
-// Writer sends events on one response. Use it from one goroutine.
+// Writer sends encoded events on one response. Use it from one goroutine.
 type Writer struct {
 	w       http.ResponseWriter
 	ctl     *http.ResponseController
 	timeout time.Duration
-	buf     []byte
 }
 
-// NewWriter sends the header of an event stream. timeout bounds each write; 0
-// means DefaultWriteTimeout. It fails when the response cannot be flushed or has
-// no write deadlines: a stream without them holds its goroutine for as long as a
-// reader pleases.
+// NewWriter sends the header of an event stream. timeout limits each write; 0
+// means DefaultWriteTimeout. It fails if the response cannot be flushed or has no
+// write deadlines: without them, a client that stops reading blocks the goroutine
+// for ever.
 func NewWriter(w http.ResponseWriter, timeout time.Duration) (*Writer, error) {
 	if timeout <= 0 {
 		timeout = DefaultWriteTimeout
@@ -41,36 +43,12 @@ func NewWriter(w http.ResponseWriter, timeout time.Duration) (*Writer, error) {
 	return s, nil
 }
 
-// Send writes one event.
-func (s *Writer) Send(e Event) error {
-	frame, err := e.Append(s.buf[:0])
-	if err != nil {
-		return err
-	}
-	s.buf = frame
-	return s.write(frame)
-}
-
-// Comment writes a line that readers ignore: a heartbeat.
-func (s *Writer) Comment(text string) error {
-	s.buf = appendComment(s.buf[:0], text)
-	return s.write(s.buf)
-}
-
-// Frames writes events that were encoded before and flushes once.
-func (s *Writer) Frames(frames []Frame) error {
-	s.buf = s.buf[:0]
-	for _, f := range frames {
-		s.buf = append(s.buf, f.Bytes...)
-	}
-	return s.write(s.buf)
-}
-
-func (s *Writer) write(b []byte) error {
+// Send writes encoded events and flushes once.
+func (s *Writer) Send(events []byte) error {
 	if err := s.ctl.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
-	if _, err := s.w.Write(b); err != nil {
+	if _, err := s.w.Write(events); err != nil {
 		return err
 	}
 	return s.ctl.Flush()

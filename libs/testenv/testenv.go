@@ -28,7 +28,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// startTimeout bounds the start of a server, the pull of its image included.
+// startTimeout limits the start of a server, the pull of its image included.
 const startTimeout = 3 * time.Minute
 
 var shared struct {

@@ -35,10 +35,10 @@ func (c *Client) UploadArtifact(ctx context.Context, runID, p string, r io.Reade
 	if err != nil {
 		return err
 	}
-	ctx, g := guard(ctx)
+	ctx, g := guardStall(ctx)
 	defer g.stop()
 	op := http.MethodPut + " " + artifactsPath
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base+artifactsPath+"/"+escaped(at), io.NopCloser(&moving{r, g}))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base+artifactsPath+"/"+escapePath(at), io.NopCloser(&moving{r, g}))
 	if err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}
@@ -117,16 +117,16 @@ func (c *Client) DownloadArtifact(ctx context.Context, uri string, w io.Writer) 
 func (c *Client) fetch(ctx context.Context, at string, w io.Writer, limit int64) (n int64, err error) {
 	for attempt := 1; ; attempt++ {
 		n, err = c.fetchOnce(ctx, at, w, limit)
-		if err == nil || n > 0 || attempt == Attempts || !errors.Is(err, ErrUnavailable) || !pause(ctx, c.backoff<<(attempt-1)) {
+		if err == nil || n > 0 || attempt == Attempts || !errors.Is(err, ErrUnavailable) || !pauseAbout(ctx, c.backoff<<(attempt-1)) {
 			return n, err
 		}
 	}
 }
 
 func (c *Client) fetchOnce(ctx context.Context, at string, w io.Writer, limit int64) (int64, error) {
-	ctx, g := guard(ctx)
+	ctx, g := guardStall(ctx)
 	defer g.stop()
-	p := artifactsPath + "/" + escaped(at)
+	p := artifactsPath + "/" + escapePath(at)
 	op := http.MethodGet + " " + p
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+p, nil)
 	if err != nil {
@@ -180,7 +180,7 @@ type stallGuard struct {
 	cancel context.CancelCauseFunc
 }
 
-func guard(ctx context.Context) (context.Context, *stallGuard) {
+func guardStall(ctx context.Context) (context.Context, *stallGuard) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	g := &stallGuard{cancel: cancel}
 	g.timer = time.AfterFunc(StallTimeout, func() { cancel(errStalled) })

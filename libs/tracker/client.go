@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds a call other than a transfer whose context has no deadline.
+	// DefaultTimeout limits a call other than a transfer whose context has no deadline.
 	DefaultTimeout = 15 * time.Second
 	// Attempts is how often a read is tried in all.
 	Attempts = 3
-	// maxAnswer bounds an answer; the largest page asked for here stays well below.
+	// maxAnswer limits an answer; the largest page requested here stays well below.
 	maxAnswer = 32 << 20
 
 	api           = "/api/2.0/mlflow/"
@@ -39,18 +39,14 @@ type Client struct {
 // Option changes a default of [New].
 type Option func(*Client)
 
-// MaxDownload bounds in bytes what one [Client.DownloadArtifact] or
+// MaxDownload limits, in bytes, what one [Client.DownloadArtifact] or
 // [Client.DownloadModel] fetches; default 2 GiB.
 func MaxDownload(n int64) Option { return func(c *Client) { c.maxDownload = n } }
 
-// Backoff is the wait before the second attempt of a read, doubled before the
-// third; default 100 ms.
-func Backoff(d time.Duration) Option { return func(c *Client) { c.backoff = d } }
-
 // New returns a client of the server at baseURL, such as http://localhost:15000;
 // a user and password in it are sent as basic authentication. A nil hc means one
-// that follows no redirects. The Timeout of hc does not bound transfers of
-// artifacts, which end when nothing has moved for [StallTimeout].
+// that follows no redirects. The Timeout of hc does not limit transfers of
+// artifacts, which end when no byte has arrived for [StallTimeout].
 func New(baseURL string, hc *http.Client, o ...Option) *Client {
 	if hc == nil {
 		hc = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -70,7 +66,7 @@ func New(baseURL string, hc *http.Client, o ...Option) *Client {
 // URL is the address of the server the client calls.
 func (c *Client) URL() string { return c.base }
 
-// Health asks whether the server serves.
+// Health checks that the server is up.
 func (c *Client) Health(ctx context.Context) error {
 	_, err := c.raw(ctx, http.MethodGet, "/health", nil)
 	return err
@@ -88,7 +84,7 @@ func (c *Client) get(ctx context.Context, path string, q url.Values, out any) er
 	return c.decode(api+path, b, out)
 }
 
-// search is a read that the interface wants as POST.
+// search sends a read that the interface defines as POST.
 func (c *Client) search(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -130,22 +126,22 @@ func (c *Client) decode(path string, b []byte, out any) error {
 }
 
 func (c *Client) retried(ctx context.Context, method, path string, body []byte) (b []byte, err error) {
-	ctx, cancel := deadline(ctx)
+	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		b, err = c.raw(ctx, method, path, body)
 		if err == nil || attempt == Attempts || !errors.Is(err, ErrUnavailable) {
 			return b, err
 		}
-		if !pause(ctx, c.backoff<<(attempt-1)) {
+		if !pauseAbout(ctx, c.backoff<<(attempt-1)) {
 			return nil, err
 		}
 	}
 }
 
-// pause waits about d, half of it by chance so that replicas do not return
-// together. It is false if ctx would end first.
-func pause(ctx context.Context, d time.Duration) bool {
+// pauseAbout waits between d/2 and d, at random so that replicas do not retry
+// together. It returns false if ctx would end first.
+func pauseAbout(ctx context.Context, d time.Duration) bool {
 	d = d/2 + rand.N(d/2+1)
 	if until, ok := ctx.Deadline(); ok && time.Until(until) <= d {
 		return false
@@ -160,7 +156,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
@@ -169,7 +165,7 @@ func deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // raw makes one attempt and returns the whole answer.
 func (c *Client) raw(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	ctx, cancel := deadline(ctx)
+	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
 	bare, _, _ := strings.Cut(path, "?")
 	op := method + " " + bare
@@ -236,7 +232,7 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-func pairs(m map[string]string) []pair {
+func toPairs(m map[string]string) []pair {
 	out := make([]pair, 0, len(m))
 	for k, v := range m {
 		out = append(out, pair{k, v})
@@ -244,7 +240,7 @@ func pairs(m map[string]string) []pair {
 	return out
 }
 
-func unpair(ps []pair) map[string]string {
+func fromPairs(ps []pair) map[string]string {
 	m := make(map[string]string, len(ps))
 	for _, p := range ps {
 		m[p.Key] = p.Value

@@ -23,7 +23,7 @@ import (
 
 // The suite in trackertest checks the client against servers that behave. Here
 // are those that do not, which no real one can be asked to be.
-func broken(t *testing.T, h http.HandlerFunc) *tracker.Client {
+func brokenServer(t *testing.T, h http.HandlerFunc) *tracker.Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -40,18 +40,18 @@ func TestReadsAreRepeatedWritesAreNot(t *testing.T) {
 		calls  int64
 		ok     bool
 	}{
-		{"read, busy twice", 2, 503, read, 3, true},
-		{"read, busy for good", 9, 503, read, 3, false},
-		{"read, too many", 1, 429, read, 2, true},
-		{"read, refused", 9, 400, read, 1, false},
-		{"read, broken server", 9, 500, read, 1, false},
-		{"search, busy", 1, 502, search, 2, true},
-		{"write, busy", 1, 503, write, 1, false},
+		{"read, busy twice", 2, 503, readRun, 3, true},
+		{"read, busy for good", 9, 503, readRun, 3, false},
+		{"read, too many", 1, 429, readRun, 2, true},
+		{"read, refused", 9, 400, readRun, 1, false},
+		{"read, broken server", 9, 500, readRun, 1, false},
+		{"search, busy", 1, 502, searchAll, 2, true},
+		{"write, busy", 1, 503, writeTag, 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var calls atomic.Int64
-			client := broken(t, func(w http.ResponseWriter, r *http.Request) {
+			client := brokenServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if calls.Add(1) <= int64(c.fail) {
 					w.WriteHeader(c.status)
 					return
@@ -69,14 +69,14 @@ func TestReadsAreRepeatedWritesAreNot(t *testing.T) {
 	}
 }
 
-func read(ctx context.Context, c *tracker.Client) error { _, err := c.GetRun(ctx, "r"); return err }
+func readRun(ctx context.Context, c *tracker.Client) error { _, err := c.GetRun(ctx, "r"); return err }
 
-func search(ctx context.Context, c *tracker.Client) error {
+func searchAll(ctx context.Context, c *tracker.Client) error {
 	_, _, err := c.SearchRuns(ctx, tracker.RunQuery{})
 	return err
 }
 
-func write(ctx context.Context, c *tracker.Client) error { return c.SetTag(ctx, "r", "a", "b") }
+func writeTag(ctx context.Context, c *tracker.Client) error { return c.SetTag(ctx, "r", "a", "b") }
 
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestNobodyThere(t *testing.T) {
 	url := "http://user:s3cret@" + l.Addr().String()
 	l.Close()
 	c := tracker.New(url, nil, tracker.Backoff(time.Millisecond))
-	for name, err := range map[string]error{"read": read(t.Context(), c), "write": write(t.Context(), c), "health": c.Health(t.Context()),
+	for name, err := range map[string]error{"read": readRun(t.Context(), c), "write": writeTag(t.Context(), c), "health": c.Health(t.Context()),
 		"download": c.DownloadArtifact(t.Context(), "mlflow-artifacts:/x", io.Discard)} {
 		if !errors.Is(err, tracker.ErrUnavailable) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", name, err)
@@ -95,17 +95,17 @@ func TestNobodyThere(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := read(ctx, c); !errors.Is(err, context.Canceled) || errors.Is(err, tracker.ErrUnavailable) {
+	if err := readRun(ctx, c); !errors.Is(err, context.Canceled) || errors.Is(err, tracker.ErrUnavailable) {
 		t.Errorf("cancelled by the caller: %v", err)
 	}
 }
 
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	c := broken(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	c := brokenServer(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := read(ctx, c); !errors.Is(err, tracker.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := readRun(ctx, c); !errors.Is(err, tracker.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 		{200, strings.Repeat(" ", 33<<20), "over 33554432 bytes"},
 		{302, "", "HTTP 302"},
 	} {
-		client := broken(t, func(w http.ResponseWriter, _ *http.Request) {
+		client := brokenServer(t, func(w http.ResponseWriter, _ *http.Request) {
 			if c.status == 302 {
 				w.Header().Set("Location", "http://elsewhere.invalid/")
 			}
@@ -134,7 +134,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 		if c.status == 302 { // the default client follows none
 			client = tracker.New(client.URL(), nil)
 		}
-		err := read(t.Context(), client)
+		err := readRun(t.Context(), client)
 		if err == nil || !strings.Contains(err.Error(), c.wants) || len(err.Error()) > 1000 {
 			t.Errorf("%d %.40q: %.200v, want %q", c.status, c.body, err, c.wants)
 		}
@@ -143,7 +143,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 
 func TestPagesWithoutEnd(t *testing.T) {
 	t.Parallel()
-	c := broken(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := brokenServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"registered_models": [{"name": "m"}], "next_page_token": "same"}`)
 	})
 	n := 0
@@ -160,7 +160,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 
 func TestNumbersAsStrings(t *testing.T) {
 	t.Parallel()
-	c := broken(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := brokenServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"run": {"info": {"run_id": "r", "start_time": "1700000000000", "end_time": 1700000000001},
 			"data": {"metrics": [{"key": "a", "value": "NaN", "timestamp": "1", "step": "2"}, {"key": "b", "value": "-Infinity", "timestamp": 1, "step": 0},
 			{"key": "c", "value": 1e3, "timestamp": 1, "step": 0}]}}}`)
@@ -200,7 +200,7 @@ func TestHostileModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := broken(t, func(w http.ResponseWriter, r *http.Request) {
+			c := brokenServer(t, func(w http.ResponseWriter, r *http.Request) {
 				var err error
 				switch {
 				case strings.Contains(r.URL.Path, "get-download-uri"):
@@ -239,7 +239,7 @@ func TestHostileModel(t *testing.T) {
 // TestCutOffDownload ends a transfer early: that is an error, never a short file.
 func TestCutOffDownload(t *testing.T) {
 	t.Parallel()
-	c := broken(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := brokenServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, "half")
 	})
@@ -255,7 +255,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 func TestOwnDiskIsNotTheTracker(t *testing.T) {
 	t.Parallel()
-	c := broken(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") })
+	c := brokenServer(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") })
 	if err := c.DownloadArtifact(t.Context(), "mlflow-artifacts:/x", fullDisk{}); err == nil || errors.Is(err, tracker.ErrUnavailable) {
 		t.Errorf("%v", err)
 	}

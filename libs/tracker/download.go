@@ -47,7 +47,7 @@ func (c *Client) DownloadModel(ctx context.Context, v ModelVersion, dir string) 
 	defer root.Close()
 	d := download{c: c, root: root, left: c.maxDownload, files: map[string]string{}}
 	if err := d.folder(ctx, at, ".", 0); err != nil {
-		return nil, errors.Join(err, empty(root))
+		return nil, errors.Join(err, emptyDir(root))
 	}
 	if len(d.files) == 0 {
 		return nil, fmt.Errorf("tracker: version %s of %s has no files at %s: %w", v.Version, v.Name, uri, ErrNotFound)
@@ -55,7 +55,7 @@ func (c *Client) DownloadModel(ctx context.Context, v ModelVersion, dir string) 
 	return d.files, nil
 }
 
-func empty(root *os.Root) error {
+func emptyDir(root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	for _, e := range entries {
 		err = errors.Join(err, root.RemoveAll(e.Name()))

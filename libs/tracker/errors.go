@@ -55,12 +55,12 @@ func (e *Error) Is(target error) bool {
 	case ErrExists:
 		return e.Code == CodeAlreadyExists
 	case ErrUnavailable:
-		return e.Code == CodeUnavailable || retryable(e.Status)
+		return e.Code == CodeUnavailable || retryableStatus(e.Status)
 	}
 	return false
 }
 
-func retryable(status int) bool {
+func retryableStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -68,7 +68,7 @@ func retryable(status int) bool {
 	return false
 }
 
-// maxErrorBody bounds what is read of a refusal.
+// maxErrorBody limits what is read of a refusal.
 const maxErrorBody = 64 << 10
 
 func decodeError(op string, resp *http.Response) error {

@@ -27,7 +27,7 @@ type experimentWire struct {
 }
 
 func (w experimentWire) experiment() Experiment {
-	return Experiment{w.ID, w.Name, w.ArtifactLocation, w.Stage == "deleted", w.Created.Time, unpair(w.Tags)}
+	return Experiment{w.ID, w.Name, w.ArtifactLocation, w.Stage == "deleted", w.Created.Time, fromPairs(w.Tags)}
 }
 
 // CreateExperiment makes an experiment; [ErrExists] if the name is taken, also by a deleted one.
@@ -35,7 +35,7 @@ func (c *Client) CreateExperiment(ctx context.Context, name string, tags map[str
 	in := struct {
 		Name string `json:"name"`
 		Tags []pair `json:"tags,omitempty"`
-	}{name, pairs(tags)}
+	}{name, toPairs(tags)}
 	var out struct {
 		ID string `json:"experiment_id"`
 	}

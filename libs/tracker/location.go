@@ -106,8 +106,8 @@ func checkPath(p string) error {
 	return nil
 }
 
-// escaped makes each element of p safe in a URL.
-func escaped(p string) string {
+// escapePath makes each element of p safe in a URL.
+func escapePath(p string) string {
 	parts := strings.Split(p, "/")
 	for i, s := range parts {
 		parts[i] = url.PathEscape(s)

@@ -35,7 +35,7 @@ type modelWire struct {
 }
 
 func (w modelWire) model() RegisteredModel {
-	m := RegisteredModel{w.Name, w.Description, w.Created.Time, w.Updated.Time, unpair(w.Tags),
+	m := RegisteredModel{w.Name, w.Description, w.Created.Time, w.Updated.Time, fromPairs(w.Tags),
 		make(map[string]string, len(w.Aliases)), make([]ModelVersion, len(w.Latest))}
 	for _, a := range w.Aliases {
 		m.Aliases[a.Alias] = a.Version
@@ -77,7 +77,7 @@ type versionWire struct {
 
 func (w versionWire) version() ModelVersion {
 	return ModelVersion{w.Name, w.Version, w.Source, w.RunID, w.ModelID, w.Status, w.Description,
-		w.Created.Time, w.Updated.Time, unpair(w.Tags), w.Aliases}
+		w.Created.Time, w.Updated.Time, fromPairs(w.Tags), w.Aliases}
 }
 
 // Quote makes a value of the filter grammar. The grammar has no escape: values
@@ -97,7 +97,7 @@ func (c *Client) CreateRegisteredModel(ctx context.Context, name string, tags ma
 	in := struct {
 		Name string `json:"name"`
 		Tags []pair `json:"tags,omitempty"`
-	}{name, pairs(tags)}
+	}{name, toPairs(tags)}
 	var out struct {
 		Model modelWire `json:"registered_model"`
 	}
@@ -127,7 +127,7 @@ func (c *Client) GetRegisteredModel(ctx context.Context, name string) (Registere
 // SearchRegisteredModels yields the models that match filter, by name; an empty
 // filter matches all.
 func (c *Client) SearchRegisteredModels(ctx context.Context, filter string) iter.Seq2[RegisteredModel, error] {
-	return pages("", func(token string) ([]RegisteredModel, string, error) {
+	return iteratePages("", func(token string) ([]RegisteredModel, string, error) {
 		var out struct {
 			Models []modelWire `json:"registered_models"`
 			Next   string      `json:"next_page_token"`
@@ -162,7 +162,7 @@ func (c *Client) CreateModelVersion(ctx context.Context, name, source, runID str
 		Source string `json:"source"`
 		RunID  string `json:"run_id,omitempty"`
 		Tags   []pair `json:"tags,omitempty"`
-	}{name, source, runID, pairs(tags)}
+	}{name, source, runID, toPairs(tags)}
 	var out versionAnswer
 	err := c.post(ctx, "model-versions/create", in, &out)
 	return out.Version.version(), err
@@ -182,7 +182,7 @@ func (c *Client) GetModelVersion(ctx context.Context, name, version string) (Mod
 // SearchModelVersions yields the versions that match filter, such as
 // "name = 'runtime'", newest first within a name.
 func (c *Client) SearchModelVersions(ctx context.Context, filter string) iter.Seq2[ModelVersion, error] {
-	return pages("", func(token string) ([]ModelVersion, string, error) {
+	return iteratePages("", func(token string) ([]ModelVersion, string, error) {
 		q := searchQuery(filter, "name ASC", token)
 		q.Add("order_by", "version_number DESC")
 		var out struct {

@@ -108,7 +108,7 @@ func (w runWire) run() Run {
 	i := w.Info
 	r := Run{
 		i.ID, i.ExperimentID, i.Name, i.UserID, i.Status, i.Start.Time, i.End.Time, i.ArtifactURI, i.Stage == "deleted",
-		make(map[string]float64, len(w.Data.Metrics)), unpair(w.Data.Params), unpair(w.Data.Tags),
+		make(map[string]float64, len(w.Data.Metrics)), fromPairs(w.Data.Params), fromPairs(w.Data.Tags),
 	}
 	for _, m := range w.Data.Metrics {
 		r.Metrics[m.Key] = float64(m.Value)
@@ -134,7 +134,7 @@ func (c *Client) CreateRun(ctx context.Context, n NewRun) (Run, error) {
 		Name         string `json:"run_name,omitempty"`
 		Start        milli  `json:"start_time"`
 		Tags         []pair `json:"tags,omitempty"`
-	}{n.ExperimentID, n.Name, milli{n.Start}, pairs(n.Tags)}
+	}{n.ExperimentID, n.Name, milli{n.Start}, toPairs(n.Tags)}
 	var out struct {
 		Run runWire `json:"run"`
 	}
@@ -183,7 +183,7 @@ func (c *Client) LogBatch(ctx context.Context, runID string, metrics []Metric, p
 		}
 		wire[i] = metricWire{Key: m.Key, Value: float(m.Value), Time: milli{m.Time}, Step: whole(m.Step)}
 	}
-	ps, ts := pairs(params), pairs(tags)
+	ps, ts := toPairs(params), toPairs(tags)
 	if len(wire)+len(ps)+len(ts) == 0 {
 		return nil
 	}
@@ -267,7 +267,7 @@ func (c *Client) SearchRuns(ctx context.Context, q RunQuery) (runs []Run, next s
 
 // Runs yields every run that matches, page by page; an error ends it.
 func (c *Client) Runs(ctx context.Context, q RunQuery) iter.Seq2[Run, error] {
-	return pages(q.PageToken, func(token string) ([]Run, string, error) {
+	return iteratePages(q.PageToken, func(token string) ([]Run, string, error) {
 		q.PageToken = token
 		return c.SearchRuns(ctx, q)
 	})
@@ -275,7 +275,7 @@ func (c *Client) Runs(ctx context.Context, q RunQuery) iter.Seq2[Run, error] {
 
 // MetricHistory yields every recorded value of a metric, oldest first.
 func (c *Client) MetricHistory(ctx context.Context, runID, key string) iter.Seq2[Metric, error] {
-	return pages("", func(token string) ([]Metric, string, error) {
+	return iteratePages("", func(token string) ([]Metric, string, error) {
 		q := url.Values{"run_id": {runID}, "metric_key": {key}, "max_results": {"10000"}}
 		if token != "" {
 			q.Set("page_token", token)
@@ -295,9 +295,9 @@ func (c *Client) MetricHistory(ctx context.Context, runID, key string) iter.Seq2
 	})
 }
 
-// pages joins pages into one sequence. A server that gives the same token twice
+// iteratePages joins pages into one sequence. A server that gives the same token twice
 // would never end; that is an error.
-func pages[T any](token string, read func(token string) ([]T, string, error)) iter.Seq2[T, error] {
+func iteratePages[T any](token string, read func(token string) ([]T, string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
 			items, next, err := read(token)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 )
 
 // receiver takes spans by OTLP over HTTP.
@@ -81,9 +82,9 @@ func (r *receiver) named(name string) (all []map[string]string) {
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r := startReceiver(t)
-	look := scriptedmodel.Ask("list", `{"kind":"pods","namespace":"shop"}`)
+	look := scripttest.Ask("list", `{"kind":"pods","namespace":"shop"}`)
 	look.Usage = &scriptedmodel.Usage{Prompt: 100, Completion: 10}
-	script, err := scriptedmodel.New(scriptedmodel.Always(look, scriptedmodel.Say("All is well.")), io.Discard)
+	script, err := scriptedmodel.New(scripttest.Always(look, scripttest.Say("All is well.")), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/store"
@@ -100,7 +101,7 @@ func TestRow44Replay(t *testing.T) {
 	if len(first) != 682 || hex.EncodeToString(sum[:]) != "d13da651677c3b058e1adabded69d7db7775c29321870a5b2f53b5e2cd8eeb8e" {
 		t.Errorf("%d bytes: %q", len(first), first)
 	}
-	if second != string(fixture.RunEvents()[1].Frame()) {
+	if second != string(evidencetest.RunEvents()[1].Frame()) {
 		t.Errorf("%q", second)
 	}
 	again := openStream(t, tw, stream, "Last-Event-ID:  \t1 ")

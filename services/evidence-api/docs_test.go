@@ -129,7 +129,7 @@ func manualLimits(t *testing.T) string {
 func manualErrors() string {
 	var b strings.Builder
 	b.WriteString("\n## Every error\n\n| Code | Status | Try again | When |\n|---|---|---|---|\n")
-	for _, e := range catalogue.All() {
+	for _, e := range catalogue.Entries {
 		again := "no"
 		if e.Retryable {
 			again = "yes"

@@ -143,7 +143,7 @@ func brokenTower(t *testing.T) *evidenceapitest.Tower {
 // status line, fields and envelope against a golden file.
 func TestEveryErrorToTheByte(t *testing.T) {
 	t.Parallel()
-	for _, e := range catalogue.All() {
+	for _, e := range catalogue.Entries {
 		t.Run(string(e.Code), func(t *testing.T) {
 			t.Parallel()
 			by := provoke[e.Code]

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 type driftStatus struct {
@@ -59,7 +59,7 @@ func (i *instance) predicts(low, count, n int) {
 
 func TestDriftOfPredictions(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
 	i := start(t, reg, slow)
 
@@ -136,7 +136,7 @@ func TestDriftOfPredictions(t *testing.T) {
 // A check or benchmark must not become the traffic that drift is judged by.
 func TestProbesLeaveNoSnapshots(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
 	i := start(t, reg, slow)
 	probe := func(path, body string, want int) {
@@ -177,7 +177,7 @@ func TestProbesLeaveNoSnapshots(t *testing.T) {
 // The level over all measures is told when it changes, also where z stays well.
 func TestOverallLevelIsTold(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
 	i := start(t, reg, slow)
 	i.predicts(1, 100, 100)
@@ -201,9 +201,9 @@ func TestOverallLevelIsTold(t *testing.T) {
 
 func TestPipeline(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
-	reg.Alias("jpcp", "Production", reg.Register("jpcp", fixture.Linear(t, "jpcp", 0,
-		fixture.Column{Name: "embedding", Kind: "vector", Length: 384, Weight: 1}, fixture.Column{Name: "num_nodes", Kind: "number", Weight: 10}), nil))
+	reg := fixturetest.NewRegistry(t)
+	reg.Alias("jpcp", "Production", reg.Register("jpcp", fixturetest.Linear(t, "jpcp", 0,
+		fixturetest.Column{Name: "embedding", Kind: "vector", Length: 384, Weight: 1}, fixturetest.Column{Name: "num_nodes", Kind: "number", Weight: 10}), nil))
 	i := start(t, reg, slow)
 	embedding := make([]float64, 384)
 	embedding[0], embedding[383] = 3, 4

@@ -16,13 +16,13 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 func TestOverloadSheds(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
-	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
+	reg := fixturetest.NewRegistry(t)
+	reg.Alias("slow", "Production", reg.Register("slow", fixturetest.Slow(t, "slow"), nil))
 	i := start(t, reg, func(c *inference.Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 2, 2, 2 })
 	var ok, shed atomic.Int64
 	var wg sync.WaitGroup
@@ -58,8 +58,8 @@ func TestOverloadSheds(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
-	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
+	reg := fixturetest.NewRegistry(t)
+	reg.Alias("slow", "Production", reg.Register("slow", fixturetest.Slow(t, "slow"), nil))
 	i := start(t, reg)
 	s, _, body := i.Do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
 	if d := inferencetest.ProblemOf(t, s, body); s != 504 || d.Code != "deadline_exceeded" {
@@ -74,7 +74,7 @@ func TestDeadline(t *testing.T) {
 // A body that dribbles in holds a place among the model's requests no longer than a prediction may take.
 func TestSlowBodyEndsAtTheDeadline(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
 	i := start(t, reg, func(c *inference.Config) { c.TimeoutMS = 700 })
 	for _, c := range []struct {
@@ -122,7 +122,7 @@ func TestSlowBodyEndsAtTheDeadline(t *testing.T) {
 
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
 	const app, ops = "secret-of-the-application", "secret-of-the-operators"
 	credentials := service.Secret(`{"` + app + `": {"principal": "app", "tenant": "default", "scopes": ["predict"]},
@@ -203,7 +203,7 @@ func TestMalformedCredentialsRefuseTheStart(t *testing.T) {
 
 func TestOtherOriginsCannotWriteToAnOpenService(t *testing.T) {
 	t.Parallel()
-	i := start(t, fixture.NewRegistry(t))
+	i := start(t, fixturetest.NewRegistry(t))
 	if s, _, body := i.Do(http.MethodPost, "/reload", nil, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); s != 403 || inferencetest.ProblemOf(t, s, body).Code != "cross_origin_request" {
 		t.Errorf("%d %s", s, body)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -13,12 +13,12 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // instance is a running service, with what these tests ask of it more than once.
 type instance struct{ *inferencetest.Instance }
 
-func start(t testing.TB, registry *fixture.Registry, opts ...inferencetest.Option) *instance {
+func start(t testing.TB, registry *fixturetest.Registry, opts ...inferencetest.Option) *instance {
 	t.Helper()
 	return &instance{inferencetest.Start(t, registry, opts...)}
 }
 
-func launch(t testing.TB, registry *fixture.Registry, opts ...inferencetest.Option) *instance {
+func launch(t testing.TB, registry *fixturetest.Registry, opts ...inferencetest.Option) *instance {
 	t.Helper()
 	return &instance{inferencetest.Launch(t, registry, opts...)}
 }

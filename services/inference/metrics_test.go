@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mlp-platform/platform/services/inference"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 // Every metric of this service that an alert rule names is there once a model is loaded.
@@ -45,7 +45,7 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 	if len(names) != 5 {
 		t.Fatalf("the rules name %v", names)
 	}
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
 	i := start(t, reg, func(c *inference.Config) { c.EventRelayEnabled = false }) // whoever relays, each replica tells
 	i.OK("/predict/tagged", `{"features": {"x": 1}}`, nil)

@@ -13,21 +13,21 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 // Without the database predictions go on; what was to be written waits and is written later.
 func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
-	var proxy *fixture.Proxy
+	var proxy *fixturetest.Proxy
 	i := start(t, reg, slow, func(c *inference.Config) {
 		u, err := url.Parse(c.DatabaseURL.Reveal())
 		if err != nil {
 			t.Fatal(err)
 		}
-		proxy = fixture.NewProxy(t, u.Host)
+		proxy = fixturetest.NewProxy(t, u.Host)
 		u.Host = proxy.Addr
 		c.DatabaseURL = service.Secret(u.String())
 	})
@@ -68,7 +68,7 @@ func TestDatabaseOutage(t *testing.T) {
 // Until the tracker was read once, nobody knows which models there are: that is no 404.
 func TestStartedWithoutTheTracker(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
 	reg.Down(true)
 	i := launch(t, reg)
@@ -101,7 +101,7 @@ func TestClassifier(t *testing.T) {
 		}
 		files[name] = b
 	}
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("sizes", "Production", reg.Register("sizes", files, nil))
 	i := start(t, reg, slow)
 	var p inferencetest.Prediction

@@ -11,12 +11,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/auth/authtest"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 // sql puts the database into a state that no request can.
@@ -42,7 +42,7 @@ const (
 // The outbox is the administrators' to see and mend, as in the control plane.
 func TestOutboxRoutes(t *testing.T) {
 	t.Parallel()
-	i := start(t, fixture.NewRegistry(t), func(c *inference.Config) { c.Credentials = scoped; c.EventRelayEnabled = false })
+	i := start(t, fixturetest.NewRegistry(t), func(c *inference.Config) { c.Credentials = scoped; c.EventRelayEnabled = false })
 	poison := func(tenant string) string {
 		id := uuid.Must(uuid.NewV7())
 		i.sql(`insert into inference.outbox (id, tenant, namespace, name, payload, actor, refusals, poison_at, last_error)
@@ -103,18 +103,18 @@ func TestOutboxRoutes(t *testing.T) {
 // writes once with it.
 func TestDelegation(t *testing.T) {
 	t.Parallel()
-	d, err := auth.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+	d, err := authtest.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
 	i := start(t, reg, func(c *inference.Config) {
 		c.Credentials = scoped
 		c.DelegationTrust = service.Secret(`{"dashboard": {"public_key": "` + d.PublicKey() + `", "tenants": ["default"], "scopes": ["predict", "admin"]}}`)
 	})
 	mint := func(audience string, scopes ...string) string {
-		token, err := d.Mint(audience, auth.Person{Name: "alice", Tenant: "default", Scopes: scopes})
+		token, err := d.Mint(audience, authtest.Person{Name: "alice", Tenant: "default", Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,20 +6,20 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 func runtimeModel(t testing.TB, bias float32) map[string][]byte {
-	return fixture.Linear(t, "runtime", bias,
-		fixture.Column{Name: "procs", Kind: "number", Weight: 2}, fixture.Column{Name: "hour", Kind: "number", Weight: 0.5},
-		fixture.Column{Name: "shape", Kind: "vector", Length: 3, Weight: 1})
+	return fixturetest.Linear(t, "runtime", bias,
+		fixturetest.Column{Name: "procs", Kind: "number", Weight: 2}, fixturetest.Column{Name: "hour", Kind: "number", Weight: 0.5},
+		fixturetest.Column{Name: "shape", Kind: "vector", Length: 3, Weight: 1})
 }
 
 const runtimeRow = `{"procs": 4, "hour": 1, "shape": [1, 2, 3]}`
 
 func TestPredicts(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	v1 := reg.Register("runtime", runtimeModel(t, 0), nil)
 	v2 := reg.Register("runtime", runtimeModel(t, 1000), nil)
 	v3 := reg.Register("runtime", runtimeModel(t, 3000), nil)
@@ -51,7 +51,7 @@ func TestPredicts(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("runtime", "Production", reg.Register("runtime", runtimeModel(t, 0), nil))
 	i := start(t, reg)
 

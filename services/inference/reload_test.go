@@ -22,12 +22,12 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 // tagged is a model whose prediction tells its version: 1000·version + x.
 func tagged(t testing.TB, version int) map[string][]byte {
-	return fixture.Linear(t, "tagged", float32(1000*version), fixture.Column{Name: "x", Kind: "number", Weight: 1})
+	return fixturetest.Linear(t, "tagged", float32(1000*version), fixturetest.Column{Name: "x", Kind: "number", Weight: 1})
 }
 
 func (i *instance) version(model string) string {
@@ -65,7 +65,7 @@ type reloaded struct {
 
 func TestFollowsAliasesByPoll(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
 	i := start(t, reg)
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "Nothing is loaded") {
@@ -110,7 +110,7 @@ func TestFollowsAliasesByPoll(t *testing.T) {
 
 func TestFollowsAliasesByEvent(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
 	reg.Alias("tagged", "Production", v1)
 	i := start(t, reg, slow)
@@ -158,7 +158,7 @@ func TestFollowsAliasesByEvent(t *testing.T) {
 
 func TestReloadReports(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
 	reg.Alias("tagged", "Production", v1)
 	reg.Alias("tagged", "Staging", v1)
@@ -223,7 +223,7 @@ func TestReloadReports(t *testing.T) {
 // between, not the aliases that come and go.
 func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	var versions []string
 	for n := range 6 {
 		versions = append(versions, reg.Register("tagged", tagged(t, n+1), nil))
@@ -329,7 +329,7 @@ func (i *instance) events(namespace, name string) []map[string]any {
 
 func TestRawVersions(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	for n := range 10 {
 		reg.Register("tagged", tagged(t, n+1), nil)
 	}
@@ -372,7 +372,7 @@ func TestRawVersions(t *testing.T) {
 
 func TestRequireDigest(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), map[string]string{"artifact_digest": ""}))
 	i := start(t, reg, func(c *inference.Config) { c.RequireDigest = true })
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "REQUIRE_DIGEST is set") {
@@ -383,7 +383,7 @@ func TestRequireDigest(t *testing.T) {
 // An alias that is not kept loaded is loaded when it is asked for.
 func TestPreloadAliases(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
+	reg := fixturetest.NewRegistry(t)
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
 	reg.Alias("tagged", "Production", v1)
 	reg.Alias("tagged", "Canary", v2)

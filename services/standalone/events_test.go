@@ -32,7 +32,7 @@ type publisher struct {
 	subscriptions []outbox.Subscription
 }
 
-func publishers() []publisher {
+func eventPublishers() []publisher {
 	return []publisher{
 		{"assistant", assistant.Events(), nil},
 		{"control-plane", controlplane.Events(), controlplane.Subscriptions()},
@@ -52,7 +52,7 @@ func TestEventsPage(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s lacks the line %q", eventsPage, below)
 	}
-	want := head + below + generated()
+	want := head + below + renderCatalogue()
 	if *update {
 		if err := os.WriteFile(eventsPage, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -64,14 +64,14 @@ func TestEventsPage(t *testing.T) {
 	}
 }
 
-// generated is the catalogue as Markdown: a table of all events, then the data of each.
-func generated() string {
+// renderCatalogue is the catalogue as Markdown: a table of all events, then the data of each.
+func renderCatalogue() string {
 	type entry struct {
 		outbox.Declaration
 		by, to []string
 	}
 	all := map[string]*entry{}
-	for _, p := range publishers() {
+	for _, p := range eventPublishers() {
 		for name, d := range p.events {
 			if all[name] == nil {
 				all[name] = &entry{Declaration: d}
@@ -79,7 +79,7 @@ func generated() string {
 			all[name].by = append(all[name].by, p.name)
 		}
 	}
-	for _, p := range publishers() {
+	for _, p := range eventPublishers() {
 		for _, s := range p.subscriptions {
 			for _, e := range all {
 				if outboxtest.Matches(s, e.Declaration) {

@@ -8,6 +8,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/controltower"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
@@ -179,7 +180,7 @@ func streamHead() *reply {
 		set("X-Accel-Buffering", "no").set("X-Request-ID", requestID).write("").drop("Content-Length")
 }
 
-func eventFrame(n int) string { return string(fixture.RunEvents()[n-1].Frame()) }
+func eventFrame(n int) string { return string(evidencetest.RunEvents()[n-1].Frame()) }
 
 // askStream is the request of a stream from an event on; -1 is from the newest.
 func askStream(after int64, target string) rawRequest {
@@ -247,13 +248,13 @@ func reorderFrame(frame string) string {
 
 // resealEvent puts another payload, or other fields, into an event and seals it again.
 func resealEvent(n int, change func(*canon.Object)) string {
-	o := fixture.RunEvents()[n-1].Value()
+	o := evidencetest.RunEvents()[n-1].Value()
 	change(o)
 	c1, err := canon.C1(o)
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", n, fixture.RunEvents()[n-1].EventType, c1)
+	return fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", n, evidencetest.RunEvents()[n-1].EventType, c1)
 }
 
 func brokenStreams() []recorded {

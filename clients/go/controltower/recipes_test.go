@@ -7,6 +7,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/controltower"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
@@ -22,7 +23,7 @@ func runNamed(id string) spine.Run {
 
 func runAnswer(id string) *reply {
 	run := runNamed(id)
-	return documentReply(200, document.NewRun(document.RunDetail{Run: run, IdempotencyKey: "demo", CreateRequestDigest: spine.CreateRequestDigest(run)}))
+	return documentReply(200, evidencetest.NewRun(document.RunDetail{Run: run, IdempotencyKey: "demo", CreateRequestDigest: spine.CreateRequestDigest(run)}))
 }
 
 const (
@@ -87,14 +88,16 @@ func reportText() string {
 
 func inspectionReply(r *report.Report) *reply { return documentReply(200, document.NewInspection(r)) }
 
-func evidenceAnswer() *reply { return documentReply(200, document.NewRunEvidence(fixture.Report())) }
+func evidenceAnswer() *reply {
+	return documentReply(200, evidencetest.NewRunEvidence(fixture.Report()))
+}
 
 func workUnitAnswer() *reply {
-	return documentReply(200, document.NewWorkUnit(spine.WorkUnits([]spine.Run{fixture.Run()})[0]))
+	return documentReply(200, document.NewWorkUnit(evidencetest.WorkUnits([]spine.Run{fixture.Run()})[0]))
 }
 
 func projectAnswer() *reply {
-	return documentReply(200, document.NewProject(spine.ProjectOf(fixture.ProjectID, []spine.Run{fixture.Run()})))
+	return documentReply(200, document.NewProject(evidencetest.ProjectOf(fixture.ProjectID, []spine.Run{fixture.Run()})))
 }
 
 func answerExchanges() []recorded {
@@ -207,7 +210,7 @@ func runsPage(limit int, cursor string, ids ...string) *reply {
 	return documentReply(200, document.NewList(runs, limit, cursor))
 }
 
-func fixtureEvents() []spine.Event { e := fixture.RunEvents(); return e[:] }
+func fixtureEvents() []spine.Event { e := evidencetest.RunEvents(); return e[:] }
 
 func listExchanges() []recorded {
 	paged := func(r *reply, limit int, cursor string, items ...string) expectation {
@@ -223,7 +226,7 @@ func listExchanges() []recorded {
 	topOnly := runsPage(2, "bmV4dA==", "run/a").swap(`"page":{"limit":2,"next_cursor":"bmV4dA=="}`, `"page":{"limit":2}`).sealed()
 	pageOnly := runsPage(2, "bmV4dA==", "run/a").swap(`"next_cursor":"bmV4dA==","page"`, `"page"`).sealed()
 	empty := documentReply(200, document.NewList([]spine.Run{}, 50, ""))
-	units := documentReply(200, document.NewList(spine.WorkUnits([]spine.Run{fixture.Run()}), 50, ""))
+	units := documentReply(200, document.NewList(evidencetest.WorkUnits([]spine.Run{fixture.Run()}), 50, ""))
 	connections := documentReply(200, document.NewList(fixture.Connections(), 4, ""))
 	names := []string{}
 	for _, c := range fixture.Connections() {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func start(t *testing.T, args ...string) *Process {
+func startChild(t *testing.T, args ...string) *Process {
 	t.Helper()
 	p, err := Start(exec.Command(args[0], args[1:]...), syscall.SIGKILL)
 	if err != nil {
@@ -21,7 +21,7 @@ func start(t *testing.T, args ...string) *Process {
 
 func TestStop(t *testing.T) {
 	t.Parallel()
-	p := start(t, "sleep", "600")
+	p := startChild(t, "sleep", "600")
 	if p.Err() != nil || p.PID() == 0 {
 		t.Errorf("running: %v, %d", p.Err(), p.PID())
 	}
@@ -37,7 +37,7 @@ func TestStop(t *testing.T) {
 
 func TestStopKillsWhatDoesNotListen(t *testing.T) {
 	t.Parallel()
-	p := start(t, "sleep", "600")
+	p := startChild(t, "sleep", "600")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := p.Stop(ctx, syscall.SIGCONT); err == nil { // a signal that ends nothing
@@ -48,7 +48,7 @@ func TestStopKillsWhatDoesNotListen(t *testing.T) {
 
 func TestAnEndWithoutFault(t *testing.T) {
 	t.Parallel()
-	p := start(t, "true")
+	p := startChild(t, "true")
 	<-p.Done()
 	if err := p.Err(); err != nil {
 		t.Error(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// readyTimeout bounds the start; recovering the file store is part of it.
+// readyTimeout limits the start; recovering the file store is part of it.
 const readyTimeout = 30 * time.Second
 
 // MaxMessage is the largest message in bytes, headers included.

@@ -36,15 +36,15 @@ var ErrNoBinaries = fmt.Errorf("no PostgreSQL server of version %d or later is i
 // FindBinaries is the newest Postgres server on this machine: its folder and
 // major version, or ErrNoBinaries.
 func FindBinaries() (dir string, major int, err error) {
-	found := installed()
+	found := findInstalled()
 	if len(found) == 0 {
 		return "", 0, ErrNoBinaries
 	}
 	return found[0].dir, found[0].major, nil
 }
 
-// installed lists the servers on this machine, newest first.
-func installed() []binaries {
+// findInstalled lists the servers on this machine, newest first.
+func findInstalled() []binaries {
 	var dirs []string
 	if p, err := exec.LookPath("postgres"); err == nil {
 		if p, err = filepath.EvalSymlinks(p); err == nil {
@@ -58,7 +58,7 @@ func installed() []binaries {
 	slices.Sort(dirs)
 	var found []binaries
 	for _, dir := range slices.Compact(dirs) {
-		if b, ok := inspect(dir); ok {
+		if b, ok := inspectBinaries(dir); ok {
 			found = append(found, b)
 		}
 	}
@@ -68,7 +68,7 @@ func installed() []binaries {
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-func inspect(dir string) (binaries, bool) {
+func inspectBinaries(dir string) (binaries, bool) {
 	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
 		return binaries{}, false
 	}
@@ -87,13 +87,13 @@ func inspect(dir string) (binaries, bool) {
 // chooseBinaries prefers what is installed, and of that what made the data: a
 // cluster can be served by its own major version only. major is 0 for new data.
 func chooseBinaries(major int, data, cacheDir string, root bool, log io.Writer) (binaries, error) {
-	found := installed()
+	found := findInstalled()
 	for _, b := range found {
 		if major == 0 || b.major == major {
 			return b, nil
 		}
 	}
-	b, err := download(major, cacheDir, root, log)
+	b, err := downloadBinaries(major, cacheDir, root, log)
 	switch {
 	case err == nil:
 		return b, nil
@@ -112,7 +112,7 @@ var releases = map[int]embeddedpostgres.PostgresVersion{
 
 const defaultRelease = 17
 
-func download(major int, cacheDir string, root bool, log io.Writer) (binaries, error) {
+func downloadBinaries(major int, cacheDir string, root bool, log io.Writer) (binaries, error) {
 	if major == 0 {
 		major = defaultRelease
 	}
@@ -127,12 +127,12 @@ func download(major int, cacheDir string, root bool, log io.Writer) (binaries, e
 		}
 		cacheDir = filepath.Join(dir, "mlp-platform", "postgres")
 	}
-	if root && !reachable(cacheDir) {
+	if root && !reachableByAll(cacheDir) {
 		cacheDir = "/var/cache/mlp-platform/postgres"
 	}
 	target := filepath.Join(cacheDir, "server-"+string(release))
 	bin := filepath.Join(target, "bin")
-	if b, ok := inspect(bin); ok {
+	if b, ok := inspectBinaries(bin); ok {
 		return b, nil
 	}
 	if err := makeOpen(cacheDir); err != nil {
@@ -167,14 +167,14 @@ func download(major int, cacheDir string, root bool, log io.Writer) (binaries, e
 	}
 	// In one step, so that an interrupted download leaves nothing that looks whole.
 	if err := os.Rename(server, target); err != nil {
-		if b, ok := inspect(bin); ok {
+		if b, ok := inspectBinaries(bin); ok {
 			return b, nil // another process was faster
 		}
 		if err := errors.Join(os.RemoveAll(target), os.Rename(server, target)); err != nil {
 			return binaries{}, err
 		}
 	}
-	if b, ok := inspect(bin); ok {
+	if b, ok := inspectBinaries(bin); ok {
 		return b, nil
 	}
 	return binaries{}, fmt.Errorf("the downloaded PostgreSQL in %s does not run on this machine", target)
@@ -213,8 +213,8 @@ func openTree(dir string) error {
 	})
 }
 
-// reachable says whether every user may enter dir, or will once it is made.
-func reachable(dir string) bool {
+// reachableByAll reports whether every user may enter dir, or will once it is made.
+func reachableByAll(dir string) bool {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		if info, err := os.Stat(d); err == nil && info.Mode().Perm()&0o005 != 0o005 {
 			return false

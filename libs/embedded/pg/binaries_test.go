@@ -31,7 +31,7 @@ func TestNoBinaries(t *testing.T) {
 	}
 	cache := t.TempDir()
 	_, err := chooseBinaries(0, "/data", cache, false, &bytes.Buffer{})
-	expect(t, err, "no PostgreSQL server", "PLATFORM_DATABASE_URL")
+	expectError(t, err, "no PostgreSQL server", "PLATFORM_DATABASE_URL")
 	if left, err := os.ReadDir(cache); err != nil || len(left) != 0 {
 		t.Errorf("a failed download left %v, %v", left, err)
 	}
@@ -40,14 +40,14 @@ func TestNoBinaries(t *testing.T) {
 func TestReachable(t *testing.T) {
 	t.Parallel()
 	open := filepath.Join(os.TempDir(), "does-not-exist-yet", "cache")
-	if !reachable(open) {
+	if !reachableByAll(open) {
 		t.Errorf("%s is not reachable", open)
 	}
 	closed := t.TempDir()
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if reachable(filepath.Join(closed, "cache")) {
+	if reachableByAll(filepath.Join(closed, "cache")) {
 		t.Error("a directory of mode 0700 is reachable for all")
 	}
 }

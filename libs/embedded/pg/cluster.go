@@ -144,7 +144,7 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// removeTries bounds the wait for what a killed parent left behind.
+// removeTries limits the wait for what a killed parent left behind.
 const removeTries = 5 * time.Second
 
 // removeUnfinished removes what an interrupted create left. initdb dies with its
@@ -157,7 +157,7 @@ func removeUnfinished(ctx context.Context, part string) error {
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
-		if werr := wait(ctx, 20*time.Millisecond); werr != nil {
+		if werr := waitFor(ctx, 20*time.Millisecond); werr != nil {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ func (c *cluster) pidFile() (pid int, status string) {
 	return pid, status
 }
 
-// ready says whether the server with this process id takes connections; the
+// ready reports whether the server with this process id takes connections; the
 // status line is what pg_ctl waits for too.
 func (c *cluster) ready(pid int) bool {
 	p, status := c.pidFile()
@@ -259,7 +259,7 @@ func (c *cluster) endOrphan(ctx context.Context) error {
 		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("postgres: a server of an earlier run (process %d) still uses %s and cannot be stopped (%w); stop it by hand", pid, c.data, err)
 		}
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := waitFor(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("postgres: a server of an earlier run (process %d) still uses %s; stop it by hand", pid, c.data)
 		}
 		if time.Now().After(deadline) {

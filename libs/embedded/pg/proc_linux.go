@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// procFD says whether /proc/self/fd names the open files.
+// procFD reports whether /proc/self/fd names the open files.
 const procFD = true
 
-// serves says whether the process is alive and works in the data directory, as
+// serves reports whether the process is alive and works in the data directory, as
 // every Postgres process does. A zombie has no working directory.
 func (c *cluster) serves(pid int) bool {
 	cwd, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/cwd")

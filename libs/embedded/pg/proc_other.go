@@ -10,7 +10,7 @@ import (
 
 const procFD = false
 
-// serves says whether the process is alive and is a Postgres.
+// serves reports whether the process is alive and is a Postgres.
 func (c *cluster) serves(pid int) bool {
 	out, err := exec.Command("ps", "-o", "comm=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.Contains(string(out), "postgres")

@@ -33,7 +33,7 @@ import (
 // User is the superuser of an embedded cluster.
 const User = "platform"
 
-// startTimeout bounds the wait for connections. Recovery after a crash replays
+// startTimeout limits the wait for connections. Recovery after a crash replays
 // at most max_wal_size, which takes seconds.
 const startTimeout = 60 * time.Second
 
@@ -77,7 +77,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no connection after %v", startTimeout))
 	defer cancel()
 
-	lock, err := claim(cfg.Dir)
+	lock, err := lockDir(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// claim makes dir and holds its lock.
-func claim(dir string) (*flock.Flock, error) {
+// lockDir makes dir and holds its lock.
+func lockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("postgres: the directory %s cannot be made (%w); choose another one or change its owner", dir, err)
 	}
@@ -142,7 +142,7 @@ func (c *cluster) serve(ctx context.Context, cfg Config) (*child.Process, int, e
 			// Another process took the port between the choice and the start.
 		case c.log.has("shared memory block"), c.log.has("lock file"):
 			// Backends of a killed server end within a moment of noticing.
-			if werr := wait(ctx, 50*time.Millisecond); werr != nil {
+			if werr := waitFor(ctx, 50*time.Millisecond); werr != nil {
 				return nil, 0, err
 			}
 		default:
@@ -152,7 +152,7 @@ func (c *cluster) serve(ctx context.Context, cfg Config) (*child.Process, int, e
 }
 
 func (c *cluster) launch(ctx context.Context, cfg Config, port int) (*child.Process, error) {
-	cmd := c.command("postgres", append([]string{"-D", c.arg}, settings(cfg, port)...)...)
+	cmd := c.command("postgres", append([]string{"-D", c.arg}, serverArgs(cfg, port)...)...)
 	cmd.Stdout, cmd.Stderr = c.log, c.log
 	// SIGINT is Postgres' fast shutdown: a clean one, so that the start after a
 	// crash of the platform needs no recovery.
@@ -175,9 +175,9 @@ func (c *cluster) launch(ctx context.Context, cfg Config, port int) (*child.Proc
 	}
 }
 
-// settings keep the memory of an idle server small: it shares a machine with
+// serverArgs keep the memory of an idle server small: it shares a machine with
 // the rest of the platform, whose tables are small too.
-func settings(cfg Config, port int) []string {
+func serverArgs(cfg Config, port int) []string {
 	s := []string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=",
 		"max_connections=" + strconv.Itoa(cfg.MaxConnections), "shared_buffers=32MB", "work_mem=4MB",
@@ -195,9 +195,6 @@ func settings(cfg Config, port int) []string {
 	}
 	return args
 }
-
-// Port is where the server listens on 127.0.0.1.
-func (s *Server) Port() int { return s.port }
 
 // URL is the address of a database, password included; "" means the one made
 // with the cluster by default.
@@ -242,13 +239,13 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (c *cluster) choosePort(want int) (int, error) {
 	if want != 0 {
-		if !free(want) {
+		if !portFree(want) {
 			return 0, fmt.Errorf("postgres: port %d on 127.0.0.1 is in use; stop what listens there or choose another port", want)
 		}
 		return want, nil
 	}
 	if b, err := os.ReadFile(c.portFile()); err == nil {
-		if p, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && p > 0 && p < 1<<16 && free(p) {
+		if p, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && p > 0 && p < 1<<16 && portFree(p) {
 			return p, nil
 		}
 	}
@@ -263,7 +260,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-func free(port int) bool {
+func portFree(port int) bool {
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return false
@@ -280,8 +277,8 @@ func (c *cluster) keepPort(port int) error {
 	return nil
 }
 
-// wait waits d or until ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
+// waitFor waits d or until ctx ends.
+func waitFor(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

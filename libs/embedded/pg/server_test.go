@@ -20,17 +20,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-func start(t *testing.T, cfg Config) *Server {
+func startServer(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	s, err := Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(t, s) })
+	t.Cleanup(func() { stopServer(t, s) })
 	return s
 }
 
-func stop(t *testing.T, s *Server) {
+func stopServer(t *testing.T, s *Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
 	defer cancel()
@@ -39,7 +39,7 @@ func stop(t *testing.T, s *Server) {
 	}
 }
 
-func query[T any](t *testing.T, s *Server, sql string) (v T) {
+func queryValue[T any](t *testing.T, s *Server, sql string) (v T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.URL(""))
 	if err != nil {
@@ -59,8 +59,8 @@ func TestPortThatCannotBeKeptIsOnlyLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log safeBuffer
-	s := start(t, Config{Dir: dir, Log: &log})
-	if query[int](t, s, "select 1") != 1 {
+	s := startServer(t, Config{Dir: dir, Log: &log})
+	if queryValue[int](t, s, "select 1") != 1 {
 		t.Error("the server does not answer")
 	}
 	if text := log.String(); !strings.Contains(text, "the port is not remembered") {
@@ -71,9 +71,9 @@ func TestPortThatCannotBeKeptIsOnlyLogged(t *testing.T) {
 func TestDataAndAddressSurviveARestart(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: filepath.Join(t.TempDir(), "pg")}
-	s := start(t, cfg)
+	s := startServer(t, cfg)
 	first := s.URL("")
-	query[int](t, s, "with t as (select 1) select 1")
+	queryValue[int](t, s, "with t as (select 1) select 1")
 	conn, err := pgx.Connect(t.Context(), s.URL(""))
 	if err != nil {
 		t.Fatal(err)
@@ -81,28 +81,28 @@ func TestDataAndAddressSurviveARestart(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "create table fruit as select 'quince' as name"); err != nil {
 		t.Fatal(err)
 	}
-	stop(t, s) // with a session open
+	stopServer(t, s) // with a session open
 	if err, ok := <-s.Wait(); ok {
 		t.Errorf("a stopped server has died: %v", err)
 	}
-	stop(t, s)
+	stopServer(t, s)
 
 	begin := time.Now()
-	s = start(t, cfg)
+	s = startServer(t, cfg)
 	if d := time.Since(begin); d > 2*time.Second { // 40 ms on an idle machine
 		t.Errorf("the second start took %v", d)
 	}
 	if s.URL("") != first {
 		t.Errorf("now at %s, was at %s", s.URL(""), first)
 	}
-	if got := query[string](t, s, "select name from fruit"); got != "quince" {
+	if got := queryValue[string](t, s, "select name from fruit"); got != "quince" {
 		t.Errorf("read %q", got)
 	}
 	for setting, want := range map[string]string{
 		"fsync": "on", "shared_buffers": "32MB", "jit": "off", "max_connections": "80", "listen_addresses": "127.0.0.1",
 		"unix_socket_directories": "", "server_encoding": "UTF8", "TimeZone": "UTC",
 	} {
-		if got := query[string](t, s, "select current_setting('"+setting+"')"); got != want {
+		if got := queryValue[string](t, s, "select current_setting('"+setting+"')"); got != want {
 			t.Errorf("%s is %q, want %q", setting, got, want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestDataAndAddressSurviveARestart(t *testing.T) {
 func TestTheDirectoryIsPrivate(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: filepath.Join(t.TempDir(), "pg")}
-	s := start(t, cfg)
+	s := startServer(t, cfg)
 	for name, want := range map[string]os.FileMode{"": 0o700, "data": 0o700, "password": 0o600} {
 		info, err := os.Stat(filepath.Join(cfg.Dir, name))
 		if err != nil || info.Mode().Perm() != want {
@@ -124,19 +124,19 @@ func TestTheDirectoryIsPrivate(t *testing.T) {
 		t.Error("a wrong password passed")
 	}
 	_, err := Start(t.Context(), cfg)
-	expect(t, err, "in use by another process", cfg.Dir)
+	expectError(t, err, "in use by another process", cfg.Dir)
 }
 
 func TestAKilledServerIsTold(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: filepath.Join(t.TempDir(), "pg")}
-	s := start(t, cfg)
+	s := startServer(t, cfg)
 	if err := syscall.Kill(s.proc.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, <-s.Wait(), "ended by itself", "killed")
-	stop(t, s)
-	query[int](t, start(t, cfg), "select 1") // its shared memory may take a moment to go
+	expectError(t, <-s.Wait(), "ended by itself", "killed")
+	stopServer(t, s)
+	queryValue[int](t, startServer(t, cfg), "select 1") // its shared memory may take a moment to go
 }
 
 // TestParent is no test by itself: TestServerDiesWithItsParent runs it in a
@@ -172,13 +172,13 @@ func TestServerDiesWithItsParent(t *testing.T) {
 		if kerr := cmd.Process.Kill(); err != nil || perr != nil || kerr != nil {
 			t.Fatalf("%q %v %v %v", line, err, perr, kerr)
 		}
-		_ = cmd.Wait()                  // it was killed, which is an error here
-		s := start(t, Config{Dir: dir}) // at once, while the other may still be shutting down
-		if s.proc.PID() == pid || alive(pid) {
+		_ = cmd.Wait()                        // it was killed, which is an error here
+		s := startServer(t, Config{Dir: dir}) // at once, while the other may still be shutting down
+		if s.proc.PID() == pid || processAlive(pid) {
 			t.Errorf("the server %d outlived its parent", pid)
 		}
-		query[int](t, s, "select 1")
-		stop(t, s)
+		queryValue[int](t, s, "select 1")
+		stopServer(t, s)
 	}
 }
 
@@ -199,8 +199,8 @@ func awaitFile(path string) {
 	}
 }
 
-// alive says whether the process with this id exists and is no zombie.
-func alive(pid int) bool {
+// processAlive reports whether the process with this id exists and is no zombie.
+func processAlive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
@@ -219,26 +219,26 @@ func TestAnOrphanIsEnded(t *testing.T) {
 	if err := orphan.lock.Unlock(); err != nil { // as the death of its parent does
 		t.Fatal(err)
 	}
-	s := start(t, cfg)
+	s := startServer(t, cfg)
 	select {
 	case <-orphan.proc.Done():
 	default:
 		t.Error("two servers run in one directory")
 	}
-	query[int](t, s, "select 1")
+	queryValue[int](t, s, "select 1")
 }
 
 func TestAStalePidFileIsNoObstacle(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: filepath.Join(t.TempDir(), "pg")}
-	s := start(t, cfg)
-	stop(t, s)
+	s := startServer(t, cfg)
+	stopServer(t, s)
 	// The id belongs to another process now, here to the parent of this one.
 	pidFile := filepath.Join(cfg.Dir, "data", "postmaster.pid")
 	if err := os.WriteFile(pidFile, fmt.Appendf(nil, "%d\n/x\n1\n1\n\n127.0.0.1\n1 1\nready\n", os.Getppid()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	query[int](t, start(t, cfg), "select 1")
+	queryValue[int](t, startServer(t, cfg), "select 1")
 }
 
 func TestAnUnfinishedClusterIsMadeAnew(t *testing.T) {
@@ -247,7 +247,7 @@ func TestAnUnfinishedClusterIsMadeAnew(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "data.part", "base"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	query[int](t, start(t, Config{Dir: dir}), "select 1")
+	queryValue[int](t, startServer(t, Config{Dir: dir}), "select 1")
 }
 
 func TestRemovalOutlastsWriters(t *testing.T) {
@@ -290,12 +290,12 @@ func TestParentKilledDuringInitdb(t *testing.T) {
 		}
 		_ = cmd.Wait() // it was killed, which is an error here
 	}
-	query[int](t, start(t, Config{Dir: dir}), "select 1")
+	queryValue[int](t, startServer(t, Config{Dir: dir}), "select 1")
 }
 
 func TestDatabaseOfTheCallersChoice(t *testing.T) {
 	t.Parallel()
-	s := start(t, Config{Dir: filepath.Join(t.TempDir(), "pg"), Database: `odd "name"`, Throwaway: true, MaxConnections: 20})
+	s := startServer(t, Config{Dir: filepath.Join(t.TempDir(), "pg"), Database: `odd "name"`, Throwaway: true, MaxConnections: 20})
 	conn, err := pgx.Connect(t.Context(), s.URL(`odd "name"`))
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestDatabaseOfTheCallersChoice(t *testing.T) {
 	}
 }
 
-func expect(t *testing.T, err error, texts ...string) {
+func expectError(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("no error, want one with %q", texts)
@@ -335,24 +335,24 @@ func TestFaultsAreSentences(t *testing.T) {
 	try := func(cfg Config) error {
 		s, err := Start(t.Context(), cfg)
 		if err == nil {
-			stop(t, s)
+			stopServer(t, s)
 		}
 		return err
 	}
 	newer := t.TempDir()
 	write(filepath.Join(newer, "data", "PG_VERSION"), "99\n")
-	expect(t, try(Config{Dir: newer}), "made by PostgreSQL 99", "install PostgreSQL 99")
+	expectError(t, try(Config{Dir: newer}), "made by PostgreSQL 99", "install PostgreSQL 99")
 
 	broken := t.TempDir()
 	write(filepath.Join(broken, "data", "PG_VERSION"), "x")
-	expect(t, try(Config{Dir: broken}), "not a version")
+	expectError(t, try(Config{Dir: broken}), "not a version")
 
 	foreign := t.TempDir()
 	write(filepath.Join(foreign, "data", "holiday.jpg"), "x")
-	expect(t, try(Config{Dir: foreign}), "no cluster in it")
+	expectError(t, try(Config{Dir: foreign}), "no cluster in it")
 
 	file := write(filepath.Join(t.TempDir(), "file"), "")
-	expect(t, try(Config{Dir: filepath.Join(file, "pg")}), "cannot be made", "choose another one")
+	expectError(t, try(Config{Dir: filepath.Join(file, "pg")}), "cannot be made", "choose another one")
 
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -360,26 +360,26 @@ func TestFaultsAreSentences(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	expect(t, try(Config{Dir: t.TempDir(), Port: port}), strconv.Itoa(port), "in use")
+	expectError(t, try(Config{Dir: t.TempDir(), Port: port}), strconv.Itoa(port), "in use")
 
 	lost := Config{Dir: filepath.Join(t.TempDir(), "pg"), Throwaway: true}
-	stop(t, start(t, lost))
+	stopServer(t, startServer(t, lost))
 	if err := os.Remove(filepath.Join(lost.Dir, "password")); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, try(lost), "password is missing")
+	expectError(t, try(lost), "password is missing")
 
 	damaged := Config{Dir: filepath.Join(t.TempDir(), "pg"), Throwaway: true}
-	stop(t, start(t, damaged))
+	stopServer(t, startServer(t, damaged))
 	if err := os.Remove(filepath.Join(damaged.Dir, "data", "global", "pg_control")); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, try(damaged), "did not start", "pg_control")
+	expectError(t, try(damaged), "did not start", "pg_control")
 
 	late, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
 	if s, err := Start(late, Config{Dir: t.TempDir()}); err == nil {
-		stop(t, s)
+		stopServer(t, s)
 		t.Error("started although it was interrupted")
 	}
 }
@@ -398,7 +398,7 @@ func TestLogIsExplained(t *testing.T) {
 		for part := []byte(text); len(part) > 0; part = part[1:] { // lines come in pieces
 			_, _ = c.log.Write(part[:1])
 		}
-		expect(t, c.explain("the server did not start", errors.New("exit status 1")), want)
+		expectError(t, c.explain("the server did not start", errors.New("exit status 1")), want)
 	}
 	var forwarded bytes.Buffer
 	l := &tail{to: &forwarded}
@@ -412,10 +412,10 @@ func TestLogIsExplained(t *testing.T) {
 
 func TestStartAndStopFromManySides(t *testing.T) {
 	t.Parallel()
-	s := start(t, Config{Dir: filepath.Join(t.TempDir(), "pg"), Throwaway: true})
+	s := startServer(t, Config{Dir: filepath.Join(t.TempDir(), "pg"), Throwaway: true})
 	var wg sync.WaitGroup
 	for range 5 {
-		wg.Go(func() { stop(t, s) })
+		wg.Go(func() { stopServer(t, s) })
 	}
 	wg.Wait()
 }

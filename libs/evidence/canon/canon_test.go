@@ -424,7 +424,7 @@ func FuzzAgreesWithEncodingJSON(f *testing.F) {
 	})
 }
 
-// strictOnly says that a refusal is one of those that encoding/json does not know.
+// strictOnly reports whether a refusal is one of those that encoding/json does not know.
 func strictOnly(e *canon.SyntaxError) bool {
 	for _, s := range []string{"beyond binary64", "more than 4300 digits", "half a surrogate pair"} {
 		if strings.Contains(e.Detail, s) {

@@ -154,7 +154,7 @@ func (o *Object) reindex() {
 	}
 }
 
-// Delete removes key and says whether it was there.
+// Delete removes key and reports whether it was there.
 func (o *Object) Delete(key string) bool {
 	i, ok := o.find(key)
 	if !ok {

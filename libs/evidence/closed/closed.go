@@ -51,7 +51,7 @@ func NewReader(c Codes) *Reader { return &Reader{codes: c} }
 // Fault is the first fault, or nil.
 func (r *Reader) Fault() *Fault { return r.fault }
 
-// OK says that there is no fault yet.
+// OK reports whether there is no fault yet.
 func (r *Reader) OK() bool { return r.fault == nil }
 
 // Fail records a fault unless there is one already.
@@ -149,7 +149,7 @@ func (o Object) get(key string) (canon.Value, bool) {
 	return o.o.Get(key)
 }
 
-// Has says that key stands there; it is for keys that may be missing.
+// Has reports whether key stands there; it is for keys that may be missing.
 func (o Object) Has(key string) bool {
 	_, ok := o.get(key)
 	return ok
@@ -161,7 +161,7 @@ func (o Object) Value(key string) canon.Value {
 	return v
 }
 
-// Null says that key holds null.
+// Null reports whether key holds null.
 func (o Object) Null(key string) bool {
 	v, ok := o.get(key)
 	return ok && v == nil

@@ -29,7 +29,7 @@ const (
 // ErrInvalid is a cursor that this store did not issue for this listing.
 var ErrInvalid = errors.New("the cursor was not issued by this service for this listing")
 
-// maxLength bounds a cursor in characters: the longest id in base64 needs half.
+// maxLength limits a cursor in characters: the longest id in base64 needs half.
 const maxLength = 1024
 
 // macLength is how many hex digits of the seal a cursor shows.
@@ -100,7 +100,7 @@ func openCursor(kind Kind, text string) (after string, err error) {
 	return after, nil
 }
 
-// isPlaceOf says that after can be a place in the listing.
+// isPlaceOf reports whether after can be a place in the listing.
 func isPlaceOf(kind Kind, after string) bool {
 	if kind != Events {
 		return spine.IsIdentifier(after)

@@ -124,9 +124,6 @@ type Run struct {
 	RunDetail
 }
 
-// NewRun makes the answer.
-func NewRun(d RunDetail) Run { return Run{newHead(KindRun), d} }
-
 // RunAttempts is the answer about a run's attempts.
 type RunAttempts struct {
 	Head
@@ -150,11 +147,6 @@ type EvidenceDetail struct {
 type RunEvidence struct {
 	Head
 	EvidenceDetail
-}
-
-// NewRunEvidence makes the answer.
-func NewRunEvidence(r *report.Report) RunEvidence {
-	return RunEvidence{newHead(KindRunEvidence), EvidenceDetail{RunID: r.RunID, EvidenceReportDigest: r.Digest(), EvidenceReport: r}}
 }
 
 // Inspection is the answer about a report that was brought.

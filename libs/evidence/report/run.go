@@ -47,7 +47,7 @@ func (r *Report) Run(projectID, sourceRevision string, state spine.State) (spine
 	return run, nil
 }
 
-// Importable says that a run may be stored with its report in this state.
+// Importable reports whether a run may be stored with its report in this state.
 func Importable(state spine.State) bool {
 	return state == spine.EvidenceReady || state == spine.AwaitingHumanDecision
 }

@@ -132,7 +132,7 @@ func checkStorable(v canon.Value) *Fault {
 	return nil
 }
 
-// IsCredentialKey says that a key's name tells of a secret: its lower-cased name
+// IsCredentialKey reports whether a key's name tells of a secret: its lower-cased name
 // contains api_key, authorization, password, token or another such word.
 func IsCredentialKey(key string) bool {
 	lower := strings.ToLower(key)
@@ -144,7 +144,7 @@ func isSecretRef(key string, v canon.Value) bool {
 	return ok && strings.HasSuffix(strings.ToLower(key), "secret_ref") && IsSecretRef(ref)
 }
 
-// IsSecretRef says that s names a variable of the environment: env:NAME, the name up
+// IsSecretRef reports whether s names a variable of the environment: env:NAME, the name up
 // to 128 of letters, digits and _, no digit first.
 func IsSecretRef(s string) bool {
 	name, ok := strings.CutPrefix(s, "env:")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/vectors/vectortest"
@@ -24,7 +25,7 @@ func TestFixtureEvents(t *testing.T) {
 		} `json:"events"`
 	}
 	vectortest.Load(t, "fixtures.json", &v)
-	events := fixture.RunEvents()
+	events := evidencetest.RunEvents()
 	if len(v.Events) != len(events) {
 		t.Fatal(len(v.Events))
 	}
@@ -127,7 +128,7 @@ func TestEveryFaultOfAnEvent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := fixture.RunEvents()[c.event].Value()
+			o := evidencetest.RunEvents()[c.event].Value()
 			c.change(o)
 			_, err := spine.ReadEvent(o)
 			var f *spine.Fault

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
 // SchemaVersion is the schema_version of every document of the product.
@@ -14,11 +12,11 @@ const SchemaVersion = "0.1"
 // MaxIdentifier is how many characters an identifier may have.
 const MaxIdentifier = 192
 
-// IsIdentifier says that s names a run, work unit, project, attempt or connector:
+// IsIdentifier reports whether s names a run, work unit, project, attempt or connector:
 // a letter or digit, then up to 191 of letters, digits and ._:/-
 func IsIdentifier(s string) bool { return isName(s, MaxIdentifier, "._:/-") }
 
-// IsConnectionID says that s names a connection or a driver: a letter or digit,
+// IsConnectionID reports whether s names a connection or a driver: a letter or digit,
 // then up to 127 of letters, digits and ._-
 func IsConnectionID(s string) bool { return isName(s, 128, "._-") }
 
@@ -38,13 +36,13 @@ func isAlnum(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// IsDigest says that s is "sha256:" and 64 lower-case hex digits.
+// IsDigest reports whether s is "sha256:" and 64 lower-case hex digits.
 func IsDigest(s string) bool {
 	hex, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(hex) == 64 && isLowerHex(hex)
 }
 
-// IsRevision says that s is 40 or 64 lower-case hex digits.
+// IsRevision reports whether s is 40 or 64 lower-case hex digits.
 func IsRevision(s string) bool { return (len(s) == 40 || len(s) == 64) && isLowerHex(s) }
 
 func isLowerHex(s string) bool {
@@ -54,16 +52,6 @@ func isLowerHex(s string) bool {
 		}
 	}
 	return true
-}
-
-// MintRunID gives the id of a run whose caller brought none. It depends on nothing
-// but the caller's key and the digest of what was asked, so a repeat mints the same.
-func MintRunID(idempotencyKey, requestDigest string) string {
-	d := canon.Digest(canon.NewObject(
-		canon.Member{Key: "idempotency_key", Value: idempotencyKey},
-		canon.Member{Key: "request_digest", Value: requestDigest},
-	))
-	return "offline/" + strings.TrimPrefix(d, "sha256:")[:24]
 }
 
 // Prefixes behind which a store keeps the keys of callers, so that the two ways to

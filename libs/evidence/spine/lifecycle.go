@@ -49,16 +49,16 @@ var moves = map[State][]State{
 	Cancelled:             {},
 }
 
-// Valid says that s is one of the fourteen.
+// Valid reports whether s is one of the fourteen.
 func (s State) Valid() bool { _, ok := moves[s]; return ok }
 
 // Next lists the states a run may go to from s.
 func (s State) Next() []State { return slices.Clone(moves[s]) }
 
-// Final says that a run never leaves s.
+// Final reports whether a run never leaves s.
 func (s State) Final() bool { return s.Valid() && len(moves[s]) == 0 }
 
-// CanMove says that a run under this mode of authority may go from one state to
+// CanMove reports whether a run under this mode of authority may go from one state to
 // another. The same state again is always allowed and changes nothing. A run that
 // only people may do (human_required) is never admitted.
 func CanMove(from, to State, mode AuthorityMode) bool {
@@ -68,7 +68,7 @@ func CanMove(from, to State, mode AuthorityMode) bool {
 	return slices.Contains(moves[from], to) && (to != Admitted || mode != HumanRequired)
 }
 
-// admittedOn says that a run in s was admitted: it needs an admitted connector and
+// admittedOn reports whether a run in s was admitted: it needs an admitted connector and
 // a mode of authority that lets one work.
 func (s State) admittedOn() bool {
 	switch s {
@@ -79,12 +79,12 @@ func (s State) admittedOn() bool {
 	return false
 }
 
-// beforeAttempts says that nothing can have been tried yet.
+// beforeAttempts reports whether nothing can have been tried yet.
 func (s State) beforeAttempts() bool {
 	return s == Proposed || s == Previewed || s == AdmissionBlocked
 }
 
-// needsEvidence says that a run in s names its evidence report.
+// needsEvidence reports whether a run in s names its evidence report.
 func (s State) needsEvidence() bool {
 	return s == EvidenceReady || s == AwaitingHumanDecision || s == Decided
 }
@@ -106,38 +106,12 @@ const (
 	AttemptCancelled             AttemptState = "cancelled"
 )
 
-var attemptMoves = map[AttemptState][]AttemptState{
-	AttemptCreated:               {AttemptDispatched, AttemptCancelled},
-	AttemptDispatched:            {AttemptWorkerError, AttemptCandidateObserved, AttemptCancelled},
-	AttemptCandidateObserved:     {AttemptNormalizationError, AttemptNormalized, AttemptCancelled},
-	AttemptNormalized:            {AttemptVerificationRequested, AttemptCancelled},
-	AttemptVerificationRequested: {AttemptVerificationError, AttemptVerified, AttemptCancelled},
-	AttemptWorkerError:           {},
-	AttemptNormalizationError:    {},
-	AttemptVerificationError:     {},
-	AttemptVerified:              {},
-	AttemptCancelled:             {},
-}
-
-// AttemptStates lists the ten states in the order of an attempt's life.
-func AttemptStates() []AttemptState {
-	return []AttemptState{
-		AttemptCreated, AttemptDispatched, AttemptWorkerError, AttemptCandidateObserved, AttemptNormalizationError,
-		AttemptNormalized, AttemptVerificationRequested, AttemptVerificationError, AttemptVerified, AttemptCancelled,
+// Valid reports whether s is one of the ten.
+func (s AttemptState) Valid() bool {
+	switch s {
+	case AttemptCreated, AttemptDispatched, AttemptWorkerError, AttemptCandidateObserved, AttemptNormalizationError,
+		AttemptNormalized, AttemptVerificationRequested, AttemptVerificationError, AttemptVerified, AttemptCancelled:
+		return true
 	}
-}
-
-// Valid says that s is one of the ten.
-func (s AttemptState) Valid() bool { _, ok := attemptMoves[s]; return ok }
-
-// Next lists the states an attempt may go to from s.
-func (s AttemptState) Next() []AttemptState { return slices.Clone(attemptMoves[s]) }
-
-// CanMoveAttempt says that an attempt may go from one state to another; the same
-// state again changes nothing.
-func CanMoveAttempt(from, to AttemptState) bool {
-	if from == to {
-		return from.Valid()
-	}
-	return slices.Contains(attemptMoves[from], to)
+	return false
 }

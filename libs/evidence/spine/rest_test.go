@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
@@ -159,7 +160,7 @@ func TestWhatRunsAddUpTo(t *testing.T) {
 	five := one
 	five.RunID, five.WorkUnit.Digest = "run/5", fixture.Digest("1")
 	runs := []spine.Run{three, one, two, four, five}
-	units := spine.WorkUnits(runs)
+	units := evidencetest.WorkUnits(runs)
 	got, err := canon.C1(units)
 	want := `[{"id":"work/another","revisions":[{"digest":"` + fixture.Digest("2") + `","run_count":1,"source_revision":"` + fixture.SourceRevision + `","version":1}],"run_count":1},` +
 		`{"id":"work/demo-0001","revisions":[{"digest":"` + fixture.Digest("1") + `","run_count":1,"source_revision":"` + fixture.SourceRevision + `","version":1},` +
@@ -168,14 +169,14 @@ func TestWhatRunsAddUpTo(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("work units %s, %v\nwant %s", got, err, want)
 	}
-	p := spine.ProjectOf(fixture.ProjectID, runs)
+	p := evidencetest.ProjectOf(fixture.ProjectID, runs)
 	if p.RunCount != 4 || p.WorkUnitCount != 1 || len(p.RunsByState) != 14 || p.RunsByState[spine.Proposed] != 3 || p.RunsByState[spine.AwaitingHumanDecision] != 1 {
 		t.Errorf("project %+v", p)
 	}
-	if none := spine.ProjectOf("project/none", runs); none.RunCount != 0 || len(none.RunsByState) != 14 {
+	if none := evidencetest.ProjectOf("project/none", runs); none.RunCount != 0 || len(none.RunsByState) != 14 {
 		t.Errorf("project of no run %+v", none)
 	}
-	if len(spine.WorkUnits(nil)) != 0 {
+	if len(evidencetest.WorkUnits(nil)) != 0 {
 		t.Error("work units of nothing")
 	}
 }

@@ -28,31 +28,6 @@ type Project struct {
 	WorkUnitCount int64           `json:"work_unit_count"`
 }
 
-// WorkUnits derives the work units of runs, by id in code point order.
-func WorkUnits(runs []Run) []WorkUnit {
-	counts := map[Revision]int64{}
-	for _, r := range runs {
-		counts[r.WorkUnit]++
-	}
-	byID := map[string]*WorkUnit{}
-	for rev, n := range counts {
-		w := byID[rev.ID]
-		if w == nil {
-			w = &WorkUnit{ID: rev.ID}
-			byID[rev.ID] = w
-		}
-		w.RunCount += n
-		w.Revisions = append(w.Revisions, RevisionCount{rev.Version, rev.Digest, rev.SourceRevision, n})
-	}
-	out := make([]WorkUnit, 0, len(byID))
-	for _, w := range byID {
-		SortRevisions(w.Revisions)
-		out = append(out, *w)
-	}
-	slices.SortFunc(out, func(a, b WorkUnit) int { return cmp.Compare(a.ID, b.ID) })
-	return out
-}
-
 // SortRevisions puts revisions in the order of their documents.
 func SortRevisions(list []RevisionCount) {
 	slices.SortFunc(list, func(a, b RevisionCount) int {
@@ -66,22 +41,5 @@ func NewProject(id string) Project {
 	for _, s := range States() {
 		p.RunsByState[s] = 0
 	}
-	return p
-}
-
-// ProjectOf derives a project from runs, of which it takes its own. A project that no
-// run names does not exist: its RunCount is 0.
-func ProjectOf(id string, runs []Run) Project {
-	p := NewProject(id)
-	units := map[string]bool{}
-	for _, r := range runs {
-		if r.ProjectID != id {
-			continue
-		}
-		p.RunCount++
-		p.RunsByState[r.State]++
-		units[r.WorkUnit.ID] = true
-	}
-	p.WorkUnitCount = int64(len(units))
 	return p
 }

@@ -10,7 +10,7 @@ import (
 // where there is one.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
 
-// IsTimestamp says that s is YYYY-MM-DDThh:mm:ss[.frac]Z and a real instant. The
+// IsTimestamp reports whether s is YYYY-MM-DDThh:mm:ss[.frac]Z and a real instant. The
 // fraction has one to nine digits.
 func IsTimestamp(s string) bool {
 	if len(s) < len("2006-01-02T15:04:05Z") || s[len(s)-1] != 'Z' || s[10] != 'T' {

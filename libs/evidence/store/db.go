@@ -150,7 +150,7 @@ func inTx(ctx context.Context, db *sql.DB, begin string, fn func(tx) error) erro
 	return t.run(begin, func() error { return fn(t) })
 }
 
-// needsRecovery tells that a writer died in mid-transaction: what it left lies beside
+// needsRecovery reports whether a writer died in mid-transaction: what it left lies beside
 // the file, and a read-only connection may not play it back.
 func needsRecovery(err error) bool {
 	code := extendedCode(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readConns bounds what a reader holds open: 16 requests and the tailer share
+// readConns limits what a reader holds open: 16 requests and the tailer share
 // them; each costs a page cache of about 2 MiB at most.
 const readConns = 8
 
@@ -141,7 +141,7 @@ func (s *source) drop(h *handle) {
 	}
 }
 
-// ended tells that h is no longer the file at the path.
+// ended reports whether h is no longer the file at the path.
 func (s *source) ended(h *handle) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ func (w *Writer) ImportEvidence(ctx context.Context, in ImportEvidence) (Written
 	})
 }
 
-// checkRunRecord says whether record is the one that the report was made from.
+// checkRunRecord reports whether record is the one that the report was made from.
 func checkRunRecord(record canon.Value, found *report.Report) error {
 	if err := spine.CheckStorable(record); err != nil {
 		return err

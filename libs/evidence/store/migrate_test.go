@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/store"
@@ -36,7 +37,7 @@ func oldStore(t testing.TB, version int, withEvent bool) string {
 		`INSERT INTO runs VALUES ('foreign', 'f', 'd', 's', 'no json', '2027-01-01T00:00:00Z', 'u')`,
 		fmt.Sprintf("PRAGMA user_version = %d", version))
 	if withEvent {
-		e := fixture.RunEvents()[0]
+		e := evidencetest.RunEvents()[0]
 		steps = append(steps, fmt.Sprintf(`INSERT INTO events VALUES (1, '%s', '%s', '%s', '%s', '%s', '%s', '%s', '%s', NULL, '%s', NULL, '%s', '%s')`,
 			e.EventID, e.OccurredAt, e.EventType, mustGet(canon.C1(e.Principal)), e.AuthorityClass, e.ProjectID, e.WorkUnitID, e.RunID,
 			*e.SourceRevision, mustGet(canon.C1(e.Payload)), e.PayloadDigest))

@@ -16,7 +16,7 @@ const (
 
 type lockDeadlineKey struct{}
 
-// WithLockDeadline bounds the waits for locks of all reads under the context together:
+// WithLockDeadline limits the waits for locks of all reads under the context together:
 // none waits past the deadline, and none past the reader's own wait.
 func WithLockDeadline(ctx context.Context, deadline time.Time) context.Context {
 	return context.WithValue(ctx, lockDeadlineKey{}, deadline)
@@ -52,7 +52,7 @@ func (s *source) patiently(ctx context.Context, fn func() error) error {
 	return err
 }
 
-// isBusy tells that a lock was in the way, and nothing else.
+// isBusy reports whether a lock was in the way, and nothing else.
 func isBusy(err error) bool {
 	if err == nil || isKnown(err) {
 		return false
@@ -61,7 +61,7 @@ func isBusy(err error) bool {
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// isKnown tells that a fault has its code already.
+// isKnown reports whether a fault has its code already.
 func isKnown(err error) bool {
 	var known *Error
 	return errors.As(err, &known)

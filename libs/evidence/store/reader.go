@@ -51,11 +51,6 @@ func (r *Reader) Notice() string { return r.source.journalLeft().notice() }
 // Close ends all connections; later reads fail. It is safe to call twice.
 func (r *Reader) Close() error { return r.source.close() }
 
-// Ping opens the store and reads its version.
-func (r *Reader) Ping(ctx context.Context) error {
-	return r.source.read(ctx, func(tx) error { return nil })
-}
-
 // Mark returns the store's change counter: as long as it stays the same, nothing
 // was committed and no other file took the store's place.
 func (r *Reader) Mark(ctx context.Context) (Mark, error) { return r.source.mark(ctx) }
@@ -313,7 +308,7 @@ func (t tx) runRow(id string) (*runRow, error) {
 	return &row, err
 }
 
-// isCorrupt says that a run's row was found and fails its checks.
+// isCorrupt reports whether a run's row was found and fails its checks.
 func isCorrupt(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == PersistedStateCorrupt

@@ -121,7 +121,7 @@ func kindOf(metadata string) string {
 	return text
 }
 
-// foreign tells that a row is another product's. If column and document disagree
+// foreign reports whether a row is another product's. If column and document disagree
 // and one of them names a kind of ours, the row is ours and damaged; so it is if
 // its key or an event is that of a run.
 func (r *runRow) foreign() bool {

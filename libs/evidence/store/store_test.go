@@ -15,6 +15,8 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
@@ -142,11 +144,11 @@ func TestFixtureRunThroughTheStore(t *testing.T) {
 		t.Fatalf("checkpoint %+v %v", c, err)
 	}
 	leaf := tree.Leaf(first.Envelope)
-	if err := tree.CheckConsistency(1, 2, leaf, c.Root, path1); err != nil {
+	if err := tlog.CheckTree(path1, 2, c.Root, 1, leaf); err != nil {
 		t.Fatal(err)
 	}
 	proof := mustGet(r.Inclusion(t.Context(), first.ID))
-	if err := tree.CheckInclusion(leaf, 0, proof.TreeSize, proof.Root, proof.Path); err != nil || proof.Leaf != leaf {
+	if err := tlog.CheckRecord(proof.Path, proof.TreeSize, proof.Root, 0, leaf); err != nil || proof.Leaf != leaf {
 		t.Fatal(err)
 	}
 	wantClean(t, path)

@@ -71,10 +71,10 @@ func (t tx) noStray(selects func(stray) bool) error {
 	return nil
 }
 
-// filterAllows says that a filter, if there is one, selects a value.
+// filterAllows reports whether a filter, if there is one, selects a value.
 func filterAllows(filter *string, value string) bool { return filter == nil || *filter == value }
 
-// pageHolds says that a page that begins after one key and, unless it is the last, ends
+// pageHolds reports whether a page that begins after one key and, unless it is the last, ends
 // with another holds a key.
 func pageHolds[T any](page Page[T], after, last, key string) bool {
 	return key > after && (page.Next == "" || key < last)

@@ -58,7 +58,7 @@ var findingOrder = []string{
 	FindingValue, FindingTrigger, FindingMeta, FindingJournalLeft, FindingTruncated,
 }
 
-// maxFindings bounds a report on a store in which everything is wrong.
+// maxFindings limits a report on a store in which everything is wrong.
 const maxFindings = 1000
 
 // Verification is the outcome of [Verify]. It is OK if no finding is more than a warning.

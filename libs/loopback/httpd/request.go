@@ -79,12 +79,12 @@ func (r *Request) ReadBody(n int64) ([]byte, error) {
 	return r.c.readBody(n)
 }
 
-// wantsContinue tells whether the client waits to be asked for the body.
+// wantsContinue reports whether the client waits to be asked for the body.
 func (r *Request) wantsContinue() bool {
 	return r.Proto == "HTTP/1.1" && strings.EqualFold(strings.Trim(r.Header.Get("Expect"), " \t"), "100-continue")
 }
 
-// mayHaveBody tells whether bytes of a body may follow the head, whatever its
+// mayHaveBody reports whether bytes of a body may follow the head, whatever its
 // framing is worth.
 func (r *Request) mayHaveBody() bool {
 	switch r.Method {

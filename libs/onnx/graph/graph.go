@@ -194,48 +194,48 @@ func (b *Builder) Bytes() ([]byte, error) {
 // Attr is an attribute of a node.
 type Attr struct{ proto *onnxpb.AttributeProto }
 
-func attr(name string, typ onnxpb.AttributeProto_AttributeType) Attr {
+func newAttr(name string, typ onnxpb.AttributeProto_AttributeType) Attr {
 	return Attr{&onnxpb.AttributeProto{Name: proto.String(name), Type: typ.Enum()}}
 }
 
 // AttrInt is a whole-number attribute.
 func AttrInt(name string, v int64) Attr {
-	a := attr(name, onnxpb.AttributeProto_INT)
+	a := newAttr(name, onnxpb.AttributeProto_INT)
 	a.proto.I = proto.Int64(v)
 	return a
 }
 
 // AttrFloat is a floating-point attribute.
 func AttrFloat(name string, v float32) Attr {
-	a := attr(name, onnxpb.AttributeProto_FLOAT)
+	a := newAttr(name, onnxpb.AttributeProto_FLOAT)
 	a.proto.F = proto.Float32(v)
 	return a
 }
 
 // AttrString is a text attribute.
 func AttrString(name, v string) Attr {
-	a := attr(name, onnxpb.AttributeProto_STRING)
+	a := newAttr(name, onnxpb.AttributeProto_STRING)
 	a.proto.S = []byte(v)
 	return a
 }
 
 // AttrInts is a list of whole numbers.
 func AttrInts(name string, v []int64) Attr {
-	a := attr(name, onnxpb.AttributeProto_INTS)
+	a := newAttr(name, onnxpb.AttributeProto_INTS)
 	a.proto.Ints = v
 	return a
 }
 
 // AttrFloats is a list of floating-point numbers.
 func AttrFloats(name string, v []float32) Attr {
-	a := attr(name, onnxpb.AttributeProto_FLOATS)
+	a := newAttr(name, onnxpb.AttributeProto_FLOATS)
 	a.proto.Floats = v
 	return a
 }
 
 // AttrStrings is a list of texts.
 func AttrStrings(name string, v []string) Attr {
-	a := attr(name, onnxpb.AttributeProto_STRINGS)
+	a := newAttr(name, onnxpb.AttributeProto_STRINGS)
 	for _, s := range v {
 		a.proto.Strings = append(a.proto.Strings, []byte(s))
 	}

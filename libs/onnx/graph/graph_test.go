@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/libs/onnx/graph"
 )
 
-func sum(extra func(b *graph.Builder)) ([]byte, error) {
+func buildSum(extra func(b *graph.Builder)) ([]byte, error) {
 	b := graph.New("sum", "test", "1")
 	b.Describe("adds one")
 	b.Meta("k", "v")
@@ -23,11 +23,11 @@ func sum(extra func(b *graph.Builder)) ([]byte, error) {
 
 func TestSameCallsSameBytes(t *testing.T) {
 	t.Parallel()
-	one, err := sum(nil)
+	one, err := buildSum(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := sum(nil)
+	two, err := buildSum(nil)
 	if err != nil || !bytes.Equal(one, two) {
 		t.Fatalf("%v, or the bytes differ", err)
 	}
@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 		"a value has no name":      func(b *graph.Builder) { b.Node("Neg", "", []string{"x"}) },
 		"has 3 values, its":        func(b *graph.Builder) { b.Floats("c", make([]float32, 3), 2, 2) },
 	} {
-		if _, err := sum(extra); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := buildSum(extra); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

@@ -47,7 +47,7 @@ func (t *Trees) node(tree, node, feature int, threshold float32, ifTrue, ifFalse
 // TreeEnsemble adds the trees as a TreeEnsembleRegressor with as many targets as base has values: from
 // float [N,F] to float [N,len(base)].
 func (b *Builder) TreeEnsemble(out, in string, t *Trees, base []float32) string {
-	modes := attr("nodes_modes", onnxpb.AttributeProto_STRINGS)
+	modes := newAttr("nodes_modes", onnxpb.AttributeProto_STRINGS)
 	modes.proto.Strings = t.modes
 	return b.MLNode("TreeEnsembleRegressor", out, []string{in},
 		AttrString("aggregate_function", "SUM"),

@@ -13,18 +13,18 @@ import (
 func BenchmarkRun(b *testing.B) {
 	const columns, variants = 22, 512
 	for _, perColumn := range []bool{false, true} {
-		data, _ := forest(b, columns, 100, perColumn)
-		s := open(b, data)
+		data, _ := randomForest(b, columns, 100, perColumn)
+		s := openSession(b, data)
 		for _, n := range []int{1, 8, 32, 256} {
 			rng := rand.New(rand.NewPCG(9, 9))
 			batches := make([][]runtime.Tensor, variants)
 			for i := range batches {
 				if !perColumn {
-					batches[i] = []runtime.Tensor{{Floats: rows(rng, n, columns), Dims: []int64{int64(n), columns}}}
+					batches[i] = []runtime.Tensor{{Floats: randomRows(rng, n, columns), Dims: []int64{int64(n), columns}}}
 					continue
 				}
 				for range columns {
-					batches[i] = append(batches[i], runtime.Tensor{Floats: rows(rng, n, 1), Dims: []int64{int64(n), 1}})
+					batches[i] = append(batches[i], runtime.Tensor{Floats: randomRows(rng, n, 1), Dims: []int64{int64(n), 1}})
 				}
 			}
 			b.Run(fmt.Sprintf("columns=%v/rows=%d", perColumn, n), func(b *testing.B) {

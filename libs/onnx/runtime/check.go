@@ -10,7 +10,7 @@ import (
 // The library trusts some numbers in a model: a tree that reads feature −1, or a linear model with fewer
 // coefficients than it announces, makes it read outside its memory and takes the process down. check
 // refuses such a model, and one that names other files, which a model server has no business opening.
-func check(g *onnxpb.GraphProto, widths map[string]int64) error {
+func checkGraph(g *onnxpb.GraphProto, widths map[string]int64) error {
 	for _, t := range g.Initializer {
 		if err := checkTensor(t); err != nil {
 			return err
@@ -39,7 +39,7 @@ func checkNodes(nodes []*onnxpb.NodeProto, widths map[string]int64) error {
 				if sub == nil {
 					continue
 				}
-				if err := check(sub, nil); err != nil {
+				if err := checkGraph(sub, nil); err != nil {
 					return err
 				}
 			}
@@ -73,7 +73,7 @@ func (a attrs) within(name string, limit int64) error {
 	return nil
 }
 
-// maxWidth bounds feature and target numbers; ONNX Runtime keeps features in 31 bits.
+// maxWidth limits feature and target numbers; ONNX Runtime keeps features in 31 bits.
 const maxWidth = 1 << 31
 
 func checkNode(n *onnxpb.NodeProto, widths map[string]int64) error {
@@ -87,15 +87,15 @@ func checkNode(n *onnxpb.NodeProto, widths map[string]int64) error {
 	classes := max(a.count("classlabels_int64s"), a.count("classlabels_strings"), a.count("classlabels_ints"))
 	switch n.GetOpType() {
 	case "TreeEnsembleRegressor":
-		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("target_ids", one(a["n_targets"].GetI())))
+		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("target_ids", orDefaultOne(a["n_targets"].GetI())))
 	case "TreeEnsembleClassifier":
-		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("class_ids", one(classes)))
+		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("class_ids", orDefaultOne(classes)))
 	case "TreeEnsemble": // its leaf weights are a tensor; target numbers are all that is indexed
-		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("leaf_targetids", one(a["n_targets"].GetI())))
+		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("leaf_targetids", orDefaultOne(a["n_targets"].GetI())))
 	case "LinearRegressor":
-		return a.linear(one(a["targets"].GetI()), width(n, widths))
+		return a.linear(orDefaultOne(a["targets"].GetI()), inputWidth(n, widths))
 	case "LinearClassifier":
-		return a.linear(max(a.count("intercepts"), 1), width(n, widths))
+		return a.linear(max(a.count("intercepts"), 1), inputWidth(n, widths))
 	case "SVMRegressor":
 		supports := a["n_supports"].GetI()
 		if supports < 0 || supports > a.count("coefficients") || supports > 0 && a.count("support_vectors")%supports != 0 {
@@ -116,16 +116,16 @@ func checkNode(n *onnxpb.NodeProto, widths map[string]int64) error {
 	return nil
 }
 
-// one is v, or the attribute's default of 1 when it is absent.
-func one(v int64) int64 {
+// orDefaultOne is v, or the attribute's default of 1 when it is absent.
+func orDefaultOne(v int64) int64 {
 	if v == 0 {
 		return 1
 	}
 	return v
 }
 
-// width is the number of columns of the node's input when the graph declares it, else 0.
-func width(n *onnxpb.NodeProto, widths map[string]int64) int64 {
+// inputWidth is the number of columns of the node's input when the graph declares it, else 0.
+func inputWidth(n *onnxpb.NodeProto, widths map[string]int64) int64 {
 	if len(n.Input) == 0 {
 		return 0
 	}

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// survive opens and runs bytes that need not be a model; the process must live.
-func survive(tb testing.TB, data []byte) error {
+// openAndRun opens and runs bytes that need not be a model; the process must live.
+func openAndRun(tb testing.TB, data []byte) error {
 	tb.Helper()
 	s, err := runtime.OpenBytes(data, runtime.Options{})
 	if err != nil {
@@ -36,12 +36,12 @@ func survive(tb testing.TB, data []byte) error {
 
 func TestCorruptFiles(t *testing.T) {
 	t.Parallel()
-	data, _ := forest(t, 5, 6, false)
-	if err := survive(t, nil); err == nil {
+	data, _ := randomForest(t, 5, 6, false)
+	if err := openAndRun(t, nil); err == nil {
 		t.Error("an empty file opened")
 	}
 	for n := 1; n < len(data); n += len(data) / 97 {
-		if err := survive(t, data[:n]); err == nil {
+		if err := openAndRun(t, data[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes opened", n, len(data))
 		}
 	}
@@ -51,7 +51,7 @@ func TestCorruptFiles(t *testing.T) {
 		for i := range junk {
 			junk[i] = byte(rng.Uint32())
 		}
-		if err := survive(t, junk); err == nil {
+		if err := openAndRun(t, junk); err == nil {
 			t.Errorf("%d random bytes opened", len(junk))
 		}
 	}
@@ -61,7 +61,7 @@ func TestCorruptFiles(t *testing.T) {
 		for range 1 + rng.IntN(3) {
 			flipped[rng.IntN(len(flipped))] ^= 1 << rng.IntN(8)
 		}
-		if survive(t, flipped) == nil {
+		if openAndRun(t, flipped) == nil {
 			opened++ // a flipped threshold is still a model
 		}
 	}
@@ -71,9 +71,9 @@ func TestCorruptFiles(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	data, _ := forest(f, 3, 2, false)
+	data, _ := randomForest(f, 3, 2, false)
 	f.Add(data)
-	f.Fuzz(func(t *testing.T, data []byte) { _ = survive(t, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { _ = openAndRun(t, data) })
 }
 
 // Numbers that ONNX Runtime 1.24 takes on trust and crashes on.
@@ -129,7 +129,7 @@ func TestDangerousModels(t *testing.T) {
 		}
 		return data
 	}
-	if err := survive(t, tree(4, 1, 2)); err != nil {
+	if err := openAndRun(t, tree(4, 1, 2)); err != nil {
 		t.Fatalf("the sound tree was refused: %v", err)
 	}
 	floats := func(name string, n int) graph.Attr { return graph.AttrFloats(name, make([]float32, n)) }
@@ -143,10 +143,10 @@ func TestDangerousModels(t *testing.T) {
 			floats("rho", 1), graph.AttrString("kernel_type", "RBF"), floats("kernel_params", 1)),
 		"another file":    external(),
 		"not an ONNX":     []byte("PK\x03\x04"),
-		"is not a tensor": sequence(t),
+		"is not a tensor": sequenceModel(t),
 		"element type UI": uint8Input(t),
 	} {
-		if err := survive(t, data); err == nil || !strings.Contains(err.Error(), want) {
+		if err := openAndRun(t, data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
@@ -163,9 +163,9 @@ func uint8Input(t *testing.T) []byte {
 	return data
 }
 
-func sequence(t *testing.T) []byte {
+func sequenceModel(t *testing.T) []byte {
 	var m onnxpb.ModelProto
-	data, _ := forest(t, 2, 1, false)
+	data, _ := randomForest(t, 2, 1, false)
 	if err := proto.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}

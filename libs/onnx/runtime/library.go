@@ -67,20 +67,20 @@ func newLookup(dataDirs []string) lookup {
 	l := lookup{env: os.Getenv("ORT_LIB"), digest: FetchedDigest}
 	l.cacheRoots = append(l.cacheRoots, dataDirs...)
 	if wd, err := os.Getwd(); err == nil {
-		l.cacheRoots = append(l.cacheRoots, ancestors(wd)...)
+		l.cacheRoots = append(l.cacheRoots, ancestorDirs(wd)...)
 	}
 	if exe, err := os.Executable(); err == nil {
 		if real, err := filepath.EvalSymlinks(exe); err == nil {
 			exe = real
 		}
 		l.dirs = append(l.dirs, filepath.Dir(exe))
-		l.cacheRoots = append(l.cacheRoots, ancestors(filepath.Dir(exe))...)
+		l.cacheRoots = append(l.cacheRoots, ancestorDirs(filepath.Dir(exe))...)
 	}
 	l.dirs = append(l.dirs, "/usr/lib", "/usr/local/lib", "/opt/onnxruntime/lib")
 	return l
 }
 
-func ancestors(dir string) []string {
+func ancestorDirs(dir string) []string {
 	dirs := []string{dir}
 	for parent := filepath.Dir(dir); parent != dir; parent = filepath.Dir(dir) {
 		dirs = append(dirs, parent)

@@ -10,7 +10,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-func write(t *testing.T, path, text string) string {
+func writeFile(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -44,14 +44,14 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	fails("set ORT_LIB to")
-	write(t, filepath.Join(root, "repo", fetchedPath), "other")
+	writeFile(t, filepath.Join(root, "repo", fetchedPath), "other")
 	fails("expected " + helloDigest)
-	expectFetched := write(t, filepath.Join(root, "repo", fetchedPath), "hello")
+	expectFetched := writeFile(t, filepath.Join(root, "repo", fetchedPath), "hello")
 	expect(expectFetched)
-	expect(write(t, filepath.Join(root, "lib/libonnxruntime.so"), "x"))
-	expect(write(t, filepath.Join(root, "lib/libonnxruntime.so.1"), "x"))
-	expect(write(t, filepath.Join(root, "bin/libonnxruntime.so.1"), "x"))
-	l.env = write(t, filepath.Join(root, "mine.so"), "x")
+	expect(writeFile(t, filepath.Join(root, "lib/libonnxruntime.so"), "x"))
+	expect(writeFile(t, filepath.Join(root, "lib/libonnxruntime.so.1"), "x"))
+	expect(writeFile(t, filepath.Join(root, "bin/libonnxruntime.so.1"), "x"))
+	l.env = writeFile(t, filepath.Join(root, "mine.so"), "x")
 	expect(l.env)
 	l.env = filepath.Join(root, "absent.so")
 	fails("ORT_LIB names")
@@ -60,7 +60,7 @@ func TestLookup(t *testing.T) {
 // A library that cannot be loaded is an answer, and does not stand in the way of a good one.
 func TestInitAfterFailure(t *testing.T) {
 	if Version() == "" { // another test of the process may have loaded it
-		for _, path := range []string{filepath.Join(t.TempDir(), "none.so"), write(t, filepath.Join(t.TempDir(), "bad.so"), "not a library")} {
+		for _, path := range []string{filepath.Join(t.TempDir(), "none.so"), writeFile(t, filepath.Join(t.TempDir(), "bad.so"), "not a library")} {
 			if err := Init(path); !errors.Is(err, ErrMissing) {
 				t.Fatalf("%s: %v", path, err)
 			}

@@ -14,8 +14,8 @@ type model struct {
 	inputs, outputs []Info
 }
 
-// parse reads the declarations of a model file and refuses what the library must not see.
-func parse(data []byte) (model, error) {
+// parseModel reads the declarations of a model file and refuses what the library must not see.
+func parseModel(data []byte) (model, error) {
 	var mp onnxpb.ModelProto
 	if len(data) == 0 {
 		return model{}, errors.New("the model file is empty")
@@ -28,7 +28,7 @@ func parse(data []byte) (model, error) {
 		return model{}, errors.New("not an ONNX model: it has no graph with outputs")
 	}
 	m := model{data: data}
-	labels := unzip(g)
+	labels := removeZipMaps(g)
 	if len(labels) > 0 {
 		var err error
 		if m.data, err = proto.Marshal(&mp); err != nil {
@@ -44,12 +44,12 @@ func parse(data []byte) (model, error) {
 		if constants[v.GetName()] {
 			continue // a default value, not an input to be given
 		}
-		in, e := describe("input", v)
+		in, e := describeValue("input", v)
 		err = errors.Join(err, e)
 		m.inputs = append(m.inputs, in)
 	}
 	for _, v := range g.Output {
-		out, e := describe("output", v)
+		out, e := describeValue("output", v)
 		out.Labels = labels[out.Name]
 		err = errors.Join(err, e)
 		m.outputs = append(m.outputs, out)
@@ -63,7 +63,7 @@ func parse(data []byte) (model, error) {
 			widths[in.Name] = in.Dims[1]
 		}
 	}
-	if err := check(g, widths); err != nil {
+	if err := checkGraph(g, widths); err != nil {
 		return model{}, err
 	}
 	for _, f := range mp.Functions {
@@ -83,7 +83,7 @@ var elemNames = map[onnxpb.TensorProto_DataType]string{
 	onnxpb.TensorProto_STRING: String,
 }
 
-func describe(what string, v *onnxpb.ValueInfoProto) (Info, error) {
+func describeValue(what string, v *onnxpb.ValueInfoProto) (Info, error) {
 	in := Info{Name: v.GetName()}
 	tt := v.GetType().GetTensorType()
 	if tt == nil {

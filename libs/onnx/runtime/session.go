@@ -49,7 +49,7 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 	if err := Init(""); err != nil {
 		return nil, err
 	}
-	m, err := parse(data)
+	m, err := parseModel(data)
 	if err != nil {
 		return nil, err
 	}
@@ -68,17 +68,17 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 	); err != nil {
 		return nil, fmt.Errorf("session options: %w", err)
 	}
-	session, err := ort.NewDynamicAdvancedSessionWithONNXData(m.data, names(m.inputs), names(m.outputs), opts)
+	session, err := ort.NewDynamicAdvancedSessionWithONNXData(m.data, tensorNames(m.inputs), tensorNames(m.outputs), opts)
 	if err != nil {
 		return nil, fmt.Errorf("not a model this runtime can serve: %w", err)
 	}
 	s := &Session{session: session, inputs: m.inputs, outputs: m.outputs}
-	s.pool.Store(pooled(m.inputs, m.outputs))
+	s.pool.Store(canPool(m.inputs, m.outputs))
 	s.slots.keep = 2 * goruntime.GOMAXPROCS(0)
 	return s, nil
 }
 
-func names(infos []Info) []string {
+func tensorNames(infos []Info) []string {
 	out := make([]string, len(infos))
 	for i, in := range infos {
 		out[i] = in.Name
@@ -131,7 +131,7 @@ func (s *Session) Run(in []Tensor) ([]Tensor, error) {
 // arrange orders the tensors as the model does and checks each.
 func (s *Session) arrange(in []Tensor) ([]Tensor, error) {
 	if len(in) != len(s.inputs) {
-		return nil, fmt.Errorf("%d inputs given, the model wants %d: %s", len(in), len(s.inputs), strings.Join(names(s.inputs), ", "))
+		return nil, fmt.Errorf("%d inputs given, the model wants %d: %s", len(in), len(s.inputs), strings.Join(tensorNames(s.inputs), ", "))
 	}
 	copied := false
 	for i := range s.inputs {
@@ -232,7 +232,7 @@ func (s *Session) runOnce(in []Tensor) ([]Tensor, error) {
 		}
 	}()
 	for i := range in {
-		n, _ := elems(in[i].Dims)
+		n, _ := countElements(in[i].Dims)
 		v, err := newValue(s.inputs[i].Type, in[i].Dims, n)
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", s.inputs[i].Name, err)
@@ -251,7 +251,7 @@ func (s *Session) runOnce(in []Tensor) ([]Tensor, error) {
 	results := make([]Tensor, len(outs))
 	for i, v := range outs {
 		var err error
-		if results[i], err = adopt(s.outputs[i].Name, v); err != nil {
+		if results[i], err = adoptTensor(s.outputs[i].Name, v); err != nil {
 			return nil, err
 		}
 	}

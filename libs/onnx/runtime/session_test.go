@@ -14,9 +14,9 @@ import (
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
 )
 
-// forest is a model of the size that serving sees: trees of depth 6 over the columns, and the function
+// randomForest is a model of the size that serving sees: trees of depth 6 over the columns, and the function
 // it computes.
-func forest(tb testing.TB, columns, trees int, perColumn bool) ([]byte, func([]float32) float32) {
+func randomForest(tb testing.TB, columns, trees int, perColumn bool) ([]byte, func([]float32) float32) {
 	tb.Helper()
 	const depth = 6
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -75,7 +75,7 @@ func forest(tb testing.TB, columns, trees int, perColumn bool) ([]byte, func([]f
 	}
 }
 
-func open(tb testing.TB, data []byte) *runtime.Session {
+func openSession(tb testing.TB, data []byte) *runtime.Session {
 	tb.Helper()
 	s, err := runtime.OpenBytes(data, runtime.Options{})
 	if err != nil {
@@ -89,7 +89,7 @@ func open(tb testing.TB, data []byte) *runtime.Session {
 	return s
 }
 
-func rows(rng *rand.Rand, n, columns int) []float32 {
+func randomRows(rng *rand.Rand, n, columns int) []float32 {
 	x := make([]float32, n*columns)
 	for i := range x {
 		x[i] = rng.Float32()
@@ -97,20 +97,20 @@ func rows(rng *rand.Rand, n, columns int) []float32 {
 	return x
 }
 
-func close32(a, b float32) bool { return a-b < 1e-4 && b-a < 1e-4 }
+func nearlyEqual(a, b float32) bool { return a-b < 1e-4 && b-a < 1e-4 }
 
 // Many goroutines, batches below and above the pooled sizes, each answer checked against the trees.
 func TestRunConcurrent(t *testing.T) {
 	t.Parallel()
-	data, want := forest(t, 7, 20, false)
-	s := open(t, data)
+	data, want := randomForest(t, 7, 20, false)
+	s := openSession(t, data)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(g), 0))
 			for range 100 {
 				n := 1 + rng.IntN(40)
-				x := rows(rng, n, 7)
+				x := randomRows(rng, n, 7)
 				out, err := s.Run([]runtime.Tensor{{Floats: x, Dims: []int64{int64(n), 7}}})
 				if err != nil {
 					t.Error(err)
@@ -121,7 +121,7 @@ func TestRunConcurrent(t *testing.T) {
 					return
 				}
 				for i := range n {
-					if w := want(x[i*7 : i*7+7]); !close32(out[0].Floats[i], w) {
+					if w := want(x[i*7 : i*7+7]); !nearlyEqual(out[0].Floats[i], w) {
 						t.Errorf("row %d: %v, want %v", i, out[0].Floats[i], w)
 						return
 					}
@@ -134,8 +134,8 @@ func TestRunConcurrent(t *testing.T) {
 
 func TestInfoAndNamedInputs(t *testing.T) {
 	t.Parallel()
-	data, want := forest(t, 3, 4, true)
-	s := open(t, data)
+	data, want := randomForest(t, 3, 4, true)
+	s := openSession(t, data)
 	if got := fmt.Sprint(s.Inputs(), s.Outputs()); got != "[{c0 float [-1 1] []} {c1 float [-1 1] []} {c2 float [-1 1] []}] [{prediction float [-1 1] []}]" {
 		t.Fatal(got)
 	}
@@ -147,7 +147,7 @@ func TestInfoAndNamedInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := want([]float32{0.1, 0.5, 0.9}); !close32(out[0].Floats[0], w) {
+	if w := want([]float32{0.1, 0.5, 0.9}); !nearlyEqual(out[0].Floats[0], w) {
 		t.Fatalf("%v, want %v", out[0].Floats[0], w)
 	}
 	if in[0].Name != "c2" {
@@ -157,8 +157,8 @@ func TestInfoAndNamedInputs(t *testing.T) {
 
 func TestWrongInputs(t *testing.T) {
 	t.Parallel()
-	data, _ := forest(t, 3, 2, false)
-	s := open(t, data)
+	data, _ := randomForest(t, 3, 2, false)
+	s := openSession(t, data)
 	for _, c := range []struct {
 		want string
 		in   []runtime.Tensor
@@ -196,7 +196,7 @@ func TestTextInAndOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, data)
+	s := openSession(t, data)
 	for range 3 { // the second run reuses the first one's tensors
 		out, err := s.Run([]runtime.Tensor{{Strings: []string{"red", "grey", "blé"}, Dims: []int64{3, 1}}})
 		if err != nil {
@@ -213,7 +213,7 @@ func TestTextInAndOut(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	t.Parallel()
-	data, _ := forest(t, 7, 50, false)
+	data, _ := randomForest(t, 7, 50, false)
 	s, err := runtime.OpenBytes(data, runtime.Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestClose(t *testing.T) {
 	started := make(chan struct{}, 4)
 	for range 4 {
 		wg.Go(func() {
-			x := rows(rand.New(rand.NewPCG(3, 3)), 64, 7)
+			x := randomRows(rand.New(rand.NewPCG(3, 3)), 64, 7)
 			for first := true; ; first = false {
 				_, err := s.Run([]runtime.Tensor{{Floats: x, Dims: []int64{64, 7}}})
 				if first {
@@ -249,7 +249,7 @@ func TestClose(t *testing.T) {
 
 func TestOpenFile(t *testing.T) {
 	t.Parallel()
-	data, _ := forest(t, 2, 2, false)
+	data, _ := randomForest(t, 2, 2, false)
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	if _, err := runtime.Open(path, runtime.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestZipMapIsTakenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := out[1].Floats
-	if fmt.Sprint(out[0].Int64s) != "[1 0]" || len(p) != 4 || !(p[1] > 0.5 && p[2] > 0.5) || !close32(p[0]+p[1], 1) {
+	if fmt.Sprint(out[0].Int64s) != "[1 0]" || len(p) != 4 || !(p[1] > 0.5 && p[2] > 0.5) || !nearlyEqual(p[0]+p[1], 1) {
 		t.Fatalf("%v %v", out[0].Int64s, p)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// maxSlotRows bounds the batches that get slots of their own; it is the serving side's largest
+// maxSlotRows limits the batches that get slots of their own; it is the serving side's largest
 // micro-batch. Larger batches make their tensors anew, which their own work outweighs.
 const maxSlotRows = 32
 
@@ -63,21 +63,21 @@ func (p *slots) destroy() {
 	}
 }
 
-// sized is dims with rows in place of a free first dimension; ok is false when more than that is free.
-func sized(dims []int64, rows int) (out []int64, n int, ok bool) {
+// resolveDims is dims with rows in place of a free first dimension; ok is false when more than that is free.
+func resolveDims(dims []int64, rows int) (out []int64, n int, ok bool) {
 	if len(dims) == 0 || dims[0] >= 0 && dims[0] != int64(rows) {
 		return nil, 0, false
 	}
 	out = append([]int64{int64(rows)}, dims[1:]...)
-	n, ok = elems(out)
+	n, ok = countElements(out)
 	return out, n, ok && n > 0
 }
 
-// pooled tells whether slots can serve the model: every size but the number of rows is known.
-func pooled(infos ...[]Info) bool {
+// canPool reports whether slots can serve the model: every size but the number of rows is known.
+func canPool(infos ...[]Info) bool {
 	for _, list := range infos {
 		for _, in := range list {
-			if _, _, ok := sized(in.Dims, 1); !ok {
+			if _, _, ok := resolveDims(in.Dims, 1); !ok {
 				return false
 			}
 		}
@@ -96,7 +96,7 @@ func newSlot(session *ort.DynamicAdvancedSession, ins, outs []Info, rows int) (s
 		return s, fmt.Errorf("binding tensors: %w", err)
 	}
 	add := func(info Info) (value, []int64, error) {
-		dims, n, _ := sized(info.Dims, rows)
+		dims, n, _ := resolveDims(info.Dims, rows)
 		v, err := newValue(info.Type, dims, n)
 		if err != nil {
 			return v, nil, fmt.Errorf("making tensor %q: %w", info.Name, err)

@@ -40,8 +40,8 @@ type Tensor struct {
 	Dims []int64
 }
 
-// elems multiplies the dimensions; ok is false when one is negative or the product is beyond any memory.
-func elems(dims []int64) (n int, ok bool) {
+// countElements multiplies the dimensions; ok is false when one is negative or the product is beyond any memory.
+func countElements(dims []int64) (n int, ok bool) {
 	const limit = 1 << 40
 	total := int64(1)
 	for _, d := range dims {
@@ -55,7 +55,7 @@ func elems(dims []int64) (n int, ok bool) {
 	return int(total), true
 }
 
-// check tells whether t suits the input: rank, fixed dimensions, and as many values as the dimensions ask.
+// check reports whether t suits the input: rank, fixed dimensions, and as many values as the dimensions ask.
 func (in *Info) check(t *Tensor) error {
 	if len(t.Dims) != len(in.Dims) && in.Dims != nil {
 		return fmt.Errorf("input %q has %d dimensions %v, the model wants %v", in.Name, len(t.Dims), t.Dims, in.Dims)
@@ -65,7 +65,7 @@ func (in *Info) check(t *Tensor) error {
 			return fmt.Errorf("input %q has dimensions %v, the model wants %v (-1 is free)", in.Name, t.Dims, in.Dims)
 		}
 	}
-	n, ok := elems(t.Dims)
+	n, ok := countElements(t.Dims)
 	if !ok || len(t.Dims) == 0 {
 		return fmt.Errorf("input %q has impossible dimensions %v", in.Name, t.Dims)
 	}
@@ -203,8 +203,8 @@ func (v *value) result(name string, dims []int64) (Tensor, error) {
 	return t, nil
 }
 
-// adopt wraps a tensor that the library allocated during a run; its data is in Go memory already.
-func adopt(name string, val ort.Value) (Tensor, error) {
+// adoptTensor wraps a tensor that the library allocated during a run; its data is in Go memory already.
+func adoptTensor(name string, val ort.Value) (Tensor, error) {
 	t := Tensor{Name: name, Dims: val.GetShape()}
 	switch x := val.(type) {
 	case *ort.Tensor[float32]:

@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// unzip removes each ZipMap whose result the graph answers, and answers the tensor before it instead.
+// removeZipMaps removes each ZipMap whose result the graph answers, and answers the tensor before it instead.
 // Converters of scikit-learn add that node by default: it turns the probabilities into a list of maps,
 // which costs more than the model and says no more. It returns the class names by output name.
-func unzip(g *onnxpb.GraphProto) map[string][]string {
+func removeZipMaps(g *onnxpb.GraphProto) map[string][]string {
 	labels := map[string][]string{}
 	for i, n := range g.Node {
 		if n.GetOpType() != "ZipMap" || n.GetDomain() != "ai.onnx.ml" || len(n.Input) != 1 || len(n.Output) != 1 {

@@ -61,7 +61,7 @@ func Run(t *testing.T, apiURL string) {
 	}
 }
 
-func must[T any](v T, err error) func(testing.TB) T {
+func mustSucceed[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
@@ -71,15 +71,15 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-func unique(prefix string) string { return prefix + "-" + uuid.NewString()[:8] }
+func uniqueName(prefix string) string { return prefix + "-" + uuid.NewString()[:8] }
 
-func setup(t *testing.T, c *orchestrator.Client) fixture {
+func setupFixture(t *testing.T, c *orchestrator.Client) fixture {
 	t.Helper()
 	ctx := t.Context()
 	f := fixture{c: c}
-	f.flow = must(c.CreateFlow(ctx, unique("training_flow")))(t)
-	f.pool = must(c.CreateWorkPool(ctx, unique("platform"), "process", "tests"))(t)
-	f.deployment = must(c.CreateDeployment(ctx, orchestrator.CreateDeployment{
+	f.flow = mustSucceed(c.CreateFlow(ctx, uniqueName("training_flow")))(t)
+	f.pool = mustSucceed(c.CreateWorkPool(ctx, uniqueName("platform"), "process", "tests"))(t)
+	f.deployment = mustSucceed(c.CreateDeployment(ctx, orchestrator.CreateDeployment{
 		FlowID: f.flow.ID, Name: "dispatch", ParameterSchema: json.RawMessage(schema), EnforceParameterSchema: true,
 		Tags: []string{"from-deployment"}, WorkPoolName: f.pool.Name,
 	}))(t)
@@ -100,7 +100,7 @@ func (f fixture) run(t *testing.T, in orchestrator.CreateFlowRun) orchestrator.F
 
 func (f fixture) set(t *testing.T, id uuid.UUID, s orchestrator.StateType, force bool) orchestrator.SetStateResult {
 	t.Helper()
-	return must(f.c.SetState(t.Context(), id, orchestrator.State{Type: s}, force))(t)
+	return mustSucceed(f.c.SetState(t.Context(), id, orchestrator.State{Type: s}, force))(t)
 }
 
 func wantStatus(t *testing.T, err error, status int) *orchestrator.Error {
@@ -119,47 +119,47 @@ func testServer(t *testing.T, c *orchestrator.Client) {
 	if err := c.Health(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if v := must(c.Version(t.Context()))(t); !strings.HasPrefix(v, "3.") {
+	if v := mustSucceed(c.Version(t.Context()))(t); !strings.HasPrefix(v, "3.") {
 		t.Fatalf("version %q, want 3.…", v)
 	}
 }
 
 func testFlows(t *testing.T, c *orchestrator.Client) {
-	name := unique("flow")
-	first := must(c.CreateFlow(t.Context(), name, "a"))(t)
-	again := must(c.CreateFlow(t.Context(), name))(t)
+	name := uniqueName("flow")
+	first := mustSucceed(c.CreateFlow(t.Context(), name, "a"))(t)
+	again := mustSucceed(c.CreateFlow(t.Context(), name))(t)
 	if again.ID != first.ID {
 		t.Fatalf("the same name gave flows %s and %s", first.ID, again.ID)
 	}
-	if got := must(c.ReadFlow(t.Context(), first.ID))(t); got.Name != name || len(got.Tags) != 1 {
+	if got := mustSucceed(c.ReadFlow(t.Context(), first.ID))(t); got.Name != name || len(got.Tags) != 1 {
 		t.Fatalf("read %+v", got)
 	}
-	if got := must(c.ReadFlowByName(t.Context(), name))(t); got.ID != first.ID {
+	if got := mustSucceed(c.ReadFlowByName(t.Context(), name))(t); got.ID != first.ID {
 		t.Fatalf("by name %s, want %s", got.ID, first.ID)
 	}
-	_, err := c.ReadFlowByName(t.Context(), unique("absent"))
+	_, err := c.ReadFlowByName(t.Context(), uniqueName("absent"))
 	if !errors.Is(err, orchestrator.ErrNotFound) {
 		t.Fatalf("got %v, want not found", err)
 	}
 }
 
 func testDeployments(t *testing.T, c *orchestrator.Client) {
-	ctx, f := t.Context(), setup(t, c)
-	got := must(c.ReadDeploymentByName(ctx, f.flow.Name, "dispatch"))(t)
+	ctx, f := t.Context(), setupFixture(t, c)
+	got := mustSucceed(c.ReadDeploymentByName(ctx, f.flow.Name, "dispatch"))(t)
 	if got.ID != f.deployment.ID || got.FlowID != f.flow.ID || !got.EnforceParameterSchema || got.WorkPoolName == nil || *got.WorkPoolName != f.pool.Name {
 		t.Fatalf("read %+v", got)
 	}
 	if !got.DeclaresParameter("is_dummy") || got.DeclaresParameter("commit_sha") {
 		t.Fatalf("parameters of %s", got.ParameterSchema)
 	}
-	again := must(c.CreateDeployment(ctx, orchestrator.CreateDeployment{FlowID: f.flow.ID, Name: "dispatch", Description: "new", WorkPoolName: f.pool.Name}))(t)
+	again := mustSucceed(c.CreateDeployment(ctx, orchestrator.CreateDeployment{FlowID: f.flow.ID, Name: "dispatch", Description: "new", WorkPoolName: f.pool.Name}))(t)
 	if again.ID != f.deployment.ID || again.Description == nil || *again.Description != "new" {
 		t.Fatalf("second creation gave %+v", again)
 	}
 	if err := c.PauseDeployment(ctx, f.deployment.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := must(c.ReadDeployment(ctx, f.deployment.ID))(t); !got.Paused {
+	if got := mustSucceed(c.ReadDeployment(ctx, f.deployment.ID))(t); !got.Paused {
 		t.Fatal("not paused")
 	}
 	if err := c.ResumeDeployment(ctx, f.deployment.ID); err != nil {
@@ -177,7 +177,7 @@ func testDeployments(t *testing.T, c *orchestrator.Client) {
 }
 
 func testParameters(t *testing.T, c *orchestrator.Client) {
-	f := setup(t, c)
+	f := setupFixture(t, c)
 	for _, bad := range []map[string]any{nil, {"model_name": 7}, {"model_name": "JPCP", "is_dummy": "yes"}} {
 		_, _, err := c.CreateFlowRun(t.Context(), f.deployment.ID, orchestrator.CreateFlowRun{Parameters: bad})
 		wantStatus(t, err, http.StatusConflict)
@@ -193,7 +193,7 @@ func testParameters(t *testing.T, c *orchestrator.Client) {
 }
 
 func testIdempotency(t *testing.T, c *orchestrator.Client) {
-	f := setup(t, c)
+	f := setupFixture(t, c)
 	first := f.run(t, orchestrator.CreateFlowRun{IdempotencyKey: "k"})
 	again, created, err := c.CreateFlowRun(t.Context(), f.deployment.ID, orchestrator.CreateFlowRun{
 		IdempotencyKey: "k", Parameters: map[string]any{"model_name": "OTHER"},
@@ -207,7 +207,7 @@ func testIdempotency(t *testing.T, c *orchestrator.Client) {
 }
 
 func testConcurrentCreation(t *testing.T, c *orchestrator.Client) {
-	f := setup(t, c)
+	f := setupFixture(t, c)
 	const callers = 50
 	ids, made := map[uuid.UUID]int{}, 0
 	var mu sync.Mutex
@@ -244,14 +244,14 @@ func testConcurrentCreation(t *testing.T, c *orchestrator.Client) {
 	if made == 0 { // a real server may say so to more than one
 		t.Error("no caller was told it created the run")
 	}
-	n := must(c.CountFlowRuns(t.Context(), orchestrator.Filter{DeploymentIDs: []uuid.UUID{f.deployment.ID}}))(t)
+	n := mustSucceed(c.CountFlowRuns(t.Context(), orchestrator.Filter{DeploymentIDs: []uuid.UUID{f.deployment.ID}}))(t)
 	if n != 1 {
 		t.Fatalf("%d runs exist, want 1", n)
 	}
 }
 
 func testLife(t *testing.T, c *orchestrator.Client) {
-	ctx, f := t.Context(), setup(t, c)
+	ctx, f := t.Context(), setupFixture(t, c)
 	run := f.run(t, orchestrator.CreateFlowRun{Name: "named", Tags: []string{"mine"}})
 	if run.StateType != orchestrator.Scheduled || run.StateName != "Scheduled" || run.Name != "named" || run.ExpectedStartTime == nil ||
 		run.State == nil || run.State.Details.FlowRunID == nil || *run.State.Details.FlowRunID != run.ID {
@@ -265,25 +265,25 @@ func testLife(t *testing.T, c *orchestrator.Client) {
 			t.Fatalf("to %s: %+v", s, v)
 		}
 	}
-	if run = must(c.ReadFlowRun(ctx, run.ID))(t); run.RunCount != 1 || run.StartTime == nil || run.EndTime != nil {
+	if run = mustSucceed(c.ReadFlowRun(ctx, run.ID))(t); run.RunCount != 1 || run.StartTime == nil || run.EndTime != nil {
 		t.Fatalf("running %+v", run)
 	}
-	v := must(c.SetState(ctx, run.ID, orchestrator.State{Type: orchestrator.Failed, Message: "no data"}, false))(t)
+	v := mustSucceed(c.SetState(ctx, run.ID, orchestrator.State{Type: orchestrator.Failed, Message: "no data"}, false))(t)
 	if v.Status != orchestrator.Accept {
 		t.Fatalf("to FAILED: %+v", v)
 	}
-	if run = must(c.ReadFlowRun(ctx, run.ID))(t); run.StateType != orchestrator.Failed || run.Message() != "no data" || run.EndTime == nil || run.TotalRunTime <= 0 {
+	if run = mustSucceed(c.ReadFlowRun(ctx, run.ID))(t); run.StateType != orchestrator.Failed || run.Message() != "no data" || run.EndTime == nil || run.TotalRunTime <= 0 {
 		t.Fatalf("failed %+v", run)
 	}
 	// A finished run may be proposed again.
 	if v := f.set(t, run.ID, orchestrator.Scheduled, false); v.Status != orchestrator.Accept {
 		t.Fatalf("again: %+v", v)
 	}
-	if run = must(c.ReadFlowRun(ctx, run.ID))(t); run.EndTime != nil {
+	if run = mustSucceed(c.ReadFlowRun(ctx, run.ID))(t); run.EndTime != nil {
 		t.Fatal("a scheduled run has an end")
 	}
 	var types []string
-	for _, s := range must(c.States(ctx, run.ID))(t) {
+	for _, s := range mustSucceed(c.States(ctx, run.ID))(t) {
 		types = append(types, string(s.Type))
 	}
 	if got := strings.Join(types, " "); got != "SCHEDULED PENDING RUNNING FAILED SCHEDULED" {
@@ -292,7 +292,7 @@ func testLife(t *testing.T, c *orchestrator.Client) {
 }
 
 func testRefusals(t *testing.T, c *orchestrator.Client) {
-	f := setup(t, c)
+	f := setupFixture(t, c)
 	run := f.run(t, orchestrator.CreateFlowRun{})
 	refused := func(to orchestrator.StateType, want orchestrator.SetStateStatus, stays orchestrator.StateType) {
 		t.Helper()
@@ -300,7 +300,7 @@ func testRefusals(t *testing.T, c *orchestrator.Client) {
 		if v.Status != want || v.Details.Reason == "" {
 			t.Fatalf("to %s: %+v, want %s with a reason", to, v, want)
 		}
-		if got := must(c.ReadFlowRun(t.Context(), run.ID))(t); got.StateType != stays {
+		if got := mustSucceed(c.ReadFlowRun(t.Context(), run.ID))(t); got.StateType != stays {
 			t.Fatalf("run is %s, want %s", got.StateType, stays)
 		}
 	}
@@ -331,17 +331,17 @@ func testRefusals(t *testing.T, c *orchestrator.Client) {
 }
 
 func testCancelling(t *testing.T, c *orchestrator.Client) {
-	f := setup(t, c)
+	f := setupFixture(t, c)
 	run := f.run(t, orchestrator.CreateFlowRun{})
 	// Nothing runs yet, so there is nothing to wind down.
 	f.set(t, run.ID, orchestrator.Cancelling, false)
-	if got := must(c.ReadFlowRun(t.Context(), run.ID))(t); got.StateType != orchestrator.Cancelled {
+	if got := mustSucceed(c.ReadFlowRun(t.Context(), run.ID))(t); got.StateType != orchestrator.Cancelled {
 		t.Fatalf("run is %s, want CANCELLED", got.StateType)
 	}
 }
 
 func testFilters(t *testing.T, c *orchestrator.Client) {
-	ctx, f := t.Context(), setup(t, c)
+	ctx, f := t.Context(), setupFixture(t, c)
 	var ids []uuid.UUID
 	for i := range 5 {
 		run := f.run(t, orchestrator.CreateFlowRun{IdempotencyKey: fmt.Sprintf("key-%d", i), Tags: []string{fmt.Sprintf("tag-%d", i%2)}})
@@ -365,11 +365,11 @@ func testFilters(t *testing.T, c *orchestrator.Client) {
 		"expected after": {orchestrator.Filter{DeploymentIDs: mine, ExpectedAfter: time.Now().Add(time.Hour)}, 0},
 		"expected until": {orchestrator.Filter{DeploymentIDs: mine, ExpectedBefore: time.Now().Add(time.Hour)}, 5},
 	} {
-		runs := must(c.FilterFlowRuns(ctx, tc.filter))(t)
+		runs := mustSucceed(c.FilterFlowRuns(ctx, tc.filter))(t)
 		if len(runs) != tc.want {
 			t.Errorf("%s: %d runs, want %d", name, len(runs), tc.want)
 		}
-		if n := must(c.CountFlowRuns(ctx, tc.filter))(t); n != tc.want {
+		if n := mustSucceed(c.CountFlowRuns(ctx, tc.filter))(t); n != tc.want {
 			t.Errorf("%s: counts %d, want %d", name, n, tc.want)
 		}
 	}
@@ -383,7 +383,7 @@ func testFilters(t *testing.T, c *orchestrator.Client) {
 	if len(seen) != 5 {
 		t.Fatalf("pages of 2 gave %d runs, want 5", len(seen))
 	}
-	byStart := must(c.FilterFlowRuns(ctx, orchestrator.Filter{DeploymentIDs: mine, Sort: orchestrator.ByExpectedStartTimeAsc, Limit: 5}))(t)
+	byStart := mustSucceed(c.FilterFlowRuns(ctx, orchestrator.Filter{DeploymentIDs: mine, Sort: orchestrator.ByExpectedStartTimeAsc, Limit: 5}))(t)
 	for i, run := range byStart {
 		if run.ID != ids[i] {
 			t.Fatalf("by expected start: %d is %s, want %s", i, run.ID, ids[i])
@@ -392,7 +392,7 @@ func testFilters(t *testing.T, c *orchestrator.Client) {
 }
 
 func testLogs(t *testing.T, c *orchestrator.Client) {
-	ctx, f := t.Context(), setup(t, c)
+	ctx, f := t.Context(), setupFixture(t, c)
 	run := f.run(t, orchestrator.CreateFlowRun{})
 	start := time.Now().UTC().Truncate(time.Millisecond)
 	lines := []orchestrator.Log{
@@ -414,13 +414,13 @@ func testLogs(t *testing.T, c *orchestrator.Client) {
 			t.Fatalf("line %d is %+v", i, got[i])
 		}
 	}
-	if page := must(c.Logs(ctx, run.ID, 1, 1))(t); len(page) != 1 || page[0].Message != lines[1].Message {
+	if page := mustSucceed(c.Logs(ctx, run.ID, 1, 1))(t); len(page) != 1 || page[0].Message != lines[1].Message {
 		t.Fatalf("second page %+v", page)
 	}
 }
 
 func testWorker(t *testing.T, c *orchestrator.Client) {
-	ctx, f := t.Context(), setup(t, c)
+	ctx, f := t.Context(), setupFixture(t, c)
 	if f.pool.Status == nil || *f.pool.Status != "NOT_READY" {
 		t.Fatalf("new pool %+v", f.pool)
 	}
@@ -429,27 +429,27 @@ func testWorker(t *testing.T, c *orchestrator.Client) {
 	if err := c.Heartbeat(ctx, f.pool.Name, "worker-1", 30*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if p := must(c.ReadWorkPool(ctx, f.pool.Name))(t); p.Status == nil || *p.Status != "READY" {
+	if p := mustSucceed(c.ReadWorkPool(ctx, f.pool.Name))(t); p.Status == nil || *p.Status != "READY" {
 		t.Fatalf("polled pool %+v", p)
 	}
 	first := f.run(t, orchestrator.CreateFlowRun{})
 	f.run(t, orchestrator.CreateFlowRun{})
-	due := must(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 1))(t)
+	due := mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 1))(t)
 	if len(due) != 1 || due[0].FlowRun.ID != first.ID || due[0].WorkPoolID != f.pool.ID {
 		t.Fatalf("due %+v, want %s", due, first.ID)
 	}
 	f.set(t, first.ID, orchestrator.Pending, false)
-	if due = must(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 10))(t); len(due) != 1 || due[0].FlowRun.ID == first.ID {
+	if due = mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 10))(t); len(due) != 1 || due[0].FlowRun.ID == first.ID {
 		t.Fatalf("due after the claim %+v", due)
 	}
-	if due = must(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(-time.Hour), 10))(t); len(due) != 0 {
+	if due = mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(-time.Hour), 10))(t); len(due) != 0 {
 		t.Fatalf("due an hour ago %+v", due)
 	}
 }
 
 func testSchedules(t *testing.T, c *orchestrator.Client) {
-	ctx, f := t.Context(), setup(t, c)
-	d := must(c.CreateDeployment(ctx, orchestrator.CreateDeployment{
+	ctx, f := t.Context(), setupFixture(t, c)
+	d := mustSucceed(c.CreateDeployment(ctx, orchestrator.CreateDeployment{
 		FlowID: f.flow.ID, Name: "nightly", WorkPoolName: f.pool.Name, Parameters: map[string]any{"model_name": "JPCP"},
 		Schedules: []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: "30 3 * * *", Timezone: "Europe/Rome"}, Active: true}},
 	}))(t)
@@ -465,10 +465,10 @@ func testSchedules(t *testing.T, c *orchestrator.Client) {
 		case <-deadline.Done():
 			t.Fatal("no run was scheduled")
 		case <-tick.C:
-			runs = must(c.FilterFlowRuns(ctx, filter))(t)
+			runs = mustSucceed(c.FilterFlowRuns(ctx, filter))(t)
 		}
 	}
-	rome := must(time.LoadLocation("Europe/Rome"))(t)
+	rome := mustSucceed(time.LoadLocation("Europe/Rome"))(t)
 	for _, r := range runs {
 		at := r.ExpectedStartTime.In(rome)
 		if at.Hour() != 3 || at.Minute() != 30 || at.Before(time.Now()) || !r.AutoScheduled || r.StateType != orchestrator.Scheduled || r.Parameters["model_name"] != "JPCP" {
@@ -476,8 +476,8 @@ func testSchedules(t *testing.T, c *orchestrator.Client) {
 		}
 	}
 	// Without schedules the runs made ahead go.
-	must(c.CreateDeployment(ctx, orchestrator.CreateDeployment{FlowID: f.flow.ID, Name: "nightly", WorkPoolName: f.pool.Name}))(t)
-	if n := must(c.CountFlowRuns(ctx, filter))(t); n != 0 {
+	mustSucceed(c.CreateDeployment(ctx, orchestrator.CreateDeployment{FlowID: f.flow.ID, Name: "nightly", WorkPoolName: f.pool.Name}))(t)
+	if n := mustSucceed(c.CountFlowRuns(ctx, filter))(t); n != 0 {
 		t.Fatalf("%d runs stay", n)
 	}
 	_, err := c.CreateDeployment(ctx, orchestrator.CreateDeployment{
@@ -504,18 +504,18 @@ func testErrors(t *testing.T, c *orchestrator.Client) {
 	wantStatus(t, err, http.StatusUnprocessableEntity)
 	_, err = c.FilterFlowRuns(ctx, orchestrator.Filter{Offset: -1})
 	wantStatus(t, err, http.StatusUnprocessableEntity)
-	f := setup(t, c)
+	f := setupFixture(t, c)
 	run := f.run(t, orchestrator.CreateFlowRun{})
 	_, err = c.SetState(ctx, run.ID, orchestrator.State{Type: "BOGUS"}, false)
 	wantStatus(t, err, http.StatusUnprocessableEntity)
-	_, err = c.ReadWorkPool(ctx, unique("absent"))
+	_, err = c.ReadWorkPool(ctx, uniqueName("absent"))
 	wantStatus(t, err, http.StatusNotFound)
 }
 
 func testNames(t *testing.T, c *orchestrator.Client) {
-	name := unique("flow with spaces?#ü")
-	f := must(c.CreateFlow(t.Context(), name))(t)
-	if got := must(c.ReadFlowByName(t.Context(), name))(t); got.ID != f.ID {
+	name := uniqueName("flow with spaces?#ü")
+	f := mustSucceed(c.CreateFlow(t.Context(), name))(t)
+	if got := mustSucceed(c.ReadFlowByName(t.Context(), name))(t); got.ID != f.ID {
 		t.Fatalf("by name %s, want %s", got.ID, f.ID)
 	}
 }

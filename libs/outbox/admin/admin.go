@@ -1,12 +1,12 @@
-// Package admin serves the routes by which operators see and mend a service's
-// outbox: what is poison, what to send once more, what to give up.
+// Package admin serves the routes with which operators inspect and repair a service's
+// outbox: list poison events, replay them, drop them.
 //
-// A row belongs to a tenant. Who calls sees the rows of their own tenant and of
-// [outbox.PlatformTenant], and moves those of their own alone; the legacy
-// credential, and whoever reaches a service that is open on loopback, is the
-// operator of all tenants. A row that one may not see, or not move, looks like one
-// that does not exist. The ledger's fact of a move stands where the row's readers
-// look for it: in the chain of the row's tenant.
+// A row belongs to a tenant. Callers see the rows of their own tenant and of
+// [outbox.PlatformTenant], and change those of their own tenant only. The legacy
+// credential, and anybody who reaches a service that is open on loopback, operates
+// all tenants. A row that the caller may not see or change looks like one that does
+// not exist. The audit record of a change is in the chain of the row's tenant, where
+// that tenant's readers look for it.
 package admin
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// The answers of this package.
+// The problems that this package returns.
 var (
 	EventNotFound    = problem.Kind{Code: "event_not_found", Status: http.StatusNotFound, Title: "No such event"}
 	EventNotPoison   = problem.Kind{Code: "event_not_poison", Status: http.StatusConflict, Title: "Event not poison"}
@@ -41,7 +41,7 @@ type Handlers struct {
 	Source string
 }
 
-// caller is who acts, and whose rows they may see and move; nil tenants are all.
+// caller is the acting principal and the tenants whose rows it may see and change; nil means all.
 type caller struct {
 	name, tenant string
 	sees, moves  []string
@@ -67,8 +67,8 @@ func (h Handlers) audit(tenant string, who caller, action, target, outcome strin
 	})
 }
 
-// told is what the ledger keeps of a row: not its payload, but what names it.
-func told(r outbox.Row) map[string]any {
+// auditDetails identifies a row in the ledger, without its payload.
+func auditDetails(r outbox.Row) map[string]any {
 	return map[string]any{
 		"event": r.Namespace + "." + r.Name, "event_tenant": r.Tenant, "state": r.State, "refusals": r.Refusals,
 		"last_error": r.LastError, "created_at": r.CreatedAt.UTC(), "payload_bytes": r.PayloadBytes, "digest": r.Digest,
@@ -92,7 +92,7 @@ func (h Handlers) List(c echo.Context) error {
 		state = outbox.Poison
 	case outbox.Poison, outbox.Pending, outbox.Published:
 	default:
-		return invalid("must be poison, pending or published", "query", "state")
+		return invalidField("must be poison, pending or published", "query", "state")
 	}
 	limit, err := service.PageLimit(c)
 	if err != nil {
@@ -104,7 +104,7 @@ func (h Handlers) List(c echo.Context) error {
 	}
 	rows, err := outbox.List(c.Request().Context(), h.Pool, state, callerOf(c).sees, at.After, limit+1)
 	if err != nil {
-		return fault(err)
+		return toProblem(err)
 	}
 	out := page{Items: rows}
 	if len(rows) > limit {
@@ -113,7 +113,7 @@ func (h Handlers) List(c echo.Context) error {
 		out.NextCursor = &next
 	}
 	for i := range out.Items {
-		utc(&out.Items[i])
+		convertToUTC(&out.Items[i])
 	}
 	if out.Items == nil {
 		out.Items = []outbox.Row{}
@@ -138,12 +138,12 @@ func (h Handlers) Replay(c echo.Context) error {
 		if after, err = outbox.Replay(ctx, tx, id); err != nil {
 			return err
 		}
-		return outbox.Insert(ctx, tx, h.audit(before.Tenant, who, "outbox.replayed", "event:"+id.String(), "ok", told(before)))
+		return outbox.Insert(ctx, tx, h.audit(before.Tenant, who, "outbox.replayed", "event:"+id.String(), "ok", auditDetails(before)))
 	})
 	if err != nil {
-		return fault(err)
+		return toProblem(err)
 	}
-	utc(&after)
+	convertToUTC(&after)
 	return c.JSON(http.StatusOK, after)
 }
 
@@ -167,28 +167,28 @@ func (h Handlers) Drop(c echo.Context) error {
 		} else if _, err := outbox.Drop(ctx, tx, id); err != nil {
 			return err
 		}
-		return outbox.Insert(ctx, tx, h.audit(row.Tenant, who, action, "event:"+id.String(), outcome, told(row)))
+		return outbox.Insert(ctx, tx, h.audit(row.Tenant, who, action, "event:"+id.String(), outcome, auditDetails(row)))
 	})
 	switch {
 	case err != nil:
-		return fault(err)
+		return toProblem(err)
 	case refused:
-		return fault(outbox.ErrNotPoison)
+		return toProblem(outbox.ErrNotPoison)
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-// window is a span of creation times. They are parsed here, so that the answer
-// names the one that is wrong.
+// window is a span of creation times. They are strings, so that the error names the
+// one that does not parse.
 type window struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-func instant(name, text string) (time.Time, error) {
+func parseInstant(name, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, invalid("must be an RFC 3339 time, such as 2026-01-02T15:04:05Z", "body", name)
+		return t, invalidField("must be an RFC 3339 time, such as 2026-01-02T15:04:05Z", "body", name)
 	}
 	return t.UTC(), nil
 }
@@ -200,16 +200,16 @@ func (h Handlers) Republish(c echo.Context) error {
 	if err := service.DecodeJSON(c, &body, true); err != nil {
 		return err
 	}
-	from, err := instant("from", body.From)
+	from, err := parseInstant("from", body.From)
 	if err != nil {
 		return err
 	}
-	to, err := instant("to", body.To)
+	to, err := parseInstant("to", body.To)
 	if err != nil {
 		return err
 	}
 	if !to.After(from) {
-		return invalid("must be after from", "body", "to")
+		return invalidField("must be after from", "body", "to")
 	}
 	who := callerOf(c)
 	of := who.tenant
@@ -225,7 +225,7 @@ func (h Handlers) Republish(c echo.Context) error {
 		return outbox.Insert(ctx, tx, h.audit(of, who, "outbox.republished", "event:*", "ok", map[string]any{"from": from, "to": to, "events": n}))
 	})
 	if err != nil {
-		return fault(err)
+		return toProblem(err)
 	}
 	return c.JSON(http.StatusOK, map[string]any{"republished": n, "from": from, "to": to})
 }
@@ -233,12 +233,12 @@ func (h Handlers) Republish(c echo.Context) error {
 func idOf(c echo.Context) (uuid.UUID, error) {
 	id, err := uuid.Parse(c.Param("id"))
 	if err != nil {
-		return uuid.Nil, fault(outbox.ErrNoRow)
+		return uuid.Nil, toProblem(outbox.ErrNoRow)
 	}
 	return id, nil
 }
 
-func utc(r *outbox.Row) {
+func convertToUTC(r *outbox.Row) {
 	r.CreatedAt, r.NextAttemptAt = r.CreatedAt.UTC(), r.NextAttemptAt.UTC()
 	for _, t := range []*time.Time{r.PublishedAt, r.PoisonAt} {
 		if t != nil {
@@ -247,12 +247,12 @@ func utc(r *outbox.Row) {
 	}
 }
 
-func invalid(msg string, loc ...string) error {
+func invalidField(msg string, loc ...string) error {
 	return problem.Validation.New(loc[len(loc)-1] + " " + msg + ".").WithErrors(problem.Field{Loc: loc, Msg: msg})
 }
 
-// fault makes an answer of an error of the outbox.
-func fault(err error) error {
+// toProblem converts an error of the outbox to a problem.
+func toProblem(err error) error {
 	switch {
 	case errors.Is(err, outbox.ErrNoRow):
 		return EventNotFound.New("The outbox has no event with this id, or none that your tenant may see or move; GET /outbox lists those there are.")

@@ -61,14 +61,14 @@ func (s suite) name(t *testing.T) string {
 	return strings.ToLower(filepath.Base(t.Name())) + "_" + s.unique
 }
 
-func check(t *testing.T, err error) {
+func checkErr(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func refused(t *testing.T, err error, code string) {
+func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
 	var e *tracker.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -79,7 +79,7 @@ func refused(t *testing.T, err error, code string) {
 	}
 }
 
-func equal[T comparable](t *testing.T, what string, got, want T) {
+func checkEqual[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Fatalf("%s is %v, want %v", what, got, want)
@@ -90,33 +90,33 @@ func (s suite) run(t *testing.T, n tracker.NewRun) tracker.Run {
 	t.Helper()
 	if n.ExperimentID == "" {
 		e, err := s.c.EnsureExperiment(t.Context(), s.name(t))
-		check(t, err)
+		checkErr(t, err)
 		n.ExperimentID = e.ID
 	}
 	r, err := s.c.CreateRun(t.Context(), n)
-	check(t, err)
+	checkErr(t, err)
 	return r
 }
 
 func (s suite) experiments(t *testing.T) {
 	ctx, name := t.Context(), s.name(t)
 	id, err := s.c.CreateExperiment(ctx, name, map[string]string{"tenant": "default"})
-	check(t, err)
+	checkErr(t, err)
 	_, err = s.c.CreateExperiment(ctx, name, nil)
-	refused(t, err, tracker.CodeAlreadyExists)
+	wantCode(t, err, tracker.CodeAlreadyExists)
 	if !errors.Is(err, tracker.ErrExists) {
 		t.Errorf("%v is no ErrExists", err)
 	}
 	e, err := s.c.EnsureExperiment(ctx, name)
-	check(t, err)
-	equal(t, "experiment", e.ID, id)
-	equal(t, "tag", e.Tags["tenant"], "default")
-	equal(t, "deleted", e.Deleted, false)
-	equal(t, "artifact location", e.ArtifactLocation, "mlflow-artifacts:/"+id)
+	checkErr(t, err)
+	checkEqual(t, "experiment", e.ID, id)
+	checkEqual(t, "tag", e.Tags["tenant"], "default")
+	checkEqual(t, "deleted", e.Deleted, false)
+	checkEqual(t, "artifact location", e.ArtifactLocation, "mlflow-artifacts:/"+id)
 	_, err = s.c.GetExperimentByName(ctx, name+"-none")
-	refused(t, err, tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
 	_, err = s.c.CreateExperiment(ctx, "", nil)
-	refused(t, err, tracker.CodeInvalidParameter)
+	wantCode(t, err, tracker.CodeInvalidParameter)
 	// At once from many: one is made, all get it.
 	ids := make([]string, 8)
 	var wg sync.WaitGroup
@@ -139,29 +139,29 @@ func (s suite) runLife(t *testing.T) {
 	ctx := t.Context()
 	start := time.Now().Add(-time.Minute).Truncate(time.Millisecond).UTC()
 	r := s.run(t, tracker.NewRun{Name: "Runtime_NASA", Start: start, Tags: map[string]string{"tenant": "default"}})
-	equal(t, "status", r.Status, tracker.Running)
-	equal(t, "start", r.Start, start)
-	check(t, s.c.LogBatch(ctx, r.ID, []tracker.Metric{{Key: "rmse", Value: 2, Step: 2}, {Key: "rmse", Value: 1, Step: 1}},
+	checkEqual(t, "status", r.Status, tracker.Running)
+	checkEqual(t, "start", r.Start, start)
+	checkErr(t, s.c.LogBatch(ctx, r.ID, []tracker.Metric{{Key: "rmse", Value: 2, Step: 2}, {Key: "rmse", Value: 1, Step: 1}},
 		map[string]string{"seed": "7", "depth": "ü"}, map[string]string{"dummy": "false"}))
-	check(t, s.c.LogBatch(ctx, r.ID, nil, nil, nil))
-	check(t, s.c.SetTag(ctx, r.ID, "dummy", "true"))
+	checkErr(t, s.c.LogBatch(ctx, r.ID, nil, nil, nil))
+	checkErr(t, s.c.SetTag(ctx, r.ID, "dummy", "true"))
 	end := start.Add(time.Minute)
-	check(t, s.c.UpdateRun(ctx, r.ID, tracker.Finished, end))
+	checkErr(t, s.c.UpdateRun(ctx, r.ID, tracker.Finished, end))
 	got, err := s.c.GetRun(ctx, r.ID)
-	check(t, err)
-	equal(t, "name", got.Name, "Runtime_NASA")
-	equal(t, "status", got.Status, tracker.Finished)
-	equal(t, "end", got.End, end)
-	equal(t, "metric of the last step", got.Metrics["rmse"], 2)
-	equal(t, "tag", got.Tags["dummy"], "true")
-	equal(t, "param", got.Params["seed"], "7")
-	equal(t, "param in another script", got.Params["depth"], "ü")
+	checkErr(t, err)
+	checkEqual(t, "name", got.Name, "Runtime_NASA")
+	checkEqual(t, "status", got.Status, tracker.Finished)
+	checkEqual(t, "end", got.End, end)
+	checkEqual(t, "metric of the last step", got.Metrics["rmse"], 2)
+	checkEqual(t, "tag", got.Tags["dummy"], "true")
+	checkEqual(t, "param", got.Params["seed"], "7")
+	checkEqual(t, "param in another script", got.Params["depth"], "ü")
 	var history []float64
 	for m, err := range s.c.MetricHistory(ctx, r.ID, "rmse") {
-		check(t, err)
+		checkErr(t, err)
 		history = append(history, m.Value)
 	}
-	equal(t, "history", fmt.Sprint(history), "[1 2]")
+	checkEqual(t, "history", fmt.Sprint(history), "[1 2]")
 }
 
 func (s suite) largeBatch(t *testing.T) {
@@ -174,50 +174,50 @@ func (s suite) largeBatch(t *testing.T) {
 		params[fmt.Sprintf("p%04d", i)] = strings.Repeat("x", 400)
 		tags[fmt.Sprintf("t%04d", i)] = fmt.Sprint(i)
 	}
-	check(t, s.c.LogBatch(ctx, r.ID, tracker.Metrics(metrics, time.Now()), params, tags))
+	checkErr(t, s.c.LogBatch(ctx, r.ID, tracker.Metrics(metrics, time.Now()), params, tags))
 	got, err := s.c.GetRun(ctx, r.ID)
-	check(t, err)
+	checkErr(t, err)
 	if !maps.Equal(got.Metrics, metrics) || !maps.Equal(got.Params, params) {
 		t.Errorf("%d metrics and %d params came back, want 1500 and 230", len(got.Metrics), len(got.Params))
 	}
-	equal(t, "tag", got.Tags["t0229"], "229")
+	checkEqual(t, "tag", got.Tags["t0229"], "229")
 }
 
 func (s suite) specialMetrics(t *testing.T) {
 	ctx, r := t.Context(), s.run(t, tracker.NewRun{})
-	check(t, s.c.LogBatch(ctx, r.ID, tracker.Metrics(map[string]float64{
+	checkErr(t, s.c.LogBatch(ctx, r.ID, tracker.Metrics(map[string]float64{
 		"nan": math.NaN(), "inf": math.Inf(1), "ninf": math.Inf(-1), "tiny": 5e-324, "val/r2": -0.25}, time.Now()), nil, nil))
 	got, err := s.c.GetRun(ctx, r.ID)
-	check(t, err)
+	checkErr(t, err)
 	if !math.IsNaN(got.Metrics["nan"]) {
 		t.Errorf("NaN came back as %v", got.Metrics["nan"])
 	}
 	if got.Metrics["inf"] < 1e308 || got.Metrics["ninf"] > -1e308 {
 		t.Errorf("infinities came back as %v and %v", got.Metrics["inf"], got.Metrics["ninf"])
 	}
-	equal(t, "smallest number", got.Metrics["tiny"], 5e-324)
-	equal(t, "metric with a slash", got.Metrics["val/r2"], -0.25)
+	checkEqual(t, "smallest number", got.Metrics["tiny"], 5e-324)
+	checkEqual(t, "metric with a slash", got.Metrics["val/r2"], -0.25)
 	for _, key := range []string{"../up", "/abs", "a//b", "bad!", "", strings.Repeat("k", 251)} {
 		err := s.c.LogBatch(ctx, r.ID, []tracker.Metric{{Key: key, Value: 1}}, nil, nil)
-		refused(t, err, tracker.CodeInvalidParameter)
+		wantCode(t, err, tracker.CodeInvalidParameter)
 	}
 }
 
 func (s suite) paramsAreFinal(t *testing.T) {
 	ctx, r := t.Context(), s.run(t, tracker.NewRun{})
-	check(t, s.c.LogBatch(ctx, r.ID, nil, map[string]string{"seed": "7"}, nil))
-	check(t, s.c.LogBatch(ctx, r.ID, nil, map[string]string{"seed": "7", "depth": "3"}, nil))
+	checkErr(t, s.c.LogBatch(ctx, r.ID, nil, map[string]string{"seed": "7"}, nil))
+	checkErr(t, s.c.LogBatch(ctx, r.ID, nil, map[string]string{"seed": "7", "depth": "3"}, nil))
 	err := s.c.LogBatch(ctx, r.ID, nil, map[string]string{"seed": "8", "more": "1"}, nil)
-	refused(t, err, tracker.CodeInvalidParameter)
+	wantCode(t, err, tracker.CodeInvalidParameter)
 	got, err := s.c.GetRun(ctx, r.ID)
-	check(t, err)
-	equal(t, "param", got.Params["seed"], "7")
+	checkErr(t, err)
+	checkEqual(t, "param", got.Params["seed"], "7")
 	if _, ok := got.Params["more"]; ok {
 		t.Error("a refused batch left a parameter")
 	}
 }
 
-func names(runs []tracker.Run) string {
+func runNames(runs []tracker.Run) string {
 	var out []string
 	for _, r := range runs {
 		out = append(out, r.Name)
@@ -228,7 +228,7 @@ func names(runs []tracker.Run) string {
 func (s suite) searchRuns(t *testing.T) {
 	ctx := t.Context()
 	e, err := s.c.EnsureExperiment(ctx, s.name(t))
-	check(t, err)
+	checkErr(t, err)
 	begin := time.UnixMilli(1700000000000)
 	for i, r := range []struct {
 		name    string
@@ -241,7 +241,7 @@ func (s suite) searchRuns(t *testing.T) {
 		{"three", map[string]float64{"rmse": math.NaN()}, nil, map[string]string{"t": `a\b`}},
 	} {
 		run := s.run(t, tracker.NewRun{ExperimentID: e.ID, Name: r.name, Start: begin.Add(time.Duration(i) * time.Second), Tags: r.tags})
-		check(t, s.c.LogBatch(ctx, run.ID, tracker.Metrics(r.metrics, begin), r.params, nil))
+		checkErr(t, s.c.LogBatch(ctx, run.ID, tracker.Metrics(r.metrics, begin), r.params, nil))
 	}
 	for _, c := range []struct{ filter, order, want string }{
 		{"", "", "three two one"},
@@ -273,8 +273,8 @@ func (s suite) searchRuns(t *testing.T) {
 			t.Errorf("%q by %q: %v", c.filter, c.order, err)
 			continue
 		}
-		if names(runs) != c.want || next != "" {
-			t.Errorf("%q by %q gives %q (next %q), want %q", c.filter, c.order, names(runs), next, c.want)
+		if runNames(runs) != c.want || next != "" {
+			t.Errorf("%q by %q gives %q (next %q), want %q", c.filter, c.order, runNames(runs), next, c.want)
 		}
 	}
 	for _, f := range []string{"metrics.rmse = 'x'", "params.p > '1'", "params.p = 10", "nothing = '1'", "foo.bar = '1'", "status = 'RUN",
@@ -286,9 +286,9 @@ func (s suite) searchRuns(t *testing.T) {
 		}
 	}
 	_, _, err = s.c.SearchRuns(ctx, tracker.RunQuery{ExperimentIDs: []string{e.ID}, OrderBy: []string{"metrics.rmse SIDEWAYS"}})
-	refused(t, err, tracker.CodeInvalidParameter)
+	wantCode(t, err, tracker.CodeInvalidParameter)
 	_, _, err = s.c.SearchRuns(ctx, tracker.RunQuery{ExperimentIDs: []string{e.ID}, PageToken: "garbage"})
-	refused(t, err, tracker.CodeInvalidParameter)
+	wantCode(t, err, tracker.CodeInvalidParameter)
 }
 
 func (s suite) injection(t *testing.T) {
@@ -305,21 +305,21 @@ func (s suite) injection(t *testing.T) {
 		}
 	}
 	_, err := s.c.GetRun(ctx, r.ID)
-	check(t, err)
+	checkErr(t, err)
 }
 
 func (s suite) artifacts(t *testing.T) {
 	ctx, r := t.Context(), s.run(t, tracker.NewRun{})
 	big := make([]byte, 5<<20)
 	_, err := rand.Read(big)
-	check(t, err)
-	check(t, s.c.UploadArtifact(ctx, r.ID, "model/data/big.bin", bytes.NewReader(big)))
-	check(t, s.c.UploadArtifact(ctx, r.ID, "model/MLmodel", io.MultiReader(strings.NewReader("flavors:"), strings.NewReader(" {}")))) // no length known
-	check(t, s.c.UploadArtifact(ctx, r.ID, "model/MLmodel", strings.NewReader("flavors: {onnx: 1}")))
-	check(t, s.c.UploadArtifact(ctx, r.ID, "empty", strings.NewReader("")))
-	check(t, s.c.UploadArtifact(ctx, r.ID, "a b/größe & 5%.txt", strings.NewReader("x")))
+	checkErr(t, err)
+	checkErr(t, s.c.UploadArtifact(ctx, r.ID, "model/data/big.bin", bytes.NewReader(big)))
+	checkErr(t, s.c.UploadArtifact(ctx, r.ID, "model/MLmodel", io.MultiReader(strings.NewReader("flavors:"), strings.NewReader(" {}")))) // no length known
+	checkErr(t, s.c.UploadArtifact(ctx, r.ID, "model/MLmodel", strings.NewReader("flavors: {onnx: 1}")))
+	checkErr(t, s.c.UploadArtifact(ctx, r.ID, "empty", strings.NewReader("")))
+	checkErr(t, s.c.UploadArtifact(ctx, r.ID, "a b/größe & 5%.txt", strings.NewReader("x")))
 	var got bytes.Buffer
-	check(t, s.c.DownloadArtifact(ctx, "runs:/"+r.ID+"/model/data/big.bin", &got))
+	checkErr(t, s.c.DownloadArtifact(ctx, "runs:/"+r.ID+"/model/data/big.bin", &got))
 	if !bytes.Equal(got.Bytes(), big) {
 		t.Errorf("%d bytes came back, not the %d sent", got.Len(), len(big))
 	}
@@ -330,8 +330,8 @@ func (s suite) artifacts(t *testing.T) {
 		"runs:/" + r.ID + "/a b/größe & 5%.txt": "x",
 	} {
 		got.Reset()
-		check(t, s.c.DownloadArtifact(ctx, uri, &got))
-		equal(t, uri, got.String(), want)
+		checkErr(t, s.c.DownloadArtifact(ctx, uri, &got))
+		checkEqual(t, uri, got.String(), want)
 	}
 	for uri, want := range map[string]string{
 		"runs:/" + r.ID:            "a b/ empty model/",
@@ -341,7 +341,7 @@ func (s suite) artifacts(t *testing.T) {
 		"runs:/" + r.ID + "/empty": "",
 	} {
 		files, err := s.c.ListArtifacts(ctx, uri)
-		check(t, err)
+		checkErr(t, err)
 		var list []string
 		for _, f := range files {
 			if f.Dir {
@@ -350,7 +350,7 @@ func (s suite) artifacts(t *testing.T) {
 			list = append(list, f.Path)
 		}
 		slices.Sort(list)
-		equal(t, uri, strings.Join(list, " "), want)
+		checkEqual(t, uri, strings.Join(list, " "), want)
 	}
 	err = s.c.DownloadArtifact(ctx, "runs:/"+r.ID+"/none", io.Discard)
 	if !errors.Is(err, tracker.ErrNotFound) {
@@ -383,93 +383,93 @@ func (s suite) version(t *testing.T, name string, tags map[string]string) tracke
 	t.Helper()
 	ctx := t.Context()
 	r := s.run(t, tracker.NewRun{})
-	check(t, s.c.UploadArtifact(ctx, r.ID, "model/MLmodel", strings.NewReader(r.ID)))
-	check(t, s.c.UploadArtifact(ctx, r.ID, "model/data/weights.bin", strings.NewReader("w")))
+	checkErr(t, s.c.UploadArtifact(ctx, r.ID, "model/MLmodel", strings.NewReader(r.ID)))
+	checkErr(t, s.c.UploadArtifact(ctx, r.ID, "model/data/weights.bin", strings.NewReader("w")))
 	v, err := s.c.CreateModelVersion(ctx, name, r.ArtifactURI+"/model", r.ID, tags)
-	check(t, err)
-	equal(t, "run of the version", v.RunID, r.ID)
+	checkErr(t, err)
+	checkEqual(t, "run of the version", v.RunID, r.ID)
 	return v
 }
 
 func (s suite) registry(t *testing.T) {
 	ctx, name := t.Context(), s.name(t)
 	_, err := s.c.CreateRegisteredModel(ctx, name, map[string]string{"project": "hpc"})
-	check(t, err)
+	checkErr(t, err)
 	_, err = s.c.CreateRegisteredModel(ctx, name, nil)
-	refused(t, err, tracker.CodeAlreadyExists)
+	wantCode(t, err, tracker.CodeAlreadyExists)
 	_, err = s.c.EnsureRegisteredModel(ctx, strings.ToUpper(name), nil) // names know case
-	check(t, err)
+	checkErr(t, err)
 	m, err := s.c.EnsureRegisteredModel(ctx, name, nil)
-	check(t, err)
-	equal(t, "tag", m.Tags["project"], "hpc")
+	checkErr(t, err)
+	checkEqual(t, "tag", m.Tags["project"], "hpc")
 	for _, bad := range []string{"", "a/b", "a:b"} {
 		_, err := s.c.CreateRegisteredModel(ctx, bad, nil)
-		refused(t, err, tracker.CodeInvalidParameter)
+		wantCode(t, err, tracker.CodeInvalidParameter)
 	}
 	v1 := s.version(t, name, map[string]string{"framework": "onnx"})
 	v2 := s.version(t, name, nil)
-	equal(t, "numbers", v1.Version+" "+v2.Version, "1 2")
-	equal(t, "status", v2.Status, "READY")
-	check(t, s.c.SetModelVersionTag(ctx, name, "1", "artifact_digest", strings.Repeat("a", 64)))
+	checkEqual(t, "numbers", v1.Version+" "+v2.Version, "1 2")
+	checkEqual(t, "status", v2.Status, "READY")
+	checkErr(t, s.c.SetModelVersionTag(ctx, name, "1", "artifact_digest", strings.Repeat("a", 64)))
 	got, err := s.c.GetModelVersion(ctx, name, "1")
-	check(t, err)
-	equal(t, "tags", fmt.Sprint(got.Tags), fmt.Sprint(map[string]string{"framework": "onnx", "artifact_digest": strings.Repeat("a", 64)}))
+	checkErr(t, err)
+	checkEqual(t, "tags", fmt.Sprint(got.Tags), fmt.Sprint(map[string]string{"framework": "onnx", "artifact_digest": strings.Repeat("a", 64)}))
 	var versions []string
 	for v, err := range s.c.SearchModelVersions(ctx, "name = "+tracker.Quote(name)) {
-		check(t, err)
+		checkErr(t, err)
 		versions = append(versions, v.Version)
 	}
-	equal(t, "versions", strings.Join(versions, " "), "2 1")
+	checkEqual(t, "versions", strings.Join(versions, " "), "2 1")
 	for v, err := range s.c.SearchModelVersions(ctx, "run_id = "+tracker.Quote(v1.RunID)) {
-		check(t, err)
-		equal(t, "version of the run", v.Version, "1")
+		checkErr(t, err)
+		checkEqual(t, "version of the run", v.Version, "1")
 	}
 	var models []string
 	for m, err := range s.c.SearchRegisteredModels(ctx, "name ILIKE "+tracker.Quote(name)) {
-		check(t, err)
+		checkErr(t, err)
 		models = append(models, m.Name)
 	}
-	equal(t, "models", strings.Join(models, " "), strings.ToUpper(name)+" "+name)
+	checkEqual(t, "models", strings.Join(models, " "), strings.ToUpper(name)+" "+name)
 	m, err = s.c.GetRegisteredModel(ctx, name)
-	check(t, err)
-	equal(t, "newest", m.Latest[0].Version, "2")
+	checkErr(t, err)
+	checkEqual(t, "newest", m.Latest[0].Version, "2")
 	_, err = s.c.CreateModelVersion(ctx, name, "mlflow-artifacts:/../../etc", v1.RunID, nil)
-	refused(t, err, tracker.CodeInvalidParameter)
+	wantCode(t, err, tracker.CodeInvalidParameter)
 	_, err = s.c.CreateModelVersion(ctx, name, "/etc", v1.RunID, nil)
-	refused(t, err, tracker.CodeInvalidParameter)
+	wantCode(t, err, tracker.CodeInvalidParameter)
 }
 
 func (s suite) aliases(t *testing.T) {
 	ctx, name := t.Context(), s.name(t)
 	_, err := s.c.EnsureRegisteredModel(ctx, name, nil)
-	check(t, err)
+	checkErr(t, err)
 	s.version(t, name, nil)
 	s.version(t, name, nil)
 	_, err = s.c.GetByAlias(ctx, name, "Production")
-	refused(t, err, tracker.CodeNotFound)
-	check(t, s.c.SetAlias(ctx, name, "Production", "1"))
-	check(t, s.c.SetAlias(ctx, name, "Production", "2"))
-	check(t, s.c.SetAlias(ctx, name, "Staging", "1"))
+	wantCode(t, err, tracker.CodeNotFound)
+	checkErr(t, s.c.SetAlias(ctx, name, "Production", "1"))
+	checkErr(t, s.c.SetAlias(ctx, name, "Production", "2"))
+	checkErr(t, s.c.SetAlias(ctx, name, "Staging", "1"))
 	v, err := s.c.GetByAlias(ctx, name, "Production")
-	check(t, err)
-	equal(t, "Production", v.Version, "2")
-	equal(t, "aliases of the version", strings.Join(v.Aliases, " "), "Production")
+	checkErr(t, err)
+	checkEqual(t, "Production", v.Version, "2")
+	checkEqual(t, "aliases of the version", strings.Join(v.Aliases, " "), "Production")
 	m, err := s.c.GetRegisteredModel(ctx, name)
-	check(t, err)
-	equal(t, "aliases", fmt.Sprint(m.Aliases), "map[Production:2 Staging:1]")
+	checkErr(t, err)
+	checkEqual(t, "aliases", fmt.Sprint(m.Aliases), "map[Production:2 Staging:1]")
 	_, err = s.c.GetByAlias(ctx, name, "production") // aliases know case
-	refused(t, err, tracker.CodeNotFound)
-	refused(t, s.c.SetAlias(ctx, name, "Canary", "9"), tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
+	wantCode(t, s.c.SetAlias(ctx, name, "Canary", "9"), tracker.CodeNotFound)
 	for _, bad := range []string{"", "latest", "v1", "a b", "a/b"} {
-		refused(t, s.c.SetAlias(ctx, name, bad, "1"), tracker.CodeInvalidParameter)
+		wantCode(t, s.c.SetAlias(ctx, name, bad, "1"), tracker.CodeInvalidParameter)
 	}
-	check(t, s.c.DeleteAlias(ctx, name, "Production"))
-	check(t, s.c.DeleteAlias(ctx, name, "Production"))
+	checkErr(t, s.c.DeleteAlias(ctx, name, "Production"))
+	checkErr(t, s.c.DeleteAlias(ctx, name, "Production"))
 	_, err = s.c.GetByAlias(ctx, name, "Production")
-	refused(t, err, tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
 }
 
-func sha(s string) string {
+func hexSHA256(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
 }
@@ -477,21 +477,21 @@ func sha(s string) string {
 func (s suite) downloadModel(t *testing.T) {
 	ctx, name := t.Context(), s.name(t)
 	_, err := s.c.EnsureRegisteredModel(ctx, name, nil)
-	check(t, err)
+	checkErr(t, err)
 	v := s.version(t, name, nil)
 	byRun, err := s.c.CreateModelVersion(ctx, name, "runs:/"+v.RunID+"/model", v.RunID, nil)
-	check(t, err)
-	want := map[string]string{"MLmodel": sha(v.RunID), "data/weights.bin": sha("w")}
+	checkErr(t, err)
+	want := map[string]string{"MLmodel": hexSHA256(v.RunID), "data/weights.bin": hexSHA256("w")}
 	for _, v := range []tracker.ModelVersion{v, byRun} {
 		dir := filepath.Join(t.TempDir(), "new")
 		files, err := s.c.DownloadModel(ctx, v, dir)
-		check(t, err)
+		checkErr(t, err)
 		if !maps.Equal(files, want) {
 			t.Errorf("files are %v, want %v", files, want)
 		}
 		b, err := os.ReadFile(filepath.Join(dir, "data", "weights.bin"))
-		check(t, err)
-		equal(t, "content", string(b), "w")
+		checkErr(t, err)
+		checkEqual(t, "content", string(b), "w")
 		if _, err := s.c.DownloadModel(ctx, v, dir); err == nil {
 			t.Error("a folder that is not empty was written to")
 		}
@@ -504,10 +504,10 @@ func (s suite) downloadModel(t *testing.T) {
 		t.Errorf("a failed download leaves %v, %v", left, err)
 	}
 	files, err := s.c.ListArtifacts(ctx, "models:/"+name+"/1")
-	check(t, err)
-	equal(t, "files of the version", len(files), 2)
+	checkErr(t, err)
+	checkEqual(t, "files of the version", len(files), 2)
 	none, err := s.c.CreateModelVersion(ctx, name, "runs:/"+v.RunID+"/none", v.RunID, nil)
-	check(t, err)
+	checkErr(t, err)
 	if _, err := s.c.DownloadModel(ctx, none, t.TempDir()); !errors.Is(err, tracker.ErrNotFound) {
 		t.Errorf("a model without files: %v, want ErrNotFound", err)
 	}
@@ -516,7 +516,7 @@ func (s suite) downloadModel(t *testing.T) {
 func (s suite) versionsInRace(t *testing.T) {
 	ctx, name := t.Context(), s.name(t)
 	_, err := s.c.EnsureRegisteredModel(ctx, name, nil)
-	check(t, err)
+	checkErr(t, err)
 	r := s.run(t, tracker.NewRun{})
 	const n = 12
 	got := make([]string, n)
@@ -545,13 +545,13 @@ func (s suite) aliasIsNeverAbsent(t *testing.T) {
 	defer cancel()
 	name := s.name(t)
 	_, err := s.c.EnsureRegisteredModel(ctx, name, nil)
-	check(t, err)
+	checkErr(t, err)
 	r := s.run(t, tracker.NewRun{})
 	for range 2 {
 		_, err := s.c.CreateModelVersion(ctx, name, r.ArtifactURI+"/model", r.ID, nil)
-		check(t, err)
+		checkErr(t, err)
 	}
-	check(t, s.c.SetAlias(ctx, name, "Production", "1"))
+	checkErr(t, s.c.SetAlias(ctx, name, "Production", "1"))
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -565,7 +565,7 @@ func (s suite) aliasIsNeverAbsent(t *testing.T) {
 		})
 	}
 	for i := range 30 {
-		check(t, s.c.SetAlias(ctx, name, "Production", fmt.Sprint(i%2+1)))
+		checkErr(t, s.c.SetAlias(ctx, name, "Production", fmt.Sprint(i%2+1)))
 	}
 	cancel()
 	wg.Wait()
@@ -575,33 +575,33 @@ func (s suite) absentThings(t *testing.T) {
 	ctx := t.Context()
 	none := strings.Repeat("0", 32)
 	_, err := s.c.GetRun(ctx, none)
-	refused(t, err, tracker.CodeNotFound)
-	refused(t, s.c.SetTag(ctx, none, "a", "b"), tracker.CodeNotFound)
-	refused(t, s.c.UpdateRun(ctx, none, tracker.Failed, time.Now()), tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
+	wantCode(t, s.c.SetTag(ctx, none, "a", "b"), tracker.CodeNotFound)
+	wantCode(t, s.c.UpdateRun(ctx, none, tracker.Failed, time.Now()), tracker.CodeNotFound)
 	_, err = s.c.GetRegisteredModel(ctx, "none-"+s.unique)
-	refused(t, err, tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
 	_, err = s.c.GetModelVersion(ctx, "none-"+s.unique, "1")
-	refused(t, err, tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
 	_, err = s.c.GetByAlias(ctx, "none-"+s.unique, "Production")
-	refused(t, err, tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
 	_, err = s.c.GetLoggedModel(ctx, "m-"+none)
-	refused(t, err, tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
 	_, err = s.c.CreateRun(ctx, tracker.NewRun{ExperimentID: "999999"})
-	refused(t, err, tracker.CodeNotFound)
+	wantCode(t, err, tracker.CodeNotFound)
 }
 
 func (s suite) manyPages(t *testing.T) {
 	ctx := t.Context()
 	e, err := s.c.EnsureExperiment(ctx, s.name(t))
-	check(t, err)
+	checkErr(t, err)
 	const n = 7
 	for i := range n {
 		s.run(t, tracker.NewRun{ExperimentID: e.ID, Name: fmt.Sprint(i), Start: time.UnixMilli(int64(1000 - i))})
 	}
 	var got []tracker.Run
 	for r, err := range s.c.Runs(ctx, tracker.RunQuery{ExperimentIDs: []string{e.ID}, PageSize: 3}) {
-		check(t, err)
+		checkErr(t, err)
 		got = append(got, r)
 	}
-	equal(t, "runs", names(got), "0 1 2 3 4 5 6")
+	checkEqual(t, "runs", runNames(got), "0 1 2 3 4 5 6")
 }

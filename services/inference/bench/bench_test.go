@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -140,8 +140,8 @@ func medianOf(v []float64) float64 {
 
 // startService runs the service with one tree model and answers the URL that predicts.
 func startService(b *testing.B) string {
-	reg := fixture.NewRegistry(b)
-	reg.Alias("runtime", "Production", reg.Register("runtime", fixture.Trees(b, "runtime", features, trees, depth), nil))
+	reg := fixturetest.NewRegistry(b)
+	reg.Alias("runtime", "Production", reg.Register("runtime", fixturetest.Trees(b, "runtime", features, trees, depth), nil))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

@@ -69,12 +69,12 @@ func Add(e *echo.Echo, openapi []byte) error {
 		if err != nil {
 			return err
 		}
-		e.Match(read, a.path, serve(a.contentType, raw, strings.HasSuffix(a.name, ".gz")))
+		e.Match(read, a.path, serveBlob(a.contentType, raw, strings.HasSuffix(a.name, ".gz")))
 	}
 	return nil
 }
 
-func serve(contentType string, raw []byte, compressed bool) echo.HandlerFunc {
+func serveBlob(contentType string, raw []byte, compressed bool) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
 		h.Set("Content-Security-Policy", policy)

@@ -19,7 +19,7 @@ import (
 
 const description = "openapi: 3.1.0\ninfo: {title: T, version: '1'}\npaths: {}\n"
 
-func get(t *testing.T, e *echo.Echo, path, encoding string) *httptest.ResponseRecorder {
+func getPage(t *testing.T, e *echo.Echo, path, encoding string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Header.Set("Accept-Encoding", encoding)
@@ -39,7 +39,7 @@ func TestPagesLoadOnlyWhatIsServedHere(t *testing.T) {
 	}
 	links := regexp.MustCompile(`(?:src|href)="([^"]*)"`)
 	for _, page := range []string{"/docs", "/redoc"} {
-		w := get(t, e, page, "gzip")
+		w := getPage(t, e, page, "gzip")
 		csp := w.Header().Get("Content-Security-Policy")
 		if !strings.HasPrefix(csp, "default-src 'self'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "http") {
 			t.Errorf("%s: policy %q", page, csp)
@@ -52,13 +52,13 @@ func TestPagesLoadOnlyWhatIsServedHere(t *testing.T) {
 			t.Errorf("%s: %d links", page, len(found))
 		}
 		for _, link := range found {
-			if got := get(t, e, "/"+link[1], "gzip"); got.Body.Len() == 0 {
+			if got := getPage(t, e, "/"+link[1], "gzip"); got.Body.Len() == 0 {
 				t.Errorf("%s is empty", link[1])
 			}
 		}
 	}
 	var doc struct{ OpenAPI string }
-	if err := json.Unmarshal(get(t, e, "/openapi.json", "").Body.Bytes(), &doc); err != nil || doc.OpenAPI != "3.1.0" {
+	if err := json.Unmarshal(getPage(t, e, "/openapi.json", "").Body.Bytes(), &doc); err != nil || doc.OpenAPI != "3.1.0" {
 		t.Errorf("openapi.json: %+v %v", doc, err)
 	}
 }
@@ -69,8 +69,8 @@ func TestAssetsWithAndWithoutCompression(t *testing.T) {
 	if err := Add(e, []byte(description)); err != nil {
 		t.Fatal(err)
 	}
-	small := get(t, e, "/redoc/redoc.standalone.js", "gzip, br")
-	plain := get(t, e, "/redoc/redoc.standalone.js", "")
+	small := getPage(t, e, "/redoc/redoc.standalone.js", "gzip, br")
+	plain := getPage(t, e, "/redoc/redoc.standalone.js", "")
 	if small.Header().Get("Content-Encoding") != "gzip" || plain.Header().Get("Content-Encoding") != "" {
 		t.Error("encoding does not follow the request")
 	}

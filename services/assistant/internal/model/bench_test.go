@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 )
 
@@ -19,9 +19,9 @@ const tokensInBench = 4000
 // BenchmarkToken measures what the engine adds to each token of an answer, beside a
 // reader that only splits the same stream into lines. The reach is under 1 ms.
 func BenchmarkToken(b *testing.B) {
-	step := scriptedmodel.Say("word ")
+	step := scripttest.Say("word ")
 	step.Repeat = tokensInBench
-	s := setup(b, model.Config{Tokens: 1 << 30, Time: time.Minute}, scriptedmodel.Always(step))
+	s := setup(b, model.Config{Tokens: 1 << 30, Time: time.Minute}, scripttest.Always(step))
 	var bare, whole time.Duration
 	for b.Loop() {
 		s.sink.text.Reset()

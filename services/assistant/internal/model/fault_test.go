@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
@@ -20,17 +21,17 @@ import (
 var soon = map[string]string{"Retry-After-Ms": "1"}
 
 func failTimes(n int, f scriptedmodel.Fault) scriptedmodel.Step {
-	s := scriptedmodel.Say("Recovered.")
+	s := scripttest.Say("Recovered.")
 	s.Faults = slices.Repeat([]scriptedmodel.Fault{f}, n)
 	return s
 }
 
 func TestFaultsFallBack(t *testing.T) {
 	t.Parallel()
-	long := scriptedmodel.Say(strings.Repeat("The cause may be this. ", 40))
+	long := scripttest.Say(strings.Repeat("The cause may be this. ", 40))
 	cut, hung := long, long
 	cut.CutAfter, hung.HangAfter = 100, 100
-	short := scriptedmodel.Say("Just a few words and then it is over.")
+	short := scripttest.Say("Just a few words and then it is over.")
 	short.CutAfter = 3
 	for _, c := range []struct {
 		name, reason string
@@ -50,7 +51,7 @@ func TestFaultsFallBack(t *testing.T) {
 		{"cut", "cut", cut, 1, "The cause may be this."},
 		{"cut early", "cut", short, 1, "Just a few"},
 		{"hang in the middle", "stalled", hung, 1, "The cause may be this."},
-		{"empty", "empty", scriptedmodel.Say(""), 2, ""},
+		{"empty", "empty", scripttest.Say(""), 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +59,7 @@ func TestFaultsFallBack(t *testing.T) {
 			if c.reason == "stalled" {
 				config.Stall = 2 * time.Second
 			}
-			b := setup(t, config, scriptedmodel.Always(c.step))
+			b := setup(t, config, scripttest.Always(c.step))
 			out, text := b.ask(newTurn("why does api crash?"))
 			if !slices.Equal(b.fell, []string{c.reason}) {
 				t.Errorf("fell back for %q, want %q", b.fell, c.reason)
@@ -87,7 +88,7 @@ func TestFaultsThatPass(t *testing.T) {
 		"429": {Status: 429, Header: soon},
 		"500": {Status: 500, Header: soon},
 	} {
-		b := setup(t, model.Config{}, scriptedmodel.Always(failTimes(2, f)))
+		b := setup(t, model.Config{}, scripttest.Always(failTimes(2, f)))
 		if _, text := b.ask(newTurn("why does api crash?")); text != "Recovered." || len(b.fell) != 0 {
 			t.Errorf("%s: %q, fell back for %q", name, text, b.fell)
 		}
@@ -96,7 +97,7 @@ func TestFaultsThatPass(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Say("Well.")))
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say("Well.")))
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	e, err := model.New(model.Config{BaseURL: gone.URL + "/v1", Model: "m", Time: 5 * time.Second}, b.playbooks, discard, model.Hooks{
@@ -119,7 +120,7 @@ func TestNoOtherHost(t *testing.T) {
 	t.Cleanup(other.Close)
 	endpoint := httptest.NewServer(http.RedirectHandler(other.URL+"/v1/chat/completions", http.StatusTemporaryRedirect))
 	t.Cleanup(endpoint.Close)
-	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Say("Well.")))
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say("Well.")))
 	e, err := model.New(model.Config{BaseURL: endpoint.URL + "/v1", Model: "m", Key: key, Time: 5 * time.Second}, b.playbooks, discard, model.Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -146,9 +147,9 @@ func TestCallsThatAreNotRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			end := scriptedmodel.Say("So be it.")
+			end := scripttest.Say("So be it.")
 			end.Expect.Has = []string{"Not run: ", c.told}
-			b := setup(t, model.Config{Tokens: 1 << 20}, scriptedmodel.Always(scriptedmodel.Ask(c.tool, c.arguments), end))
+			b := setup(t, model.Config{Tokens: 1 << 20}, scripttest.Always(scripttest.Ask(c.tool, c.arguments), end))
 			if _, text := b.ask(newTurn("why does api crash?")); text != "So be it." {
 				t.Errorf("answer %q", text)
 			}
@@ -161,7 +162,7 @@ func TestCallsThatAreNotRun(t *testing.T) {
 
 func TestTheSameCallAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Ask("list", `{"kind":"pods","namespace":"shop"}`)))
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("list", `{"kind":"pods","namespace":"shop"}`)))
 	out, text := b.ask(newTurn("why does api crash?"))
 	if out.Partial != "model_loop" || len(b.cluster.calls) != 1 {
 		t.Errorf("partial %q after %d calls", out.Partial, len(b.cluster.calls))
@@ -176,7 +177,7 @@ func TestTheSameCallAgainAndAgain(t *testing.T) {
 func TestThousandsOfToolCalls(t *testing.T) {
 	t.Parallel()
 	flood := scriptedmodel.Step{Calls: []scriptedmodel.Call{{Name: "list", Arguments: `{"kind":"pods","namespace":"shop"}`, Times: 5000}}}
-	b := setup(t, model.Config{}, scriptedmodel.Always(flood, scriptedmodel.Say("Enough.")))
+	b := setup(t, model.Config{}, scripttest.Always(flood, scripttest.Say("Enough.")))
 	if _, text := b.ask(newTurn("why does api crash?")); text != "Enough." {
 		t.Errorf("answer %q", text)
 	}
@@ -190,9 +191,9 @@ func TestBudgets(t *testing.T) {
 	t.Parallel()
 	var many []scriptedmodel.Step
 	for i := range 60 {
-		many = append(many, scriptedmodel.Ask("list", fmt.Sprintf(`{"kind":"pods","namespace":"n%d"}`, i)))
+		many = append(many, scripttest.Ask("list", fmt.Sprintf(`{"kind":"pods","namespace":"n%d"}`, i)))
 	}
-	words := scriptedmodel.Say("word ")
+	words := scripttest.Say("word ")
 	words.Repeat = 20_000
 	hang := scriptedmodel.Step{Faults: []scriptedmodel.Fault{{Hang: true}}, Answer: []string{"late"}}
 	for _, c := range []struct {
@@ -201,13 +202,13 @@ func TestBudgets(t *testing.T) {
 		script        scriptedmodel.Script
 		calls         int
 	}{
-		{"tool calls", "budget_tool_calls", model.Config{ToolCalls: 5, Tokens: 1 << 20}, scriptedmodel.Always(many...), 5},
-		{"tokens of the conversation", "budget_tokens", model.Config{Tokens: 15000}, scriptedmodel.Always(many...), -1},
-		{"tokens of one answer", "budget_tokens", model.Config{Tokens: 9000}, scriptedmodel.Always(words), 0},
-		{"tokens for nothing", "budget_tokens", model.Config{Tokens: 100}, scriptedmodel.Always(words), 0},
-		{"time", "budget_seconds", model.Config{Time: 200 * time.Millisecond}, scriptedmodel.Always(hang), 0},
-		{"huge answer", "answer_too_long", model.Config{Tokens: 10 << 20}, scriptedmodel.Always(scriptedmodel.Step{Answer: []string{strings.Repeat("x", 10_000)}, Repeat: 1000}), 0},
-		{"model's own limit", "model_length", model.Config{}, scriptedmodel.Always(scriptedmodel.Step{Answer: []string{"The cause"}, Finish: "length"}), 0},
+		{"tool calls", "budget_tool_calls", model.Config{ToolCalls: 5, Tokens: 1 << 20}, scripttest.Always(many...), 5},
+		{"tokens of the conversation", "budget_tokens", model.Config{Tokens: 15000}, scripttest.Always(many...), -1},
+		{"tokens of one answer", "budget_tokens", model.Config{Tokens: 9000}, scripttest.Always(words), 0},
+		{"tokens for nothing", "budget_tokens", model.Config{Tokens: 100}, scripttest.Always(words), 0},
+		{"time", "budget_seconds", model.Config{Time: 200 * time.Millisecond}, scripttest.Always(hang), 0},
+		{"huge answer", "answer_too_long", model.Config{Tokens: 10 << 20}, scripttest.Always(scriptedmodel.Step{Answer: []string{strings.Repeat("x", 10_000)}, Repeat: 1000}), 0},
+		{"model's own limit", "model_length", model.Config{}, scripttest.Always(scriptedmodel.Step{Answer: []string{"The cause"}, Finish: "length"}), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -236,7 +237,7 @@ func TestBudgets(t *testing.T) {
 
 func TestUsageIsEstimatedWhereNobodyCounts(t *testing.T) {
 	t.Parallel()
-	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Say(strings.Repeat("four", 100))))
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say(strings.Repeat("four", 100))))
 	out, _ := b.ask(newTurn("why does api crash?"))
 	if out.Usage.CompletionTokens != 100 {
 		t.Errorf("%d tokens of answer, want 100", out.Usage.CompletionTokens)
@@ -249,7 +250,7 @@ func TestUsageIsEstimatedWhereNobodyCounts(t *testing.T) {
 
 func TestWhatTheModelSaysIsPlain(t *testing.T) {
 	t.Parallel()
-	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Step{Answer: []string{"see ![x", "](http", "://evil/", "?q=1) \U0001F6D1 <img src=x>\n```\nopen"}}))
+	b := setup(t, model.Config{}, scripttest.Always(scriptedmodel.Step{Answer: []string{"see ![x", "](http", "://evil/", "?q=1) \U0001F6D1 <img src=x>\n```\nopen"}}))
 	_, text := b.ask(newTurn("why does api crash?"))
 	if want := "see ![x]\\(`http://evil/?q=1`) \U0001F6D1 \\<img src=x>\n```\nopen\n```\n"; text != want {
 		t.Errorf("answer %q, want %q", text, want)
@@ -262,9 +263,9 @@ func TestWhatTheModelSaysIsPlain(t *testing.T) {
 
 func TestALongPreambleIsFollowedByItsReads(t *testing.T) {
 	t.Parallel()
-	look := scriptedmodel.Ask("list", `{"kind":"pods","namespace":"shop"}`)
+	look := scripttest.Ask("list", `{"kind":"pods","namespace":"shop"}`)
 	look.Answer = strings.SplitAfter(strings.Repeat("I will look at all of it. ", 20), " ")
-	b := setup(t, model.Config{}, scriptedmodel.Always(look, scriptedmodel.Say("It is the limit.")))
+	b := setup(t, model.Config{}, scripttest.Always(look, scripttest.Say("It is the limit.")))
 	_, text := b.ask(newTurn("why does api crash?"))
 	if want := strings.Repeat("I will look at all of it. ", 20) + "\n\nIt is the limit."; text != want {
 		t.Errorf("answer %q", text)
@@ -273,9 +274,9 @@ func TestALongPreambleIsFollowedByItsReads(t *testing.T) {
 
 func TestAToolThatFails(t *testing.T) {
 	t.Parallel()
-	end := scriptedmodel.Say("It cannot be read.")
+	end := scripttest.Say("It cannot be read.")
 	end.Expect.Has = []string{"Failed: the cluster does not answer"}
-	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Ask("list", `{"kind":"pods"}`), end))
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("list", `{"kind":"pods"}`), end))
 	b.cluster.fails = errDown
 	if _, text := b.ask(newTurn("why does api crash?")); text != "It cannot be read." {
 		t.Errorf("answer %q", text)

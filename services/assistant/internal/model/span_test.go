@@ -9,16 +9,17 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 )
 
 func TestSpans(t *testing.T) {
 	t.Parallel()
-	look := scriptedmodel.Ask("list", `{"kind":"pods","namespace":"shop"}`)
+	look := scripttest.Ask("list", `{"kind":"pods","namespace":"shop"}`)
 	look.Usage = &scriptedmodel.Usage{Prompt: 100, Completion: 10}
-	broken := scriptedmodel.Say("unheard words")
+	broken := scripttest.Say("unheard words")
 	broken.CutAfter = 1
-	b := setup(t, model.Config{}, scriptedmodel.Always(look, broken))
+	b := setup(t, model.Config{}, scripttest.Always(look, broken))
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	ctx, agent := provider.Tracer("test").Start(t.Context(), "invoke_agent")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -38,8 +39,8 @@ func (p noting) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation
 // model wants is proposed, and whoever judges it knows the log that it came from.
 func TestAModelThatObeysALog(t *testing.T) {
 	t.Parallel()
-	script, err := scriptedmodel.New(scriptedmodel.Always(
-		scriptedmodel.Ask("logs", `{"pod":"api-1","namespace":"shop"}`),
+	script, err := scriptedmodel.New(scripttest.Always(
+		scripttest.Ask("logs", `{"pod":"api-1","namespace":"shop"}`),
 		scriptedmodel.Step{
 			Answer: []string{"The log says \U0001F6D1 so."},
 			Calls:  []scriptedmodel.Call{{Name: "scale", Arguments: `{"kind":"deployment","name":"api","namespace":"shop","replicas":7}`}},
@@ -75,9 +76,9 @@ func TestAModelThatObeysALog(t *testing.T) {
 // TestAModelThatFails is told as an error that does not end the turn.
 func TestAModelThatFails(t *testing.T) {
 	t.Parallel()
-	step := scriptedmodel.Say("never")
+	step := scripttest.Say("never")
 	step.Faults = slices.Repeat([]scriptedmodel.Fault{{Status: 401}}, 3)
-	script, err := scriptedmodel.New(scriptedmodel.Always(step), nil)
+	script, err := scriptedmodel.New(scripttest.Always(step), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

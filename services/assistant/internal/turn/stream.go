@@ -105,10 +105,10 @@ func (w *frameWriter) writeFrames(frames []Frame) error {
 		}
 	}
 	w.buf = buf
-	return w.out.Frames([]sse.Frame{{Bytes: buf}})
+	return w.out.Send(buf)
 }
 
 // writeMarker sends a marker, which is the same in every profile.
 func (w *frameWriter) writeMarker(marker string) error {
-	return w.out.Frames([]sse.Frame{{Bytes: []byte(marker)}})
+	return w.out.Send([]byte(marker))
 }

@@ -4,7 +4,6 @@
 package catalogue
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
@@ -78,7 +77,8 @@ type Entry struct {
 	When      string // for the reference
 }
 
-var entries = []Entry{
+// Entries is the catalogue in the order in which a request meets it.
+var Entries = []Entry{
 	{InvalidHost, 403, false, "The Host header must name 127.0.0.1 or localhost, once, with a port from 1 to 65535 or none.", "Host is not a loopback name"},
 	{InvalidSessionToken, 403, false, "Send this server's token in the header X-SVC-UI-Token, once and nowhere else.", "token missing, wrong or repeated"},
 	{UnsupportedAPIVersion, 404, false, "This server serves the paths under /api/v1/ only.", "path under /api/ but not under /api/v1/"},
@@ -125,14 +125,11 @@ const RetryAfterSeconds = 1
 
 var byCode = func() map[Code]Entry {
 	m := map[Code]Entry{}
-	for _, e := range entries {
+	for _, e := range Entries {
 		m[e.Code] = e
 	}
 	return m
 }()
-
-// All lists the catalogue in the order in which a request meets it.
-func All() []Entry { return slices.Clone(entries) }
 
 // Lookup gives the entry of a code.
 func Lookup(c Code) (Entry, bool) {

@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 func sampleFiles() map[string][]byte {
 	return map[string][]byte{"MLmodel": []byte("flavors: {}\n"), "model.onnx": []byte("graph"), "extra/notes.txt": []byte("n")}
 }
 
-func setupStore(t *testing.T, require bool) (*fixture.Registry, *tracker.Client, *Store, string) {
+func setupStore(t *testing.T, require bool) (*fixturetest.Registry, *tracker.Client, *Store, string) {
 	t.Helper()
-	reg := fixture.NewRegistry(t)
-	client := tracker.New(reg.URL, nil, tracker.Backoff(time.Millisecond))
+	reg := fixturetest.NewRegistry(t)
+	client := tracker.New(reg.URL, nil)
 	dir := t.TempDir()
 	s, err := New(dir, client, require)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestFetchKeepsWhatItHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.Verified || a.Digest != fixture.Digest(sampleFiles()) || a.Dir != filepath.Join(dir, a.Digest) {
+	if !a.Verified || a.Digest != fixturetest.Digest(sampleFiles()) || a.Dir != filepath.Join(dir, a.Digest) {
 		t.Errorf("artifact %+v", a)
 	}
 	if b, err := os.ReadFile(filepath.Join(a.Dir, "extra", "notes.txt")); err != nil || string(b) != "n" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
@@ -42,7 +42,7 @@ func newTestJob(m *model.Model, x float64) *Job {
 
 func TestEachJobGetsItsOwnResult(t *testing.T) {
 	t.Parallel()
-	m := openModel(t, fixture.Linear(t, "m", 0, fixture.Column{Name: "x", Kind: "number", Weight: 2}))
+	m := openModel(t, fixturetest.Linear(t, "m", 0, fixturetest.Column{Name: "x", Kind: "number", Weight: 2}))
 	var rows atomic.Int64
 	for _, opt := range []Options{
 		{Sessions: 2, Rows: 32, Waiting: 64},

@@ -18,14 +18,14 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference/internal/app"
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
 // Instance is a running service with its registry.
 type Instance struct {
 	T        testing.TB
 	URL      string
-	Registry *fixture.Registry
+	Registry *fixturetest.Registry
 	Database string
 	NATS     string
 	Bearer   string // sent with each request, if set
@@ -38,7 +38,7 @@ type Instance struct {
 type Option func(*app.Config)
 
 // Start runs the service on a free port until the test ends, and waits until it is ready.
-func Start(t testing.TB, registry *fixture.Registry, opts ...Option) *Instance {
+func Start(t testing.TB, registry *fixturetest.Registry, opts ...Option) *Instance {
 	t.Helper()
 	i := Launch(t, registry, opts...)
 	i.Awaits("/readyz", http.StatusOK)
@@ -63,7 +63,7 @@ func (i *Instance) Awaits(path string, want int) {
 }
 
 // Launch is Start without the wait.
-func Launch(t testing.TB, registry *fixture.Registry, opts ...Option) *Instance {
+func Launch(t testing.TB, registry *fixturetest.Registry, opts ...Option) *Instance {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

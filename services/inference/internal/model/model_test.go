@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
@@ -161,7 +161,7 @@ func TestClassNames(t *testing.T) {
 
 func TestRefusesArtifacts(t *testing.T) {
 	t.Parallel()
-	linear := fixture.Linear(t, "m", 1, fixture.Column{Name: "a", Kind: "number", Weight: 1}, fixture.Column{Name: "b", Kind: "vector", Length: 2, Weight: 1})
+	linear := fixturetest.Linear(t, "m", 1, fixturetest.Column{Name: "a", Kind: "number", Weight: 1}, fixturetest.Column{Name: "b", Kind: "vector", Length: 2, Weight: 1})
 	with := func(files map[string][]byte, name, old, replacement string) map[string][]byte {
 		out := maps.Clone(files)
 		if !strings.Contains(string(out[name]), old) {
@@ -188,7 +188,7 @@ func TestRefusesArtifacts(t *testing.T) {
 		{"column missing", with(linear, "platform.json", `{"name":"a","kind":"number"},`, ""), `the graph has an input "a"`},
 		{"newer format", with(linear, "platform.json", `"format":1`, `"format":2`), "format 2"},
 		{"no label", with(linear, "platform.json", `"kind":"number","unit"`, `"kind":"label","unit"`), "no label output"},
-		{"two outputs", fixture.TwoOutputs(t, "m"), "the graph has 2 outputs (mean, spread), and an answer would lack spread"},
+		{"two outputs", fixturetest.TwoOutputs(t, "m"), "the graph has 2 outputs (mean, spread), and an answer would lack spread"},
 		{"too few columns", with(readFiles(t, "one_tensor"), "MLmodel", `{"type": "double", "name": "width", "required": true}, `, ""), "takes 3 values a row, the signature has 2"},
 		{"a date", with(readFiles(t, "one_tensor"), "MLmodel", `"double"`, `"datetime"`), `type "datetime" is not served`},
 	} {
@@ -217,7 +217,7 @@ func TestIntegerColumnsTakeNoFractions(t *testing.T) {
 // A row that makes the model fail, or answer what is not finite, fails alone.
 func TestBadRowFailsAlone(t *testing.T) {
 	t.Parallel()
-	m := openModel(t, writeFiles(t, fixture.Linear(t, "m", 0, fixture.Column{Name: "a", Kind: "number", Weight: 1e30})))
+	m := openModel(t, writeFiles(t, fixturetest.Linear(t, "m", 0, fixturetest.Column{Name: "a", Kind: "number", Weight: 1e30})))
 	rows := []*schema.Row{parseRow(t, m, `{"a": 1}`), parseRow(t, m, `{"a": 1e30}`), parseRow(t, m, `{"a": 2}`)}
 	results := make([]Result, 3)
 	m.NewBatch().Run(rows, results)
@@ -227,7 +227,7 @@ func TestBadRowFailsAlone(t *testing.T) {
 }
 
 func BenchmarkBatch(b *testing.B) {
-	m := openModel(b, writeFiles(b, fixture.Trees(b, "m", 18, 100, 6)))
+	m := openModel(b, writeFiles(b, fixturetest.Trees(b, "m", 18, 100, 6)))
 	var rows []*schema.Row
 	for i := range 32 {
 		r := &schema.Row{}

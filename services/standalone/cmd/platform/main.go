@@ -35,7 +35,7 @@ Exit codes: 0 done, 1 failed, 2 wrong arguments.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	os.Exit(runCommand(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
 // arguments lists the arguments that each command takes.
@@ -51,8 +51,8 @@ var arguments = map[string]func(args []string) bool{
 
 func noArguments(args []string) bool { return len(args) == 0 }
 
-// execute runs one command and returns the exit code.
-func execute(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+// runCommand runs one command and returns the exit code.
+func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	verb := "serve"
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]

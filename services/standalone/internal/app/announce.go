@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
+	"github.com/mlp-platform/platform/services/trainer"
 )
 
 // announce waits for readiness, says so, seeds on first start, and prints what to try next.
-func (p *platform) announce(ctx context.Context, since time.Time) error {
+func (p *platform) announce(ctx context.Context, tr *trainer.Trainer, since time.Time) error {
 	for _, e := range p.cfg.endpoints() {
 		if err := awaitReady(ctx, e.url+e.probe); err != nil {
 			return fmt.Errorf("%s is not ready: %w", e.name, err)
@@ -27,7 +28,7 @@ func (p *platform) announce(ctx context.Context, since time.Time) error {
 	if err := p.endOrphans(ctx); err != nil && ctx.Err() == nil {
 		p.log.WarnContext(ctx, "tracker runs of a killed process are not ended", slog.Any("err", err))
 	}
-	if err := p.seed(ctx); err != nil {
+	if err := p.seed(ctx, tr); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}

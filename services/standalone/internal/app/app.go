@@ -26,60 +26,28 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
 	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
 	"github.com/mlp-platform/platform/services/standalone/internal/samples"
-	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// streamMaxBytes bounds the event stream of one machine; its oldest events go first.
+// streamMaxBytes limits the event stream of one machine; its oldest events go first.
 const streamMaxBytes = 256 << 20
 
 // Run starts everything, seeds the samples on first start, and serves until ctx ends or a part fails.
-// Shutdown goes the other way round: the services first, then the stand-ins, then NATS and Postgres.
+// Shutdown is in reverse order: the services first, then the stand-ins, then NATS and Postgres.
 func Run(ctx context.Context, cfg Config) error {
-	p := &platform{cfg: cfg, con: console.New(os.Stderr), begin: time.Now()}
-	err := p.run(ctx)
+	err := run(ctx, cfg)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // asked to stop while starting
 	}
 	return err
 }
 
-type platform struct {
-	cfg   Config
-	con   *console.Console
-	log   *slog.Logger
-	begin time.Time
-
-	dir   *datadir.Dir
-	creds credentials.Credentials
-	repo  string // the model repository's folder
-
-	databaseURL string
-	natsURL     string
-	embeddedPG  *pg.Server // nil with PLATFORM_DATABASE_URL
-
-	trainer  *trainer.Trainer // carries out the runs; the seeds' held-out rows are read by it too
-	progress progressHub
-	tower    tower // the evidence API, once it listens
-	hosted   []hosted
-}
-
-func (p *platform) path(elem ...string) string {
-	return filepath.Join(append([]string{p.dir.Path()}, elem...)...)
-}
-
-func (p *platform) run(ctx context.Context) (err error) {
-	if p.dir, err = datadir.Open(p.cfg.DataDir); err != nil {
+func run(ctx context.Context, cfg Config) (err error) {
+	p, err := openPlatform(cfg)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.dir.Close()) }()
-	closeLog := p.openLog()
-	defer closeLog()
+	defer func() { err = errors.Join(err, p.close()) }()
 	p.con.Say("%s %s  data in %s", p.con.Bold("platform"), service.Version, p.dir.Path())
-
-	if p.creds, err = credentials.LoadOrCreate(p.dir.Path()); err != nil {
-		return err
-	}
-	p.repo = p.path("modelrepo")
 	listeners, err := p.listen()
 	if err != nil {
 		return err
@@ -90,26 +58,72 @@ func (p *platform) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.hosted, err = p.services(listeners); err != nil {
+	services, err := p.services(listeners)
+	if err != nil {
 		return err
 	}
-	if err := p.prepareData(ctx); err != nil {
+	if err := p.prepareData(ctx, services); err != nil {
 		return err
 	}
-	return p.serve(ctx, listeners)
+	return p.serve(ctx, listeners, services)
 }
 
-// openLog sets the logger; the returned function closes its file.
-func (p *platform) openLog() (closeLog func()) {
+// platform is what all parts of the process share.
+type platform struct {
+	// Set by openPlatform.
+	cfg      Config // listen puts the addresses that were taken in place of the requested ones
+	begin    time.Time
+	con      *console.Console
+	dir      *datadir.Dir
+	log      *slog.Logger
+	closeLog func()
+	creds    credentials.Credentials
+	repo     string // the model repository's folder
+
+	// Set by startEmbedded.
+	databaseURL string
+	natsURL     string
+	embeddedPG  *pg.Server // nil with PLATFORM_DATABASE_URL
+
+	progress progressHub
+	tower    tower // the evidence API, once it listens
+}
+
+// openPlatform takes the data directory and opens what lies in it: log and secrets.
+func openPlatform(cfg Config) (*platform, error) {
+	dir, err := datadir.Open(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	p := &platform{cfg: cfg, begin: time.Now(), con: console.New(os.Stderr), dir: dir}
+	p.repo = p.path("modelrepo")
+	p.log, p.closeLog = openLog(cfg, p.path("platform.log"))
+	if p.creds, err = credentials.LoadOrCreate(dir.Path()); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+func (p *platform) close() error {
+	p.closeLog()
+	return p.dir.Close()
+}
+
+func (p *platform) path(elem ...string) string {
+	return filepath.Join(append([]string{p.dir.Path()}, elem...)...)
+}
+
+// openLog makes the logger; closeLog closes its file.
+func openLog(cfg Config, path string) (log *slog.Logger, closeLog func()) {
 	closeLog = func() {}
 	var logTo io.Writer = os.Stderr
-	if p.cfg.LogTo == "file" {
-		file := &lumberjack.Logger{Filename: p.path("platform.log"), MaxSize: 50, MaxBackups: 3}
+	if cfg.LogTo == "file" {
+		file := &lumberjack.Logger{Filename: path, MaxSize: 50, MaxBackups: 3}
 		logTo, closeLog = file, func() { _ = file.Close() } // there is no log left to report it to
 	}
-	p.log = service.NewLogger(logTo, p.cfg.LogLevel)
-	klog.SetSlogLogger(p.log.With(slog.String("service", "assistant"))) // client-go would write over the console
-	return closeLog
+	log = service.NewLogger(logTo, cfg.LogLevel)
+	klog.SetSlogLogger(log.With(slog.String("service", "assistant"))) // client-go would write over the console
+	return log, closeLog
 }
 
 // startEmbedded starts Postgres and NATS, side by side. stop ends what was started, also after an error.
@@ -166,7 +180,7 @@ func logWriter(log *slog.Logger, name string) io.Writer {
 }
 
 // prepareData makes what the services expect to find: the model repository, their schemas, the evidence store.
-func (p *platform) prepareData(ctx context.Context) error {
+func (p *platform) prepareData(ctx context.Context, services []hosted) error {
 	t := time.Now()
 	made, err := samples.Ensure(p.repo, modelrepo.Files, time.Now())
 	if err != nil {
@@ -176,7 +190,7 @@ func (p *platform) prepareData(ctx context.Context) error {
 		p.con.Step("model repo", "sample git repository made in "+p.repo, time.Since(t))
 	}
 	t = time.Now()
-	if err := p.migrate(ctx); err != nil {
+	if err := p.migrate(ctx, services); err != nil {
 		return err
 	}
 	p.con.Step("schemas", "", time.Since(t))
@@ -191,7 +205,7 @@ func (p *platform) prepareData(ctx context.Context) error {
 }
 
 // serve runs the stand-ins and the services until ctx ends or one fails.
-func (p *platform) serve(ctx context.Context, ls *listeners) error {
+func (p *platform) serve(ctx context.Context, ls *listeners, services []hosted) error {
 	// Three nested lives: the back (stand-ins) outlives the front (services), which outlives the talk.
 	backCtx, endBack := context.WithCancel(context.WithoutCancel(ctx))
 	defer endBack()
@@ -201,12 +215,13 @@ func (p *platform) serve(ctx context.Context, ls *listeners) error {
 	front, frontCtx := errgroup.WithContext(frontCtx)
 
 	t := time.Now()
-	if err := p.startStandIns(backCtx, back, ls); err != nil {
+	trainer, err := p.startStandIns(backCtx, back, ls)
+	if err != nil {
 		return errors.Join(err, back.Wait())
 	}
-	p.startServices(frontCtx, front)
+	p.startServices(frontCtx, front, services)
 	talk, talkCtx := errgroup.WithContext(ctx)
-	talk.Go(func() error { return p.announce(talkCtx, t) })
+	talk.Go(func() error { return p.announce(talkCtx, trainer, t) })
 	// Any part that ends before it was asked to ends the platform.
 	var pgDied <-chan error
 	if p.embeddedPG != nil {

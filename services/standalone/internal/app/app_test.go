@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
 )
 
-func prepared(t *testing.T, environ ...string) *platform {
+func preparedPlatform(t *testing.T, environ ...string) *platform {
 	t.Helper()
 	cfg, err := LoadConfig(environ)
 	if err != nil {
@@ -42,7 +42,7 @@ func prepared(t *testing.T, environ ...string) *platform {
 
 func TestTrainerSeesTheEnvironment(t *testing.T) {
 	t.Parallel()
-	p := prepared(t, "GPU_COST_PER_HOUR=4.5", "MODELREPO_ENV=staging", "CONTROL_PLANE_TOKEN=someone-else's", "MODELREPO_DIR=/elsewhere")
+	p := preparedPlatform(t, "GPU_COST_PER_HOUR=4.5", "MODELREPO_ENV=staging", "CONTROL_PLANE_TOKEN=someone-else's", "MODELREPO_DIR=/elsewhere")
 	cfg, err := p.trainerConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestTrainerSeesTheEnvironment(t *testing.T) {
 	if cfg.ControlPlaneToken.Reveal() != p.creds.TrainerToken || cfg.ModelRepoDir != p.repo || cfg.TrackingURI != p.cfg.trackerURL() || cfg.ControlPlaneURL != p.cfg.controlPlaneURL() {
 		t.Errorf("not this process's own: %+v", cfg)
 	}
-	if cfg, err = prepared(t).trainerConfig(); err != nil || cfg.Env != "dev" || cfg.DataCacheDir == "" {
+	if cfg, err = preparedPlatform(t).trainerConfig(); err != nil || cfg.Env != "dev" || cfg.DataCacheDir == "" {
 		t.Errorf("defaults: %+v, %v", cfg, err)
 	}
 }
@@ -85,7 +85,7 @@ func TestListenKeepsTheAddress(t *testing.T) {
 		defer l.Close()
 		l.Close()
 	}
-	p := prepared(t, env...)
+	p := preparedPlatform(t, env...)
 	ls, err := p.listen()
 	if err != nil {
 		t.Fatalf("a port was taken meanwhile: %v", err)
@@ -158,14 +158,14 @@ func TestStopLimitIsTheSum(t *testing.T) {
 // A start that fails halfway leaves no connection and no goroutine of the tracker behind.
 func TestFailedStartGivesEverythingBack(t *testing.T) {
 	t.Parallel()
-	p := prepared(t)
+	p := preparedPlatform(t)
 	p.log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	p.databaseURL = testenv.Postgres(t)
 	if err := postgres.Migrate(t.Context(), p.databaseURL, trackerd.Schema, trackerd.Migrations()); err != nil {
 		t.Fatal(err)
 	}
 	g, ctx := errgroup.WithContext(t.Context())
-	if err := p.startStandIns(ctx, g, &listeners{}); err == nil || !strings.Contains(err.Error(), "orchestrator") {
+	if _, err := p.startStandIns(ctx, g, &listeners{}); err == nil || !strings.Contains(err.Error(), "orchestrator") {
 		t.Fatalf("%v, want the orchestrator's schema to be missing", err)
 	}
 	pool, err := postgres.Open(t.Context(), p.databaseURL, trackerd.Schema)
@@ -188,15 +188,15 @@ func TestFailedStartGivesEverythingBack(t *testing.T) {
 // A service that fails is named, and one that ends without an error ends the platform as well.
 func TestServicesAreNamedInErrors(t *testing.T) {
 	t.Parallel()
-	p := prepared(t)
+	p := preparedPlatform(t)
 	var log bytes.Buffer
 	p.log = slog.New(slog.NewTextHandler(&log, nil))
-	p.hosted = []hosted{{name: "evidence API", run: func(_ context.Context, log *slog.Logger) error {
+	services := []hosted{{name: "evidence API", run: func(_ context.Context, log *slog.Logger) error {
 		log.Info("begins")
 		return errors.New("port in use")
 	}}}
 	g, ctx := errgroup.WithContext(t.Context())
-	p.startServices(ctx, g)
+	p.startServices(ctx, g, services)
 	if err := g.Wait(); err == nil || err.Error() != "evidence API: port in use" {
 		t.Errorf("startServices ended with %v, want the service's name and error", err)
 	}

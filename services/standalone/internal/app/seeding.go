@@ -9,10 +9,11 @@ import (
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/standalone/internal/seed"
+	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// seed trains, promotes and baselines what is not seeded yet.
-func (p *platform) seed(ctx context.Context) error {
+// seed trains, promotes and baselines what is not seeded yet; tr reads the held-out rows.
+func (p *platform) seed(ctx context.Context, tr *trainer.Trainer) error {
 	if !p.cfg.Seed {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (p *platform) seed(ctx context.Context) error {
 		Serving: p.cfg.inferenceURL(), ServingToken: p.creds.ServingToken,
 		HTTP: &http.Client{Timeout: 20 * time.Second}, StateFile: stateFile, SamplesDir: p.path("samples"),
 		Heldout: func(ctx context.Context, model, dataset string, n int) ([]seed.Row, error) {
-			rows, err := p.trainer.Heldout(ctx, model, dataset, n)
+			rows, err := tr.Heldout(ctx, model, dataset, n)
 			out := make([]seed.Row, len(rows))
 			for i, r := range rows {
 				out[i] = seed.Row{ID: r.ID, Features: r.Features}

@@ -152,8 +152,8 @@ func runWith[C any](cfg C, run func(context.Context, C, *slog.Logger) error) fun
 func (h hosted) logName() string { return strings.ReplaceAll(strings.ToLower(h.name), " ", "-") }
 
 // startServices runs the services until ctx ends. One that ends before that ends the group.
-func (p *platform) startServices(ctx context.Context, g *errgroup.Group) {
-	for _, h := range p.hosted {
+func (p *platform) startServices(ctx context.Context, g *errgroup.Group, services []hosted) {
+	for _, h := range services {
 		g.Go(func() error {
 			if err := h.run(ctx, p.log.With(slog.String("service", h.logName()))); err != nil {
 				return fmt.Errorf("%s: %w", h.name, err)
@@ -164,7 +164,7 @@ func (p *platform) startServices(ctx context.Context, g *errgroup.Group) {
 }
 
 // migrate brings every schema up to date, side by side: none looks at another's.
-func (p *platform) migrate(ctx context.Context) error {
+func (p *platform) migrate(ctx context.Context, services []hosted) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return postgres.Migrate(ctx, p.databaseURL, trackerd.Schema, trackerd.Migrations())
@@ -172,7 +172,7 @@ func (p *platform) migrate(ctx context.Context) error {
 	g.Go(func() error {
 		return postgres.Migrate(ctx, p.databaseURL, orchestratord.Schema, orchestratord.Migrations())
 	})
-	for _, h := range p.hosted {
+	for _, h := range services {
 		if h.migrate != nil {
 			g.Go(func() error { return h.migrate(ctx) })
 		}

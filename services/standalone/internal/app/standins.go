@@ -17,9 +17,10 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// startStandIns starts the tracker and orchestrator stand-ins. They end together with ctx, but the tracker's
-// door stays open until every run has ended: its last word there is how it ended.
-func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *listeners) (err error) {
+// startStandIns starts the tracker and orchestrator stand-ins, and returns the trainer that carries out the
+// orchestrator's runs. Both end with ctx, but the tracker serves until every run has ended, since a run
+// reports its end there.
+func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *listeners) (_ *trainer.Trainer, err error) {
 	var undo []func()
 	defer func() {
 		if err != nil {
@@ -30,12 +31,12 @@ func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *lis
 	}()
 	trackerPool, err := postgres.Open(ctx, p.databaseURL, trackerd.Schema)
 	if err != nil {
-		return fmt.Errorf("tracker: %w", err)
+		return nil, fmt.Errorf("tracker: %w", err)
 	}
 	undo = append(undo, trackerPool.Close)
 	tracker, err := trackerd.New(ctx, trackerPool, p.path("artifacts"), p.log)
 	if err != nil {
-		return fmt.Errorf("tracker: %w", err)
+		return nil, fmt.Errorf("tracker: %w", err)
 	}
 	closeTracker := func() {
 		if err := tracker.Close(); err != nil {
@@ -45,22 +46,23 @@ func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *lis
 	undo = append(undo, closeTracker)
 	orchestratorPool, err := postgres.Open(ctx, p.databaseURL, orchestratord.Schema)
 	if err != nil {
-		return fmt.Errorf("orchestrator: %w", err)
+		return nil, fmt.Errorf("orchestrator: %w", err)
 	}
 	undo = append(undo, orchestratorPool.Close)
 	cfg, err := p.trainerConfig()
 	if err != nil {
-		return fmt.Errorf("trainer: %w", err)
+		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if p.trainer, err = trainer.New(cfg, p.log); err != nil {
-		return fmt.Errorf("trainer: %w", err)
-	}
-	orch, err := orchestratord.New(ctx, orchestratorPool, &runner{trainer: p.trainer, progress: &p.progress}, p.log, orchestratord.Concurrency(p.cfg.Concurrency))
+	tr, err := trainer.New(cfg, p.log)
 	if err != nil {
-		return fmt.Errorf("orchestrator: %w", err)
+		return nil, fmt.Errorf("trainer: %w", err)
+	}
+	orch, err := orchestratord.New(ctx, orchestratorPool, &runner{trainer: tr, progress: &p.progress}, p.log, orchestratord.Concurrency(p.cfg.Concurrency))
+	if err != nil {
+		return nil, fmt.Errorf("orchestrator: %w", err)
 	}
 	if err := orch.EnsureDeployment(ctx, dispatchDeployment); err != nil {
-		return fmt.Errorf("orchestrator: %w", err)
+		return nil, fmt.Errorf("orchestrator: %w", err)
 	}
 	trackerCtx, endTracker := context.WithCancel(context.WithoutCancel(ctx))
 	p.serveHTTP(trackerCtx, g, ls.tracker, tracker.Handler(), func() {
@@ -73,7 +75,7 @@ func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *lis
 		defer endTracker()
 		return orch.Run(ctx)
 	})
-	return nil
+	return tr, nil
 }
 
 // serveHTTP serves until ctx ends, then calls after. The channel closes when all that is done.

@@ -39,7 +39,7 @@ func newBar(stage string) *bar {
 	return b
 }
 
-// say sets the stage and tells whether it changed.
+// say sets the stage and reports whether it changed.
 func (b *bar) say(stage string) bool { return *b.stage.Swap(&stage) != stage }
 
 // New writes to f; bars move when it is a terminal.

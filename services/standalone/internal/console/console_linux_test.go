@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal gives the program's side of a pseudo-terminal; what is written to it is thrown away.
-func terminal(t *testing.T) *os.File {
+// openTerminal gives the program's side of a pseudo-terminal; what is written to it is thrown away.
+func openTerminal(t *testing.T) *os.File {
 	t.Helper()
 	t.Setenv("TERM", "xterm")
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -50,7 +50,7 @@ func terminal(t *testing.T) *os.File {
 	return slave
 }
 
-func within(t *testing.T, d time.Duration, what string, fn func()) {
+func returnsWithin(t *testing.T, d time.Duration, what string, fn func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { defer close(done); fn() }()
@@ -62,11 +62,11 @@ func within(t *testing.T, d time.Duration, what string, fn func()) {
 }
 
 func TestFlushWithBarsThatNeverEnded(t *testing.T) {
-	c := New(terminal(t))
+	c := New(openTerminal(t))
 	if !c.tty {
 		t.Fatal("a pseudo-terminal is not taken for a terminal")
 	}
-	within(t, 10*time.Second, "Flush", func() {
+	returnsWithin(t, 10*time.Second, "Flush", func() {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			c.Begin(name)
 		}
@@ -84,8 +84,8 @@ func TestFlushWithBarsThatNeverEnded(t *testing.T) {
 }
 
 func TestBarsAtOnceOnATerminal(t *testing.T) {
-	c := New(terminal(t))
-	within(t, 30*time.Second, "the bars", func() {
+	c := New(openTerminal(t))
+	returnsWithin(t, 30*time.Second, "the bars", func() {
 		var all sync.WaitGroup
 		for i := range 8 {
 			name := fmt.Sprint("model", i)

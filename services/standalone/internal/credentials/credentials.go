@@ -68,7 +68,7 @@ func (Credentials) LogValue() slog.Value { return slog.StringValue(redacted) }
 // that a file of an earlier version lacks are added to it. The caller holds the
 // directory's lock.
 func LoadOrCreate(dir string) (Credentials, error) {
-	c, err := read(dir)
+	c, err := readFile(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Credentials{}, err
 	}
@@ -86,7 +86,7 @@ func LoadOrCreate(dir string) (Credentials, error) {
 		return Credentials{}, fmt.Errorf("encode credentials: %w", err)
 	}
 	// Whole or not at all, also when the machine stops in the middle.
-	if err := renameio.WriteFile(path(dir), append(b, '\n'), 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
+	if err := renameio.WriteFile(filePath(dir), append(b, '\n'), 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
 		return Credentials{}, fmt.Errorf("write the platform's secrets: %w", err)
 	}
 	return c, nil
@@ -94,25 +94,25 @@ func LoadOrCreate(dir string) (Credentials, error) {
 
 // Load reads the file of the data directory dir.
 func Load(dir string) (Credentials, error) {
-	c, err := read(dir)
+	c, err := readFile(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Credentials{}, fmt.Errorf("%s is not there: start the platform once, or name its data directory in PLATFORM_DATA_DIR", path(dir))
+		return Credentials{}, fmt.Errorf("%s is not there: start the platform once, or name its data directory in PLATFORM_DATA_DIR", filePath(dir))
 	case err != nil:
 		return Credentials{}, err
 	}
 	for _, s := range c.each() {
 		if *s == "" {
-			return Credentials{}, fmt.Errorf("%s is of an earlier version: start the platform once to complete it", path(dir))
+			return Credentials{}, fmt.Errorf("%s is of an earlier version: start the platform once to complete it", filePath(dir))
 		}
 	}
 	return c, nil
 }
 
-func path(dir string) string { return filepath.Join(dir, File) }
+func filePath(dir string) string { return filepath.Join(dir, File) }
 
-func read(dir string) (c Credentials, err error) {
-	f, err := os.Open(path(dir))
+func readFile(dir string) (c Credentials, err error) {
+	f, err := os.Open(filePath(dir))
 	if err != nil {
 		return c, fmt.Errorf("read the platform's secrets: %w", err)
 	}
@@ -122,21 +122,21 @@ func read(dir string) (c Credentials, err error) {
 		return c, fmt.Errorf("read the platform's secrets: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return c, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 it, and delete it if someone may have read it; new secrets are made at the next start", path(dir), mode)
+		return c, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 it, and delete it if someone may have read it; new secrets are made at the next start", filePath(dir), mode)
 	}
 	var buf bytes.Buffer
 	if _, err := buf.ReadFrom(f); err != nil {
 		return c, fmt.Errorf("read the platform's secrets: %w", err)
 	}
-	if err := parse(buf.Bytes(), &c); err != nil {
-		return Credentials{}, fmt.Errorf("%s is damaged (%w): mend it, or delete it; new secrets are made at the next start", path(dir), err)
+	if err := parseSecrets(buf.Bytes(), &c); err != nil {
+		return Credentials{}, fmt.Errorf("%s is damaged (%w): mend it, or delete it; new secrets are made at the next start", filePath(dir), err)
 	}
 	return c, nil
 }
 
-// parse is strict: a member that is mistyped, empty or there twice is not the secret that somebody has put
+// parseSecrets is strict: a member that is mistyped, empty or there twice is not the secret that somebody has put
 // elsewhere, and making a new one in its place would lock that somebody out silently. Errors quote no value.
-func parse(text []byte, into *Credentials) error {
+func parseSecrets(text []byte, into *Credentials) error {
 	var present map[string]jsontext.Value
 	if err := jsonv2.Unmarshal(text, &present); err != nil { // refuses names that are there twice
 		var syntax *jsontext.SyntacticError

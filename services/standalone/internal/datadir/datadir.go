@@ -41,9 +41,9 @@ type Dir struct {
 
 // Open takes the directory, making it if it is absent. Each error is one
 // sentence for the person who starts the platform.
-func Open(path string) (*Dir, error) { return open(path, freeBytes) }
+func Open(path string) (*Dir, error) { return openWith(path, freeBytes) }
 
-func open(path string, free func(string) (uint64, error)) (_ *Dir, err error) {
+func openWith(path string, free func(string) (uint64, error)) (_ *Dir, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", path, err)
@@ -170,7 +170,7 @@ func (d *Dir) WriteRuntime(r Runtime) error {
 var ErrNotRunning = errors.New("no platform runs")
 
 // ReadRuntime reads what the platform that has the directory told. What a
-// killed one left is not believed: the lock says whether one runs.
+// killed one left is not believed: the lock reports whether one runs.
 func ReadRuntime(path string) (Runtime, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {

@@ -76,11 +76,11 @@ func TestLayout(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, err := open(dir, func(string) (uint64, error) { return 199 << 20, nil })
+	_, err := openWith(dir, func(string) (uint64, error) { return 199 << 20, nil })
 	if err == nil || !strings.Contains(err.Error(), "199 MB free") || !strings.Contains(err.Error(), "PLATFORM_DATA_DIR") {
 		t.Fatal(err)
 	}
-	d, err := open(dir, func(string) (uint64, error) { return 200 << 20, nil })
+	d, err := openWith(dir, func(string) (uint64, error) { return 200 << 20, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

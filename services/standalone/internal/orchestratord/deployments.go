@@ -71,15 +71,15 @@ func (in deploymentIn) check() error {
 		return err
 	}
 	if in.ConcurrencyLimit != nil && *in.ConcurrencyLimit < 1 {
-		return invalid("concurrency_limit", "Input should be greater than 0")
+		return invalidMember("concurrency_limit", "Input should be greater than 0")
 	}
 	schema, err := paramschema.Compile(in.ParameterSchema.json(), true)
 	if err != nil {
-		return invalid("parameter_openapi_schema", "%v", err)
+		return invalidMember("parameter_openapi_schema", "%v", err)
 	}
 	if in.EnforceParameterSchema {
 		if err := schema.Check(in.Parameters.json()); err != nil {
-			return refuse(http.StatusConflict, "Error creating deployment: %v", err)
+			return refuseRequest(http.StatusConflict, "Error creating deployment: %v", err)
 		}
 	}
 	if in.Schedules != nil {
@@ -109,23 +109,23 @@ func (s *Server) place(ctx context.Context, q *store.Queries, in deploymentIn) (
 		return nil, nil, err
 	}
 	if in.WorkQueueName != nil && *in.WorkQueueName != "" && *in.WorkQueueName != defaultQueue {
-		return nil, nil, refuse(http.StatusNotFound, "Work queue %q not found: a pool of this server has the queue %q alone.", *in.WorkQueueName, defaultQueue)
+		return nil, nil, refuseRequest(http.StatusNotFound, "Work queue %q not found: a pool of this server has the queue %q alone.", *in.WorkQueueName, defaultQueue)
 	}
-	return &row.WorkPool.ID, ptr(defaultQueue), nil
+	return &row.WorkPool.ID, pointerTo(defaultQueue), nil
 }
 
 const defaultQueue = "default"
 
 func (s *Server) createDeployment(r *http.Request) (any, error) {
 	in := deploymentIn{EnforceParameterSchema: true}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	if err := in.check(); err != nil {
 		return nil, err
 	}
 	if _, err := s.q.FlowByID(r.Context(), in.FlowID); err != nil {
-		return nil, absent(err, "Flow")
+		return nil, absentAsNotFound(err, "Flow")
 	}
 	pool, queue, err := s.place(r.Context(), s.q, in)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Server) readDeployment(r *http.Request) (any, error) {
 func (s *Server) readDeploymentByName(r *http.Request) (any, error) {
 	id, err := s.q.DeploymentID(r.Context(), store.DeploymentIDParams{Flow: r.PathValue("flow"), Name: r.PathValue("deployment")})
 	if err != nil {
-		return nil, absent(err, "Deployment")
+		return nil, absentAsNotFound(err, "Deployment")
 	}
 	return s.deployment(r.Context(), s.q, id)
 }
@@ -233,7 +233,7 @@ func (s *Server) deployments(ctx context.Context, q *store.Queries, ids []uuid.U
 			Description: d.Description, FlowID: d.FlowID, Paused: d.Paused, Schedules: []scheduleDoc{},
 			ConcurrencyLimit: d.ConcurrencyLimit, JobVariables: d.JobVariables, Parameters: d.Parameters,
 			Tags: d.Tags, Labels: d.Labels, WorkQueueName: d.WorkQueueName, WorkQueueID: row.DefaultQueueID,
-			LastPolled: utc(d.LastPolled), ParameterSchema: d.ParameterOpenapiSchema, Path: d.Path,
+			LastPolled: toUTC(d.LastPolled), ParameterSchema: d.ParameterOpenapiSchema, Path: d.Path,
 			PullSteps: d.PullSteps, Entrypoint: d.Entrypoint, WorkPoolName: row.WorkPoolName,
 			Status: "NOT_READY", EnforceParameterSchema: d.EnforceParameterSchema,
 		}
@@ -264,11 +264,11 @@ func (s *Server) updateDeployment(r *http.Request) (any, error) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "The body is over %d bytes.", maxBody)
+		return nil, refuseRequest(http.StatusRequestEntityTooLarge, "The body is over %d bytes.", maxBody)
 	}
 	err = s.tx(r.Context(), func(q *store.Queries) error {
 		if _, err := q.LockDeployment(r.Context(), id); err != nil {
-			return absent(err, "Deployment")
+			return absentAsNotFound(err, "Deployment")
 		}
 		now, err := s.deployment(r.Context(), q, id)
 		if err != nil {
@@ -282,7 +282,7 @@ func (s *Server) updateDeployment(r *http.Request) (any, error) {
 			Entrypoint: now.Entrypoint, JobVariables: object{now.JobVariables},
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if err := decode(r, &in); err != nil {
+		if err := decodeBody(r, &in); err != nil {
 			return err
 		}
 		in.Name, in.FlowID = now.Name, now.FlowID
@@ -372,7 +372,7 @@ func (s *Server) filterDeployments(r *http.Request) (any, error) {
 		WorkPools   notOffered        `json:"work_pools"`
 		WorkQueues  notOffered        `json:"work_pool_queues"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	limit, offset, err := in.bounds()
@@ -380,7 +380,7 @@ func (s *Server) filterDeployments(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if in.Sort != "" && in.Sort != "NAME_ASC" {
-		return nil, invalid("sort", "this server offers NAME_ASC alone")
+		return nil, invalidMember("sort", "this server offers NAME_ASC alone")
 	}
 	arg := store.DeploymentIDsParams{
 		Ids: []uuid.UUID{}, Names: []string{}, FlowIds: []uuid.UUID{}, FlowNames: []string{}, Tags: []string{},
@@ -429,5 +429,5 @@ type deploymentFilter struct {
 
 func (f *deploymentFilter) UnmarshalJSON(b []byte) error {
 	type plain deploymentFilter
-	return strict(b, "deployments", (*plain)(f))
+	return decodeFilter(b, "deployments", (*plain)(f))
 }

@@ -34,22 +34,22 @@ func (r *refusal) Error() string {
 	return r.body.Message
 }
 
-func refuse(status int, format string, a ...any) error {
+func refuseRequest(status int, format string, a ...any) error {
 	return &refusal{status, problem{Detail: fmt.Sprintf(format, a...)}}
 }
 
-func notFound(what string) error { return refuse(http.StatusNotFound, "%s not found", what) }
+func notFound(what string) error { return refuseRequest(http.StatusNotFound, "%s not found", what) }
 
-// absent turns the absence of a row into 404.
-func absent(err error, what string) error {
+// absentAsNotFound turns the absence of a row into 404.
+func absentAsNotFound(err error, what string) error {
 	if isNoRows(err) {
 		return notFound(what)
 	}
 	return err
 }
 
-// invalid refuses a member of the body, named by its path.
-func invalid(loc string, format string, a ...any) error {
+// invalidMember refuses a member of the body, named by its path.
+func invalidMember(loc string, format string, a ...any) error {
 	path := []string{"body"}
 	if loc != "" {
 		path = append(path, strings.Split(loc, ".")...)

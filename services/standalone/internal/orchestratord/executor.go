@@ -63,12 +63,12 @@ func (s *Server) Run(ctx context.Context) error {
 		if err := s.lead(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "executor interrupted; it starts again", slog.Any("err", err))
 		}
-		wait(ctx, tick)
+		waitFor(ctx, tick)
 	}
 	return nil
 }
 
-func wait(ctx context.Context, d time.Duration) {
+func waitFor(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -107,7 +107,7 @@ func (s *Server) lead(ctx context.Context) error {
 // guard watches the connection that holds the lock.
 func (s *Server) guard(ctx context.Context, conn *pgxpool.Conn) error {
 	for {
-		wait(ctx, 2*tick)
+		waitFor(ctx, 2*tick)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -129,11 +129,11 @@ func (s *Server) keepHouse(ctx context.Context) error {
 		}
 		if s.now().Sub(pruned) >= pruneEvery {
 			pruned = s.now()
-			if _, err := s.q.PruneLogs(ctx, ptr(pruned.Add(-keepLogs))); err != nil && ctx.Err() == nil {
+			if _, err := s.q.PruneLogs(ctx, pointerTo(pruned.Add(-keepLogs))); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "prune logs", slog.Any("err", err))
 			}
 		}
-		wait(ctx, scheduleEvery)
+		waitFor(ctx, scheduleEvery)
 	}
 	return ctx.Err()
 }
@@ -191,7 +191,7 @@ func (s *Server) executing() []uuid.UUID {
 // claim takes the next due run to PENDING; uuid.Nil if there is none.
 func (s *Server) claim(ctx context.Context) (id uuid.UUID, err error) {
 	err = s.tx(ctx, func(q *store.Queries) error {
-		id, err = q.ClaimDue(ctx, store.ClaimDueParams{Now: ptr(s.now()), InProcess: InProcess, Executing: s.executing()})
+		id, err = q.ClaimDue(ctx, store.ClaimDueParams{Now: pointerTo(s.now()), InProcess: InProcess, Executing: s.executing()})
 		if isNoRows(err) {
 			id = uuid.Nil
 			return nil
@@ -248,7 +248,7 @@ func (s *Server) interrupt(ctx context.Context, q *store.Queries, id uuid.UUID) 
 	if err != nil {
 		return err
 	}
-	end := stateIn{Type: orchestrator.Crashed, Message: ptr("The process that carried out this run stopped before the run ended.")}
+	end := stateIn{Type: orchestrator.Crashed, Message: pointerTo("The process that carried out this run stopped before the run ended.")}
 	switch orchestrator.StateType(run.StateType) {
 	case orchestrator.Pending, orchestrator.Running:
 	case orchestrator.Cancelling:
@@ -331,7 +331,7 @@ func (s *Server) call(ctx context.Context, run FlowRun, logs func(int, string)) 
 	defer func() {
 		if p := recover(); p != nil {
 			logs(orchestrator.Err, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
-			end = stateIn{Type: orchestrator.Crashed, Message: ptr(clean(fmt.Sprintf("panic: %v", p)))}
+			end = stateIn{Type: orchestrator.Crashed, Message: pointerTo(cleanMessage(fmt.Sprintf("panic: %v", p)))}
 		}
 	}()
 	err := s.runner.Run(ctx, run, logs)
@@ -341,9 +341,9 @@ func (s *Server) call(ctx context.Context, run FlowRun, logs func(int, string)) 
 	case errors.Is(context.Cause(ctx), errCancelled):
 		return stateIn{Type: orchestrator.Cancelled}
 	case ctx.Err() != nil:
-		return stateIn{Type: orchestrator.Crashed, Message: ptr(clean(fmt.Sprintf("%v while the run was in progress.", errStopping)))}
+		return stateIn{Type: orchestrator.Crashed, Message: pointerTo(cleanMessage(fmt.Sprintf("%v while the run was in progress.", errStopping)))}
 	}
-	return stateIn{Type: orchestrator.Failed, Message: ptr(clean(err.Error()))}
+	return stateIn{Type: orchestrator.Failed, Message: pointerTo(cleanMessage(err.Error()))}
 }
 
 // finish records the end of the attempt that began with the given state. A run

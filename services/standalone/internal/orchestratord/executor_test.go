@@ -26,7 +26,7 @@ func TestRunsInOrderOneAtATime(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
 	busy := 0
-	b := setup(t, runFunc(func(_ context.Context, run orchestratord.FlowRun, _ func(int, string)) error {
+	b := setupBench(t, runFunc(func(_ context.Context, run orchestratord.FlowRun, _ func(int, string)) error {
 		mu.Lock()
 		defer mu.Unlock()
 		busy++
@@ -44,7 +44,7 @@ func TestRunsInOrderOneAtATime(t *testing.T) {
 		want = append(want, name)
 		last = b.create(t, orchestrator.CreateFlowRun{Name: name})
 	}
-	execute(t, b.server)
+	startExecutor(t, b.server)
 	done := b.await(t, last.ID, orchestrator.Completed)
 	if done.RunCount != 1 || done.StartTime == nil || done.EndTime == nil {
 		t.Fatalf("%+v", done)
@@ -63,14 +63,14 @@ func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	both := make(chan struct{}, 2)
 	release := make(chan struct{})
-	b := setup(t, runFunc(func(context.Context, orchestratord.FlowRun, func(int, string)) error {
+	b := setupBench(t, runFunc(func(context.Context, orchestratord.FlowRun, func(int, string)) error {
 		both <- struct{}{}
 		<-release
 		return nil
 	}), orchestratord.Concurrency(2))
 	one, two := b.create(t, orchestrator.CreateFlowRun{}), b.create(t, orchestrator.CreateFlowRun{})
 	three := b.create(t, orchestrator.CreateFlowRun{})
-	execute(t, b.server)
+	startExecutor(t, b.server)
 	<-both
 	<-both
 	if run, err := b.c.ReadFlowRun(t.Context(), three.ID); err != nil || run.StateType != orchestrator.Scheduled {
@@ -85,7 +85,7 @@ func TestConcurrency(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(func(_ context.Context, run orchestratord.FlowRun, logs func(int, string)) error {
+	b := setupBench(t, runFunc(func(_ context.Context, run orchestratord.FlowRun, logs func(int, string)) error {
 		logs(orchestrator.Info, "begin "+run.Parameters["model_name"].(string))
 		switch run.Parameters["model_name"] {
 		case "FAIL":
@@ -99,7 +99,7 @@ func TestEnds(t *testing.T) {
 	for _, m := range []string{"FAIL", "PANIC", "GOOD"} {
 		ends[m] = b.create(t, orchestrator.CreateFlowRun{Parameters: map[string]any{"model_name": m}})
 	}
-	execute(t, b.server)
+	startExecutor(t, b.server)
 	if run := b.await(t, ends["FAIL"].ID, orchestrator.Failed); run.Message() != "the data set is empty" {
 		t.Fatalf("message %q", run.Message())
 	}
@@ -116,13 +116,13 @@ func TestEnds(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
-	b := setup(t, runFunc(func(ctx context.Context, _ orchestratord.FlowRun, _ func(int, string)) error {
+	b := setupBench(t, runFunc(func(ctx context.Context, _ orchestratord.FlowRun, _ func(int, string)) error {
 		started <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
 	}))
 	run, waiting := b.create(t, orchestrator.CreateFlowRun{}), b.create(t, orchestrator.CreateFlowRun{})
-	execute(t, b.server)
+	startExecutor(t, b.server)
 	<-started
 	for _, id := range []uuid.UUID{waiting.ID, run.ID} {
 		if _, err := b.c.SetState(t.Context(), id, orchestrator.State{Type: orchestrator.Cancelling}, false); err != nil {
@@ -158,14 +158,14 @@ func TestCancel(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{})
-	b := setup(t, runFunc(func(ctx context.Context, _ orchestratord.FlowRun, logs func(int, string)) error {
+	b := setupBench(t, runFunc(func(ctx context.Context, _ orchestratord.FlowRun, logs func(int, string)) error {
 		logs(orchestrator.Info, "before the stop")
 		close(started)
 		<-ctx.Done()
 		return ctx.Err()
 	}))
 	run := b.create(t, orchestrator.CreateFlowRun{})
-	stop := execute(t, b.server)
+	stop := startExecutor(t, b.server)
 	<-started
 	stop()
 	got, err := b.c.ReadFlowRun(t.Context(), run.ID)
@@ -188,10 +188,10 @@ func TestTwoProcessesRunEachOnce(t *testing.T) {
 		ran[run.ID]++
 		return nil
 	})
-	b := setup(t, count)
-	other, _ := serve(t, b.url, count)
-	stop := execute(t, b.server)
-	execute(t, other)
+	b := setupBench(t, count)
+	other, _ := startServer(t, b.url, count)
+	stop := startExecutor(t, b.server)
+	startExecutor(t, other)
 	var ids []uuid.UUID
 	for i := range 20 {
 		ids = append(ids, b.create(t, orchestrator.CreateFlowRun{}).ID)
@@ -219,7 +219,7 @@ func TestTwoProcessesRunEachOnce(t *testing.T) {
 
 func TestLogsAreBounded(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(noRunner))
+	b := setupBench(t, runFunc(noRunner))
 	run := b.create(t, orchestrator.CreateFlowRun{})
 	at := time.Now().UTC()
 	for batch := range 12 {
@@ -251,8 +251,8 @@ func TestSchedulesByTheClock(t *testing.T) {
 	t.Parallel()
 	// Clocks in Rome go back at 03:00 on 2026-10-25.
 	now := time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC)
-	b := setup(t, runFunc(noRunner), orchestratord.Clock(func() time.Time { return now }))
-	status, doc := call(t, b.c, "PATCH", "/deployments/"+b.deployment.ID.String(),
+	b := setupBench(t, runFunc(noRunner), orchestratord.Clock(func() time.Time { return now }))
+	status, doc := callRaw(t, b.c, "PATCH", "/deployments/"+b.deployment.ID.String(),
 		`{"schedules":[{"schedule":{"cron":"30 4 * * *","timezone":"Europe/Rome"},"parameters":{"model_name":"JPCP"}}]}`)
 	if status != 204 {
 		t.Fatalf("%d %v", status, doc)
@@ -302,7 +302,7 @@ func runChild(url string) int {
 // What ran becomes CRASHED, what was being cancelled CANCELLED, the rest goes on.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(func(context.Context, orchestratord.FlowRun, func(int, string)) error { return nil }))
+	b := setupBench(t, runFunc(func(context.Context, orchestratord.FlowRun, func(int, string)) error { return nil }))
 	var runs []orchestrator.FlowRun
 	for range 5 {
 		runs = append(runs, b.create(t, orchestrator.CreateFlowRun{}))
@@ -328,7 +328,7 @@ func TestKill(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, b.server)
+	startExecutor(t, b.server)
 	for i, want := range []orchestrator.StateType{orchestrator.Crashed, orchestrator.Crashed, orchestrator.Cancelled, orchestrator.Completed, orchestrator.Completed} {
 		run := b.await(t, runs[i].ID, want)
 		if run.EndTime == nil {
@@ -352,7 +352,7 @@ func TestKill(t *testing.T) {
 func TestPools(t *testing.T) {
 	t.Parallel()
 	ran := make(chan string, 4)
-	b := setup(t, runFunc(func(_ context.Context, run orchestratord.FlowRun, _ func(int, string)) error {
+	b := setupBench(t, runFunc(func(_ context.Context, run orchestratord.FlowRun, _ func(int, string)) error {
 		ran <- run.Name
 		return nil
 	}))
@@ -373,7 +373,7 @@ func TestPools(t *testing.T) {
 	}
 	workers := runIn("workers", "process")
 	runIn("here", orchestratord.InProcess)
-	execute(t, b.server)
+	startExecutor(t, b.server)
 	if name := <-ran; name != "here" {
 		t.Fatalf("%s ran", name)
 	}

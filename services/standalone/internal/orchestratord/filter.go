@@ -13,7 +13,7 @@ import (
 
 // The filters of the interface. A member that is absent or null is no
 // condition; an empty any_ matches nothing. Members of the real interface that
-// are not here are refused by [strict].
+// are not here are refused by [decodeFilter].
 
 // notOffered is a filter that must stay empty.
 type notOffered struct{}
@@ -22,7 +22,7 @@ func (*notOffered) UnmarshalJSON(b []byte) error {
 	if s := string(b); s == "null" || s == "{}" {
 		return nil
 	}
-	return invalid("", "this server does not offer the filter %.60s here", b)
+	return invalidMember("", "this server does not offer the filter %.60s here", b)
 }
 
 type anyOf[T any] struct {
@@ -107,7 +107,7 @@ type namedFilter struct {
 
 func (f *namedFilter) UnmarshalJSON(b []byte) error {
 	type plain namedFilter
-	return strict(b, "", (*plain)(f))
+	return decodeFilter(b, "", (*plain)(f))
 }
 
 func (f *namedFilter) add(c *store.Cond, table string) {
@@ -127,7 +127,7 @@ func (f *namedFilter) lists() (ids []uuid.UUID, names []string, err error) {
 	ids, names = []uuid.UUID{}, []string{}
 	if f.ID != nil {
 		if f.ID.NotAny != nil {
-			return nil, nil, invalid("", "this server offers id.any_ alone here")
+			return nil, nil, invalidMember("", "this server offers id.any_ alone here")
 		}
 		if f.ID.Any != nil {
 			ids = *f.ID.Any
@@ -135,7 +135,7 @@ func (f *namedFilter) lists() (ids []uuid.UUID, names []string, err error) {
 	}
 	if f.Name != nil {
 		if f.Name.NotAny != nil || f.Name.Like != nil {
-			return nil, nil, invalid("", "this server offers name.any_ alone here")
+			return nil, nil, invalidMember("", "this server offers name.any_ alone here")
 		}
 		if f.Name.Any != nil {
 			names = *f.Name.Any
@@ -168,13 +168,13 @@ type runStateFilter struct {
 
 func (f *runFilter) UnmarshalJSON(b []byte) error {
 	type plain runFilter
-	if err := strict(b, "flow_runs", (*plain)(f)); err != nil {
+	if err := decodeFilter(b, "flow_runs", (*plain)(f)); err != nil {
 		return err
 	}
 	switch f.Operator {
 	case "", "and_", "or_":
 	default:
-		return invalid("flow_runs.operator", "Input should be 'and_' or 'or_'")
+		return invalidMember("flow_runs.operator", "Input should be 'and_' or 'or_'")
 	}
 	if f.State == nil || f.State.Type == nil {
 		return nil
@@ -185,7 +185,7 @@ func (f *runFilter) UnmarshalJSON(b []byte) error {
 		}
 		for _, t := range *list {
 			if !transition.Known(t) {
-				return invalid("flow_runs.state.type", "Input should be %s", stateTypeList())
+				return invalidMember("flow_runs.state.type", "Input should be %s", stateTypeList())
 			}
 		}
 	}

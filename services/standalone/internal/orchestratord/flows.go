@@ -29,11 +29,11 @@ func flowOf(f store.Flow) flowDoc {
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return invalid("name", "Field required")
+		return invalidMember("name", "Field required")
 	case strings.ContainsAny(name, "/%&><"):
-		return invalid("name", "Name %q contains an invalid character. Must not contain any of: '/', '%%', '&', '>', '<'", name)
+		return invalidMember("name", "Name %q contains an invalid character. Must not contain any of: '/', '%%', '&', '>', '<'", name)
 	case utf8.RuneCountInString(name) > 255:
-		return invalid("name", "must be at most 255 characters")
+		return invalidMember("name", "must be at most 255 characters")
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (o *object) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if b[0] != '{' {
-		return invalid("", "expected an object, found %.40s", b)
+		return invalidMember("", "expected an object, found %.40s", b)
 	}
 	o.raw = append(json.RawMessage(nil), b...)
 	return nil
@@ -72,7 +72,7 @@ func (s *Server) createFlow(r *http.Request) (any, error) {
 		Tags   []string `json:"tags"`
 		Labels object   `json:"labels"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	if err := checkName(in.Name); err != nil {
@@ -101,7 +101,7 @@ func (s *Server) readFlow(r *http.Request) (any, error) {
 	}
 	f, err := s.q.FlowByID(r.Context(), id)
 	if err != nil {
-		return nil, absent(err, "Flow")
+		return nil, absentAsNotFound(err, "Flow")
 	}
 	return flowOf(f), nil
 }
@@ -109,7 +109,7 @@ func (s *Server) readFlow(r *http.Request) (any, error) {
 func (s *Server) readFlowByName(r *http.Request) (any, error) {
 	f, err := s.q.FlowByName(r.Context(), r.PathValue("name"))
 	if err != nil {
-		return nil, absent(err, "Flow")
+		return nil, absentAsNotFound(err, "Flow")
 	}
 	return flowOf(f), nil
 }
@@ -124,7 +124,7 @@ func (s *Server) filterFlows(r *http.Request) (any, error) {
 		Deployments notOffered   `json:"deployments"`
 		WorkPools   notOffered   `json:"work_pools"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	limit, offset, err := in.bounds()
@@ -132,7 +132,7 @@ func (s *Server) filterFlows(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if in.Sort != "" && in.Sort != "NAME_ASC" {
-		return nil, invalid("sort", "this server offers NAME_ASC alone")
+		return nil, invalidMember("sort", "this server offers NAME_ASC alone")
 	}
 	arg := store.FlowsParams{Ids: []uuid.UUID{}, Names: []string{}, Max: int32(limit), Skip: int32(offset)}
 	if f := in.Flows; f != nil {

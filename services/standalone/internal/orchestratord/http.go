@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 )
 
-// maxBody bounds a request; a batch of 1,000 log lines stays below it.
+// maxBody limits a request; a batch of 1,000 log lines stays below it.
 const maxBody = 1 << 20
 
 // Handler serves the API below /api. It has no login and starts training past every approval, so it
@@ -66,13 +66,13 @@ func (s *Server) Handler() http.Handler {
 			r.URL.RawPath = strings.TrimSuffix(r.URL.RawPath, "/")
 		}
 		if h, pattern := mux.Handler(r); pattern == "" {
-			unmatched(w, r, h)
+			serveUnmatched(w, r, h)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
 	guarded := sites.Guard(api, nil, func(w http.ResponseWriter, r *http.Request, reason string) {
-		s.writeError(w, r, refuse(http.StatusForbidden, "%s", reason))
+		s.writeError(w, r, refuseRequest(http.StatusForbidden, "%s", reason))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -80,8 +80,8 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// unmatched gives the mux's 404 and 405 the body clients of the interface expect.
-func unmatched(w http.ResponseWriter, r *http.Request, h http.Handler) {
+// serveUnmatched gives the mux's 404 and 405 the body clients of the interface expect.
+func serveUnmatched(w http.ResponseWriter, r *http.Request, h http.Handler) {
 	rec := statusRecorder{header: http.Header{}}
 	h.ServeHTTP(&rec, r)
 	switch {

@@ -31,7 +31,7 @@ type logBuffer struct {
 func (s *Server) newLogBuffer(run uuid.UUID) *logBuffer { return &logBuffer{s: s, run: run} }
 
 func (b *logBuffer) add(level int, msg string) {
-	line := logLine{"flow_run", clean(msg), int32(min(max(level, 0), 100)), b.s.now()}
+	line := logLine{"flow_run", cleanMessage(msg), int32(min(max(level, 0), 100)), b.s.now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.lines) >= maxBuffered {

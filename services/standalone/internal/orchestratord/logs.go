@@ -44,7 +44,7 @@ type logLine struct {
 func (s *Server) appendLogs(ctx context.Context, q *store.Queries, run uuid.UUID, lines []logLine) error {
 	total, err := q.ReserveLogLines(ctx, store.ReserveLogLinesParams{ID: run, Lines: int32(len(lines))})
 	if err != nil {
-		return absent(err, "Flow run")
+		return absentAsNotFound(err, "Flow run")
 	}
 	if room := maxLogLines - (int(total) - len(lines)); room < len(lines) {
 		if room <= 0 {
@@ -59,16 +59,16 @@ func (s *Server) appendLogs(ctx context.Context, q *store.Queries, run uuid.UUID
 	arg := store.InsertLogParams{Now: s.now(), FlowRunID: run}
 	for _, l := range lines {
 		arg.Ids = append(arg.Ids, newID())
-		arg.Names = append(arg.Names, clean(l.name))
+		arg.Names = append(arg.Names, cleanMessage(l.name))
 		arg.Levels = append(arg.Levels, l.level)
-		arg.Messages = append(arg.Messages, clean(l.message))
+		arg.Messages = append(arg.Messages, cleanMessage(l.message))
 		arg.Timestamps = append(arg.Timestamps, l.at)
 	}
 	return q.InsertLog(ctx, arg)
 }
 
-// clean makes text that Postgres can hold, cut to the bound.
-func clean(s string) string {
+// cleanMessage makes text that Postgres can hold, cut to the bound.
+func cleanMessage(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	if len(s) <= maxLogMessage {
 		return s
@@ -88,7 +88,7 @@ func (s *Server) createLogs(r *http.Request) (any, error) {
 		Timestamp *time.Time `json:"timestamp"`
 		FlowRunID *uuid.UUID `json:"flow_run_id"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	byRun := map[uuid.UUID][]logLine{}
@@ -96,9 +96,9 @@ func (s *Server) createLogs(r *http.Request) (any, error) {
 	for i, l := range in {
 		switch {
 		case l.FlowRunID == nil:
-			return nil, invalid(fmt.Sprintf("%d.flow_run_id", i), "this server keeps the logs of flow runs alone")
+			return nil, invalidMember(fmt.Sprintf("%d.flow_run_id", i), "this server keeps the logs of flow runs alone")
 		case l.Timestamp == nil:
-			return nil, invalid(fmt.Sprintf("%d.timestamp", i), "Field required")
+			return nil, invalidMember(fmt.Sprintf("%d.timestamp", i), "Field required")
 		}
 		if byRun[*l.FlowRunID] == nil {
 			order = append(order, *l.FlowRunID)
@@ -132,7 +132,7 @@ type logFilter struct {
 
 func (f *logFilter) UnmarshalJSON(b []byte) error {
 	type plain logFilter
-	return strict(b, "logs", (*plain)(f))
+	return decodeFilter(b, "logs", (*plain)(f))
 }
 
 func (s *Server) filterLogs(r *http.Request) (any, error) {
@@ -142,7 +142,7 @@ func (s *Server) filterLogs(r *http.Request) (any, error) {
 		Logs *logFilter `json:"logs"`
 	}
 	in.Sort = "TIMESTAMP_ASC"
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	limit, offset, err := in.bounds()
@@ -150,7 +150,7 @@ func (s *Server) filterLogs(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if in.Sort != "TIMESTAMP_ASC" && in.Sort != "TIMESTAMP_DESC" {
-		return nil, invalid("sort", "Input should be 'TIMESTAMP_ASC' or 'TIMESTAMP_DESC'")
+		return nil, invalidMember("sort", "Input should be 'TIMESTAMP_ASC' or 'TIMESTAMP_DESC'")
 	}
 	q := store.LogQuery{Newest: in.Sort == "TIMESTAMP_DESC", Limit: limit, Offset: offset}
 	if f := in.Logs; f != nil {

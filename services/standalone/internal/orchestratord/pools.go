@@ -43,7 +43,7 @@ func poolOf(row store.WorkPoolByNameRow) poolDoc {
 func (s *Server) workPool(ctx context.Context, q *store.Queries, name string) (store.WorkPoolByNameRow, error) {
 	row, err := q.WorkPoolByName(ctx, store.WorkPoolByNameParams{Name: name, Now: s.now()})
 	if isNoRows(err) {
-		return row, refuse(http.StatusNotFound, "Work pool %q not found.", name)
+		return row, refuseRequest(http.StatusNotFound, "Work pool %q not found.", name)
 	}
 	return row, err
 }
@@ -58,14 +58,14 @@ func (s *Server) createWorkPool(r *http.Request) (any, error) {
 		ConcurrencyLimit *int32  `json:"concurrency_limit"`
 	}
 	in.Type = "prefect-agent" // the interface's default
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	if err := checkName(in.Name); err != nil {
 		return nil, err
 	}
 	if in.ConcurrencyLimit != nil && *in.ConcurrencyLimit < 0 {
-		return nil, invalid("concurrency_limit", "Input should be greater than or equal to 0")
+		return nil, invalidMember("concurrency_limit", "Input should be greater than or equal to 0")
 	}
 	n, err := s.q.InsertWorkPool(r.Context(), store.InsertWorkPoolParams{
 		ID: newID(), Now: s.now(), Name: in.Name, Description: in.Description, Type: in.Type,
@@ -76,7 +76,7 @@ func (s *Server) createWorkPool(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if n == 0 {
-		return nil, refuse(http.StatusConflict, "A work pool with this name already exists.")
+		return nil, refuseRequest(http.StatusConflict, "A work pool with this name already exists.")
 	}
 	row, err := s.workPool(r.Context(), s.q, in.Name)
 	if err != nil {
@@ -100,18 +100,18 @@ func (s *Server) heartbeat(r *http.Request) (any, error) {
 		Name     string `json:"name"`
 		Interval *int32 `json:"heartbeat_interval_seconds"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	if in.Name == "" {
-		return nil, invalid("name", "Field required")
+		return nil, invalidMember("name", "Field required")
 	}
 	interval := int32(30) // a worker's default
 	if in.Interval != nil {
 		interval = *in.Interval
 	}
 	if interval < 1 || interval > 86400 {
-		return nil, invalid("heartbeat_interval_seconds", "must be 1 to 86400")
+		return nil, invalidMember("heartbeat_interval_seconds", "must be 1 to 86400")
 	}
 	pool, err := s.workPool(r.Context(), s.q, r.PathValue("name"))
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
 		Before *time.Time `json:"scheduled_before"`
 		After  *time.Time `json:"scheduled_after"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	limit, _, err := in.bounds()
@@ -154,7 +154,7 @@ func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
 	}
 	err = s.tx(r.Context(), func(q *store.Queries) error {
 		out = out[:0]
-		if err := q.TouchPolled(r.Context(), store.TouchPolledParams{WorkPoolID: &pool.WorkPool.ID, Now: ptr(s.now())}); err != nil {
+		if err := q.TouchPolled(r.Context(), store.TouchPolledParams{WorkPoolID: &pool.WorkPool.ID, Now: pointerTo(s.now())}); err != nil {
 			return err
 		}
 		ids, err := q.ScheduledRunsOfPool(r.Context(), arg)
@@ -176,4 +176,4 @@ func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
 	return out, err
 }
 
-func ptr[T any](v T) *T { return &v }
+func pointerTo[T any](v T) *T { return &v }

@@ -13,15 +13,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// decode reads a body. As on a real server, unknown members at the top are let
+// decodeBody reads a body. As on a real server, unknown members at the top are let
 // pass; types that must not have any say so themselves. An empty body is {}.
-func decode(r *http.Request, dst any) error {
+func decodeBody(r *http.Request, dst any) error {
 	b, err := io.ReadAll(r.Body)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return refuse(http.StatusRequestEntityTooLarge, "The body is over %d bytes.", tooLarge.Limit)
+		return refuseRequest(http.StatusRequestEntityTooLarge, "The body is over %d bytes.", tooLarge.Limit)
 	}
 	if err != nil {
-		return refuse(http.StatusBadRequest, "The body ended early: %v", err)
+		return refuseRequest(http.StatusBadRequest, "The body ended early: %v", err)
 	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil
@@ -29,11 +29,11 @@ func decode(r *http.Request, dst any) error {
 	// A form of a web page can send other types without asking first; clients of the interface send JSON.
 	if t := r.Header.Get("Content-Type"); t != "" {
 		if mt, _, err := mime.ParseMediaType(t); err != nil || mt != "application/json" {
-			return invalid("", "the body is not application/json but %q", t)
+			return invalidMember("", "the body is not application/json but %q", t)
 		}
 	}
 	if !utf8.Valid(b) {
-		return invalid("", "the body is not UTF-8")
+		return invalidMember("", "the body is not UTF-8")
 	}
 	err = json.Unmarshal(b, dst)
 	var typeErr *json.UnmarshalTypeError
@@ -44,15 +44,15 @@ func decode(r *http.Request, dst any) error {
 	case errors.As(err, &ref):
 		return ref
 	case errors.As(err, &typeErr):
-		return invalid(typeErr.Field, "%s cannot be read as %s", typeErr.Value, typeErr.Type)
+		return invalidMember(typeErr.Field, "%s cannot be read as %s", typeErr.Value, typeErr.Type)
 	}
-	return invalid("", "%v", err)
+	return invalidMember("", "%v", err)
 }
 
-// strict decodes a filter. A member that is not known is refused, so that no
+// decodeFilter decodes a filter. A member that is not known is refused, so that no
 // condition is passed over in silence; the official client also sends those it
 // does not use, as null.
-func strict(b []byte, loc string, dst any) error {
+func decodeFilter(b []byte, loc string, dst any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	var v any
@@ -69,7 +69,7 @@ func strict(b []byte, loc string, dst any) error {
 	if err == nil || errors.As(err, &ref) {
 		return err
 	}
-	return invalid(loc, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	return invalidMember(loc, "%s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // withoutDefaults drops members that say what their absence says.
@@ -91,7 +91,7 @@ func withoutDefaults(v any) any {
 func pathID(r *http.Request) (uuid.UUID, error) {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil || len(r.PathValue("id")) != 36 {
-		return uuid.Nil, refuse(http.StatusNotFound, "Not Found")
+		return uuid.Nil, refuseRequest(http.StatusNotFound, "Not Found")
 	}
 	return id, nil
 }
@@ -110,13 +110,13 @@ func (p page) bounds() (limit, offset int, err error) {
 		limit = *p.Limit
 	}
 	if limit > maxPage {
-		return 0, 0, refuse(http.StatusUnprocessableEntity, "Invalid limit: must be less than or equal to %d.", maxPage)
+		return 0, 0, refuseRequest(http.StatusUnprocessableEntity, "Invalid limit: must be less than or equal to %d.", maxPage)
 	}
 	if limit < 0 {
-		return 0, 0, invalid("limit", "must not be negative")
+		return 0, 0, invalidMember("limit", "must not be negative")
 	}
 	if p.Offset < 0 {
-		return 0, 0, invalid("offset", "must not be negative")
+		return 0, 0, invalidMember("offset", "must not be negative")
 	}
 	return limit, p.Offset, nil
 }

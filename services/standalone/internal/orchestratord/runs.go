@@ -49,11 +49,11 @@ type runDoc struct {
 	JobVariables       json.RawMessage        `json:"job_variables"`
 }
 
-func utc(t *time.Time) *time.Time {
+func toUTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	return ptr(t.UTC())
+	return pointerTo(t.UTC())
 }
 
 // runOf makes the document of a run. The estimates count up to now.
@@ -65,8 +65,8 @@ func (s *Server) runOf(r store.Run) runDoc {
 		WorkQueueID: r.WorkQueueID, WorkQueueName: r.WorkQueueName, Parameters: r.Parameters,
 		IdempotencyKey: r.IdempotencyKey, Context: r.Context, Tags: r.Tags, Labels: r.Labels,
 		StateType: orchestrator.StateType(r.State.Type), StateName: r.State.Name, RunCount: r.RunCount,
-		ExpectedStartTime: utc(r.ExpectedStartTime), NextStartTime: utc(r.NextStartTime),
-		StartTime: utc(r.StartTime), EndTime: utc(r.EndTime), TotalRunTime: r.RunSeconds,
+		ExpectedStartTime: toUTC(r.ExpectedStartTime), NextStartTime: toUTC(r.NextStartTime),
+		StartTime: toUTC(r.StartTime), EndTime: toUTC(r.EndTime), TotalRunTime: r.RunSeconds,
 		EstimatedRunTime: r.RunSeconds, AutoScheduled: r.AutoScheduled, WorkPoolID: r.WorkPoolID,
 		WorkPoolName: r.WorkPoolName, State: stateOf(r.State), JobVariables: r.JobVariables,
 	}
@@ -116,8 +116,8 @@ func (s *Server) insertRun(ctx context.Context, q *store.Queries, d store.Deploy
 	arg := store.InsertRunParams{
 		ID: id, Now: now, Name: n.name, FlowID: d.FlowID, DeploymentID: &d.ID, DeploymentVersion: d.Version,
 		WorkPoolID: d.WorkPoolID, WorkQueueName: d.WorkQueueName, Parameters: n.parameters, IdempotencyKey: n.key,
-		Context: or(n.context, empty), Tags: orEmpty(n.tags), Labels: or(n.labels, empty),
-		JobVariables: or(n.variables, empty), AutoScheduled: n.auto, ScheduleID: n.schedule,
+		Context: orRaw(n.context, empty), Tags: orEmpty(n.tags), Labels: orRaw(n.labels, empty),
+		JobVariables: orRaw(n.variables, empty), AutoScheduled: n.auto, ScheduleID: n.schedule,
 		ScheduledTime: &n.at, StateID: state, StateName: n.stateName,
 	}
 	rows, err := q.InsertRun(ctx, arg)
@@ -135,7 +135,7 @@ func (s *Server) insertRun(ctx context.Context, q *store.Queries, d store.Deploy
 	return id, true, err
 }
 
-func or(a, b json.RawMessage) json.RawMessage {
+func orRaw(a, b json.RawMessage) json.RawMessage {
 	if a == nil {
 		return b
 	}
@@ -158,11 +158,11 @@ func (s *Server) createFlowRun(r *http.Request) (any, error) {
 		JobVariables   object   `json:"job_variables"`
 		State          *stateIn `json:"state"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	if k := in.IdempotencyKey; k != nil && utf8.RuneCountInString(*k) > 1024 {
-		return nil, invalid("idempotency_key", "must be at most 1024 characters")
+		return nil, invalidMember("idempotency_key", "must be at most 1024 characters")
 	}
 	n := newRun{
 		name: in.Name, key: in.IdempotencyKey, context: in.Context.json(), labels: in.Labels.json(),
@@ -170,7 +170,7 @@ func (s *Server) createFlowRun(r *http.Request) (any, error) {
 	}
 	if st := in.State; st != nil {
 		if st.Type != orchestrator.Scheduled {
-			return nil, invalid("state.type", "this server starts a run in SCHEDULED alone")
+			return nil, invalidMember("state.type", "this server starts a run in SCHEDULED alone")
 		}
 		if t := st.Details.ScheduledTime; t != nil {
 			n.at = t.UTC().Truncate(time.Microsecond)
@@ -189,7 +189,7 @@ func (s *Server) createFlowRun(r *http.Request) (any, error) {
 			return notFound("Deployment")
 		}
 		d := rows[0].Deployment
-		if n.parameters, err = overlay(d.Parameters, in.Parameters.json()); err != nil {
+		if n.parameters, err = overlayObjects(d.Parameters, in.Parameters.json()); err != nil {
 			return err
 		}
 		if in.Enforce == nil && d.EnforceParameterSchema || in.Enforce != nil && *in.Enforce {
@@ -220,7 +220,7 @@ func checkParameters(schema, parameters json.RawMessage) error {
 		err = compiled.Check(parameters)
 	}
 	if err != nil {
-		return refuse(http.StatusConflict, "Error creating flow run: %v", err)
+		return refuseRequest(http.StatusConflict, "Error creating flow run: %v", err)
 	}
 	return nil
 }
@@ -232,14 +232,14 @@ func (s *Server) readFlowRun(r *http.Request) (any, error) {
 	}
 	run, err := s.q.Run(r.Context(), id)
 	if err != nil {
-		return nil, absent(err, "Flow run")
+		return nil, absentAsNotFound(err, "Flow run")
 	}
 	return s.runOf(run), nil
 }
 
 func (s *Server) filterFlowRuns(r *http.Request) (any, error) {
 	in := runQuery{Sort: "ID_DESC"}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	limit, offset, err := in.bounds()
@@ -247,7 +247,7 @@ func (s *Server) filterFlowRuns(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if _, ok := store.RunOrder[in.Sort]; !ok {
-		return nil, invalid("sort", "%q is no order of flow runs", in.Sort)
+		return nil, invalidMember("sort", "%q is no order of flow runs", in.Sort)
 	}
 	runs, err := s.q.Runs(r.Context(), in.cond(), in.Sort, limit, offset)
 	if err != nil {
@@ -262,7 +262,7 @@ func (s *Server) filterFlowRuns(r *http.Request) (any, error) {
 
 func (s *Server) countFlowRuns(r *http.Request) (any, error) {
 	var in runQuery
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	return s.q.CountRuns(r.Context(), in.cond())

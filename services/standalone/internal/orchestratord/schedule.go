@@ -69,18 +69,18 @@ func (c cronIn) check() error {
 	const loc = "schedules.schedule"
 	switch s := c.Schedule; {
 	case s.Interval != nil || s.RRule != nil:
-		return invalid(loc, "this server offers cron schedules alone")
+		return invalidMember(loc, "this server offers cron schedules alone")
 	case s.DayOr != nil && !*s.DayOr:
-		return invalid(loc+".day_or", "this server offers day_or true alone: a day matches if its day of month or its day of week does")
+		return invalidMember(loc+".day_or", "this server offers day_or true alone: a day matches if its day of month or its day of week does")
 	case c.MaxScheduledRuns != nil && *c.MaxScheduledRuns < 1:
-		return invalid("schedules.max_scheduled_runs", "Input should be greater than 0")
+		return invalidMember("schedules.max_scheduled_runs", "Input should be greater than 0")
 	}
 	plan, zone, err := parseCron(c.Schedule.Cron, c.zone())
 	if err != nil {
-		return invalid(loc+".cron", "%v", err)
+		return invalidMember(loc+".cron", "%v", err)
 	}
 	if plan.Next(time.Now().In(zone)).IsZero() {
-		return invalid(loc+".cron", "%q names no day in the next five years", c.Schedule.Cron)
+		return invalidMember(loc+".cron", "%q names no day in the next five years", c.Schedule.Cron)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (s *Server) scheduleAhead(ctx context.Context, q *store.Queries, id uuid.UU
 			}
 			when := at.UTC()
 			key := fmt.Sprintf("scheduled %s %s %s", id, sc.ID, when.Format(time.RFC3339))
-			parameters, err := overlay(rows[0].Deployment.Parameters, sc.Parameters)
+			parameters, err := overlayObjects(rows[0].Deployment.Parameters, sc.Parameters)
 			if err != nil {
 				return err
 			}
@@ -179,15 +179,15 @@ func (s *Server) scheduleAll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// overlay lays the members of the objects over each other, the last on top.
-func overlay(objects ...json.RawMessage) (json.RawMessage, error) {
+// overlayObjects lays the members of the objects over each other, the last on top.
+func overlayObjects(objects ...json.RawMessage) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for _, o := range objects {
 		if len(o) == 0 {
 			continue
 		}
 		if err := json.Unmarshal(o, &all); err != nil {
-			return nil, refuse(http.StatusUnprocessableEntity, "parameters must be an object: %v", err)
+			return nil, refuseRequest(http.StatusUnprocessableEntity, "parameters must be an object: %v", err)
 		}
 	}
 	return json.Marshal(all)

@@ -50,8 +50,8 @@ type bench struct {
 	deployment orchestrator.Deployment
 }
 
-// migrated gives a database with the schema.
-func migrated(t testing.TB) string {
+// migratedDatabase gives a database with the schema.
+func migratedDatabase(t testing.TB) string {
 	t.Helper()
 	url := testenv.Postgres(t)
 	if err := postgres.Migrate(t.Context(), url, orchestratord.Schema, orchestratord.Migrations()); err != nil {
@@ -60,8 +60,8 @@ func migrated(t testing.TB) string {
 	return url
 }
 
-// serve gives a server and client on the database.
-func serve(t testing.TB, url string, r orchestratord.Runner, opts ...orchestratord.Option) (*orchestratord.Server, *orchestrator.Client) {
+// startServer gives a server and client on the database.
+func startServer(t testing.TB, url string, r orchestratord.Runner, opts ...orchestratord.Option) (*orchestratord.Server, *orchestrator.Client) {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), url, orchestratord.Schema)
 	if err != nil {
@@ -77,10 +77,10 @@ func serve(t testing.TB, url string, r orchestratord.Runner, opts ...orchestrato
 	return s, orchestrator.New(srv.URL+"/api", srv.Client())
 }
 
-func setup(t testing.TB, r orchestratord.Runner, opts ...orchestratord.Option) bench {
+func setupBench(t testing.TB, r orchestratord.Runner, opts ...orchestratord.Option) bench {
 	t.Helper()
-	b := bench{url: migrated(t)}
-	b.server, b.c = serve(t, b.url, r, opts...)
+	b := bench{url: migratedDatabase(t)}
+	b.server, b.c = startServer(t, b.url, r, opts...)
 	err := b.server.EnsureDeployment(t.Context(), orchestratord.Deployment{
 		Flow: "training_flow", Name: "platform-dispatch",
 		ParameterSchema: json.RawMessage(`{"type":"object","properties":{"model_name":{"type":"string"}}}`),
@@ -94,8 +94,8 @@ func setup(t testing.TB, r orchestratord.Runner, opts ...orchestratord.Option) b
 	return b
 }
 
-// execute runs the executor until the test ends or stop is called; stop waits.
-func execute(t testing.TB, s *orchestratord.Server) (stop func()) {
+// startExecutor runs the executor until the test ends or stop is called; stop waits.
+func startExecutor(t testing.TB, s *orchestratord.Server) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -151,8 +151,8 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("stand-in", func(t *testing.T) {
 		t.Parallel()
-		s, c := serve(t, migrated(t), runFunc(noRunner))
-		execute(t, s) // must leave the runs of worker pools alone
+		s, c := startServer(t, migratedDatabase(t), runFunc(noRunner))
+		startExecutor(t, s) // must leave the runs of worker pools alone
 		orchestratortest.Run(t, c.URL())
 	})
 	if url := os.Getenv("ORCHESTRATOR_E2E_URL"); url != "" {
@@ -165,7 +165,7 @@ func TestConformance(t *testing.T) {
 
 func TestOneOfManyCreates(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(noRunner))
+	b := setupBench(t, runFunc(noRunner))
 	var created, known int
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -192,7 +192,7 @@ func TestOneOfManyCreates(t *testing.T) {
 
 func TestEnsureDeploymentKeepsWhatUsersChanged(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(noRunner))
+	b := setupBench(t, runFunc(noRunner))
 	if err := b.c.PauseDeployment(t.Context(), b.deployment.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -215,8 +215,8 @@ func TestEnsureDeploymentKeepsWhatUsersChanged(t *testing.T) {
 	}
 }
 
-// call sends a raw request.
-func call(t *testing.T, c *orchestrator.Client, method, path, body string) (int, map[string]any) {
+// callRaw sends a raw request.
+func callRaw(t *testing.T, c *orchestrator.Client, method, path, body string) (int, map[string]any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, c.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -242,7 +242,7 @@ func call(t *testing.T, c *orchestrator.Client, method, path, body string) (int,
 
 func TestRefusedBodies(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(noRunner))
+	b := setupBench(t, runFunc(noRunner))
 	run := b.create(t, orchestrator.CreateFlowRun{})
 	deployment := "/deployments/" + b.deployment.ID.String()
 	for _, tc := range []struct {
@@ -280,7 +280,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"POST", "/logs/", `[{"name":"x","level":20,"message":"m","timestamp":"2026-01-01T00:00:00Z"}]`, 422, "flow_run_id"},
 		{"POST", "/logs/", `[{"name":"x","level":20,"message":"m","timestamp":"2026-01-01T00:00:00Z","flow_run_id":"` + uuid.NewString() + `"}]`, 404, "not found"},
 	} {
-		status, doc := call(t, b.c, tc.method, tc.path, tc.body)
+		status, doc := callRaw(t, b.c, tc.method, tc.path, tc.body)
 		text, _ := json.Marshal(doc)
 		if status != tc.status || !strings.Contains(string(text), tc.says) {
 			t.Errorf("%s %s %.60s: %d %s, want %d and %q", tc.method, tc.path, tc.body, status, text, tc.status, tc.says)
@@ -291,14 +291,14 @@ func TestRefusedBodies(t *testing.T) {
 // TestMembersOfTheOfficialClient: it sends every member it knows, unused ones as null.
 func TestMembersOfTheOfficialClient(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(noRunner))
+	b := setupBench(t, runFunc(noRunner))
 	run := b.create(t, orchestrator.CreateFlowRun{})
 	for path, body := range map[string]string{
 		"/flow_runs/filter": `{"flows":null,"flow_runs":{"operator":"and_","created_by":null,"state":{"operator":"and_","type":{"any_":["SCHEDULED"]},"name":null}},"task_runs":null,"sort":"ID_DESC","limit":null,"offset":0}`,
 		"/logs/filter":      `{"logs":{"operator":"and_","level":null,"timestamp":null,"flow_run_id":{"any_":["` + run.ID.String() + `"]},"task_run_id":null,"text":null},"sort":"TIMESTAMP_ASC"}`,
 		"/flows/filter":     `{"flows":null,"flow_runs":null,"task_runs":null,"deployments":null,"work_pools":null,"sort":null,"limit":null,"offset":0}`,
 	} {
-		if status, doc := call(t, b.c, "POST", path, body); status != http.StatusOK {
+		if status, doc := callRaw(t, b.c, "POST", path, body); status != http.StatusOK {
 			t.Errorf("%s: %d %v", path, status, doc)
 		}
 	}
@@ -308,11 +308,11 @@ func TestMembersOfTheOfficialClient(t *testing.T) {
 // server gave (testdata): none is invented, and what is left out is listed.
 func TestShapes(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(noRunner))
+	b := setupBench(t, runFunc(noRunner))
 	if _, err := b.c.CreateWorkPool(t.Context(), "pool", "process", ""); err != nil {
 		t.Fatal(err)
 	}
-	status, doc := call(t, b.c, "PATCH", "/deployments/"+b.deployment.ID.String(), `{"work_pool_name":"pool","schedules":[{"schedule":{"cron":"0 3 * * *"}}]}`)
+	status, doc := callRaw(t, b.c, "PATCH", "/deployments/"+b.deployment.ID.String(), `{"work_pool_name":"pool","schedules":[{"schedule":{"cron":"0 3 * * *"}}]}`)
 	if status != http.StatusNoContent {
 		t.Fatalf("%d %v", status, doc)
 	}
@@ -336,7 +336,7 @@ func TestShapes(t *testing.T) {
 		if err := json.Unmarshal(raw, &want); err != nil {
 			t.Fatal(err)
 		}
-		_, got := call(t, b.c, "GET", path, "")
+		_, got := callRaw(t, b.c, "GET", path, "")
 		compareMembers(t, name, got, want, leftOut)
 	}
 }
@@ -369,7 +369,7 @@ func compareMembers(t *testing.T, path string, got, want map[string]any, leftOut
 // A page of another site, or one whose name was made to resolve to this machine, starts no training.
 func TestWebPagesAreKeptOut(t *testing.T) {
 	t.Parallel()
-	b := setup(t, runFunc(noRunner))
+	b := setupBench(t, runFunc(noRunner))
 	h := b.server.Handler()
 	path := "/api/deployments/" + b.deployment.ID.String() + "/create_flow_run"
 	for _, tt := range []struct {

@@ -31,8 +31,8 @@ type stateDetails struct {
 
 func stateOf(s store.FlowRunState) stateDoc {
 	return stateDoc{
-		s.ID, s.Type, s.Name, s.Timestamp.UTC(), s.Message, or(s.Data, json.RawMessage("null")),
-		stateDetails{&s.FlowRunID, utc(s.ScheduledTime)},
+		s.ID, s.Type, s.Name, s.Timestamp.UTC(), s.Message, orRaw(s.Data, json.RawMessage("null")),
+		stateDetails{&s.FlowRunID, toUTC(s.ScheduledTime)},
 	}
 }
 
@@ -51,7 +51,7 @@ func (s *stateIn) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if !transition.Known(s.Type) {
-		return invalid("state.type", "Input should be %s", stateTypeList())
+		return invalidMember("state.type", "Input should be %s", stateTypeList())
 	}
 	if string(s.Data) == "null" {
 		s.Data = nil
@@ -63,7 +63,7 @@ func (s *stateIn) UnmarshalJSON(b []byte) error {
 func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in stateIn, force bool) (transition.Verdict, error) {
 	row, err := q.LockRun(ctx, id)
 	if err != nil {
-		return transition.Verdict{}, absent(err, "Flow run")
+		return transition.Verdict{}, absentAsNotFound(err, "Flow run")
 	}
 	run := transition.Run{
 		Type: orchestrator.StateType(row.StateType), Name: row.StateName, Since: row.StateTime,
@@ -72,7 +72,7 @@ func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in 
 	}
 	now := s.now()
 	v := transition.Decide(run, transition.Proposal{
-		Type: in.Type, Name: in.Name, HasResult: in.Data != nil, ScheduledTime: utc(in.Details.ScheduledTime), Force: force,
+		Type: in.Type, Name: in.Name, HasResult: in.Data != nil, ScheduledTime: toUTC(in.Details.ScheduledTime), Force: force,
 	}, now)
 	if v.Record == nil {
 		return v, nil
@@ -105,11 +105,11 @@ func (s *Server) setState(r *http.Request) (any, error) {
 		State *stateIn `json:"state"`
 		Force bool     `json:"force"`
 	}
-	if err := decode(r, &in); err != nil {
+	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
 	if in.State == nil {
-		return nil, invalid("state", "Field required")
+		return nil, invalidMember("state", "Field required")
 	}
 	var v transition.Verdict
 	var run store.Run
@@ -172,7 +172,7 @@ func (s *Server) readState(r *http.Request) (any, error) {
 	}
 	st, err := s.q.StateByID(r.Context(), id)
 	if err != nil {
-		return nil, absent(err, "Flow run state")
+		return nil, absentAsNotFound(err, "Flow run state")
 	}
 	return stateOf(st), nil
 }

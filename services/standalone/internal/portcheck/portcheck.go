@@ -17,7 +17,7 @@ import (
 func Listen(addr, name, env string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, explain(err, addr, name, env)
+		return nil, explainListenError(err, addr, name, env)
 	}
 	return l, nil
 }
@@ -34,12 +34,12 @@ func Free(addr, name, env string) error {
 	return nil
 }
 
-func explain(err error, addr, name, env string) error {
+func explainListenError(err error, addr, name, env string) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		_, port, _ := net.SplitHostPort(addr) // net.Listen has parsed it
 		by := ""
-		if p, ok := holder(port); ok {
+		if p, ok := findHolder(port); ok {
 			by = " by " + p
 		}
 		return fmt.Errorf("port %s of the %s is in use%s: stop that program, or set %s to another address", port, name, by, env)
@@ -49,9 +49,9 @@ func explain(err error, addr, name, env string) error {
 	return fmt.Errorf("the %s cannot listen on %s; set %s to another address: %w", name, addr, env, err)
 }
 
-// holder names the process that listens on the TCP port, as far as /proc shows
+// findHolder names the process that listens on the TCP port, as far as /proc shows
 // it: nothing on other systems, and nothing of other users' processes.
-func holder(port string) (string, bool) {
+func findHolder(port string) (string, bool) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return "", false
@@ -62,7 +62,7 @@ func holder(port string) (string, bool) {
 		if err != nil {
 			continue
 		}
-		listening(string(b), uint16(n), inodes)
+		addListeners(string(b), uint16(n), inodes)
 	}
 	if len(inodes) == 0 {
 		return "", false
@@ -89,9 +89,9 @@ func holder(port string) (string, bool) {
 	return "", false
 }
 
-// listening adds the inodes of the sockets that listen on port, from a table of
+// addListeners adds the inodes of the sockets that listen on port, from a table of
 // /proc/net/tcp: fields sl, local_address, rem_address, st, …, inode (proc(5)).
-func listening(table string, port uint16, inodes map[string]bool) {
+func addListeners(table string, port uint16, inodes map[string]bool) {
 	const listen = "0A"
 	suffix := fmt.Sprintf(":%04X", port)
 	for line := range strings.Lines(table) {

@@ -65,7 +65,7 @@ func TestListening(t *testing.T) {
  short line
 `
 	got := map[string]bool{}
-	listening(table, 18002, got)
+	addListeners(table, 18002, got)
 	if len(got) != 1 || !got["111"] {
 		t.Fatalf("inodes %v, want 111", got)
 	}

@@ -166,25 +166,25 @@ func (s seeder) train(ctx context.Context, m Model, n int) (string, error) {
 	for {
 		r, err := wire.Decode[controlplane.RunStatus](s.cp.GetRetrain(ctx, started.FlowRunId))
 		switch {
-		case err != nil && !temporary(err):
+		case err != nil && !temporaryError(err):
 			return "", err
 		case err != nil || !r.IsTerminal:
-		case deref(r.StateType) != "COMPLETED":
-			return "", fmt.Errorf("training run %s ended %s; see its log at the orchestrator", r.FlowRunId, deref(r.StateType))
-		case deref(r.ModelVersion) != "":
+		case orEmpty(r.StateType) != "COMPLETED":
+			return "", fmt.Errorf("training run %s ended %s; see its log at the orchestrator", r.FlowRunId, orEmpty(r.StateType))
+		case orEmpty(r.ModelVersion) != "":
 			return *r.ModelVersion, nil
 		case completed.IsZero():
 			completed = time.Now()
 		case time.Since(completed) > namedTimeout:
 			return "", fmt.Errorf("training run %s completed, but the control plane names no version for it", r.FlowRunId)
 		}
-		if err := wait(ctx, pollEvery); err != nil {
+		if err := waitFor(ctx, pollEvery); err != nil {
 			return "", err
 		}
 	}
 }
 
-func deref(s *string) string {
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -198,7 +198,7 @@ func (s seeder) promote(ctx context.Context, m Model, version string) error {
 	deadline := time.Now().Add(servedTimeout)
 	for time.Now().Before(deadline) {
 		list, err := wire.Decode[controlplane.PromotionList](s.cp.ListPromotions(ctx, &controlplane.ListPromotionsParams{Model: &m.Name}))
-		if err != nil && !temporary(err) {
+		if err != nil && !temporaryError(err) {
 			return err
 		}
 		for _, p := range list.Items {
@@ -211,14 +211,14 @@ func (s seeder) promote(ctx context.Context, m Model, version string) error {
 				return nil
 			case controlplane.PromotionStatePending:
 				_, err := wire.Decode[struct{}](s.cp.ApprovePromotion(ctx, p.Id, controlplane.DecisionReason{Reason: &reason}))
-				if err != nil && !temporary(err) {
+				if err != nil && !temporaryError(err) {
 					return err
 				}
 			case controlplane.PromotionStateRejected, controlplane.PromotionStateFailed, controlplane.PromotionStateExpired, controlplane.PromotionStateSuperseded:
 				return fmt.Errorf("its promotion to %s is %s", m.Alias, p.State)
 			}
 		}
-		if err := wait(ctx, pollEvery); err != nil {
+		if err := waitFor(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
@@ -234,7 +234,7 @@ func (s seeder) served(ctx context.Context, m Model, version string) error {
 	for time.Now().Before(deadline) {
 		// A version may be served under another alias long before it has this one.
 		list, err := wire.Decode[[]inference.LoadedModel](s.inf.ListModels(ctx, &inference.ListModelsParams{Alias: &m.Alias}))
-		if err != nil && !temporary(err) {
+		if err != nil && !temporaryError(err) {
 			return err
 		}
 		for _, l := range list {
@@ -242,7 +242,7 @@ func (s seeder) served(ctx context.Context, m Model, version string) error {
 				return nil
 			}
 		}
-		if err := wait(ctx, pollEvery); err != nil {
+		if err := waitFor(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
@@ -305,7 +305,7 @@ func (s seeder) retrying(ctx context.Context, fn func() error) error {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		err := fn()
-		if err == nil || !temporary(err) || time.Now().After(deadline) {
+		if err == nil || !temporaryError(err) || time.Now().After(deadline) {
 			return err
 		}
 		pause := pollEvery
@@ -313,14 +313,14 @@ func (s seeder) retrying(ctx context.Context, fn func() error) error {
 		if errors.As(err, &p) && p.RetryAfter > pause {
 			pause = p.RetryAfter
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := waitFor(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
 
-// temporary tells whether the same request may succeed a moment later.
-func temporary(err error) bool {
+// temporaryError reports whether the same request may succeed a moment later.
+func temporaryError(err error) bool {
 	if errors.Is(err, errNotAll) {
 		return true
 	}
@@ -337,7 +337,7 @@ func temporary(err error) bool {
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, wire.ErrUnreadable) // a lost connection
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -380,7 +380,7 @@ func saveState(path string, st state) error {
 	return nil
 }
 
-// Complete tells whether every model is done.
+// Complete reports whether every model is done.
 func Complete(stateFile string, models []Model) bool {
 	st, err := loadState(stateFile)
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func setup(t *testing.T) (*services, Options) {
+func setupServices(t *testing.T) (*services, Options) {
 	s := &services{fate: map[string]string{}}
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
@@ -93,7 +93,7 @@ func setup(t *testing.T) (*services, Options) {
 
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	s, o := setup(t)
+	s, o := setupServices(t)
 	s.fate["seed:JPCP:1"] = "COMPLETED"
 	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -113,13 +113,13 @@ func TestSeeds(t *testing.T) {
 // became of the last.
 func TestGoesOnFromTheLastAttempt(t *testing.T) {
 	t.Parallel()
-	s, o := setup(t)
+	s, o := setupServices(t)
 	for start, want := range []string{"1 2 3", "3 4 5 6"} {
 		s.keys = nil
 		if err := Run(t.Context(), o); err == nil {
 			t.Fatal("dead runs seeded the sample")
 		}
-		if got := numbers(s.keys); got != want {
+		if got := stripPrefixes(s.keys); got != want {
 			t.Fatalf("start %d used the keys %s, want %s", start+1, got, want)
 		}
 	}
@@ -127,12 +127,12 @@ func TestGoesOnFromTheLastAttempt(t *testing.T) {
 	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if got := numbers(s.keys); got != "6 7 8" {
+	if got := stripPrefixes(s.keys); got != "6 7 8" {
 		t.Fatalf("keys %s, want 6 7 8", got)
 	}
 }
 
-func numbers(keys []string) string {
+func stripPrefixes(keys []string) string {
 	keys = slices.Clone(keys)
 	for i := range keys {
 		keys[i] = strings.TrimPrefix(keys[i], "seed:JPCP:")
@@ -143,7 +143,7 @@ func numbers(keys []string) string {
 // The number is on the disk before the dispatch: a process killed right after it finds the same run.
 func TestRemembersBeforeTheDispatch(t *testing.T) {
 	t.Parallel()
-	s, o := setup(t)
+	s, o := setupServices(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var data []byte
 	s.dispatch = func() { data, _ = os.ReadFile(o.StateFile); cancel() }
@@ -171,7 +171,7 @@ func TestTemporary(t *testing.T) {
 		{"busy", problem.KindOf(503).New(""), true},
 		{"not found", problem.KindOf(404).New(""), false},
 	} {
-		if got := temporary(tt.err); got != tt.want {
+		if got := temporaryError(tt.err); got != tt.want {
 			t.Errorf("%s (%v): %v", tt.name, tt.err, got)
 		}
 	}

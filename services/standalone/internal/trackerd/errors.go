@@ -17,7 +17,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.Code + ": " + r.Message }
 
-func invalid(format string, a ...any) error {
+func invalidParameter(format string, a ...any) error {
 	return &refusal{http.StatusBadRequest, "INVALID_PARAMETER_VALUE", fmt.Sprintf(format, a...)}
 }
 
@@ -25,12 +25,12 @@ func notFound(format string, a ...any) error {
 	return &refusal{http.StatusNotFound, "RESOURCE_DOES_NOT_EXIST", fmt.Sprintf(format, a...)}
 }
 
-func exists(format string, a ...any) error {
+func alreadyExists(format string, a ...any) error {
 	return &refusal{http.StatusBadRequest, "RESOURCE_ALREADY_EXISTS", fmt.Sprintf(format, a...)}
 }
 
-func missing(param string) error {
-	return invalid("Missing value for required parameter '%s'. See the API docs for more information about request parameters.", param)
+func missingParameter(param string) error {
+	return invalidParameter("Missing value for required parameter '%s'. See the API docs for more information about request parameters.", param)
 }
 
 // orNotFound makes a refusal of a row that is not there.

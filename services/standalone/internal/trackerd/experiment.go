@@ -28,7 +28,7 @@ type experiment struct {
 }
 
 func toExperiment(e store.Experiment) experiment {
-	return experiment{itoa(e.ID), e.Name, e.ArtifactLocation, e.Stage, e.Updated, e.Created, toPairs(e.Tags)}
+	return experiment{formatInt(e.ID), e.Name, e.ArtifactLocation, e.Stage, e.Updated, e.Created, toPairs(e.Tags)}
 }
 
 type experimentAnswer struct {
@@ -50,7 +50,7 @@ func (s *Server) createExperiment(ctx context.Context, in struct {
 			return nil, err
 		}
 	}
-	tags, err := merge(nil, in.Tags, runTag)
+	tags, err := mergeTags(nil, in.Tags, runTag)
 	if err != nil {
 		return nil, err
 	}
@@ -59,18 +59,18 @@ func (s *Server) createExperiment(ctx context.Context, in struct {
 		return nil, err
 	}
 	if in.Location == "" {
-		in.Location = "mlflow-artifacts:/" + itoa(id)
+		in.Location = "mlflow-artifacts:/" + formatInt(id)
 	}
 	err = s.q.CreateExperiment(ctx, store.CreateExperimentParams{ID: id, Name: in.Name, ArtifactLocation: strings.TrimRight(in.Location, "/"), Now: s.now(), Tags: tags})
 	if postgres.IsUnique(err, "experiment_name_key") {
-		return nil, exists("Experiment(name=%s) already exists.", in.Name)
+		return nil, alreadyExists("Experiment(name=%s) already exists.", in.Name)
 	}
-	return map[string]string{"experiment_id": itoa(id)}, err
+	return map[string]string{"experiment_id": formatInt(id)}, err
 }
 
 func checkExperimentName(param, name string) error {
 	if strings.TrimSpace(name) == "" {
-		return missing(param)
+		return missingParameter(param)
 	}
 	return checkLength("name", name, maxName)
 }
@@ -99,18 +99,18 @@ func (s *Server) getExperimentByName(ctx context.Context, in struct {
 	Name string `json:"experiment_name"`
 }) (any, error) {
 	if in.Name == "" {
-		return nil, missing("experiment_name")
+		return nil, missingParameter("experiment_name")
 	}
 	e, err := s.q.ExperimentByName(ctx, in.Name)
 	if err != nil {
-		return nil, orNotFound(err, "Could not find experiment with name '%s'", clip(in.Name))
+		return nil, orNotFound(err, "Could not find experiment with name '%s'", clipValue(in.Name))
 	}
 	return experimentAnswer{toExperiment(e)}, nil
 }
 
-// stages are those of a view: active ones unless named otherwise, as a real
+// viewStages are those of a view: active ones unless named otherwise, as a real
 // server takes an unknown view too.
-func stages(view string) []string {
+func viewStages(view string) []string {
 	switch view {
 	case "DELETED_ONLY":
 		return []string{deleted}
@@ -135,7 +135,7 @@ func (s *Server) searchExperiments(ctx context.Context, in struct {
 	if err != nil {
 		return nil, err
 	}
-	found, more, err := s.q.SearchExperiments(ctx, stages(in.View), search)
+	found, more, err := s.q.SearchExperiments(ctx, viewStages(in.View), search)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Server) changeExperiment(ctx context.Context, ref string, fn func(*stor
 
 func mustBeActive(what, id, stage string) error {
 	if stage != active {
-		return invalid("The %s %s must be in the 'active' state. Current state is %s.", what, id, stage)
+		return invalidParameter("The %s %s must be in the 'active' state. Current state is %s.", what, id, stage)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (s *Server) updateExperiment(ctx context.Context, in struct {
 		}
 		err := q.RenameExperiment(ctx, store.RenameExperimentParams{ID: e.ID, Name: in.Name, Updated: s.now()})
 		if postgres.IsUnique(err, "experiment_name_key") {
-			return exists("Experiment(name=%s) already exists.", in.Name)
+			return alreadyExists("Experiment(name=%s) already exists.", in.Name)
 		}
 		return err
 	})
@@ -223,7 +223,7 @@ func (s *Server) setExperimentTag(ctx context.Context, in struct {
 		if err := mustBeActive("experiment", in.ID, e.Stage); err != nil {
 			return err
 		}
-		tags, err := merge(e.Tags, []pair{in.pair}, runTag)
+		tags, err := mergeTags(e.Tags, []pair{in.pair}, runTag)
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (s *Server) deleteExperimentTag(ctx context.Context, in struct {
 			return err
 		}
 		if _, ok := e.Tags[in.Key]; !ok {
-			return notFound("No tag with name: %s in experiment with id %s", clip(in.Key), in.ID)
+			return notFound("No tag with name: %s in experiment with id %s", clipValue(in.Key), in.ID)
 		}
 		delete(e.Tags, in.Key)
 		return q.SetExperimentTags(ctx, store.SetExperimentTagsParams{ID: e.ID, Tags: e.Tags, Updated: s.now()})

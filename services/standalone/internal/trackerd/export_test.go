@@ -2,7 +2,7 @@ package trackerd
 
 import "time"
 
-// MaxArtifact bounds one artifact in bytes; default 8 GiB.
+// MaxArtifact limits one artifact in bytes; default 8 GiB.
 func MaxArtifact(n int64) Option { return func(s *Server) { s.maxArtifact = n } }
 
 // AllowHosts names hosts beside localhost and addresses by which the server may

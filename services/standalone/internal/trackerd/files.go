@@ -56,15 +56,15 @@ func (s *Server) serveFiles(w http.ResponseWriter, r *http.Request, p string) {
 func (s *Server) fileError(ctx context.Context, p string, err error) error {
 	switch {
 	case errors.Is(err, artifact.ErrPath):
-		return invalid("Invalid path")
+		return invalidParameter("Invalid path")
 	case errors.Is(err, fs.ErrNotExist):
-		return notFound("No such artifact: '%s'", clip(p))
+		return notFound("No such artifact: '%s'", clipValue(p))
 	case errors.Is(err, artifact.ErrFolder):
-		return invalid("Artifact path refers to a directory, not a file: '%s'", clip(p))
+		return invalidParameter("Artifact path refers to a directory, not a file: '%s'", clipValue(p))
 	case errors.Is(err, artifact.ErrFile):
-		return invalid("A part of the artifact path is a file, not a directory: '%s'", clip(p))
+		return invalidParameter("A part of the artifact path is a file, not a directory: '%s'", clipValue(p))
 	case errors.Is(err, artifact.ErrTooMany):
-		return invalid("%s", err)
+		return invalidParameter("%s", err)
 	case errors.Is(err, artifact.ErrTooLarge):
 		return &refusal{http.StatusRequestEntityTooLarge, "INVALID_PARAMETER_VALUE", fmt.Sprintf("An artifact may have at most %d bytes.", s.maxArtifact)}
 	case errors.Is(err, artifact.ErrFull):
@@ -95,7 +95,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, p string) error 
 	body := &arriving{r.Body, http.NewResponseController(w), nil}
 	err := s.files.Write(p, body)
 	if err != nil && body.err != nil {
-		return invalid("The upload ended early: %v", body.err)
+		return invalidParameter("The upload ended early: %v", body.err)
 	}
 	return err
 }
@@ -150,7 +150,7 @@ type listing struct {
 func (s *Server) listBelow(ctx context.Context, root, sub string) (any, error) {
 	u, err := url.Parse(root)
 	if err != nil || u.Scheme != "mlflow-artifacts" {
-		return nil, invalid("The artifacts at %s are not kept by this server.", clip(root))
+		return nil, invalidParameter("The artifacts at %s are not kept by this server.", clipValue(root))
 	}
 	sub = strings.TrimSuffix(sub, "/")
 	at := strings.Trim(u.Path, "/")

@@ -17,7 +17,7 @@ const files = "/api/2.0/mlflow-artifacts/artifacts"
 
 func TestArtifactsOverHTTP(t *testing.T) {
 	t.Parallel()
-	b := setup(t, trackerd.MaxArtifact(1000))
+	b := setupBench(t, trackerd.MaxArtifact(1000))
 	b.want(t, 200, "PUT", files+"/1/r/artifacts/page.html", "<script>alert(1)</script>")
 	a := b.do(t, "GET", files+"/1/r/artifacts/page.html", nil)
 	if string(a.body) != "<script>alert(1)</script>" || a.header.Get("Content-Type") != "application/octet-stream" ||
@@ -77,7 +77,7 @@ func TestArtifactsOverHTTP(t *testing.T) {
 // TestUploadCutOff hangs up in the middle of an upload.
 func TestUploadCutOff(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	b.want(t, 200, "PUT", files+"/1/f", "old")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
 	if err != nil {
@@ -103,7 +103,7 @@ func TestUploadCutOff(t *testing.T) {
 	if a := b.do(t, "GET", files+"/1/f", nil); string(a.body) != "old" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if got := read(t, filepath.Join(b.dir, "files", "1", "f")); got != "old" {
+	if got := readFile(t, filepath.Join(b.dir, "files", "1", "f")); got != "old" {
 		t.Errorf("on disk: %q", got)
 	}
 }

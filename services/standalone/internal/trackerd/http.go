@@ -24,94 +24,106 @@ const (
 	fileAPI = "/api/2.0/mlflow-artifacts/artifacts"
 )
 
+// router registers the operations below the path of the API.
+type router struct{ mux *http.ServeMux }
+
+func (r router) get(path string, h http.HandlerFunc)   { r.mux.HandleFunc("GET "+api+path, h) }
+func (r router) post(path string, h http.HandlerFunc)  { r.mux.HandleFunc("POST "+api+path, h) }
+func (r router) patch(path string, h http.HandlerFunc) { r.mux.HandleFunc("PATCH "+api+path, h) }
+func (r router) del(path string, h http.HandlerFunc)   { r.mux.HandleFunc("DELETE "+api+path, h) }
+
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	get := func(path string, h http.HandlerFunc) { mux.HandleFunc("GET "+api+path, h) }
-	post := func(path string, h http.HandlerFunc) { mux.HandleFunc("POST "+api+path, h) }
-	patch := func(path string, h http.HandlerFunc) { mux.HandleFunc("PATCH "+api+path, h) }
-	del := func(path string, h http.HandlerFunc) { mux.HandleFunc("DELETE "+api+path, h) }
-
-	post("experiments/create", call(s, s.createExperiment))
-	get("experiments/get", call(s, s.getExperiment))
-	get("experiments/get-by-name", call(s, s.getExperimentByName))
-	get("experiments/search", call(s, s.searchExperiments))
-	post("experiments/search", call(s, s.searchExperiments))
-	post("experiments/update", call(s, s.updateExperiment))
-	post("experiments/delete", call(s, s.deleteExperiment))
-	post("experiments/restore", call(s, s.restoreExperiment))
-	post("experiments/set-experiment-tag", call(s, s.setExperimentTag))
-	post("experiments/delete-experiment-tag", call(s, s.deleteExperimentTag))
-
-	post("runs/create", call(s, s.createRun))
-	post("runs/update", call(s, s.updateRun))
-	get("runs/get", call(s, s.getRun))
-	post("runs/search", call(s, s.searchRuns))
-	post("runs/delete", call(s, s.deleteRun))
-	post("runs/restore", call(s, s.restoreRun))
-	post("runs/log-metric", call(s, s.logMetric))
-	post("runs/log-parameter", call(s, s.logParam))
-	post("runs/log-batch", call(s, s.logBatch))
-	post("runs/log-inputs", call(s, s.logInputs))
-	post("runs/outputs", call(s, s.logOutputs))
-	post("runs/log-model", call(s, s.logModel))
-	post("runs/set-tag", call(s, s.setRunTag))
-	post("runs/delete-tag", call(s, s.deleteRunTag))
-	get("metrics/get-history", call(s, s.metricHistory))
-	get("artifacts/list", call(s, s.listRunArtifacts))
-
-	post("logged-models", call(s, s.createLoggedModel))
-	post("logged-models/search", call(s, s.searchLoggedModels))
-	get("logged-models/{model_id}", call(s, s.getLoggedModel))
-	patch("logged-models/{model_id}", call(s, s.finalizeLoggedModel))
-	del("logged-models/{model_id}", call(s, s.deleteLoggedModel))
-	patch("logged-models/{model_id}/tags", call(s, s.setLoggedModelTags))
-	del("logged-models/{model_id}/tags/{tag_key}", call(s, s.deleteLoggedModelTag))
-	post("logged-models/{model_id}/params", call(s, s.logLoggedModelParams))
-	get("logged-models/{model_id}/artifacts/directories", call(s, s.listModelArtifacts))
-
-	post("registered-models/create", call(s, s.createRegisteredModel))
-	get("registered-models/get", call(s, s.getRegisteredModel))
-	get("registered-models/search", call(s, s.searchRegisteredModels))
-	patch("registered-models/update", call(s, s.updateRegisteredModel))
-	post("registered-models/rename", call(s, s.renameRegisteredModel))
-	del("registered-models/delete", call(s, s.deleteRegisteredModel))
-	get("registered-models/get-latest-versions", call(s, s.latestVersions))
-	post("registered-models/get-latest-versions", call(s, s.latestVersions))
-	post("registered-models/set-tag", call(s, s.setModelTag))
-	del("registered-models/delete-tag", call(s, s.deleteModelTag))
-	get("registered-models/alias", call(s, s.getByAlias))
-	post("registered-models/alias", call(s, s.setAlias))
-	del("registered-models/alias", call(s, s.deleteAlias))
-
-	post("model-versions/create", call(s, s.createVersion))
-	get("model-versions/get", call(s, s.getVersion))
-	get("model-versions/search", call(s, s.searchVersions))
-	patch("model-versions/update", call(s, s.updateVersion))
-	del("model-versions/delete", call(s, s.deleteVersion))
-	get("model-versions/get-download-uri", call(s, s.downloadURI))
-	post("model-versions/transition-stage", call(s, s.transitionStage))
-	post("model-versions/set-tag", call(s, s.setVersionTag))
-	del("model-versions/delete-tag", call(s, s.deleteVersionTag))
-
-	post("webhooks", call(s, s.createWebhook))
-	get("webhooks", call(s, s.listWebhooks))
-	get("webhooks/{webhook_id}", call(s, s.getWebhook))
-	patch("webhooks/{webhook_id}", call(s, s.updateWebhook))
-	del("webhooks/{webhook_id}", call(s, s.deleteWebhook))
-	post("webhooks/{webhook_id}/test", call(s, s.testWebhook))
-
-	get("server-info", s.serverInfo)
+	r := router{mux}
+	s.routeTracking(r)
+	s.routeRegistry(r)
+	r.get("server-info", s.serverInfo)
 	mux.HandleFunc("GET /api/3.0/mlflow/server-info", s.serverInfo)
 	mux.HandleFunc("GET /{$}", s.overview)
-	mux.HandleFunc("GET /health", text("OK"))
-	mux.HandleFunc("GET /version", text(protocolVersion))
+	mux.HandleFunc("GET /health", serveText("OK"))
+	mux.HandleFunc("GET /version", serveText(protocolVersion))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.writeError(w, r, &refusal{http.StatusNotFound, "ENDPOINT_NOT_FOUND", fmt.Sprintf("There is no %s %s here.", r.Method, r.URL.Path)})
 	})
 	return mux
 }
 
-func text(body string) http.HandlerFunc {
+// routeTracking registers experiments, runs and logged models.
+func (s *Server) routeTracking(r router) {
+	r.post("experiments/create", handleOp(s, s.createExperiment))
+	r.get("experiments/get", handleOp(s, s.getExperiment))
+	r.get("experiments/get-by-name", handleOp(s, s.getExperimentByName))
+	r.get("experiments/search", handleOp(s, s.searchExperiments))
+	r.post("experiments/search", handleOp(s, s.searchExperiments))
+	r.post("experiments/update", handleOp(s, s.updateExperiment))
+	r.post("experiments/delete", handleOp(s, s.deleteExperiment))
+	r.post("experiments/restore", handleOp(s, s.restoreExperiment))
+	r.post("experiments/set-experiment-tag", handleOp(s, s.setExperimentTag))
+	r.post("experiments/delete-experiment-tag", handleOp(s, s.deleteExperimentTag))
+
+	r.post("runs/create", handleOp(s, s.createRun))
+	r.post("runs/update", handleOp(s, s.updateRun))
+	r.get("runs/get", handleOp(s, s.getRun))
+	r.post("runs/search", handleOp(s, s.searchRuns))
+	r.post("runs/delete", handleOp(s, s.deleteRun))
+	r.post("runs/restore", handleOp(s, s.restoreRun))
+	r.post("runs/log-metric", handleOp(s, s.logMetric))
+	r.post("runs/log-parameter", handleOp(s, s.logParam))
+	r.post("runs/log-batch", handleOp(s, s.logBatch))
+	r.post("runs/log-inputs", handleOp(s, s.logInputs))
+	r.post("runs/outputs", handleOp(s, s.logOutputs))
+	r.post("runs/log-model", handleOp(s, s.logModel))
+	r.post("runs/set-tag", handleOp(s, s.setRunTag))
+	r.post("runs/delete-tag", handleOp(s, s.deleteRunTag))
+	r.get("metrics/get-history", handleOp(s, s.metricHistory))
+	r.get("artifacts/list", handleOp(s, s.listRunArtifacts))
+
+	r.post("logged-models", handleOp(s, s.createLoggedModel))
+	r.post("logged-models/search", handleOp(s, s.searchLoggedModels))
+	r.get("logged-models/{model_id}", handleOp(s, s.getLoggedModel))
+	r.patch("logged-models/{model_id}", handleOp(s, s.finalizeLoggedModel))
+	r.del("logged-models/{model_id}", handleOp(s, s.deleteLoggedModel))
+	r.patch("logged-models/{model_id}/tags", handleOp(s, s.setLoggedModelTags))
+	r.del("logged-models/{model_id}/tags/{tag_key}", handleOp(s, s.deleteLoggedModelTag))
+	r.post("logged-models/{model_id}/params", handleOp(s, s.logLoggedModelParams))
+	r.get("logged-models/{model_id}/artifacts/directories", handleOp(s, s.listModelArtifacts))
+}
+
+// routeRegistry registers models, their versions and webhooks.
+func (s *Server) routeRegistry(r router) {
+	r.post("registered-models/create", handleOp(s, s.createRegisteredModel))
+	r.get("registered-models/get", handleOp(s, s.getRegisteredModel))
+	r.get("registered-models/search", handleOp(s, s.searchRegisteredModels))
+	r.patch("registered-models/update", handleOp(s, s.updateRegisteredModel))
+	r.post("registered-models/rename", handleOp(s, s.renameRegisteredModel))
+	r.del("registered-models/delete", handleOp(s, s.deleteRegisteredModel))
+	r.get("registered-models/get-latest-versions", handleOp(s, s.latestVersions))
+	r.post("registered-models/get-latest-versions", handleOp(s, s.latestVersions))
+	r.post("registered-models/set-tag", handleOp(s, s.setModelTag))
+	r.del("registered-models/delete-tag", handleOp(s, s.deleteModelTag))
+	r.get("registered-models/alias", handleOp(s, s.getByAlias))
+	r.post("registered-models/alias", handleOp(s, s.setAlias))
+	r.del("registered-models/alias", handleOp(s, s.deleteAlias))
+
+	r.post("model-versions/create", handleOp(s, s.createVersion))
+	r.get("model-versions/get", handleOp(s, s.getVersion))
+	r.get("model-versions/search", handleOp(s, s.searchVersions))
+	r.patch("model-versions/update", handleOp(s, s.updateVersion))
+	r.del("model-versions/delete", handleOp(s, s.deleteVersion))
+	r.get("model-versions/get-download-uri", handleOp(s, s.downloadURI))
+	r.post("model-versions/transition-stage", handleOp(s, s.transitionStage))
+	r.post("model-versions/set-tag", handleOp(s, s.setVersionTag))
+	r.del("model-versions/delete-tag", handleOp(s, s.deleteVersionTag))
+
+	r.post("webhooks", handleOp(s, s.createWebhook))
+	r.get("webhooks", handleOp(s, s.listWebhooks))
+	r.get("webhooks/{webhook_id}", handleOp(s, s.getWebhook))
+	r.patch("webhooks/{webhook_id}", handleOp(s, s.updateWebhook))
+	r.del("webhooks/{webhook_id}", handleOp(s, s.deleteWebhook))
+	r.post("webhooks/{webhook_id}/test", handleOp(s, s.testWebhook))
+}
+
+func serveText(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte(body)) // the caller may have gone
@@ -126,7 +138,7 @@ func (s *Server) serverInfo(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// guard bounds a request, keeps other sites' pages out and separates artifact
+// guard limits a request, keeps other sites' pages out and separates artifact
 // paths, which the multiplexer would clean, from the rest.
 func (s *Server) guard(next http.Handler) http.Handler {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -150,12 +162,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// call makes a handler of an operation: the request's parameters, from the
+// handleOp makes a handler of an operation: the request's parameters, from the
 // query or the body, decoded into In.
-func call[In any](s *Server, op func(context.Context, In) (any, error)) http.HandlerFunc {
+func handleOp[In any](s *Server, op func(context.Context, In) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in In
-		err := decode(r, &in)
+		err := decodeRequest(r, &in)
 		var out any
 		if err == nil {
 			out, err = op(r.Context(), in)

@@ -26,7 +26,7 @@ var keyPattern = regexp.MustCompile(`^[\w.\-:/ ]+$`)
 
 func checkLength(what, s string, most int) error {
 	if utf8.RuneCountInString(s) > most {
-		return invalid("'%s' exceeds the maximum length of %d characters", what, most)
+		return invalidParameter("'%s' exceeds the maximum length of %d characters", what, most)
 	}
 	return nil
 }
@@ -34,22 +34,22 @@ func checkLength(what, s string, most int) error {
 // checkKey checks the key of a metric, parameter or tag; what names it in the refusal.
 func checkKey(what, key string) error {
 	if key == "" {
-		return missing("key")
+		return missingParameter("key")
 	}
 	if err := checkLength(what, key, maxKey); err != nil {
 		return err
 	}
 	if !keyPattern.MatchString(key) {
-		return invalid("Invalid value %q for parameter 'name' supplied: Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), spaces ( ), colon(:) and slashes (/).", key)
+		return invalidParameter("Invalid value %q for parameter 'name' supplied: Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), spaces ( ), colon(:) and slashes (/).", key)
 	}
 	if clean := path.Clean(key); clean != key || path.IsAbs(key) || key == "." || key == ".." || strings.HasPrefix(key, "../") {
-		return invalid("Invalid value %q for parameter 'name' supplied: Names may be treated as files in certain cases, and must not resolve to other names when treated as such. This name would resolve to '%s'", key, clean)
+		return invalidParameter("Invalid value %q for parameter 'name' supplied: Names may be treated as files in certain cases, and must not resolve to other names when treated as such. This name would resolve to '%s'", key, clean)
 	}
 	return nil
 }
 
-// cut shortens s to so many characters.
-func cut(s string, most int) string {
+// truncateRunes shortens s to so many characters.
+func truncateRunes(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
@@ -63,8 +63,8 @@ func cut(s string, most int) string {
 	return s
 }
 
-// merge adds tags to m, the later of one key winning.
-func merge(m store.Tags, tags []pair, check func(pair) (pair, error)) (store.Tags, error) {
+// mergeTags adds tags to m, the later of one key winning.
+func mergeTags(m store.Tags, tags []pair, check func(pair) (pair, error)) (store.Tags, error) {
 	if m == nil {
 		m = store.Tags{}
 	}
@@ -84,7 +84,7 @@ func checkTable(m store.Tags) error {
 		n += len(k) + len(v)
 	}
 	if n > maxTable {
-		return invalid("All tags or parameters of one thing together must not exceed %d bytes.", maxTable)
+		return invalidParameter("All tags or parameters of one thing together must not exceed %d bytes.", maxTable)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func runTag(t pair) (pair, error) {
 	if err := checkKey("key", t.Key); err != nil {
 		return t, err
 	}
-	t.Value = cut(t.Value, maxTag)
+	t.Value = truncateRunes(t.Value, maxTag)
 	return t, nil
 }
 
@@ -106,11 +106,11 @@ func registryTag(t pair) (pair, error) {
 	return t, checkLength("value", t.Value, maxVersionTag)
 }
 
-func param(p pair) (pair, error) {
+func checkParam(p pair) (pair, error) {
 	if err := checkKey("Param key", p.Key); err != nil {
 		return p, err
 	}
-	p.Value = cut(p.Value, maxParam)
+	p.Value = truncateRunes(p.Value, maxParam)
 	return p, nil
 }
 
@@ -120,13 +120,13 @@ var versionAlias = regexp.MustCompile(`^[vV]\d+$`)
 func checkAlias(alias string) error {
 	switch {
 	case alias == "":
-		return missing("alias")
+		return missingParameter("alias")
 	case !aliasPattern.MatchString(alias):
-		return invalid("Invalid alias name: '%s'. Names may only contain alphanumerics, underscores (_), and dashes (-).", clip(alias))
+		return invalidParameter("Invalid alias name: '%s'. Names may only contain alphanumerics, underscores (_), and dashes (-).", clipValue(alias))
 	case strings.EqualFold(alias, "latest"):
-		return invalid("'latest' alias name (case insensitive) is reserved.")
+		return invalidParameter("'latest' alias name (case insensitive) is reserved.")
 	case versionAlias.MatchString(alias):
-		return invalid("Version alias name '%s' is reserved.", alias)
+		return invalidParameter("Version alias name '%s' is reserved.", alias)
 	}
 	return checkLength("Registered model alias name", alias, maxAlias)
 }
@@ -134,9 +134,9 @@ func checkAlias(alias string) error {
 func checkModelName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
-		return missing("name")
+		return missingParameter("name")
 	case strings.ContainsAny(name, "/:"):
-		return invalid("Invalid model name '%s'. Names cannot contain '/' or ':'.", clip(name))
+		return invalidParameter("Invalid model name '%s'. Names cannot contain '/' or ':'.", clipValue(name))
 	}
 	return checkLength("name", name, maxModelName)
 }

@@ -64,14 +64,14 @@ func (s *Server) toLoggedModels(ctx context.Context, q *store.Queries, found []s
 	for i, m := range found {
 		o := &out[i]
 		ids[i], at[m.ID] = m.ID, o
-		o.Info.ID, o.Info.ExperimentID, o.Info.Name = m.ID, itoa(m.ExperimentID), m.Name
+		o.Info.ID, o.Info.ExperimentID, o.Info.Name = m.ID, formatInt(m.ExperimentID), m.Name
 		o.Info.Created, o.Info.Updated, o.Info.ArtifactURI = m.Created, m.Updated, m.ArtifactUri
 		o.Info.Status, o.Info.Type, o.Info.SourceRunID = m.Status, m.ModelType, m.SourceRunID
 		o.Info.Tags, o.Data.Params = toPairs(m.Tags), toPairs(m.Params)
 		var regs []registered
 		if json.Unmarshal([]byte(m.Tags[registrationsTag]), &regs) == nil { // a client may have set the tag
 			for _, r := range regs {
-				o.Info.Registrations = append(o.Info.Registrations, registration{r.Name, itoa(r.Version)})
+				o.Info.Registrations = append(o.Info.Registrations, registration{r.Name, formatInt(r.Version)})
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (s *Server) createLoggedModel(ctx context.Context, in struct {
 		in.Name = "model-" + id[2:10]
 	}
 	if strings.ContainsAny(in.Name, `/:.%"'`) {
-		return nil, invalid("Invalid model name ('%s') provided. Model name must be a non-empty string and cannot contain the following characters: / : . %% \" '", clip(in.Name))
+		return nil, invalidParameter("Invalid model name ('%s') provided. Model name must be a non-empty string and cannot contain the following characters: / : . %% \" '", clipValue(in.Name))
 	}
 	if err := checkLength("name", in.Name, maxName); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *Server) createLoggedModel(ctx context.Context, in struct {
 	if err := checkLength("model_type or source_run_id", in.Type+in.SourceRunID, maxName); err != nil {
 		return nil, err
 	}
-	tags, err := merge(nil, in.Tags, runTag)
+	tags, err := mergeTags(nil, in.Tags, runTag)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ type loggedModelRef struct {
 }
 
 func noLoggedModel(err error, id string) error {
-	return orNotFound(err, "Logged model with ID '%s' not found.", clip(id))
+	return orNotFound(err, "Logged model with ID '%s' not found.", clipValue(id))
 }
 
 func (s *Server) getLoggedModel(ctx context.Context, in loggedModelRef) (any, error) {
@@ -195,7 +195,7 @@ func (s *Server) finalizeLoggedModel(ctx context.Context, in struct {
 // modelStatus reads a status, which protobuf's JSON allows as a number too.
 func modelStatus(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return "", missing("status")
+		return "", missingParameter("status")
 	}
 	name := strings.Trim(string(raw), `"`)
 	known := []string{"LOGGED_MODEL_STATUS_UNSPECIFIED", modelPending, modelReady, modelFailed}
@@ -203,7 +203,7 @@ func modelStatus(raw json.RawMessage) (string, error) {
 		return known[n], nil
 	}
 	if !slices.Contains(known[1:], name) {
-		return "", invalid("Invalid value '%s' for parameter 'status' supplied. Valid values are %s.", clip(name), strings.Join(known[1:], ", "))
+		return "", invalidParameter("Invalid value '%s' for parameter 'status' supplied. Valid values are %s.", clipValue(name), strings.Join(known[1:], ", "))
 	}
 	return name, nil
 }
@@ -220,7 +220,7 @@ func (s *Server) setLoggedModelTags(ctx context.Context, in struct {
 	Tags []pair `json:"tags"`
 }) (any, error) {
 	return nil, s.changeLoggedModel(ctx, in.ID, func(q *store.Queries, m store.LoggedModel) error {
-		tags, err := merge(m.Tags, in.Tags, runTag)
+		tags, err := mergeTags(m.Tags, in.Tags, runTag)
 		if err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (s *Server) deleteLoggedModelTag(ctx context.Context, in struct {
 }) (any, error) {
 	return nil, s.changeLoggedModel(ctx, in.ID, func(q *store.Queries, m store.LoggedModel) error {
 		if _, ok := m.Tags[in.Key]; !ok {
-			return notFound("No tag with key '%s' found for model with ID '%s'.", clip(in.Key), m.ID)
+			return notFound("No tag with key '%s' found for model with ID '%s'.", clipValue(in.Key), m.ID)
 		}
 		delete(m.Tags, in.Key)
 		return q.SetLoggedModelTags(ctx, store.SetLoggedModelTagsParams{ID: m.ID, Tags: m.Tags, Updated: s.now()})
@@ -271,14 +271,14 @@ func (s *Server) searchLoggedModels(ctx context.Context, in struct {
 	Token string `json:"page_token"`
 }) (any, error) {
 	if len(in.Experiments) == 0 {
-		return nil, missing("experiment_ids")
+		return nil, missingParameter("experiment_ids")
 	}
 	p, err := newPage(in.Max, 50, 50_000, maxRuns, in.Token)
 	if err != nil {
 		return nil, err
 	}
 	if len(in.Datasets) > maxInputs {
-		return nil, invalid("At most %d datasets can be named. Got %d.", maxInputs, len(in.Datasets))
+		return nil, invalidParameter("At most %d datasets can be named. Got %d.", maxInputs, len(in.Datasets))
 	}
 	var scopes, orderScopes []store.MetricScope
 	for _, d := range in.Datasets {

@@ -28,7 +28,7 @@ type bench struct {
 	pool *pgxpool.Pool
 }
 
-func setup(t testing.TB, opts ...trackerd.Option) bench {
+func setupBench(t testing.TB, opts ...trackerd.Option) bench {
 	t.Helper()
 	ctx := t.Context()
 	url := testenv.Postgres(t)
@@ -135,7 +135,7 @@ func (b bench) run(t testing.TB) (id, experiment string) {
 	return r["run"].(obj)["info"].(obj)["run_id"].(string), experiment
 }
 
-func read(t testing.TB, path string) string {
+func readFile(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {

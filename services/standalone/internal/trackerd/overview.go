@@ -75,7 +75,7 @@ func (s *Server) readOverview(ctx context.Context) (overview, error) {
 		return o, err
 	}
 	for i, m := range models {
-		row := shownModel{Name: m.Name, Newest: itoa(rows[i].LastVersion), Changed: shownTime(m.Updated), Aliases: m.Aliases}
+		row := shownModel{Name: m.Name, Newest: formatInt(rows[i].LastVersion), Changed: shownTime(m.Updated), Aliases: m.Aliases}
 		if rows[i].LastVersion == 0 {
 			row.Newest = "none"
 		}
@@ -83,7 +83,7 @@ func (s *Server) readOverview(ctx context.Context) (overview, error) {
 	}
 	byName := map[int64]string{}
 	var ids []int64
-	experiments, _, err := s.q.SearchExperiments(ctx, stages(""), store.Search{Limit: shownExperiments, Order: []filter.Order{{Key: "updated", Desc: true}}})
+	experiments, _, err := s.q.SearchExperiments(ctx, viewStages(""), store.Search{Limit: shownExperiments, Order: []filter.Order{{Key: "updated", Desc: true}}})
 	if err != nil {
 		return o, err
 	}
@@ -91,7 +91,7 @@ func (s *Server) readOverview(ctx context.Context) (overview, error) {
 		byName[e.ID] = e.Name
 		ids = append(ids, e.ID)
 	}
-	found, _, err := s.q.SearchRuns(ctx, ids, stages(""), store.Search{Limit: shownRuns})
+	found, _, err := s.q.SearchRuns(ctx, ids, viewStages(""), store.Search{Limit: shownRuns})
 	if err != nil {
 		return o, err
 	}

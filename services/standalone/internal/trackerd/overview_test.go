@@ -7,7 +7,7 @@ import (
 
 func TestOverview(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	if a := b.do(t, "GET", "/", nil); a.status != 200 || !strings.Contains(string(a.body), "No run has been logged yet") {
 		t.Errorf("empty: %d %s", a.status, a.body)
 	}

@@ -48,7 +48,7 @@ func (s *Server) toModels(ctx context.Context, q *store.Queries, found []store.R
 	byVersion := map[versionKey][]string{}
 	for _, a := range aliases {
 		m := at[a.Name]
-		m.Aliases = append(m.Aliases, aliasOut{a.Alias, itoa(a.Version)})
+		m.Aliases = append(m.Aliases, aliasOut{a.Alias, formatInt(a.Version)})
 		k := versionKey{a.Name, a.Version}
 		byVersion[k] = append(byVersion[k], a.Alias)
 	}
@@ -76,7 +76,7 @@ func (s *Server) modelAnswer(ctx context.Context, q *store.Queries, name string)
 }
 
 func noModel(err error, name string) error {
-	return orNotFound(err, "Registered Model with name=%s not found", clip(name))
+	return orNotFound(err, "Registered Model with name=%s not found", clipValue(name))
 }
 
 func (s *Server) createRegisteredModel(ctx context.Context, in struct {
@@ -87,7 +87,7 @@ func (s *Server) createRegisteredModel(ctx context.Context, in struct {
 	if err := checkModelName(in.Name); err != nil {
 		return nil, err
 	}
-	tags, err := merge(nil, in.Tags, registryTag)
+	tags, err := mergeTags(nil, in.Tags, registryTag)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Server) createRegisteredModel(ctx context.Context, in struct {
 	now := s.now()
 	err = s.q.CreateRegisteredModel(ctx, store.CreateRegisteredModelParams{Name: in.Name, Description: in.Description, Created: now, Tags: tags})
 	if postgres.IsUnique(err, "registered_model_pkey") {
-		return nil, exists("Registered Model (name=%s) already exists.", in.Name)
+		return nil, alreadyExists("Registered Model (name=%s) already exists.", in.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ type modelRef struct {
 
 func (s *Server) getRegisteredModel(ctx context.Context, in modelRef) (any, error) {
 	if in.Name == "" {
-		return nil, missing("name")
+		return nil, missingParameter("name")
 	}
 	return s.modelAnswer(ctx, s.q, in.Name)
 }
@@ -155,7 +155,7 @@ func (s *Server) searchRegisteredModels(ctx context.Context, in struct {
 // changeModel runs fn under the lock of a registered model.
 func (s *Server) changeModel(ctx context.Context, name string, fn func(*store.Queries, store.RegisteredModel) error) error {
 	if name == "" {
-		return missing("name")
+		return missingParameter("name")
 	}
 	return s.tx(ctx, func(q *store.Queries) error {
 		m, err := q.LockRegisteredModel(ctx, name)
@@ -190,7 +190,7 @@ func (s *Server) renameRegisteredModel(ctx context.Context, in struct {
 	New string `json:"new_name"`
 }) (any, error) {
 	if in.New == "" {
-		return nil, missing("new_name")
+		return nil, missingParameter("new_name")
 	}
 	if err := checkModelName(in.New); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (s *Server) renameRegisteredModel(ctx context.Context, in struct {
 		now := s.now()
 		err := q.RenameRegisteredModel(ctx, store.RenameRegisteredModelParams{Name: m.Name, NewName: in.New, Updated: now})
 		if postgres.IsUnique(err, "registered_model_pkey") {
-			return exists("Registered Model (name=%s) already exists.", in.New)
+			return alreadyExists("Registered Model (name=%s) already exists.", in.New)
 		}
 		if err != nil {
 			return err
@@ -216,11 +216,11 @@ func (s *Server) renameRegisteredModel(ctx context.Context, in struct {
 
 func (s *Server) deleteRegisteredModel(ctx context.Context, in modelRef) (any, error) {
 	if in.Name == "" {
-		return nil, missing("name")
+		return nil, missingParameter("name")
 	}
 	n, err := s.q.DeleteRegisteredModel(ctx, in.Name)
 	if err == nil && n == 0 {
-		err = notFound("Registered Model with name=%s not found", clip(in.Name))
+		err = notFound("Registered Model with name=%s not found", clipValue(in.Name))
 	}
 	return nil, err
 }
@@ -257,7 +257,7 @@ func (s *Server) setModelTag(ctx context.Context, in struct {
 	pair
 }) (any, error) {
 	return nil, s.changeModel(ctx, in.Name, func(q *store.Queries, m store.RegisteredModel) error {
-		tags, err := merge(m.Tags, []pair{in.pair}, registryTag)
+		tags, err := mergeTags(m.Tags, []pair{in.pair}, registryTag)
 		if err != nil {
 			return err
 		}
@@ -272,7 +272,7 @@ func (s *Server) deleteModelTag(ctx context.Context, in struct {
 }) (any, error) {
 	return nil, s.changeModel(ctx, in.Name, func(q *store.Queries, m store.RegisteredModel) error {
 		delete(m.Tags, in.Key)
-		return q.SetRegisteredModelTags(ctx, store.SetRegisteredModelTagsParams{Name: m.Name, Tags: stored(m.Tags), Updated: s.now()})
+		return q.SetRegisteredModelTags(ctx, store.SetRegisteredModelTagsParams{Name: m.Name, Tags: orEmptyTags(m.Tags), Updated: s.now()})
 	})
 }
 
@@ -295,14 +295,14 @@ func (s *Server) setAlias(ctx context.Context, in struct {
 		return q.TouchRegisteredModel(ctx, store.TouchRegisteredModelParams{Name: v.Name, Updated: s.now()})
 	})
 	if err == nil {
-		s.notify(ctx, aliasCreated, map[string]any{"name": in.Name, "alias": in.Alias, "version": itoa(n)})
+		s.notify(ctx, aliasCreated, map[string]any{"name": in.Name, "alias": in.Alias, "version": formatInt(n)})
 	}
 	return nil, err
 }
 
 func (s *Server) deleteAlias(ctx context.Context, in aliasRef) (any, error) {
 	if in.Alias == "" {
-		return nil, missing("alias")
+		return nil, missingParameter("alias")
 	}
 	var gone int64
 	err := s.changeModel(ctx, in.Name, func(q *store.Queries, m store.RegisteredModel) (err error) {
@@ -318,7 +318,7 @@ func (s *Server) deleteAlias(ctx context.Context, in aliasRef) (any, error) {
 }
 
 func (s *Server) getByAlias(ctx context.Context, in aliasRef) (any, error) {
-	if err := required("name", in.Name, "alias", in.Alias); err != nil {
+	if err := requireValues("name", in.Name, "alias", in.Alias); err != nil {
 		return nil, err
 	}
 	v, err := s.q.VersionByAlias(ctx, store.VersionByAliasParams{Name: in.Name, Alias: in.Alias})
@@ -331,5 +331,5 @@ func (s *Server) getByAlias(ctx context.Context, in aliasRef) (any, error) {
 	if _, err := s.q.RegisteredModel(ctx, in.Name); err != nil {
 		return nil, noModel(err, in.Name)
 	}
-	return nil, invalid("Registered model alias %s not found.", clip(in.Alias)) // the code that clients expect here
+	return nil, invalidParameter("Registered model alias %s not found.", clipValue(in.Alias)) // the code that clients expect here
 }

@@ -84,7 +84,7 @@ type runAnswer struct {
 }
 
 func toInfo(r store.Run) runInfo {
-	return runInfo{r.ID, r.ID, itoa(r.ExperimentID), r.Name, r.UserID, r.Status, r.StartTime, r.EndTime, r.ArtifactUri, r.Stage}
+	return runInfo{r.ID, r.ID, formatInt(r.ExperimentID), r.Name, r.UserID, r.Status, r.StartTime, r.EndTime, r.ArtifactUri, r.Stage}
 }
 
 // toRuns adds to rows what other tables hold of them, in three reads for all.
@@ -145,12 +145,12 @@ func (s *Server) createRun(ctx context.Context, in struct {
 	Start        integer `json:"start_time"`
 	Tags         []pair  `json:"tags"`
 }) (any, error) {
-	tags, err := merge(nil, in.Tags, runTag)
+	tags, err := mergeTags(nil, in.Tags, runTag)
 	if err != nil {
 		return nil, err
 	}
 	if t, ok := tags[runNameTag]; ok && in.Name != "" && t != in.Name {
-		return nil, invalid("Both 'run_name' argument and 'mlflow.runName' tag are specified, but with different values (run_name='%s', mlflow.runName='%s').", clip(in.Name), clip(t))
+		return nil, invalidParameter("Both 'run_name' argument and 'mlflow.runName' tag are specified, but with different values (run_name='%s', mlflow.runName='%s').", clipValue(in.Name), clipValue(t))
 	}
 	id := hexID()
 	for _, name := range []string{in.Name, tags[runNameTag], "run-" + id[:8]} {
@@ -158,9 +158,9 @@ func (s *Server) createRun(ctx context.Context, in struct {
 			break
 		}
 	}
-	in.Name = cut(in.Name, maxTag)
+	in.Name = truncateRunes(in.Name, maxTag)
 	tags[runNameTag] = in.Name
-	r := store.Run{ID: id, Name: in.Name, UserID: cut(in.UserID, maxKey), Status: "RUNNING", StartTime: int64(in.Start), Stage: active, Tags: tags}
+	r := store.Run{ID: id, Name: in.Name, UserID: truncateRunes(in.UserID, maxKey), Status: "RUNNING", StartTime: int64(in.Start), Stage: active, Tags: tags}
 	err = s.tx(ctx, func(q *store.Queries) error {
 		e, err := activeExperiment(ctx, q, in.ExperimentID)
 		if err != nil {
@@ -189,10 +189,12 @@ func (r runRef) id() (string, error) {
 	if r.ID == "" {
 		r.ID = r.UUID
 	}
-	return r.ID, required("run_id", r.ID)
+	return r.ID, requireValues("run_id", r.ID)
 }
 
-func noRun(err error, id string) error { return orNotFound(err, "Run with id=%s not found", clip(id)) }
+func noRun(err error, id string) error {
+	return orNotFound(err, "Run with id=%s not found", clipValue(id))
+}
 
 func (s *Server) getRun(ctx context.Context, in runRef) (any, error) {
 	id, err := in.id()
@@ -238,7 +240,7 @@ func (s *Server) updateRun(ctx context.Context, in struct {
 	Name   string   `json:"run_name"`
 }) (any, error) {
 	if in.Status != "" && !slices.Contains(runStatuses, in.Status) {
-		return nil, invalid("Invalid value '%s' for parameter 'status' supplied. Valid values are %s.", clip(in.Status), strings.Join(runStatuses, ", "))
+		return nil, invalidParameter("Invalid value '%s' for parameter 'status' supplied. Valid values are %s.", clipValue(in.Status), strings.Join(runStatuses, ", "))
 	}
 	var info runInfo
 	err := s.changeRun(ctx, in.runRef, false, func(q *store.Queries, r store.Run) error {
@@ -250,7 +252,7 @@ func (s *Server) updateRun(ctx context.Context, in struct {
 			r.EndTime = &end
 		}
 		if in.Name != "" {
-			r.Name = cut(in.Name, maxTag)
+			r.Name = truncateRunes(in.Name, maxTag)
 			r.Tags[runNameTag] = r.Name
 		}
 		info = toInfo(r)
@@ -288,7 +290,7 @@ func (s *Server) setRunTag(ctx context.Context, in struct {
 }
 
 func setTags(ctx context.Context, q *store.Queries, r store.Run, add []pair) error {
-	tags, err := merge(r.Tags, add, runTag)
+	tags, err := mergeTags(r.Tags, add, runTag)
 	if err != nil {
 		return err
 	}
@@ -304,7 +306,7 @@ func (s *Server) deleteRunTag(ctx context.Context, in struct {
 }) (any, error) {
 	return nil, s.changeRun(ctx, in.runRef, false, func(q *store.Queries, r store.Run) error {
 		if _, ok := r.Tags[in.Key]; !ok {
-			return notFound("No tag with name: %s in run with id %s", clip(in.Key), r.ID)
+			return notFound("No tag with name: %s in run with id %s", clipValue(in.Key), r.ID)
 		}
 		delete(r.Tags, in.Key)
 		return q.SetRunTags(ctx, store.SetRunTagsParams{ID: r.ID, Tags: r.Tags, Name: r.Name})
@@ -331,7 +333,7 @@ func (s *Server) searchRuns(ctx context.Context, in struct {
 	if err != nil {
 		return nil, err
 	}
-	found, more, err := s.q.SearchRuns(ctx, ids, stages(in.View), search)
+	found, more, err := s.q.SearchRuns(ctx, ids, viewStages(in.View), search)
 	if err != nil {
 		return nil, err
 	}

@@ -32,16 +32,16 @@ type metricIn struct {
 
 func (m metricIn) check(at string) error {
 	if m.Value == nil {
-		return missing(at + "value")
+		return missingParameter(at + "value")
 	}
 	if m.Timestamp == nil {
-		return missing(at + "timestamp")
+		return missingParameter(at + "timestamp")
 	}
 	if m.Key == "" {
-		return missing(at + "key")
+		return missingParameter(at + "key")
 	}
 	if *m.Timestamp < 0 {
-		return invalid("Invalid value %d for parameter 'timestamp' supplied: metric '%s'. Timestamp must be a nonnegative long (64-bit integer) ", *m.Timestamp, clip(m.Key))
+		return invalidParameter("Invalid value %d for parameter 'timestamp' supplied: metric '%s'. Timestamp must be a nonnegative long (64-bit integer) ", *m.Timestamp, clipValue(m.Key))
 	}
 	for _, s := range []string{m.ModelID, m.DatasetName, m.DatasetDigest} {
 		if err := checkLength("model_id, dataset_name or dataset_digest", s, maxName); err != nil {
@@ -51,9 +51,9 @@ func (m metricIn) check(at string) error {
 	return checkKey("Metric name", m.Key)
 }
 
-// finite bounds infinite values, as the real server's database does, so that
+// clampFinite limits infinite values, as the real server's database does, so that
 // every client reads a number.
-func finite(v float64) float64 {
+func clampFinite(v float64) float64 {
 	return min(max(v, -math.MaxFloat64), math.MaxFloat64)
 }
 
@@ -79,7 +79,7 @@ func addMetrics(ctx context.Context, q *store.Queries, runID string, ms []metric
 		all.Keys = append(all.Keys, m.Key)
 		all.Timestamps = append(all.Timestamps, int64(*m.Timestamp))
 		all.Steps = append(all.Steps, int64(m.Step))
-		all.Vals = append(all.Vals, finite(float64(*m.Value)))
+		all.Vals = append(all.Vals, clampFinite(float64(*m.Value)))
 		if j, ok := latest[m.Key]; !ok || newer(i, j) {
 			latest[m.Key] = i
 		}
@@ -115,7 +115,7 @@ func addModelMetrics(ctx context.Context, q *store.Queries, runID string, ms []m
 	}
 	if n, err := q.LoggedModelsExist(ctx, ids); err != nil || int(n) != len(ids) {
 		if err == nil {
-			err = notFound("A logged model that the metrics name was not found: %s", clip(strings.Join(ids, ", ")))
+			err = notFound("A logged model that the metrics name was not found: %s", clipValue(strings.Join(ids, ", ")))
 		}
 		return err
 	}
@@ -126,7 +126,7 @@ func addModelMetrics(ctx context.Context, q *store.Queries, runID string, ms []m
 	for _, m := range ms {
 		err := q.AddModelMetric(ctx, store.AddModelMetricParams{
 			ModelID: m.ModelID, RunID: runID, Key: m.Key, DatasetName: m.DatasetName, DatasetDigest: m.DatasetDigest,
-			Timestamp: int64(*m.Timestamp), Step: int64(m.Step), Value: finite(float64(*m.Value))})
+			Timestamp: int64(*m.Timestamp), Step: int64(m.Step), Value: clampFinite(float64(*m.Value))})
 		if err != nil {
 			return err
 		}
@@ -166,12 +166,12 @@ func addParams(ctx context.Context, q *store.Queries, r store.Run, add []pair) e
 
 func mergeParams(have store.Tags, add []pair) (store.Tags, error) {
 	var err error
-	return merge(have, add, func(p pair) (pair, error) {
-		if p, err = param(p); err != nil {
+	return mergeTags(have, add, func(p pair) (pair, error) {
+		if p, err = checkParam(p); err != nil {
 			return p, err
 		}
 		if old, ok := have[p.Key]; ok && old != p.Value {
-			return p, invalid("Changing param values is not allowed. Param with key='%s' was already logged with value='%s'. Attempted logging new value '%s'.", p.Key, clip(old), clip(p.Value))
+			return p, invalidParameter("Changing param values is not allowed. Param with key='%s' was already logged with value='%s'. Attempted logging new value '%s'.", p.Key, clipValue(old), clipValue(p.Value))
 		}
 		return p, nil
 	})
@@ -192,7 +192,7 @@ func (s *Server) logBatch(ctx context.Context, in struct {
 	}{{"metrics", len(in.Metrics), maxBatch}, {"params", len(in.Params), maxBatchParams}, {"tags", len(in.Tags), maxBatchParams},
 		{"metrics, params, and tags", len(in.Metrics) + len(in.Params) + len(in.Tags), maxBatch}} {
 		if b.n > b.most {
-			return nil, invalid("A batch logging request can contain at most %d %s. Got %d %s. Please split up %s across multiple requests and try again.", b.most, b.name, b.n, b.name, b.name)
+			return nil, invalidParameter("A batch logging request can contain at most %d %s. Got %d %s. Please split up %s across multiple requests and try again.", b.most, b.name, b.n, b.name, b.name)
 		}
 	}
 	for i, m := range in.Metrics {
@@ -203,7 +203,7 @@ func (s *Server) logBatch(ctx context.Context, in struct {
 	seen := map[string]bool{}
 	for _, p := range in.Params {
 		if seen[p.Key] {
-			return nil, invalid("Duplicate parameter keys have been submitted: ['%s']. Please ensure the request contains only one param value per param key.", clip(p.Key))
+			return nil, invalidParameter("Duplicate parameter keys have been submitted: ['%s']. Please ensure the request contains only one param value per param key.", clipValue(p.Key))
 		}
 		seen[p.Key] = true
 	}
@@ -233,7 +233,7 @@ func (s *Server) metricHistory(ctx context.Context, in struct {
 		return nil, err
 	}
 	if in.Key == "" {
-		return nil, missing("metric_key")
+		return nil, missingParameter("metric_key")
 	}
 	p, err := newPage(in.Max, maxRows, 1_000_000, maxRows, in.Token)
 	if err != nil {
@@ -262,10 +262,10 @@ func (s *Server) logInputs(ctx context.Context, in struct {
 	Models   []modelInput   `json:"models"`
 }) (any, error) {
 	if n := len(in.Datasets) + len(in.Models); n > maxInputs {
-		return nil, invalid("A request can contain at most %d inputs. Got %d.", maxInputs, n)
+		return nil, invalidParameter("A request can contain at most %d inputs. Got %d.", maxInputs, n)
 	}
 	for _, d := range in.Datasets {
-		if err := required("dataset.name", d.Dataset.Name); err != nil {
+		if err := requireValues("dataset.name", d.Dataset.Name); err != nil {
 			return nil, err
 		}
 		if err := checkLength("dataset name or digest", d.Dataset.Name+d.Dataset.Digest, maxName); err != nil {
@@ -274,7 +274,7 @@ func (s *Server) logInputs(ctx context.Context, in struct {
 	}
 	return nil, s.changeRun(ctx, in.runRef, false, func(q *store.Queries, r store.Run) error {
 		for _, d := range in.Datasets {
-			tags, err := merge(nil, d.Tags, runTag)
+			tags, err := mergeTags(nil, d.Tags, runTag)
 			if err != nil {
 				return err
 			}
@@ -294,7 +294,7 @@ func (s *Server) logInputs(ctx context.Context, in struct {
 }
 
 func addRunModel(ctx context.Context, q *store.Queries, p store.AddRunModelParams) error {
-	if err := required("model_id", p.ModelID); err != nil {
+	if err := requireValues("model_id", p.ModelID); err != nil {
 		return err
 	}
 	if err := checkLength("model_id", p.ModelID, maxName); err != nil {
@@ -308,7 +308,7 @@ func (s *Server) logOutputs(ctx context.Context, in struct {
 	Models []modelOutput `json:"models"`
 }) (any, error) {
 	if n := len(in.Models); n > maxInputs {
-		return nil, invalid("A request can contain at most %d outputs. Got %d.", maxInputs, n)
+		return nil, invalidParameter("A request can contain at most %d outputs. Got %d.", maxInputs, n)
 	}
 	return nil, s.changeRun(ctx, in.runRef, false, func(q *store.Queries, r store.Run) error {
 		for _, m := range in.Models {
@@ -327,11 +327,11 @@ func (s *Server) logModel(ctx context.Context, in struct {
 	Model string `json:"model_json"`
 }) (any, error) {
 	if in.Model == "" {
-		return nil, missing("model_json")
+		return nil, missingParameter("model_json")
 	}
 	var model map[string]json.RawMessage
 	if json.Unmarshal([]byte(in.Model), &model) != nil {
-		return nil, invalid("Malformed model info. \n %s \n is not a valid JSON.", clip(in.Model))
+		return nil, invalidParameter("Malformed model info. \n %s \n is not a valid JSON.", clipValue(in.Model))
 	}
 	var lacking []string
 	for _, k := range []string{"artifact_path", "flavors", "run_id", "utc_time_created"} {
@@ -340,13 +340,13 @@ func (s *Server) logModel(ctx context.Context, in struct {
 		}
 	}
 	if len(lacking) > 0 {
-		return nil, invalid("Model json is missing mandatory fields: %s", strings.Join(lacking, ", "))
+		return nil, invalidParameter("Model json is missing mandatory fields: %s", strings.Join(lacking, ", "))
 	}
 	const history = "mlflow.log-model.history"
 	return nil, s.changeRun(ctx, in.runRef, false, func(q *store.Queries, r store.Run) error {
 		var list []json.RawMessage
 		if h := r.Tags[history]; h != "" && json.Unmarshal([]byte(h), &list) != nil {
-			return invalid("The tag %s of run %s is not a JSON list.", history, r.ID)
+			return invalidParameter("The tag %s of run %s is not a JSON list.", history, r.ID)
 		}
 		b, err := json.Marshal(append(list, json.RawMessage(in.Model)))
 		if err != nil {

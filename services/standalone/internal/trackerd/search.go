@@ -21,7 +21,7 @@ func newSearch(g filter.Grammar, condition string, order []string, p page) (s st
 		return s, err
 	}
 	if len(order) > maxOrder {
-		return s, invalid("There are %d order_by clauses; at most %d are read.", len(order), maxOrder)
+		return s, invalidParameter("There are %d order_by clauses; at most %d are read.", len(order), maxOrder)
 	}
 	for _, clause := range order {
 		o, err := filter.ParseOrder(clause, g)
@@ -49,10 +49,10 @@ func newPage(maxResults *integer, def, most, rows int, token string) (p page, er
 	if maxResults != nil {
 		n := int64(*maxResults)
 		if n < 1 {
-			return p, invalid("Invalid value %d for parameter 'max_results' supplied. It must be a positive integer", n)
+			return p, invalidParameter("Invalid value %d for parameter 'max_results' supplied. It must be a positive integer", n)
 		}
 		if n > int64(most) {
-			return p, invalid("Invalid value %d for parameter 'max_results' supplied. It must be at most %d", n, most)
+			return p, invalidParameter("Invalid value %d for parameter 'max_results' supplied. It must be at most %d", n, most)
 		}
 		p.limit = int(n)
 	}
@@ -63,12 +63,12 @@ func newPage(maxResults *integer, def, most, rows int, token string) (p page, er
 	b, err := base64.URLEncoding.DecodeString(token)
 	if err != nil {
 		if b, err = base64.StdEncoding.DecodeString(token); err != nil {
-			return p, invalid("Invalid page token, could not base64-decode")
+			return p, invalidParameter("Invalid page token, could not base64-decode")
 		}
 	}
 	var t pageToken
 	if json.Unmarshal(b, &t) != nil || t.Offset < 0 || t.Offset > 1<<31-1 {
-		return p, invalid("Invalid page token, it does not hold an offset")
+		return p, invalidParameter("Invalid page token, it does not hold an offset")
 	}
 	p.offset = t.Offset
 	return p, nil

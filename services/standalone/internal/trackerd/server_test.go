@@ -18,14 +18,14 @@ import (
 
 func TestClientSuite(t *testing.T) {
 	t.Parallel()
-	trackertest.Run(t, setup(t).url)
+	trackertest.Run(t, setupBench(t).url)
 }
 
 // TestRefusals walks mistakes of callers: each gets the code that clients of a
 // real server know, and never a 500, which they would repeat for minutes.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	run, experiment := b.run(t)
 	b.want(t, 200, "POST", api+"registered-models/create", obj{"name": "m"})
 	b.want(t, 200, "POST", api+"model-versions/create", obj{"name": "m", "source": "runs:/" + run + "/model", "run_id": run})
@@ -67,10 +67,10 @@ func TestRefusals(t *testing.T) {
 		{"POST", api + "runs/log-metric", obj{"run_id": run, "key": "m", "value": 1, "timestamp": -1}, 400, "INVALID_PARAMETER_VALUE"},
 		{"POST", api + "runs/log-metric", obj{"run_id": run, "key": "m", "value": 1, "timestamp": 1e300}, 400, "INVALID_PARAMETER_VALUE"},
 		{"POST", api + "runs/log-metric", obj{"run_id": run, "key": "m", "value": 1, "timestamp": 1, "model_id": "m-none"}, 404, "RESOURCE_DOES_NOT_EXIST"},
-		{"POST", api + "runs/log-batch", obj{"run_id": run, "params": many("params", 101)}, 400, "INVALID_PARAMETER_VALUE"},
+		{"POST", api + "runs/log-batch", obj{"run_id": run, "params": manyItems("params", 101)}, 400, "INVALID_PARAMETER_VALUE"},
 		{"POST", api + "runs/log-batch", obj{"run_id": run, "params": []obj{{"key": "d", "value": "1"}, {"key": "d", "value": "1"}}}, 400, "INVALID_PARAMETER_VALUE"},
-		{"POST", api + "runs/log-batch", obj{"run_id": run, "metrics": many("metrics", 1001)}, 400, "INVALID_PARAMETER_VALUE"},
-		{"POST", api + "runs/log-batch", obj{"run_id": run, "tags": many("tags", 101)}, 400, "INVALID_PARAMETER_VALUE"},
+		{"POST", api + "runs/log-batch", obj{"run_id": run, "metrics": manyItems("metrics", 1001)}, 400, "INVALID_PARAMETER_VALUE"},
+		{"POST", api + "runs/log-batch", obj{"run_id": run, "tags": manyItems("tags", 101)}, 400, "INVALID_PARAMETER_VALUE"},
 		{"POST", api + "runs/delete-tag", obj{"run_id": run, "key": "none"}, 404, "RESOURCE_DOES_NOT_EXIST"},
 		{"POST", api + "runs/restore", obj{"run_id": "none"}, 404, "RESOURCE_DOES_NOT_EXIST"},
 		{"POST", api + "runs/log-model", obj{"run_id": run, "model_json": "bad"}, 400, "INVALID_PARAMETER_VALUE"},
@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func many(what string, n int) []obj {
+func manyItems(what string, n int) []obj {
 	out := make([]obj, n)
 	for i := range out {
 		out[i] = obj{"key": fmt.Sprintf("%s%d", what, i), "value": "1"}
@@ -141,7 +141,7 @@ func many(what string, n int) []obj {
 
 func TestOtherSitesAreKeptOut(t *testing.T) {
 	t.Parallel()
-	b := setup(t, trackerd.AllowHosts("tracker"))
+	b := setupBench(t, trackerd.AllowHosts("tracker"))
 	for _, c := range []struct {
 		method, path string
 		header       []string
@@ -166,7 +166,7 @@ func TestOtherSitesAreKeptOut(t *testing.T) {
 
 func TestLongValuesAreCut(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	run, _ := b.run(t)
 	b.want(t, 200, "POST", api+"runs/log-parameter", obj{"run_id": run, "key": "p", "value": strings.Repeat("é", 7000)})
 	b.want(t, 200, "POST", api+"runs/log-parameter", obj{"run_id": run, "key": "p", "value": strings.Repeat("é", 6500)}) // the same, once cut
@@ -184,7 +184,7 @@ func TestDeletedExperimentTakesItsRunsAlong(t *testing.T) {
 	t.Parallel()
 	// Two deletions in one millisecond are taken for one, as the clients' clock has no finer unit.
 	var ticks atomic.Int64
-	b := setup(t, trackerd.Clock(func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }))
+	b := setupBench(t, trackerd.Clock(func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }))
 	run, experiment := b.run(t)
 	gone := b.want(t, 200, "POST", api+"runs/create", obj{"experiment_id": experiment})["run"].(obj)["info"].(obj)["run_id"].(string)
 	b.want(t, 200, "POST", api+"runs/delete", obj{"run_id": gone})
@@ -212,7 +212,7 @@ func TestDeletedExperimentTakesItsRunsAlong(t *testing.T) {
 // caller wins, the others are told.
 func TestOneValueOfARacedParam(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	run, _ := b.run(t)
 	var wg sync.WaitGroup
 	statuses := make([]int, 8)
@@ -232,7 +232,7 @@ func TestOneValueOfARacedParam(t *testing.T) {
 // then of the run that logged it, as with the real stores.
 func TestVersionOfALoggedModelHasItsRun(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	run, experiment := b.run(t)
 	b.want(t, 200, "POST", api+"registered-models/create", obj{"name": "m"})
 	logModel := func(body obj) string {
@@ -254,7 +254,7 @@ func TestVersionOfALoggedModelHasItsRun(t *testing.T) {
 
 func TestRestartKeepsEverythingAndSweepsUploads(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	run, experiment := b.run(t)
 	at := "/api/2.0/mlflow-artifacts/artifacts/" + experiment + "/" + run + "/artifacts/model/a.txt"
 	b.want(t, 200, "PUT", at, "hello")

@@ -37,7 +37,7 @@ type versionKey struct {
 }
 
 func toVersion(v store.ModelVersion, aliases []string) modelVersion {
-	return modelVersion{v.Name, itoa(v.Version), v.Created, v.Updated, v.Stage, v.Description, v.Source, v.RunID, "READY",
+	return modelVersion{v.Name, formatInt(v.Version), v.Created, v.Updated, v.Stage, v.Description, v.Source, v.RunID, "READY",
 		toPairs(v.Tags), v.RunLink, aliases, v.ModelID}
 }
 
@@ -79,7 +79,7 @@ func (s *Server) versionAnswer(ctx context.Context, q *store.Queries, v store.Mo
 func checkArtifactURI(uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme == "" || u.Scheme == "file" || u.Scheme == "local" {
-		return invalid("Invalid artifact location: '%s'. Local paths are not served; use mlflow-artifacts:/<path>.", clip(uri))
+		return invalidParameter("Invalid artifact location: '%s'. Local paths are not served; use mlflow-artifacts:/<path>.", clipValue(uri))
 	}
 	if err := checkLength("artifact location", uri, maxModelName); err != nil {
 		return err
@@ -88,7 +88,7 @@ func checkArtifactURI(uri string) error {
 	for q := ""; p != q; {
 		q = p
 		if slices.Contains(strings.Split(strings.ReplaceAll(p, `\`, "/"), "/"), "..") || strings.ContainsRune(p, 0) {
-			return invalid("Invalid artifact location: '%s'. An absolute path must be provided without relative path references present.", clip(uri))
+			return invalidParameter("Invalid artifact location: '%s'. An absolute path must be provided without relative path references present.", clipValue(uri))
 		}
 		if d, err := url.PathUnescape(p); err == nil {
 			p = d
@@ -97,8 +97,8 @@ func checkArtifactURI(uri string) error {
 	return nil
 }
 
-// within says whether the address uri is root or below it.
-func within(uri, root string) bool {
+// uriWithin reports whether the address uri is root or below it.
+func uriWithin(uri, root string) bool {
 	return uri == root || strings.HasPrefix(uri, strings.TrimRight(root, "/")+"/")
 }
 
@@ -109,7 +109,7 @@ func (s *Server) downloadAddress(ctx context.Context, q *store.Queries, source, 
 		return "", err
 	}
 	unnamed := func(param string) error {
-		return invalid("Invalid model version source: '%s'. The %s request parameter must identify the resource that contains the source.", clip(source), param)
+		return invalidParameter("Invalid model version source: '%s'. The %s request parameter must identify the resource that contains the source.", clipValue(source), param)
 	}
 	scheme, rest, _ := strings.Cut(source, ":")
 	switch scheme {
@@ -134,15 +134,15 @@ func (s *Server) downloadAddress(ctx context.Context, q *store.Queries, source, 
 	case "mlflow-artifacts":
 		u, err := url.Parse(source)
 		if err != nil || path.Clean(u.Path) != strings.TrimRight(u.Path, "/") {
-			return "", invalid("Invalid model version source: '%s'.", clip(source))
+			return "", invalidParameter("Invalid model version source: '%s'.", clipValue(source))
 		}
 		if modelID != "" {
-			if m, err := q.LoggedModel(ctx, modelID); err == nil && within(source, m.ArtifactUri) {
+			if m, err := q.LoggedModel(ctx, modelID); err == nil && uriWithin(source, m.ArtifactUri) {
 				return source, nil
 			}
 		}
 		if runID != "" {
-			if r, err := q.Run(ctx, runID); err == nil && within(source, r.ArtifactUri) {
+			if r, err := q.Run(ctx, runID); err == nil && uriWithin(source, r.ArtifactUri) {
 				return source, nil
 			}
 		}
@@ -160,10 +160,10 @@ func (s *Server) createVersion(ctx context.Context, in struct {
 	Description string `json:"description"`
 	ModelID     string `json:"model_id"`
 }) (any, error) {
-	if err := required("name", in.Name, "source", in.Source); err != nil {
+	if err := requireValues("name", in.Name, "source", in.Source); err != nil {
 		return nil, err
 	}
-	tags, err := merge(nil, in.Tags, registryTag)
+	tags, err := mergeTags(nil, in.Tags, registryTag)
 	if err != nil {
 		return nil, err
 	}
@@ -201,12 +201,12 @@ func (s *Server) createVersion(ctx context.Context, in struct {
 	if err != nil {
 		return nil, err
 	}
-	s.notify(ctx, versionCreated, map[string]any{"name": v.Name, "version": itoa(v.Version), "source": v.Source,
-		"run_id": nullable(v.RunID), "tags": tags, "description": nullable(v.Description)})
+	s.notify(ctx, versionCreated, map[string]any{"name": v.Name, "version": formatInt(v.Version), "source": v.Source,
+		"run_id": nilIfEmpty(v.RunID), "tags": tags, "description": nilIfEmpty(v.Description)})
 	return versionAnswer{toVersion(v, nil)}, nil
 }
 
-func nullable(s string) *string {
+func nilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (s *Server) recordRegistration(ctx context.Context, q *store.Queries, id st
 	if err != nil {
 		return err
 	}
-	m.Tags = stored(m.Tags)
+	m.Tags = orEmptyTags(m.Tags)
 	m.Tags[registrationsTag] = string(b)
 	if err := checkTable(m.Tags); err != nil {
 		return err
@@ -239,12 +239,12 @@ type versionRef struct {
 }
 
 func noVersion(err error, ref versionRef) error {
-	return orNotFound(err, "Model Version (name=%s, version=%s) not found", clip(ref.Name), ref.Version)
+	return orNotFound(err, "Model Version (name=%s, version=%s) not found", clipValue(ref.Name), ref.Version)
 }
 
 func (r versionRef) number() (int32, error) {
 	if r.Name == "" {
-		return 0, missing("name")
+		return 0, missingParameter("name")
 	}
 	return versionNumber(r.Version)
 }
@@ -369,7 +369,7 @@ func canonicalStage(s string) (string, error) {
 			return st, nil
 		}
 	}
-	return "", invalid("Invalid Model Version stage: %s. Value must be one of %s.", clip(s), strings.Join(versionStages, ", "))
+	return "", invalidParameter("Invalid Model Version stage: %s. Value must be one of %s.", clipValue(s), strings.Join(versionStages, ", "))
 }
 
 // transitionStage moves a version through the stages that aliases have replaced.
@@ -379,14 +379,14 @@ func (s *Server) transitionStage(ctx context.Context, in struct {
 	Archive bool   `json:"archive_existing_versions"`
 }) (any, error) {
 	if in.Stage == "" {
-		return nil, missing("stage")
+		return nil, missingParameter("stage")
 	}
 	stage, err := canonicalStage(in.Stage)
 	if err != nil {
 		return nil, err
 	}
 	if in.Archive && stage != "Staging" && stage != "Production" {
-		return nil, invalid("Model version transition cannot archive existing model versions because '%s' is not an Active stage. Valid stages are Staging, Production", stage)
+		return nil, invalidParameter("Model version transition cannot archive existing model versions because '%s' is not an Active stage. Valid stages are Staging, Production", stage)
 	}
 	return s.changedVersion(ctx, in.versionRef, func(q *store.Queries, v store.ModelVersion) error {
 		now := s.now()
@@ -404,14 +404,14 @@ func (s *Server) setVersionTag(ctx context.Context, in struct {
 	pair
 }) (any, error) {
 	n, err := s.changeVersion(ctx, in.versionRef, func(q *store.Queries, v store.ModelVersion) error {
-		tags, err := merge(v.Tags, []pair{in.pair}, registryTag)
+		tags, err := mergeTags(v.Tags, []pair{in.pair}, registryTag)
 		if err != nil {
 			return err
 		}
 		return q.SetModelVersionTags(ctx, store.SetModelVersionTagsParams{Name: v.Name, Version: v.Version, Tags: tags, Updated: s.now()})
 	})
 	if err == nil {
-		s.notify(ctx, versionTagSet, map[string]any{"name": in.Name, "version": itoa(n), "key": in.Key, "value": in.Value})
+		s.notify(ctx, versionTagSet, map[string]any{"name": in.Name, "version": formatInt(n), "key": in.Key, "value": in.Value})
 	}
 	return nil, err
 }
@@ -422,10 +422,10 @@ func (s *Server) deleteVersionTag(ctx context.Context, in struct {
 }) (any, error) {
 	n, err := s.changeVersion(ctx, in.versionRef, func(q *store.Queries, v store.ModelVersion) error {
 		delete(v.Tags, in.Key)
-		return q.SetModelVersionTags(ctx, store.SetModelVersionTagsParams{Name: v.Name, Version: v.Version, Tags: stored(v.Tags), Updated: s.now()})
+		return q.SetModelVersionTags(ctx, store.SetModelVersionTagsParams{Name: v.Name, Version: v.Version, Tags: orEmptyTags(v.Tags), Updated: s.now()})
 	})
 	if err == nil {
-		s.notify(ctx, versionTagDeleted, map[string]any{"name": in.Name, "version": itoa(n), "key": in.Key})
+		s.notify(ctx, versionTagDeleted, map[string]any{"name": in.Name, "version": formatInt(n), "key": in.Key})
 	}
 	return nil, err
 }

@@ -71,7 +71,7 @@ var webhookName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-
 func (in webhookIn) apply(w *store.Webhook) error {
 	if in.Name != nil {
 		if !webhookName.MatchString(*in.Name) {
-			return invalid("Webhook name '%s' is invalid. It must start and end with a letter or digit, be less than 63 characters long, and contain only letters, digits, dots (.), underscores (_), and hyphens (-).", clip(*in.Name))
+			return invalidParameter("Webhook name '%s' is invalid. It must start and end with a letter or digit, be less than 63 characters long, and contain only letters, digits, dots (.), underscores (_), and hyphens (-).", clipValue(*in.Name))
 		}
 		w.Name = *in.Name
 	}
@@ -98,11 +98,11 @@ func (in webhookIn) apply(w *store.Webhook) error {
 	case "ACTIVE", "DISABLED":
 		w.Status = in.Status
 	default:
-		return invalid("Invalid value '%s' for parameter 'status' supplied. Valid values are ACTIVE, DISABLED.", clip(in.Status))
+		return invalidParameter("Invalid value '%s' for parameter 'status' supplied. Valid values are ACTIVE, DISABLED.", clipValue(in.Status))
 	}
 	for _, e := range in.Events {
 		if !slices.Contains(hookEvents, e) {
-			return invalid("This server has no event '%s' of entity '%s'.", clip(e.Action), clip(e.Entity))
+			return invalidParameter("This server has no event '%s' of entity '%s'.", clipValue(e.Action), clipValue(e.Entity))
 		}
 	}
 	if len(in.Events) > 0 {
@@ -124,19 +124,19 @@ func checkHookURL(s string) error {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil {
-		return invalid("Invalid webhook URL: %q. It must be absolute and hold no credentials.", clip(s))
+		return invalidParameter("Invalid webhook URL: %q. It must be absolute and hold no credentials.", clipValue(s))
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	local := err == nil && ip.IsLoopback() || u.Hostname() == "localhost"
 	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
-		return invalid("Invalid webhook URL scheme: '%s'. Allowed are https, and http to this machine.", clip(u.Scheme))
+		return invalidParameter("Invalid webhook URL scheme: '%s'. Allowed are https, and http to this machine.", clipValue(u.Scheme))
 	}
 	return nil
 }
 
 func webhookTaken(err error, name string) error {
 	if postgres.IsUnique(err, "webhook_name_key") {
-		return exists("Webhook with name %s already exists.", name)
+		return alreadyExists("Webhook with name %s already exists.", name)
 	}
 	return err
 }
@@ -144,11 +144,11 @@ func webhookTaken(err error, name string) error {
 func (s *Server) createWebhook(ctx context.Context, in webhookIn) (any, error) {
 	switch {
 	case in.Name == nil:
-		return nil, missing("name")
+		return nil, missingParameter("name")
 	case in.URL == nil:
-		return nil, missing("url")
+		return nil, missingParameter("url")
 	case len(in.Events) == 0:
-		return nil, missing("events")
+		return nil, missingParameter("events")
 	}
 	w := store.Webhook{Status: "ACTIVE"}
 	if err := in.apply(&w); err != nil {
@@ -159,7 +159,7 @@ func (s *Server) createWebhook(ctx context.Context, in webhookIn) (any, error) {
 		return nil, err
 	}
 	if n >= maxWebhooks {
-		return nil, invalid("There are %d webhooks already; at most %d are kept.", n, maxWebhooks)
+		return nil, invalidParameter("There are %d webhooks already; at most %d are kept.", n, maxWebhooks)
 	}
 	w, err = s.q.CreateWebhook(ctx, store.CreateWebhookParams{ID: hexID(), Name: w.Name, Description: w.Description, Url: w.Url,
 		Events: w.Events, Secret: w.Secret, Status: w.Status, Created: s.now()})
@@ -204,7 +204,7 @@ type webhookRef struct {
 }
 
 func noWebhook(err error, id string) error {
-	return orNotFound(err, "Webhook with ID %s not found.", clip(id))
+	return orNotFound(err, "Webhook with ID %s not found.", clipValue(id))
 }
 
 func (s *Server) getWebhook(ctx context.Context, in webhookRef) (any, error) {
@@ -240,7 +240,7 @@ func (s *Server) updateWebhook(ctx context.Context, in webhookIn) (any, error) {
 func (s *Server) deleteWebhook(ctx context.Context, in webhookRef) (any, error) {
 	n, err := s.q.DeleteWebhook(ctx, in.ID)
 	if err == nil && n == 0 {
-		err = notFound("Webhook with ID %s not found.", clip(in.ID))
+		err = notFound("Webhook with ID %s not found.", clipValue(in.ID))
 	}
 	return nil, err
 }
@@ -274,7 +274,7 @@ func (s *Server) testWebhook(ctx context.Context, in struct {
 	}
 	data, ok := samples[event]
 	if !ok {
-		return nil, invalid("This server has no event '%s' of entity '%s'.", clip(event.Action), clip(event.Entity))
+		return nil, invalidParameter("This server has no event '%s' of entity '%s'.", clipValue(event.Action), clipValue(event.Entity))
 	}
 	d, err := s.newDelivery(event, data)
 	if err != nil {

@@ -24,8 +24,8 @@ type told struct {
 	signed         bool
 }
 
-// receiver takes deliveries; the first ones are answered with the statuses given.
-func receiver(t *testing.T, secret string, statuses ...int) (url string, got chan told) {
+// startReceiver takes deliveries; the first ones are answered with the statuses given.
+func startReceiver(t *testing.T, secret string, statuses ...int) (url string, got chan told) {
 	got = make(chan told, 100)
 	var n atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func receiver(t *testing.T, secret string, statuses ...int) (url string, got cha
 	return srv.URL, got
 }
 
-func next(t *testing.T, got chan told) told {
+func nextDelivery(t *testing.T, got chan told) told {
 	t.Helper()
 	select {
 	case d := <-got:
@@ -60,8 +60,8 @@ func next(t *testing.T, got chan told) told {
 
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	url, got := receiver(t, "s3cret", 200, 503) // the first delivery after the test fails once
+	b := setupBench(t)
+	url, got := startReceiver(t, "s3cret", 200, 503) // the first delivery after the test fails once
 	events := []obj{{"entity": "MODEL_VERSION_ALIAS", "action": "CREATED"}, {"entity": "MODEL_VERSION_ALIAS", "action": "DELETED"}, {"entity": "MODEL_VERSION", "action": "CREATED"}}
 	made := b.want(t, 200, "POST", api+"webhooks", obj{"name": "serving", "url": url, "events": events, "secret": "s3cret"})["webhook"].(obj)
 	id := made["webhook_id"].(string)
@@ -74,7 +74,7 @@ func TestWebhooks(t *testing.T) {
 	if result["success"] != true || result["response_status"] != 200.0 || result["response_body"] != "thanks" {
 		t.Errorf("test: %v", result)
 	}
-	if d := next(t, got); !d.signed || d.Entity != "model_version_alias" || d.Action != "created" || d.Data["alias"] != "example_alias" {
+	if d := nextDelivery(t, got); !d.signed || d.Entity != "model_version_alias" || d.Action != "created" || d.Data["alias"] != "example_alias" {
 		t.Errorf("test tells %+v", d)
 	}
 
@@ -90,7 +90,7 @@ func TestWebhooks(t *testing.T) {
 		"model_version_alias created map[alias:Production name:m version:1]",
 		"model_version_alias deleted map[alias:Production name:m]",
 	} {
-		if d := next(t, got); !d.signed || fmt.Sprint(d.Entity, " ", d.Action, " ", d.Data) != want {
+		if d := nextDelivery(t, got); !d.signed || fmt.Sprint(d.Entity, " ", d.Action, " ", d.Data) != want {
 			t.Errorf("told %+v, want %s", d, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestWebhooks(t *testing.T) {
 	b.want(t, 200, "PATCH", api+"webhooks/"+id, obj{"events": []obj{{"entity": "REGISTERED_MODEL", "action": "CREATED"}}})
 	b.want(t, 200, "PATCH", api+"webhooks/"+id, obj{"status": "ACTIVE"})
 	b.want(t, 200, "POST", api+"registered-models/create", obj{"name": "second"})
-	if d := next(t, got); d.Entity != "registered_model" {
+	if d := nextDelivery(t, got); d.Entity != "registered_model" {
 		t.Errorf("told %+v", d)
 	}
 	b.want(t, 200, "DELETE", api+"webhooks/"+id, nil)
@@ -110,7 +110,7 @@ func TestWebhooks(t *testing.T) {
 
 func TestWebhookTestTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupBench(t)
 	made := b.want(t, 200, "POST", api+"webhooks", obj{"name": "dead", "url": "http://127.0.0.1:1/x",
 		"events": []obj{{"entity": "MODEL_VERSION", "action": "CREATED"}}})["webhook"].(obj)
 	result := b.want(t, 200, "POST", api+"webhooks/"+made["webhook_id"].(string)+"/test", obj{})["result"].(obj)

@@ -20,10 +20,10 @@ import (
 // lists are the parameters that may come more than once in a query.
 var lists = map[string]bool{"order_by": true, "stages": true, "experiment_ids": true, "run_ids": true}
 
-// decode reads the parameters of a request: of a GET from its query, else from
+// decodeRequest reads the parameters of a request: of a GET from its query, else from
 // its JSON body, and from its path. Unknown ones are let pass, as a real server
 // does, so that newer clients work.
-func decode(r *http.Request, dst any) error {
+func decodeRequest(r *http.Request, dst any) error {
 	if r.Method == http.MethodGet {
 		m := map[string]any{}
 		for k, v := range r.URL.Query() {
@@ -37,7 +37,7 @@ func decode(r *http.Request, dst any) error {
 		if err != nil {
 			return err
 		}
-		if err := unmarshal(b, dst); err != nil {
+		if err := unmarshalParams(b, dst); err != nil {
 			return err
 		}
 		return fromPath(r, dst)
@@ -47,14 +47,14 @@ func decode(r *http.Request, dst any) error {
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 			return err
 		}
-		return invalid("The request body ended early: %v", err)
+		return invalidParameter("The request body ended early: %v", err)
 	}
 	if len(bytes.TrimSpace(b)) > 0 {
 		// Also what keeps forms of foreign pages out.
 		if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/json" {
-			return invalid("Bad Request. Content-Type must be one of ['application/json'].")
+			return invalidParameter("Bad Request. Content-Type must be one of ['application/json'].")
 		}
-		if err := unmarshal(b, dst); err != nil {
+		if err := unmarshalParams(b, dst); err != nil {
 			return err
 		}
 	}
@@ -76,10 +76,10 @@ func fromPath(r *http.Request, dst any) error {
 	if err != nil {
 		return err
 	}
-	return unmarshal(b, dst)
+	return unmarshalParams(b, dst)
 }
 
-func unmarshal(b []byte, dst any) error {
+func unmarshalParams(b []byte, dst any) error {
 	err := json.Unmarshal(b, dst)
 	var wrong *json.UnmarshalTypeError
 	var ref *refusal
@@ -89,12 +89,12 @@ func unmarshal(b []byte, dst any) error {
 	case errors.As(err, &ref):
 		return ref
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return invalid("Invalid value for parameter '%s' supplied: Hint: Value was of type '%s'. See the API docs for more information about request parameters.", wrong.Field, wrong.Value)
+		return invalidParameter("Invalid value for parameter '%s' supplied: Hint: Value was of type '%s'. See the API docs for more information about request parameters.", wrong.Field, wrong.Value)
 	}
 	if wrong != nil {
-		return invalid("The request body must be a JSON object; it is of type '%s'.", wrong.Value)
+		return invalidParameter("The request body must be a JSON object; it is of type '%s'.", wrong.Value)
 	}
-	return invalid("The request body is not JSON: %v.", err)
+	return invalidParameter("The request body is not JSON: %v.", err)
 }
 
 // integer is an int64 written as a number, with or without a fraction that is
@@ -107,7 +107,7 @@ func (i *integer) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		f, ferr := strconv.ParseFloat(s, 64)
 		if ferr != nil || !(math.Abs(f) < 1<<63) {
-			return invalid("Invalid value %s supplied: a whole number is needed. See the API docs for more information about request parameters.", clip(string(b)))
+			return invalidParameter("Invalid value %s supplied: a whole number is needed. See the API docs for more information about request parameters.", clipValue(string(b)))
 		}
 		n = int64(f)
 	}
@@ -122,7 +122,7 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	s := strings.Trim(string(b), `"`)
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || s == "" {
-		return invalid("Invalid value %s supplied: a number, \"NaN\", \"Infinity\" or \"-Infinity\" is needed. See the API docs for more information about request parameters.", clip(string(b)))
+		return invalidParameter("Invalid value %s supplied: a number, \"NaN\", \"Infinity\" or \"-Infinity\" is needed. See the API docs for more information about request parameters.", clipValue(string(b)))
 	}
 	*n = number(v)
 	return nil
@@ -135,7 +135,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-func clip(s string) string {
+func clipValue(s string) string {
 	if len(s) > 80 {
 		return strings.ToValidUTF8(s[:80], "") + "…"
 	}
@@ -156,8 +156,8 @@ func toPairs(m store.Tags) []pair {
 	return out
 }
 
-// stored makes sure that what is written to the database is never null.
-func stored(m store.Tags) store.Tags {
+// orEmptyTags makes sure that what is written to the database is never null.
+func orEmptyTags(m store.Tags) store.Tags {
 	if m == nil {
 		return store.Tags{}
 	}
@@ -166,34 +166,34 @@ func stored(m store.Tags) store.Tags {
 
 func experimentID(s string) (int64, error) {
 	if s == "" {
-		return 0, missing("experiment_id")
+		return 0, missingParameter("experiment_id")
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return 0, invalid("Invalid experiment ID '%s'. Experiment ID must be a valid integer.", clip(s))
+		return 0, invalidParameter("Invalid experiment ID '%s'. Experiment ID must be a valid integer.", clipValue(s))
 	}
 	return n, nil
 }
 
 func versionNumber(s string) (int32, error) {
 	if s == "" {
-		return 0, missing("version")
+		return 0, missingParameter("version")
 	}
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil {
-		return 0, invalid("Parameter 'version' must be an integer, got '%s'.", clip(s))
+		return 0, invalidParameter("Parameter 'version' must be an integer, got '%s'.", clipValue(s))
 	}
 	return int32(n), nil
 }
 
-// required names the first of the pairs of name and value that has no value.
-func required(nameValue ...string) error {
+// requireValues names the first of the pairs of name and value that has no value.
+func requireValues(nameValue ...string) error {
 	for i := 0; i < len(nameValue); i += 2 {
 		if nameValue[i+1] == "" {
-			return missing(nameValue[i])
+			return missingParameter(nameValue[i])
 		}
 	}
 	return nil
 }
 
-func itoa[T int32 | int64](n T) string { return fmt.Sprintf("%d", n) }
+func formatInt[T int32 | int64](n T) string { return fmt.Sprintf("%d", n) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
@@ -33,8 +34,8 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 		{"report", "run-evidence-report", fixture.Report().Value(), func(v canon.Value) error { _, err := report.Read(v); return err }},
 		{"proposed run", "product-spine-run", fixture.Run().Value(), func(v canon.Value) error { _, err := spine.ReadRun(v); return err }},
 		{"imported run", "product-spine-run", importedRun(t).Value(), func(v canon.Value) error { _, err := spine.ReadRun(v); return err }},
-		{"created", "event", fixture.RunEvents()[0].Value(), func(v canon.Value) error { _, err := spine.ReadEvent(v); return err }},
-		{"cancelled", "event", fixture.RunEvents()[1].Value(), func(v canon.Value) error { _, err := spine.ReadEvent(v); return err }},
+		{"created", "event", evidencetest.RunEvents()[0].Value(), func(v canon.Value) error { _, err := spine.ReadEvent(v); return err }},
+		{"cancelled", "event", evidencetest.RunEvents()[1].Value(), func(v canon.Value) error { _, err := spine.ReadEvent(v); return err }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

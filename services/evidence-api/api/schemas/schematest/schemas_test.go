@@ -11,6 +11,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/evidencetest"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
@@ -39,15 +40,15 @@ func exampleDocuments(t testing.TB) map[string]*canon.Object {
 			canon.NewObject(canon.Member{Key: "minimum", Value: 1}, canon.Member{Key: "maximum", Value: 200})),
 		"list":                                document.NewList(runs, 50, "abc"),
 		"readiness":                           document.NewReadiness("1.0.0"),
-		"event":                               fixture.RunEvents()[0],
+		"event":                               evidencetest.RunEvents()[0],
 		"product-spine-run":                   run,
-		"control-tower-run-response":          document.NewRun(document.RunDetail{Run: run, IdempotencyKey: "key", CreateRequestDigest: fixture.Digest("1")}),
+		"control-tower-run-response":          evidencetest.NewRun(document.RunDetail{Run: run, IdempotencyKey: "key", CreateRequestDigest: fixture.Digest("1")}),
 		"control-tower-run-attempts-response": document.NewRunAttempts(run),
-		"control-tower-run-evidence-response": document.NewRunEvidence(fixture.Report()),
+		"control-tower-run-evidence-response": evidencetest.NewRunEvidence(fixture.Report()),
 		"control-tower-inspection-response":   document.NewInspection(fixture.Report()),
 		"control-tower-snapshot":              report.Inspect(fixture.Report()),
-		"control-tower-work-unit-response":    document.NewWorkUnit(spine.WorkUnits(runs)[0]),
-		"control-tower-project-response":      document.NewProject(spine.ProjectOf(fixture.ProjectID, runs)),
+		"control-tower-work-unit-response":    document.NewWorkUnit(evidencetest.WorkUnits(runs)[0]),
+		"control-tower-project-response":      document.NewProject(evidencetest.ProjectOf(fixture.ProjectID, runs)),
 		"control-tower-connection-response":   document.NewConnection(fixture.Connections()[0]),
 		"run-evidence-report":                 fixture.Report(),
 		"event-log-checkpoint": document.NewCheckpoint(document.CheckpointDetail{
@@ -210,10 +211,10 @@ func TestDocumentsOfEveryShapeFitTheirSchemas(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	events := fixture.RunEvents()
+	events := evidencetest.RunEvents()
 	for _, list := range []any{
 		document.NewList(fixture.Connections(), 4, ""), document.NewList([]spine.Run{}, 1, ""),
-		document.NewList(events[:], 200, ""), document.NewList(spine.WorkUnits([]spine.Run{fixture.Run()}), 50, "x"),
+		document.NewList(events[:], 200, ""), document.NewList(evidencetest.WorkUnits([]spine.Run{fixture.Run()}), 50, "x"),
 	} {
 		if err := schematest.Validate(t, "list", list); err != nil {
 			t.Error(err)
@@ -229,7 +230,7 @@ func TestDocumentsOfEveryShapeFitTheirSchemas(t *testing.T) {
 	if err := schematest.Validate(t, "api-error", document.NewError("store_error", "The store is locked.", false, nil)); err != nil {
 		t.Error(err)
 	}
-	if err := schematest.Validate(t, "event", fixture.RunEvents()[1]); err != nil {
+	if err := schematest.Validate(t, "event", evidencetest.RunEvents()[1]); err != nil {
 		t.Error(err)
 	}
 	run := importedRun(t)

@@ -75,7 +75,7 @@ func Decide(r Run, p Proposal, now time.Time) Verdict {
 		}
 	}
 	if !p.Force {
-		if v, stop := rules(r, p, now); stop {
+		if v, stop := applyRules(r, p, now); stop {
 			return v
 		}
 	}
@@ -88,7 +88,7 @@ func Decide(r Run, p Proposal, now time.Time) Verdict {
 	return Verdict{Status: orchestrator.Accept, Record: &p}
 }
 
-func rules(r Run, p Proposal, now time.Time) (v Verdict, stop bool) {
+func applyRules(r Run, p Proposal, now time.Time) (v Verdict, stop bool) {
 	abort := func(format string, a ...any) (Verdict, bool) {
 		return Verdict{Status: orchestrator.Abort, Reason: fmt.Sprintf(format, a...)}, true
 	}

@@ -86,12 +86,12 @@ func (s *Store) List(p string) ([]Entry, error) {
 	}
 	d, err := s.root.Open(at)
 	if err != nil {
-		return nil, absent(err)
+		return nil, ignoreAbsent(err)
 	}
 	defer d.Close()
 	entries, err := d.ReadDir(maxEntries + 1)
 	if err != nil && err != io.EOF {
-		return nil, absent(err)
+		return nil, ignoreAbsent(err)
 	}
 	if len(entries) > maxEntries {
 		return nil, fmt.Errorf("%w: %s has over %d", ErrTooMany, p, maxEntries)
@@ -109,8 +109,8 @@ func (s *Store) List(p string) ([]Entry, error) {
 	return out, nil
 }
 
-// absent makes nil of the errors that mean "nothing there".
-func absent(err error) error {
+// ignoreAbsent makes nil of the errors that mean "nothing there".
+func ignoreAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
@@ -151,11 +151,11 @@ func (s *Store) Write(p string, r io.Reader) error {
 	}
 	tmp := path.Join(uploadsDir, rand.Text())
 	if err := s.fill(tmp, r); err != nil {
-		return errors.Join(translate(err), s.drop(tmp))
+		return errors.Join(translateError(err), s.drop(tmp))
 	}
 	to := path.Join(filesDir, p)
 	if err := s.place(tmp, to); err != nil {
-		return errors.Join(translate(err), s.drop(tmp))
+		return errors.Join(translateError(err), s.drop(tmp))
 	}
 	return nil
 }
@@ -224,10 +224,10 @@ func (s *Store) Delete(p string) error {
 	if err := checkPath(p); err != nil {
 		return err
 	}
-	return absent(s.root.RemoveAll(path.Join(filesDir, p)))
+	return ignoreAbsent(s.root.RemoveAll(path.Join(filesDir, p)))
 }
 
-func translate(err error) error {
+func translateError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w", ErrFull, err)

@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 )
 
-func open(t testing.TB, maxFile int64) (*Store, string) {
+func openStore(t testing.TB, maxFile int64) (*Store, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "artifacts")
 	s, err := Open(dir, maxFile)
@@ -29,7 +29,7 @@ func open(t testing.TB, maxFile int64) (*Store, string) {
 	return s, dir
 }
 
-func content(t *testing.T, s *Store, p string) string {
+func readContent(t *testing.T, s *Store, p string) string {
 	t.Helper()
 	f, _, err := s.Open(p)
 	if err != nil {
@@ -43,8 +43,8 @@ func content(t *testing.T, s *Store, p string) string {
 	return string(b)
 }
 
-// uploads lists what is left of uploads.
-func uploads(t *testing.T, dir string) []fs.DirEntry {
+// listUploads lists what is left of uploads.
+func listUploads(t *testing.T, dir string) []fs.DirEntry {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Join(dir, uploadsDir))
 	if err != nil {
@@ -55,17 +55,17 @@ func uploads(t *testing.T, dir string) []fs.DirEntry {
 
 func TestWriteListDelete(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t, 100)
+	s, dir := openStore(t, 100)
 	for p, body := range map[string]string{"1/run/model/MLmodel": "a", "1/run/model/data/w.bin": "bb", "1/run/größe & 5%.txt": "", "2/x": "c"} {
 		if err := s.Write(p, strings.NewReader(body)); err != nil {
 			t.Fatal(err)
 		}
-		if got := content(t, s, p); got != body {
+		if got := readContent(t, s, p); got != body {
 			t.Errorf("%s holds %q, want %q", p, got, body)
 		}
 	}
-	if err := s.Write("2/x", strings.NewReader("again")); err != nil || content(t, s, "2/x") != "again" {
-		t.Errorf("written again: %v, %q", err, content(t, s, "2/x"))
+	if err := s.Write("2/x", strings.NewReader("again")); err != nil || readContent(t, s, "2/x") != "again" {
+		t.Errorf("written again: %v, %q", err, readContent(t, s, "2/x"))
 	}
 	for p, want := range map[string]string{
 		"": "[{1 true} {2 true}]", "1/run": "[{größe & 5%.txt false} {model true}]", "1/run/model": "[{MLmodel false} {data true}]",
@@ -106,14 +106,14 @@ func TestWriteListDelete(t *testing.T) {
 	if _, _, err := s.Open("1/run/model/data/w.bin"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("deleted file: %v", err)
 	}
-	if left := uploads(t, dir); len(left) > 0 {
+	if left := listUploads(t, dir); len(left) > 0 {
 		t.Errorf("uploads left: %v", left)
 	}
 }
 
 func TestFailedWriteLeavesWhatWas(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t, 100)
+	s, dir := openStore(t, 100)
 	if err := s.Write("a/f", strings.NewReader("old")); err != nil {
 		t.Fatal(err)
 	}
@@ -132,10 +132,10 @@ func TestFailedWriteLeavesWhatWas(t *testing.T) {
 		if err := s.Write("a/f", c.body); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
-		if got := content(t, s, "a/f"); got != "old" {
+		if got := readContent(t, s, "a/f"); got != "old" {
 			t.Errorf("%s: the file holds %q", name, got)
 		}
-		if left := uploads(t, dir); len(left) > 0 {
+		if left := listUploads(t, dir); len(left) > 0 {
 			t.Errorf("%s: uploads left: %v", name, left)
 		}
 	}
@@ -146,7 +146,7 @@ func TestFailedWriteLeavesWhatWas(t *testing.T) {
 
 func TestReadersSeeWholeFiles(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t, 1<<20)
+	s, _ := openStore(t, 1<<20)
 	bodies := [][]byte{bytes.Repeat([]byte("a"), 200_000), bytes.Repeat([]byte("b"), 100_000)}
 	if err := s.Write("f", bytes.NewReader(bodies[0])); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 					}
 					continue
 				}
-				if got := content(t, s, "f"); got != string(bodies[0]) && got != string(bodies[1]) {
+				if got := readContent(t, s, "f"); got != string(bodies[0]) && got != string(bodies[1]) {
 					t.Errorf("half a file: %d bytes", len(got))
 				}
 			}
@@ -172,7 +172,7 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 
 func TestLinksDoNotLeadOut(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t, 100)
+	s, dir := openStore(t, 100)
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
@@ -218,7 +218,7 @@ var badPaths = []string{"", ".", "..", "/", "/etc/passwd", "../x", "a/../b", "a/
 
 func TestBadPaths(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t, 100)
+	s, _ := openStore(t, 100)
 	for _, p := range badPaths {
 		_, _, err := s.Open(p)
 		if !errors.Is(err, ErrPath) {
@@ -245,7 +245,7 @@ func FuzzPath(f *testing.F) {
 	for _, p := range []string{"a", "1/run/artifacts/model/MLmodel", "größe & 5%.txt", "a%zz", "...", ".hidden", "a b/c"} {
 		f.Add(p)
 	}
-	s, dir := open(f, 1<<20)
+	s, dir := openStore(f, 1<<20)
 	base := filepath.Join(dir, filesDir)
 	f.Fuzz(func(t *testing.T, p string) {
 		if checkPath(p) != nil {

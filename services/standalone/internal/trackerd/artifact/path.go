@@ -16,7 +16,7 @@ const (
 // checkPath refuses what is not a plain path below the root, also when a client
 // or proxy has escaped it more often than once.
 func checkPath(p string) error {
-	if !plain(p) {
+	if !validPath(p) {
 		return ErrPath
 	}
 	// Each element by itself, so that one which cannot be unescaped hides no other.
@@ -26,7 +26,7 @@ func checkPath(p string) error {
 			if err != nil || q == e {
 				break // a per cent sign that escapes nothing is an ordinary character
 			}
-			if n == 3 || !plain(q) {
+			if n == 3 || !validPath(q) {
 				return ErrPath
 			}
 			e = q
@@ -35,7 +35,7 @@ func checkPath(p string) error {
 	return nil
 }
 
-func plain(p string) bool {
+func validPath(p string) bool {
 	if p == "" || len(p) > maxPath || !utf8.ValidString(p) || path.IsAbs(p) || p != path.Clean(p) || p == "." {
 		return false
 	}

@@ -107,7 +107,7 @@ type Error struct{ msg string }
 
 func (e *Error) Error() string { return e.msg }
 
-func faultf(format string, a ...any) error { return &Error{fmt.Sprintf(format, a...)} }
+func newError(format string, a ...any) error { return &Error{fmt.Sprintf(format, a...)} }
 
 var (
 	textOps    = []Op{Eq, Ne, Like, ILike}
@@ -121,7 +121,7 @@ func (g Grammar) resolve(name token) (Entity, string, Field, error) {
 	if !dotted {
 		f, ok := g.Fields[key]
 		if !ok {
-			return 0, "", f, faultf("Invalid attribute key '%s' specified. Valid keys are %s.", key, g.names())
+			return 0, "", f, newError("Invalid attribute key '%s' specified. Valid keys are %s.", key, g.names())
 		}
 		return Attribute, f.Name, f, nil
 	}
@@ -131,18 +131,18 @@ func (g Grammar) resolve(name token) (Entity, string, Field, error) {
 		for _, e := range g.Entities {
 			valid = append(valid, e.String())
 		}
-		return 0, "", Field{}, faultf("Invalid entity type '%s'. Valid values are %s.", kind, strings.Join(valid, ", "))
+		return 0, "", Field{}, newError("Invalid entity type '%s'. Valid values are %s.", kind, strings.Join(valid, ", "))
 	}
 	switch e {
 	case Attribute:
 		f, ok := g.Fields[key]
 		if !ok {
-			return 0, "", f, faultf("Invalid attribute key '%s' specified. Valid keys are %s.", key, g.names())
+			return 0, "", f, newError("Invalid attribute key '%s' specified. Valid keys are %s.", key, g.names())
 		}
 		return e, f.Name, f, nil
 	case Dataset:
 		if key != "name" && key != "digest" && key != "context" {
-			return 0, "", Field{}, faultf("Invalid dataset key '%s' specified. Valid keys are context, digest, name.", key)
+			return 0, "", Field{}, newError("Invalid dataset key '%s' specified. Valid keys are context, digest, name.", key)
 		}
 		return e, key, Field{List: true, Ops: append([]Op{In, NotIn}, textOps...)}, nil
 	case Metric:
@@ -170,7 +170,7 @@ func (f Field) ops() []Op {
 // Parse reads a filter; an empty one has no clauses. Errors are of type *Error.
 func Parse(s string, g Grammar) ([]Clause, error) {
 	if len(s) > MaxLength {
-		return nil, faultf("The filter has %d bytes; at most %d are read.", len(s), MaxLength)
+		return nil, newError("The filter has %d bytes; at most %d are read.", len(s), MaxLength)
 	}
 	p := &parser{lexer: lexer{rest: s}, grammar: g}
 	if err := p.next(); err != nil {
@@ -186,13 +186,13 @@ func Parse(s string, g Grammar) ([]Clause, error) {
 			return nil, err
 		}
 		if out = append(out, c); len(out) > MaxClauses {
-			return nil, faultf("The filter has more than %d conditions.", MaxClauses)
+			return nil, newError("The filter has more than %d conditions.", MaxClauses)
 		}
 		switch {
 		case p.tok.kind == end:
 			return out, nil
 		case !p.tok.is("AND"):
-			return nil, faultf("Invalid clause(s) in filter string: %s where AND was expected. Conditions can only be joined by AND.", p.tok)
+			return nil, newError("Invalid clause(s) in filter string: %s where AND was expected. Conditions can only be joined by AND.", p.tok)
 		}
 		if err := p.next(); err != nil {
 			return nil, err
@@ -203,21 +203,21 @@ func Parse(s string, g Grammar) ([]Clause, error) {
 // ParseOrder reads one sort key. Errors are of type *Error.
 func ParseOrder(s string, g Grammar) (Order, error) {
 	if len(s) > MaxLength {
-		return Order{}, faultf("The order_by clause has %d bytes; at most %d are read.", len(s), MaxLength)
+		return Order{}, newError("The order_by clause has %d bytes; at most %d are read.", len(s), MaxLength)
 	}
 	p := &parser{lexer: lexer{rest: s}, grammar: g}
 	if err := p.next(); err != nil {
 		return Order{}, err
 	}
 	if p.tok.kind != name && p.tok.kind != str {
-		return Order{}, faultf("Invalid order_by clause '%s'. Could not be parsed.", s)
+		return Order{}, newError("Invalid order_by clause '%s'. Could not be parsed.", s)
 	}
 	e, key, f, err := g.resolve(p.tok)
 	if err != nil {
 		return Order{}, err
 	}
 	if f.NoOrder || e == Dataset {
-		return Order{}, faultf("Invalid order by key '%s' specified.", key)
+		return Order{}, newError("Invalid order by key '%s' specified.", key)
 	}
 	o := Order{Entity: e, Key: key}
 	if err := p.next(); err != nil {
@@ -230,7 +230,7 @@ func ParseOrder(s string, g Grammar) (Order, error) {
 		}
 	}
 	if p.tok.kind != end {
-		return Order{}, faultf("Invalid ordering key in order_by clause '%s': %s was not expected.", s, p.tok)
+		return Order{}, newError("Invalid ordering key in order_by clause '%s': %s was not expected.", s, p.tok)
 	}
 	return o, nil
 }

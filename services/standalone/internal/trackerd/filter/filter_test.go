@@ -109,7 +109,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		again := render(clauses)
+		again := renderClauses(clauses)
 		if len(again) > MaxLength {
 			return
 		}
@@ -122,7 +122,7 @@ func FuzzParse(f *testing.F) {
 
 var spelled = map[string]string{"id": "run_id", "name": "run_name", "status": "status", "start": "start_time"}
 
-func render(clauses []Clause) string {
+func renderClauses(clauses []Clause) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 	var out []string
 	for _, c := range clauses {

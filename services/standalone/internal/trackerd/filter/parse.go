@@ -46,7 +46,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isName says whether c may stand in an unquoted name; bytes above ASCII are
+// isName reports whether c may stand in an unquoted name; bytes above ASCII are
 // letters of some language.
 func isName(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf || strings.IndexByte("_-/:", c) >= 0
@@ -83,7 +83,7 @@ func (l *lexer) token() (token, error) {
 		return l.dotted(l.word())
 	}
 	r, _ := utf8.DecodeRuneInString(l.rest)
-	return token{}, faultf("Invalid clause(s) in filter string: %q was not expected.", r)
+	return token{}, newError("Invalid clause(s) in filter string: %q was not expected.", r)
 }
 
 func (l *lexer) word() string {
@@ -115,7 +115,7 @@ func (l *lexer) dotted(first string) (token, error) {
 		t.text += "." + l.word()
 	}
 	if t.text == "" {
-		return t, faultf("Invalid identifier '%s.': no key follows the dot.", first)
+		return t, newError("Invalid identifier '%s.': no key follows the dot.", first)
 	}
 	return t, nil
 }
@@ -127,7 +127,7 @@ func (l *lexer) quoted() (string, error) {
 	for rest := l.rest[1:]; ; {
 		part, after, ok := strings.Cut(rest, q)
 		if !ok {
-			return "", faultf("Invalid clause(s) in filter string: the quote %s is not closed.", q)
+			return "", newError("Invalid clause(s) in filter string: the quote %s is not closed.", q)
 		}
 		out.WriteString(part)
 		if !strings.HasPrefix(after, q) {
@@ -155,7 +155,7 @@ func (l *lexer) number() (token, error) {
 	}
 	t := token{kind: number, text: l.rest[:n]}
 	if _, err := strconv.ParseFloat(t.text, 64); err != nil && !errors.Is(err, strconv.ErrRange) {
-		return t, faultf("Invalid clause(s) in filter string: '%s' is no number.", t.text)
+		return t, newError("Invalid clause(s) in filter string: '%s' is no number.", t.text)
 	}
 	l.rest = l.rest[n:]
 	return t, nil
@@ -176,7 +176,7 @@ func (p *parser) clause() (c Clause, err error) {
 	left := p.tok
 	// A string here is an attribute with a blank in its name.
 	if left.kind != name && left.kind != str || left.is("AND") {
-		return c, faultf("Invalid clause(s) in filter string: %s where a condition was expected.", left)
+		return c, newError("Invalid clause(s) in filter string: %s where a condition was expected.", left)
 	}
 	if err := p.next(); err != nil {
 		return c, err
@@ -189,7 +189,7 @@ func (p *parser) clause() (c Clause, err error) {
 		return c, err
 	}
 	if !slices.Contains(f.ops(), c.Op) {
-		return c, faultf("Invalid comparator '%s' for %s '%s'; allowed are %s.", c.Op, c.Entity, c.Key, opNames(f.ops()))
+		return c, newError("Invalid comparator '%s' for %s '%s'; allowed are %s.", c.Op, c.Entity, c.Key, opNames(f.ops()))
 	}
 	switch {
 	case c.Op == IsNull || c.Op == IsNotNull:
@@ -198,9 +198,9 @@ func (p *parser) clause() (c Clause, err error) {
 		c.List, err = p.list()
 		return c, err
 	case f.Numeric && p.tok.kind != number:
-		return c, faultf("Expected numeric value type for %s '%s'. Found %s.", c.Entity, c.Key, p.tok)
+		return c, newError("Expected numeric value type for %s '%s'. Found %s.", c.Entity, c.Key, p.tok)
 	case !f.Numeric && p.tok.kind != str:
-		return c, faultf("Expected a quoted string value for %s '%s' (e.g. 'my-value'). Got %s.", c.Entity, c.Key, p.tok)
+		return c, newError("Expected a quoted string value for %s '%s' (e.g. 'my-value'). Got %s.", c.Entity, c.Key, p.tok)
 	case f.Numeric:
 		// Out of range is infinite, which compares as it should.
 		c.Number, _ = strconv.ParseFloat(p.tok.text, 64)
@@ -244,12 +244,12 @@ func (p *parser) op() (Op, error) {
 			return IsNotNull, p.next()
 		}
 	}
-	return "", faultf("Invalid clause(s) in filter string: %s where a comparison was expected.", t)
+	return "", newError("Invalid clause(s) in filter string: %s where a comparison was expected.", t)
 }
 
 func (p *parser) list() ([]string, error) {
 	if p.tok.kind != symbol || p.tok.text != "(" {
-		return nil, faultf("Expected a list of quoted strings in parentheses. Got %s.", p.tok)
+		return nil, newError("Expected a list of quoted strings in parentheses. Got %s.", p.tok)
 	}
 	var out []string
 	for {
@@ -260,10 +260,10 @@ func (p *parser) list() ([]string, error) {
 			return out, p.next() // after a trailing comma
 		}
 		if p.tok.kind != str {
-			return nil, faultf("While parsing a list in the query, expected a non-empty list of string values, but got %s.", p.tok)
+			return nil, newError("While parsing a list in the query, expected a non-empty list of string values, but got %s.", p.tok)
 		}
 		if out = append(out, p.tok.text); len(out) > MaxList {
-			return nil, faultf("A list in the query has more than %d values.", MaxList)
+			return nil, newError("A list in the query has more than %d values.", MaxList)
 		}
 		if err := p.next(); err != nil {
 			return nil, err
@@ -272,7 +272,7 @@ func (p *parser) list() ([]string, error) {
 		case p.tok.kind == symbol && p.tok.text == ")":
 			return out, p.next()
 		case p.tok.kind != symbol || p.tok.text != ",":
-			return nil, faultf("While parsing a list in the query, expected a comma or a parenthesis, but got %s.", p.tok)
+			return nil, newError("While parsing a list in the query, expected a comma or a parenthesis, but got %s.", p.tok)
 		}
 	}
 }

@@ -45,6 +45,6 @@ func (q *Queries) SearchExperiments(ctx context.Context, stages []string, s Sear
 		b.orderBy("e.created", true)
 	}
 	b.orderBy("e.id", true)
-	return page(ctx, q.db, "select e.id, e.name, e.artifact_location, e.stage, e.created, e.updated, e.tags from experiment e", b, s,
+	return queryPage(ctx, q.db, "select e.id, e.name, e.artifact_location, e.stage, e.created, e.updated, e.tags from experiment e", b, s,
 		func(e Experiment) int { return len(e.Name) + e.Tags.size() })
 }

@@ -74,7 +74,7 @@ func (q *Queries) SearchLoggedModels(ctx context.Context, experiments []int64, s
 	}
 	b.orderBy("l.created", true)
 	b.orderBy("l.id", false)
-	return page(ctx, q.db, `select l.id, l.experiment_id, l.name, l.status, l.model_type, l.source_run_id, l.artifact_uri,
+	return queryPage(ctx, q.db, `select l.id, l.experiment_id, l.name, l.status, l.model_type, l.source_run_id, l.artifact_uri,
   l.created, l.updated, l.deleted, l.tags, l.params from logged_model l`, b, s,
 		func(m LoggedModel) int { return len(m.Name) + m.Tags.size() + m.Params.size() })
 }

@@ -39,7 +39,7 @@ func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]Regis
 		}
 	}
 	b.orderBy(`m.name collate "C"`, false)
-	return page(ctx, q.db, "select m.name, m.description, m.created, m.updated, m.last_version, m.tags from registered_model m", b, s,
+	return queryPage(ctx, q.db, "select m.name, m.description, m.created, m.updated, m.last_version, m.tags from registered_model m", b, s,
 		func(m RegisteredModel) int { return len(m.Name) + 1000 + m.Tags.size() })
 }
 
@@ -96,7 +96,7 @@ func (q *Queries) SearchModelVersions(ctx context.Context, s Search) ([]ModelVer
 	}
 	b.orderBy(`v.name collate "C"`, false)
 	b.orderBy("v.version", true)
-	return page(ctx, q.db, `select v.name, v.version, v.created, v.updated, v.description, v.source, v.download_uri, v.run_id, v.run_link,
+	return queryPage(ctx, q.db, `select v.name, v.version, v.created, v.updated, v.description, v.source, v.download_uri, v.run_id, v.run_link,
   v.model_id, v.stage, v.tags from model_version v`, b, s,
 		func(v ModelVersion) int {
 			return len(v.Name) + len(v.Description) + len(v.Source) + 300 + v.Tags.size()

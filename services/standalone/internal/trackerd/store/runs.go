@@ -70,7 +70,7 @@ func (q *Queries) SearchRuns(ctx context.Context, experiments []int64, stages []
 	}
 	b.orderBy("r.start_time", true)
 	b.orderBy("r.id", false)
-	return page(ctx, q.db, `select r.id, r.experiment_id, r.name, r.user_id, r.status, r.start_time, r.end_time, r.artifact_uri,
+	return queryPage(ctx, q.db, `select r.id, r.experiment_id, r.name, r.user_id, r.status, r.start_time, r.end_time, r.artifact_uri,
   r.stage, r.deleted_at, r.tags, r.params from run r`, b, s,
 		func(r Run) int { return len(r.Name) + r.Tags.size() + r.Params.size() })
 }
