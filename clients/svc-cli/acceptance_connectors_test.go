@@ -41,7 +41,7 @@ func wantVerdict(t *testing.T, dir, words, code, path string) {
 		t.Fatalf("exit %d, %s%s; want %s at %q", r.code, r.out, r.err, code, path)
 	}
 	if plain := runWords(t, dir, words); plain.code != 2 || plain.out != "" || plain.err != r.err {
-		t.Fatalf("without --json: exit %d, %q %q", plain.code, plain.out, plain.err)
+		t.Fatalf(`without --json: exit %d, %q %q; want plain.code == 2 && plain.out == "" && plain.err == r.err`, plain.code, plain.out, plain.err)
 	}
 }
 
@@ -65,12 +65,12 @@ func TestRow67Doctor(t *testing.T) {
 	r := runWords(t, dir, "doctor connectors/profile.json")
 	want := "doctor: FAIL\n- coder-a: PASS (healthy)\n- forge: PASS (healthy)\n- reviewer-model: FAIL (secret_unavailable)\n- sandbox: WARN (disabled)\n"
 	if r.code != 1 || r.out != want || r.err != "" {
-		t.Errorf("exit %d: %s%s", r.code, r.out, r.err)
+		t.Errorf(`exit %d: %s%s; want r.code == 1 && r.out == want && r.err == ""`, r.code, r.out, r.err)
 	}
 	wantOut(t, runWords(t, dir, "doctor connectors/healthy.json"), "doctor: PASS\n- coder-a: PASS (healthy)\n- coder-b: PASS (healthy)\n- forge: PASS (healthy)\n")
 	r = runWords(t, dir, "doctor connectors/profile.json --checked-at 2026-01-02T04:04:05+01:00 --json")
 	if want := `{"checked_at":"2026-01-02T03:04:05Z","connections":[{"connection_id":"coder-a","reason":"healthy","state":"PASS"}`; r.code != 1 || !strings.HasPrefix(r.out, want) {
-		t.Errorf("exit %d: %s", r.code, r.out)
+		t.Errorf("exit %d: %s; want r.code == 1 && strings.HasPrefix(r.out, want)", r.code, r.out)
 	}
 	wantVerdict(t, dir, "doctor connectors/none.json", "profile_read_error", "")
 	wantVerdict(t, dir, "doctor connectors/profile.json --checked-at noon", "invalid_timestamp", "")
@@ -88,7 +88,7 @@ func TestRow68DoctorGithub(t *testing.T) {
 		var doc struct{ Status string }
 		decodeDocument(t, r, &doc)
 		if r.code != code || doc.Status != status {
-			t.Errorf("%s: exit %d, %s", words, r.code, r.out)
+			t.Errorf("%s: exit %d, %s; want r.code == code && doc.Status == status", words, r.code, r.out)
 		}
 		if err := schematest.ValidateBytes(t, "github-governance-report", []byte(r.out)); err != nil {
 			t.Error(err)
@@ -100,7 +100,7 @@ func TestRow68DoctorGithub(t *testing.T) {
 	judge("governance/observation.json --operation cloud_dispatch --workflow governance/dispatch.yml", 0, "PASS")
 	judge("governance/observation.json --operation high_risk_dispatch --workflow governance/risky.yml", 1, "FAIL")
 	if r := runWords(t, dir, "doctor --github governance/observation-without-rules.json --operation integration"); r.code != 1 || !strings.HasPrefix(r.out, "github governance: UNKNOWN\n") || r.err != "" {
-		t.Errorf("exit %d: %s%s", r.code, r.out, r.err)
+		t.Errorf("exit %d: %s%s; want r.code == 1 && strings.HasPrefix(r.out, \"github governance: UNKNOWN\\n\") && r.err == \"\"", r.code, r.out, r.err)
 	}
 	wantVerdict(t, dir, "doctor --github governance/observation.json --operation merge", "invalid_operation", "")
 	wantVerdict(t, dir, "doctor --github governance/observation.json", "invalid_operation", "")
@@ -124,7 +124,7 @@ func TestRow69RouteExplain(t *testing.T) {
 	}
 	decodeDocument(t, r, &doc)
 	if len(doc.Eligible) != 0 || len(doc.Ineligible) != 3 || doc.Selected != nil || len(doc.Reason) != 0 || doc.Ineligible[0].Reasons[0] != "human_required" {
-		t.Errorf("%s", r.out)
+		t.Errorf(`%s; want len(doc.Eligible) == 0 && len(doc.Ineligible) == 3 && doc.Selected == nil && len(doc.Reason) == 0 && doc.Ineligible[0].Reasons[0] == "human_required"`, r.out)
 	}
 	explain := "route explain connectors/healthy.json connectors/decision.json"
 	for words, want := range map[string]string{
@@ -135,7 +135,7 @@ func TestRow69RouteExplain(t *testing.T) {
 		doc.Selected = nil
 		decodeDocument(t, requireSuccess(t, runWords(t, dir, words+" --json")), &doc)
 		if len(doc.Eligible) != 2 || (doc.Selected == nil) != (want == "") || want != "" && *doc.Selected != want {
-			t.Errorf("%s: %+v", words, doc)
+			t.Errorf(`%s: %+v; want len(doc.Eligible) == 2 && (doc.Selected == nil) == (want == "") && (want == "" || *doc.Selected == want)`, words, doc)
 		}
 	}
 	wantVerdict(t, dir, explain+" --cost coder-a=x", "invalid_cost", "")
@@ -154,21 +154,21 @@ func TestRow70Init(t *testing.T) {
 	}
 	decodeDocument(t, r, &doc)
 	if len(doc.Plan.Files) != 8 {
-		t.Errorf("%s", r.out)
+		t.Errorf("%s; want len(doc.Plan.Files) == 8", r.out)
 	}
 	if err := schematest.ValidateBytes(t, "github-bootstrap-dry-run", []byte(r.out)); err != nil {
 		t.Error(err)
 	}
 	text := requireSuccess(t, runWords(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3"))
 	if !strings.HasSuffix(text.out, "file writes: no\nGitHub mutations: no\nsecret access: no\n") || !strings.Contains(text.out, "existence not verified") {
-		t.Errorf("%s", text.out)
+		t.Errorf("%s; want strings.HasSuffix(text.out, \"file writes: no\\nGitHub mutations: no\\nsecret access: no\\n\") && strings.Contains(text.out, \"existence not verified\")", text.out)
 	}
 	wantVerdict(t, dir, "init --github --idkmesh-ref v1.2.3", "apply_mode_not_available", "")
 	wantVerdict(t, dir, "init --dry-run --idkmesh-ref v1.2.3", "forge_required", "")
 	wantVerdict(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3 --default-branch a..b", "invalid_default_branch", "")
 	wantVerdict(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3 more", "invalid_arguments", "")
 	if got := listFiles(t, dir); !slices.Equal(got, []string{dir}) {
-		t.Errorf("something was written: %q", got)
+		t.Errorf("something was written: %q; want slices.Equal(got, []string{dir})", got)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestRow71InlineSecret(t *testing.T) {
 		}
 		wantVerdict(t, dir, words, "inline_secret_forbidden", "/settings/access_token")
 		if r := runWords(t, dir, words+" --json"); strings.Contains(r.out+r.err, secret) {
-			t.Errorf("%s tells the secret: %s%s", words, r.out, r.err)
+			t.Errorf("%s tells the secret: %s%s; want !strings.Contains(r.out+r.err, secret)", words, r.out, r.err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "s.db")); err == nil {
@@ -208,13 +208,13 @@ func TestRow72StewardReports(t *testing.T) {
 		"steward-history-ui steward --no-browser steward/other-repository.json": "repository_mismatch",
 	} {
 		if r := runWords(t, dir, words); r.code != 2 || r.out != "" || !strings.HasSuffix(r.err, "("+code+")\n") {
-			t.Errorf("%s: exit %d, %s%s", words, r.code, r.out, r.err)
+			t.Errorf("%s: exit %d, %s%s; want r.code == 2 && r.out == \"\" && strings.HasSuffix(r.err, \"(\"+code+\")\\n\")", words, r.code, r.out, r.err)
 		}
 	}
 	wantFault(t, dir, "steward-history steward/history steward/other-repository.json", "repository_mismatch")
 	for _, words := range []string{"--details --json", "--pretty"} {
 		if r := runWords(t, dir, "steward-history steward/history "+words); r.code != 2 {
-			t.Errorf("%s: exit %d", words, r.code)
+			t.Errorf("%s: exit %d; want r.code == 2", words, r.code)
 		}
 	}
 	r := requireSuccess(t, runWords(t, dir, "steward-history steward/history --json"))
@@ -245,15 +245,15 @@ func TestConnectionsInAStore(t *testing.T) {
 	}
 	decodeDocument(t, requireSuccess(t, runWords(t, dir, "connections import connectors/profile.json --store s.db --json")), &doc)
 	if doc.Imported != 4 || doc.Store != "s.db" || len(doc.Connections) != 4 {
-		t.Errorf("%+v", doc)
+		t.Errorf(`%+v; want doc.Imported == 4 && doc.Store == "s.db" && len(doc.Connections) == 4`, doc)
 	}
 	decodeDocument(t, requireSuccess(t, runWords(t, dir, "connections stored --store s.db --json")), &doc)
 	if doc.Count != 5 || len(doc.Connections) != 5 {
-		t.Errorf("%+v", doc)
+		t.Errorf("%+v; want doc.Count == 5 && len(doc.Connections) == 5", doc)
 	}
 	decodeDocument(t, requireSuccess(t, runWords(t, dir, "connections validate connectors/profile.json --json")), &doc)
 	if !doc.Valid || doc.Count != 4 {
-		t.Errorf("%+v", doc)
+		t.Errorf("%+v; want doc.Valid && doc.Count == 4", doc)
 	}
 	wantVerdict(t, dir, "connections import connectors/profile.json --store s.db --signing-key none.key", "signing_key_error", "")
 	public := requireSuccess(t, runWords(t, dir, "store keygen sign.key")).out
@@ -262,7 +262,7 @@ func TestConnectionsInAStore(t *testing.T) {
 	}
 	requireSuccess(t, runWords(t, dir, "connections import connectors/profile.json --store signed.db --signing-key sign.key"))
 	if r := requireSuccess(t, runWords(t, dir, "verify signed.db --public-key sign.pub")); !strings.Contains(r.out, "signed_checkpoints: 1\n") {
-		t.Errorf("%s", r.out)
+		t.Errorf("%s; want strings.Contains(r.out, \"signed_checkpoints: 1\\n\")", r.out)
 	}
 	wantVerdict(t, dir, "connections stored --store none.db", "store_error", "")
 	wantVerdict(t, dir, "connections stored", "invalid_arguments", "")
@@ -293,7 +293,7 @@ func TestStewardPages(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", command, resp.Status)
+			t.Errorf("%s: %s; want resp.StatusCode == %v", command, resp.Status, http.StatusOK)
 		}
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -307,7 +307,7 @@ func TestStewardPages(t *testing.T) {
 		}
 		r := runWords(t, dir, fmt.Sprintf("%s %s --no-browser --port %d", command, input, taken.Addr().(*net.TCPAddr).Port))
 		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "is taken") {
-			t.Errorf("a taken port: exit %d, %s%s", r.code, r.out, r.err)
+			t.Errorf(`a taken port: exit %d, %s%s; want r.code == 2 && r.out == "" && strings.Contains(r.err, "is taken")`, r.code, r.out, r.err)
 		}
 		_ = taken.Close()
 	}

@@ -35,13 +35,13 @@ func (f figures) at(path string) any {
 		case map[string]any:
 			next, there := x[part]
 			if !there {
-				f.t.Fatalf("%s: there is no %s", path, part)
+				f.t.Fatalf("%s: there is no %s; want there", path, part)
 			}
 			v = next
 		case []any:
 			i, err := strconv.Atoi(part)
 			if err != nil || i >= len(x) {
-				f.t.Fatalf("%s: there is no element %s", path, part)
+				f.t.Fatalf("%s: there is no element %s; want i < len(x)", path, part)
 			}
 			v = x[i]
 		default:
@@ -207,7 +207,7 @@ func TestRow66(t *testing.T) {
 	}
 	for _, name := range []string{"new.json", "a.json"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			t.Error(name, "was written")
+			t.Error(name, "was written", "want an error")
 		}
 	}
 }

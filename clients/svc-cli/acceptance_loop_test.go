@@ -48,7 +48,7 @@ func TestRow63LoopImportRead(t *testing.T) {
 		imported := "--store loop.db --idempotency-key " + name + " " + projectFlags
 		requireSuccess(t, runWords(t, dir, "run import-evidence "+first+" "+imported))
 		if r := requireSuccess(t, runWords(t, dir, "run import-evidence "+second+" "+imported)); !strings.HasPrefix(r.out, "replayed: ") {
-			t.Error(r.out)
+			t.Error(r.out, `want strings.HasPrefix(r.out, "replayed: ")`)
 		}
 	}
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "loop.db")
@@ -60,7 +60,7 @@ func TestRow63LoopImportRead(t *testing.T) {
 		id, _ := report.(*canon.Object).Get("run_id")
 		status, body := getURL(t, url+"/api/v1/runs/"+id.(string)+"/evidence")
 		if status != 200 {
-			t.Fatalf("%d %s", status, body)
+			t.Fatalf("%d %s; want status == 200", status, body)
 		}
 		answer, err := canon.Parse([]byte(body))
 		if err != nil {
@@ -69,7 +69,7 @@ func TestRow63LoopImportRead(t *testing.T) {
 		kept, _ := answer.(*canon.Object).Get("evidence_report")
 		digest, _ := answer.(*canon.Object).Get("evidence_report_digest")
 		if canon.Digest(kept) != canon.Digest(report) || digest != canon.Digest(report) {
-			t.Errorf("%s: another report", name)
+			t.Errorf("%s: another report; want canon.Digest(kept) == canon.Digest(report) && digest == canon.Digest(report)", name)
 		}
 	}
 	p.signal(t, syscall.SIGTERM)
@@ -97,23 +97,23 @@ func TestRow64LoopIntoAFullFolder(t *testing.T) {
 		Error struct{ Code, Message string }
 	}
 	if err := json.Unmarshal([]byte(r.out), &answer); err != nil || r.code != 2 || answer.OK || answer.Error.Code != "output_not_empty" || !strings.HasPrefix(r.err, "error: the output folder full is not empty") {
-		t.Errorf("%d %q %q %v", r.code, r.out, r.err, err)
+		t.Errorf(`%d %q %q %v; want r.code == 2 && !answer.OK && answer.Error.Code == "output_not_empty" && strings.HasPrefix(r.err, "error: the output folder full is not empty")`, r.code, r.out, r.err, err)
 	}
 	after, err := os.Stat(full)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if files := loopFiles(t, full); len(files) != 1 || files["run-record.json"] != "mine" || !after.ModTime().Equal(before.ModTime()) {
-		t.Errorf("touched: %v", files)
+		t.Errorf(`touched: %v; want len(files) == 1 && files["run-record.json"] == "mine" && after.ModTime().Equal(before.ModTime())`, files)
 	}
 	// The default folder, and that it is not written over either.
 	requireSuccess(t, runWords(t, dir, "local-loop local-loop/json/config.json"))
 	written := loopFiles(t, filepath.Join(dir, "svc-local-loop", "run_json-demo"))
 	if len(written) != 7 {
-		t.Error(len(written))
+		t.Error(len(written), "want 7")
 	}
 	if r := runWords(t, dir, "local-loop local-loop/json/config.json"); r.code != 2 {
-		t.Error(r.code)
+		t.Error(r.code, "want 2")
 	}
 }
 
@@ -156,7 +156,7 @@ func TestKilledLoopLeavesNothingHalfWritten(t *testing.T) {
 		case err == nil:
 			whole++
 			if files := loopFiles(t, filepath.Join(parent, "out")); len(files) != 7 {
-				t.Errorf("half a folder: %d files", len(files))
+				t.Errorf("half a folder: %d files; want 7", len(files))
 			}
 			requireSuccess(t, runSVC(t, dir, "local-loop", "local-loop/json/config.json", "--replay", filepath.Join(parent, "out")))
 		case !os.IsNotExist(err):

@@ -40,7 +40,7 @@ func samplesIn(t *testing.T) string {
 func requireSuccess(t *testing.T, r result) result {
 	t.Helper()
 	if r.code != 0 || r.err != "" {
-		t.Fatalf("exit %d: %s%s", r.code, r.out, r.err)
+		t.Fatalf(`exit %d: %s%s; want r.code == 0 && r.err == ""`, r.code, r.out, r.err)
 	}
 	return r
 }
@@ -73,7 +73,7 @@ func wantFault(t *testing.T, dir, words, code string) {
 		t.Fatalf("exit %d, %s%s; want %s", r.code, r.out, r.err, code)
 	}
 	if plain := runWords(t, dir, words); plain.code != 2 || plain.out != "" || plain.err != r.err {
-		t.Fatalf("without --json: exit %d, %q %q", plain.code, plain.out, plain.err)
+		t.Fatalf(`without --json: exit %d, %q %q; want plain.code == 2 && plain.out == "" && plain.err == r.err`, plain.code, plain.out, plain.err)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestRow58CreateTwice(t *testing.T) {
 		t.Error("the replay wrote to the store")
 	}
 	if got := listEvents(t, dir, "s.db"); len(got) != 1 {
-		t.Errorf("events: %q", got)
+		t.Errorf("events: %q; want len(got) == 1", got)
 	}
 	var doc struct {
 		Created, Replayed   bool
@@ -107,7 +107,7 @@ func TestRow58CreateTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.Created || !doc.Replayed || doc.CreateRequestDigest != runDigest || doc.IdempotencyKey != "k" || doc.Kind != nil {
-		t.Errorf("%+v", doc)
+		t.Errorf(`%+v; want !doc.Created && doc.Replayed && doc.CreateRequestDigest == runDigest && doc.IdempotencyKey == "k" && doc.Kind == nil`, doc)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRow60Cancel(t *testing.T) {
 	wantOut(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"), want)
 	wantOut(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"), want)
 	if got := listEvents(t, dir, "s.db"); len(got) != 3 || !strings.Contains(got[2], "run.cancelled") {
-		t.Errorf("events: %q", got)
+		t.Errorf(`events: %q; want len(got) == 3 && strings.Contains(got[2], "run.cancelled")`, got)
 	}
 	wantFault(t, dir, "run cancel run/demo:0002 --store s.db", "cancel_not_allowed")
 	wantFault(t, dir, "run cancel run/demo:0009 --store s.db", "run_not_found")
@@ -208,7 +208,7 @@ func TestRow61KillAmongCreates(t *testing.T) {
 		Checked struct{ Runs, Events int }
 	}
 	if err != nil || json.Unmarshal(out, &doc) != nil || !doc.OK || doc.Checked.Runs != creates || doc.Checked.Events != creates {
-		t.Errorf("verify: %v: %s", err, out)
+		t.Errorf("verify: %v: %s; want json.Unmarshal(out, &doc) == nil && doc.OK && doc.Checked.Runs == creates && doc.Checked.Events == creates", err, out)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestRow62ImportEvidence(t *testing.T) {
 	wantOut(t, runWords(t, dir, imported), "imported: run/demo:0002 state=awaiting_human_decision evidence="+fixture.Report().Digest()+"\n")
 	wantOut(t, runWords(t, dir, imported), "replayed: run/demo:0002 state=awaiting_human_decision evidence="+fixture.Report().Digest()+"\n")
 	if r := requireSuccess(t, runWords(t, dir, "run status run/demo:0002 --store s.db --json")); !strings.Contains(r.out, `"create_request_digest":"`+importDigest+`"`) {
-		t.Error(r.out)
+		t.Error(r.out, "want strings.Contains(r.out, `\"create_request_digest\":\"`+importDigest+`\"`)")
 	}
 
 	// A projection that names another digest, and a report that its attempts do not bear out.
@@ -241,7 +241,7 @@ func TestRow62ImportEvidence(t *testing.T) {
 	wantFault(t, dir, "run import-evidence spine/report.json --store new.db --idempotency-key k --projection other.json", "invalid_run_evidence")
 	wantFault(t, dir, "run import-evidence spine/report-altered.json --store new.db --idempotency-key k "+projectFlags, "summary_mismatch")
 	if r := runWords(t, dir, "run list --store new.db"); r.out != "" {
-		t.Errorf("something is stored: %q", r.out)
+		t.Errorf(`something is stored: %q; want ""`, r.out)
 	}
 	before := readFile(t, dir, "s.db")
 	wantFault(t, dir, "run import-evidence spine/report.json --store s.db --idempotency-key l --projection other.json", "invalid_run_evidence")
@@ -276,7 +276,7 @@ func TestRow76EditedEvent(t *testing.T) {
 		triggers = append(triggers, name)
 	}
 	if err := rows.Err(); err != nil || len(triggers) == 0 {
-		t.Fatal(triggers, err)
+		t.Fatal(triggers, err, "want len(triggers) != 0")
 	}
 	for _, name := range triggers {
 		executeSQL(t, db, "DROP TRIGGER "+name)
@@ -288,7 +288,7 @@ func TestRow76EditedEvent(t *testing.T) {
 		Findings []struct{ Code, Subject string }
 	}
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 1 || r.err != "" || doc.OK {
-		t.Fatalf("%v: exit %d: %s%s", err, r.code, r.out, r.err)
+		t.Fatalf(`%v: exit %d: %s%s; want r.code == 1 && r.err == "" && !doc.OK`, err, r.code, r.out, r.err)
 	}
 	found := map[string]bool{}
 	for _, f := range doc.Findings {
@@ -296,11 +296,11 @@ func TestRow76EditedEvent(t *testing.T) {
 	}
 	for _, code := range []string{"event_payload_digest", "tree_root_mismatch", "trigger_missing"} {
 		if !found[code] {
-			t.Errorf("no finding %s: %s", code, r.out)
+			t.Errorf("no finding %s: %s; want found[code]", code, r.out)
 		}
 	}
 	if plain := runWords(t, dir, "verify s.db"); plain.code != 1 || !strings.Contains(plain.out, "verify: FINDINGS\n") || !strings.Contains(plain.out, "\nevent_payload_digest\t") {
-		t.Errorf("exit %d: %s%s", plain.code, plain.out, plain.err)
+		t.Errorf("exit %d: %s%s; want plain.code == 1 && strings.Contains(plain.out, \"verify: FINDINGS\\n\") && strings.Contains(plain.out, \"\\nevent_payload_digest\\t\")", plain.code, plain.out, plain.err)
 	}
 }
 

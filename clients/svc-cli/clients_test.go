@@ -91,7 +91,7 @@ func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	// The types of the Go client lose nothing of what this server says.
 	for kind, docs := range map[string][2]any{"status": {status.Value, status.Document}, "metrics": {metrics.Value, metrics.Document}} {
 		if canon.Digest(docs[0]) != canon.Digest(docs[1]) {
-			t.Errorf("the %s document is not all in its type", kind)
+			t.Errorf("the %s document is not all in its type; want canon.Digest(docs[0]) == canon.Digest(docs[1])", kind)
 		}
 	}
 	operations, _ := status.Document.Get("operations")
@@ -204,7 +204,7 @@ func TestBothClientsHearOfANewRun(t *testing.T) {
 				return 0
 			}
 			if e.Envelope.RunID != "run/live:0001" {
-				t.Errorf("heard of %s", e.Envelope.RunID)
+				t.Errorf(`heard of %s; want "run/live:0001"`, e.Envelope.RunID)
 			}
 		}
 		return heard.LastEventID
@@ -213,7 +213,7 @@ func TestBothClientsHearOfANewRun(t *testing.T) {
 	go func() { got <- next() }()
 	requireSuccess(t, runWords(t, dir, "run create live.json --store s.db --idempotency-key live"))
 	if sequence := <-got; sequence != newest+1 || heard.EndReason != controltower.EndClientMaxEvents {
-		t.Errorf("event %d, %+v", sequence, heard)
+		t.Errorf("event %d, %+v; want sequence == newest + 1 && heard.EndReason == controltower.EndClientMaxEvents", sequence, heard)
 	}
 	requireSuccess(t, runWords(t, dir, "run cancel run/live:0001 --store s.db"))
 	out := findPython(t, url, "-c", fmt.Sprintf(`
@@ -238,7 +238,7 @@ func TestBothClientsSeeAChangedByte(t *testing.T) {
 	data := readFile(t, dir, "s.db")
 	const warning = "Worker success is not verified correctness."
 	if bytes.Count(data, []byte(warning)) != 1 {
-		t.Fatalf("the store holds the warning %d times", bytes.Count(data, []byte(warning)))
+		t.Fatalf("the store holds the warning %d times; want 1", bytes.Count(data, []byte(warning)))
 	}
 	changed := bytes.Replace(data, []byte(warning), []byte("worker"+warning[6:]), 1)
 	if err := os.WriteFile(filepath.Join(dir, "changed.db"), changed, 0o600); err != nil {
@@ -250,10 +250,10 @@ func TestBothClientsSeeAChangedByte(t *testing.T) {
 	c := goClient(t, url)
 	_, err := c.RunEvidence(t.Context(), "run/demo:0002")
 	if refused, ok := errors.AsType[*controltower.APIError](err); !ok || refused.StatusCode != 500 || refused.Code != "evidence_integrity_error" || refused.Retryable {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want ok && refused.StatusCode == 500 && refused.Code == "evidence_integrity_error" && !refused.Retryable`, err)
 	}
 	if run, err := c.Run(t.Context(), "run/demo:0002"); err != nil || run.Value.Run.EvidenceReportDigest == nil {
-		t.Errorf("%+v, %v", run.Value, err)
+		t.Errorf("%+v, %v; want run.Value.Run.EvidenceReportDigest != nil", run.Value, err)
 	}
 	out := findPython(t, url, "-c", `
 import os
@@ -266,6 +266,6 @@ except ApiResponseError as err:
 print(client.get_run("run/demo:0002").value["run"]["state"])
 `)
 	if out != "500 evidence_integrity_error False\nawaiting_human_decision\n" {
-		t.Errorf("%q", out)
+		t.Errorf("%q; want \"500 evidence_integrity_error False\\nawaiting_human_decision\\n\"", out)
 	}
 }

@@ -42,7 +42,7 @@ func TestDocs(t *testing.T) {
 	for i, part := range parts[1:] {
 		area, _, ok := strings.Cut(part, " -->")
 		if !ok {
-			t.Fatalf("section %d has no end of its mark", i+1)
+			t.Fatalf("section %d has no end of its mark; want ok", i+1)
 		}
 		t.Run(area, func(t *testing.T) {
 			if !*update {
@@ -64,7 +64,7 @@ func runSection(t *testing.T, part string) {
 		t.Fatal(err)
 	}
 	if r := runSVC(t, dir, "fixtures", "."); r.code != 0 {
-		t.Fatalf("svc fixtures: exit %d: %s", r.code, r.err)
+		t.Fatalf("svc fixtures: exit %d: %s; want r.code == 0", r.code, r.err)
 	}
 	shell := func(line string) *exec.Cmd {
 		c := exec.CommandContext(t.Context(), "sh", "-c", line)
@@ -165,7 +165,7 @@ func outputLines(s string) []string {
 func endedLines(t *testing.T, c *exec.Cmd, err error, lines []string) []string {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+		t.Fatal(err, "want (err == nil || errors.As(err, &exit))")
 	}
 	if code := c.ProcessState.ExitCode(); code != 0 {
 		lines = append(lines, fmt.Sprintf("[exit %d]", code))
@@ -191,7 +191,7 @@ func runInterrupted(t *testing.T, c *exec.Cmd, n int) []string {
 		lines = append(lines, scan.Text())
 	}
 	if err := c.Process.Signal(syscall.SIGINT); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Fatal(err)
+		t.Fatal(err, "want (err == nil || errors.Is(err, os.ErrProcessDone))")
 	}
 	for scan.Scan() {
 		lines = append(lines, scan.Text())
@@ -214,7 +214,7 @@ func TestEveryCommandIsInTheDocs(t *testing.T) {
 	all := strings.Join(shown, "\n") + "\n"
 	for _, path := range leafPaths(app.New(&command.Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}).Commands, "svc") {
 		if !strings.Contains(all, path+" ") && !strings.Contains(all, path+"\n") {
-			t.Errorf("docs/svc.md has no example of %s", path)
+			t.Errorf("docs/svc.md has no example of %s; want (strings.Contains(all, path+\" \") || strings.Contains(all, path+\"\\n\"))", path)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func runSVC(t testing.TB, dir string, args ...string) result {
 	err := c.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+		t.Fatal(err, "want (err == nil || errors.As(err, &exit))")
 	}
 	return result{out.String(), errOut.String(), c.ProcessState.ExitCode()}
 }

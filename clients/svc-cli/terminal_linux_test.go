@@ -37,7 +37,7 @@ run/demo:0002  awaiting_human_…  project/demo  work/demo-0001         2  sha25
 run/demo:0003  cancelled         project/demo  work/demo-0001         0
 `
 	if got := runAtTerminal(t, dir, 90, "run list --store s.db"); got != wide {
-		t.Errorf("got:\n%s\nwant:\n%s", got, wide)
+		t.Errorf("got:\n%s\nwant:\n%s; want got == %v", got, wide, wide)
 	}
 	const narrow = `run        run/demo:0003
 state      cancelled
@@ -47,12 +47,12 @@ attempts   0
 evidence   
 `
 	if got := runAtTerminal(t, dir, 40, "run list --store s.db --state cancelled"); got != narrow {
-		t.Errorf("got:\n%s\nwant:\n%s", got, narrow)
+		t.Errorf("got:\n%s\nwant:\n%s; want got == %v", got, narrow, narrow)
 	}
 	const piped = "run/demo:0003\tcancelled\tproject/demo\twork/demo-0001\t0\t\n"
 	wantOut(t, runWords(t, dir, "run list --store s.db --state cancelled"), piped)
 	if got := runAtTerminal(t, dir, 80, "verify s.db"); !strings.HasPrefix(got, "verify: OK\nruns: 3\n") || strings.Contains(got, "\x1b") {
-		t.Errorf("got:\n%s", got)
+		t.Errorf("got:\n%s; want strings.HasPrefix(got, \"verify: OK\\nruns: 3\\n\") && !strings.Contains(got, \"\\x1b\")", got)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestClosedStdoutIsNoError(t *testing.T) {
 			var errOut strings.Builder
 			c.Stdout, c.Stderr = w, &errOut
 			if err := c.Run(); err != nil || errOut.Len() > 0 {
-				t.Fatalf("%v\n%s", err, errOut.String())
+				t.Fatalf("%v\n%s; want errOut.Len() <= 0", err, errOut.String())
 			}
 		})
 	}

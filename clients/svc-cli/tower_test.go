@@ -165,7 +165,7 @@ func TestRow56BadStartValues(t *testing.T) {
 			err := c.Run()
 			if c.ProcessState == nil || c.ProcessState.ExitCode() != 2 || out.Len() > 0 ||
 				!strings.HasPrefix(errOut.String(), "error: ") || !strings.Contains(errOut.String(), tc.want) {
-				t.Errorf("%v: %q %q", err, out.String(), errOut.String())
+				t.Errorf(`%v: %q %q; want c.ProcessState != nil && c.ProcessState.ExitCode() == 2 && out.Len() <= 0 && strings.HasPrefix(errOut.String(), "error: ") && strings.Contains(errOut.String(), tc.want)`, err, out.String(), errOut.String())
 			}
 			if tc.token != nil && len(*tc.token) > 1 && strings.Contains(errOut.String(), *tc.token) {
 				t.Error("the token is printed")
@@ -183,30 +183,30 @@ func TestControlTower(t *testing.T) {
 	p, url := towerOn(t, dir, "samples/spine/report.json", "--port", "0", "--product-spine-store", "s.db")
 	first, found := strings.CutPrefix(p.line(t), "open once: ")
 	if !found || !strings.HasPrefix(first, url+"/?launch=") {
-		t.Fatalf("launch address %q", first)
+		t.Fatalf(`launch address %q; want found && strings.HasPrefix(first, url+"/?launch=")`, first)
 	}
 	if status, body := getURL(t, first); status != 200 || !strings.Contains(body, token) || !strings.Contains(body, "run/demo:0002") {
-		t.Errorf("launch: %d, token and report in it: %t, %t", status, strings.Contains(body, token), strings.Contains(body, "run/demo:0002"))
+		t.Errorf(`launch: %d, token and report in it: %t, %t; want status == 200 && strings.Contains(body, token) && strings.Contains(body, "run/demo:0002")`, status, strings.Contains(body, token), strings.Contains(body, "run/demo:0002"))
 	}
 	if status, body := getURL(t, first); status != 200 || strings.Contains(body, token) {
-		t.Errorf("launch again: %d", status)
+		t.Errorf("launch again: %d; want status == 200 && !strings.Contains(body, token)", status)
 	}
 	if _, err := p.in.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	second, _ := strings.CutPrefix(p.line(t), "open once: ")
 	if status, body := getURL(t, second); second == first || status != 200 || !strings.Contains(body, token) {
-		t.Errorf("second launch %q: %d", second, status)
+		t.Errorf("second launch %q: %d; want second != first && status == 200 && strings.Contains(body, token)", second, status)
 	}
 
 	// The page of a list is the command's, byte for byte, but for the form it is written in.
 	_, page := getURL(t, url+"/api/v1/runs?limit=2")
 	if r := requireSuccess(t, runWords(t, dir, "run list --limit 2 --store s.db --json")); page+"\n" != r.out {
-		t.Errorf("API:\n%s\ncommand:\n%s", page, r.out)
+		t.Errorf("API:\n%s\ncommand:\n%s; want page + \"\\n\" == %v", page, r.out, r.out)
 	}
 	p.signal(t, syscall.SIGTERM)
 	if rest := p.ends(t); strings.Contains(first+second+rest+p.errOut.String(), token) || p.errOut.Len() > 0 {
-		t.Errorf("printed %q %q", rest, p.errOut.String())
+		t.Errorf("printed %q %q; want !strings.Contains(first+second+rest+p.errOut.String(), token) && p.errOut.Len() <= 0", rest, p.errOut.String())
 	}
 }
 
@@ -216,14 +216,14 @@ func TestControlTowerAccessLog(t *testing.T) {
 	p := startTower(t, t.TempDir(), []string{"SVC_CONTROL_TOWER_TOKEN=" + token, "SVC_HTTP_ACCESS_LOG=on"}, "control-tower", "--no-browser", "--port", "0")
 	url, _ := strings.CutPrefix(p.line(t), "control-tower: ")
 	if status, body := getURL(t, url+"/api/v1/status?secret=1"); status != 400 {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status == 400", status, body)
 	}
 	p.signal(t, os.Interrupt)
 	p.ends(t)
 	log := p.errOut.String()
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, `"event":"http_request"`) || !strings.Contains(log, `"path":"/api/v1/status"`) ||
 		!strings.Contains(log, `"status":400`) || strings.Contains(log, "secret") || strings.Contains(log, token) {
-		t.Errorf("%q", log)
+		t.Errorf("%q; want strings.Count(log, \"\\n\") == 1 && strings.Contains(log, `\"event\":\"http_request\"`) && strings.Contains(log, `\"path\":\"/api/v1/status\"`) && …", log)
 	}
 }
 
@@ -236,12 +236,12 @@ func TestControlTowerWithoutItsStore(t *testing.T) {
 	}
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "garbage.db")
 	if status, body := getURL(t, url+"/api/v1/runs"); status != 500 || !strings.Contains(body, `"code":"store_error"`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status == 500 && strings.Contains(body, `\"code\":\"store_error\"`)", status, body)
 	}
 	p.signal(t, os.Interrupt)
 	p.ends(t)
 	if !strings.HasPrefix(p.errOut.String(), "warning: the store cannot be prepared, its reads will answer store_error: ") {
-		t.Error(p.errOut.String())
+		t.Error(p.errOut.String(), `want strings.HasPrefix(p.errOut.String(), "warning: the store cannot be prepared, its reads will answer store_error: ")`)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestControlTowerMakesItsStore(t *testing.T) {
 	dir := t.TempDir()
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "new/deep/s.db")
 	if status, body := getURL(t, url+"/api/v1/runs"); status != 200 || !strings.Contains(body, `"items":[]`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status == 200 && strings.Contains(body, `\"items\":[]`)", status, body)
 	}
 	p.signal(t, os.Interrupt)
 	p.ends(t)
@@ -266,26 +266,26 @@ func TestRow48Drain(t *testing.T) {
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "s.db")
 	stream := sendRequest(t, url, "GET /api/v1/events/stream HTTP/1.1\r\n\r\n")
 	if s, err := stream.ReadString('\n'); err != nil || !strings.Contains(s, " 200 ") {
-		t.Fatalf("%v %q", err, s)
+		t.Fatalf(`%v %q; want strings.Contains(s, " 200 ")`, err, s)
 	}
 	holdInspection(t, url)
 	begun := time.Now()
 	p.signal(t, syscall.SIGTERM)
 	if rest, err := io.ReadAll(stream); err != nil || !strings.HasSuffix(string(rest), "\r\n\r\nretry: 3000\n\n: stream-ended reason=shutdown\n\n") {
-		t.Errorf("%v %q", err, rest)
+		t.Errorf("%v %q; want strings.HasSuffix(string(rest), \"\\r\\n\\r\\nretry: 3000\\n\\n: stream-ended reason=shutdown\\n\\n\")", err, rest)
 	}
 	refused, err := io.ReadAll(sendRequest(t, url, "GET /api/v1/status HTTP/1.1\r\n\r\n"))
 	if head, body, _ := strings.Cut(string(refused), "\r\n\r\n"); err != nil || !strings.HasPrefix(head, "HTTP/1.1 503 ") ||
 		!strings.Contains(head+"\r\n", "\r\nRetry-After: 1\r\n") || !strings.Contains(body, `"code":"shutting_down"`) {
-		t.Errorf("%v %s", err, refused)
+		t.Errorf("%v %s; want strings.HasPrefix(head, \"HTTP/1.1 503 \") && strings.Contains(head+\"\\r\\n\", \"\\r\\nRetry-After: 1\\r\\n\") && strings.Contains(body, `\"code\":\"shutting_down\"`)", err, refused)
 	}
 	if status, body := getURL(t, url+"/healthz"); status != 200 || body != "ok\n" {
-		t.Errorf("%d %q", status, body)
+		t.Errorf("%d %q; want status == 200 && body == \"ok\\n\"", status, body)
 	}
 	p.ends(t)
 	// The time that a process needs to end on a busy machine comes on top.
 	if took := time.Since(begun); took < 4900*time.Millisecond || took > 5500*time.Millisecond+busy {
-		t.Errorf("ended after %v", took)
+		t.Errorf("ended after %v; want took >= 4900 * time.Millisecond && took <= 5500*time.Millisecond + busy", took)
 	}
 }
 
@@ -315,7 +315,7 @@ func holdInspection(t *testing.T, url string) {
 	in := sendRequest(t, url, "POST /api/v1/run-evidence/inspect HTTP/1.1\r\nExpect: 100-continue\r\n"+
 		"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n")
 	if s, err := in.ReadString('\n'); err != nil || !strings.Contains(s, "100") {
-		t.Fatalf("%v %q", err, s)
+		t.Fatalf(`%v %q; want strings.Contains(s, "100")`, err, s)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 	p.signal(t, syscall.SIGTERM)
 	p.ends(t)
 	if took := time.Since(begun); took > 4*time.Second {
-		t.Errorf("ended after %v", took)
+		t.Errorf("ended after %v; want took <= 4 * time.Second", took)
 	}
 }
 
@@ -347,15 +347,15 @@ func TestFollowStore(t *testing.T) {
 	first := p.line(t)
 	// The envelope of the fixture, whose size is published.
 	if !strings.Contains(first, `"event_id":"evt-000000000001"`) || len(first) != 649 {
-		t.Errorf("%d bytes: %s", len(first), first)
+		t.Errorf("%d bytes: %s; want strings.Contains(first, `\"event_id\":\"evt-000000000001\"`) && len(first) == 649", len(first), first)
 	}
 	requireSuccess(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"))
 	if second := p.line(t); !strings.Contains(second, `"event_type":"run.cancelled"`) {
-		t.Error(second)
+		t.Error(second, "want strings.Contains(second, `\"event_type\":\"run.cancelled\"`)")
 	}
 	p.signal(t, os.Interrupt)
 	if rest := p.ends(t); rest != "" || p.errOut.Len() > 0 {
-		t.Errorf("%q %q", rest, p.errOut.String())
+		t.Errorf(`%q %q; want rest == "" && p.errOut.Len() <= 0`, rest, p.errOut.String())
 	}
 	wantOut(t, runWords(t, dir, "events follow --store s.db --after 0 --max-events 1 --event-type run.created"), first+"\n")
 	wantFault(t, dir, "events follow --store s.db --after 3", "invalid_last_event_id")
@@ -371,18 +371,18 @@ func TestFollowURL(t *testing.T) {
 	f := startTower(t, dir, env, "events", "follow", "--url", url, "--after", "0")
 	requireSuccess(t, runWords(t, dir, "run create spine/run.json --store s.db --idempotency-key a"))
 	if s := f.line(t); !strings.Contains(s, `"sequence":1,`) {
-		t.Error(s)
+		t.Error(s, "want strings.Contains(s, `\"sequence\":1,`)")
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.ends(t)
 	requireSuccess(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"))
 	p, _ = towerOn(t, dir, "--port", port, "--product-spine-store", "s.db")
 	if s := f.line(t); !strings.Contains(s, `"sequence":2,`) {
-		t.Error(s)
+		t.Error(s, "want strings.Contains(s, `\"sequence\":2,`)")
 	}
 	f.signal(t, os.Interrupt)
 	if rest := f.ends(t); rest != "" || f.errOut.Len() > 0 {
-		t.Errorf("%q %q", rest, f.errOut.String())
+		t.Errorf(`%q %q; want rest == "" && f.errOut.Len() <= 0`, rest, f.errOut.String())
 	}
 
 	// Over the wire and from the file come the same bytes.
@@ -404,7 +404,7 @@ func TestFollowURL(t *testing.T) {
 		c.Env = append(c.Env, "SVC_CONTROL_TOWER_TOKEN="+tc.token)
 		out, _ := c.Output()
 		if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), `"code":"`+tc.code+`"`) {
-			t.Errorf("%s: exit %d %s", tc.code, c.ProcessState.ExitCode(), out)
+			t.Errorf("%s: exit %d %s; want c.ProcessState.ExitCode() == 2 && strings.Contains(string(out), `\"code\":\"`+tc.code+`\"`)", tc.code, c.ProcessState.ExitCode(), out)
 		}
 	}
 	p.signal(t, os.Interrupt)
@@ -415,6 +415,6 @@ func TestFollowURL(t *testing.T) {
 	c.Env = append(c.Env, env...)
 	out, _ := c.Output()
 	if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), `"code":"transport_error"`) {
-		t.Errorf("exit %d %s", c.ProcessState.ExitCode(), out)
+		t.Errorf("exit %d %s; want c.ProcessState.ExitCode() == 2 && strings.Contains(string(out), `\"code\":\"transport_error\"`)", c.ProcessState.ExitCode(), out)
 	}
 }

@@ -219,7 +219,7 @@ func (k *talk) action(id string) map[string]any {
 	status, raw := k.get("/v1/sessions/" + k.session + "/actions/" + id)
 	var doc map[string]any
 	if err := json.Unmarshal(raw, &doc); err != nil || status != http.StatusOK {
-		k.t.Fatalf("action %s: %d %s", id, status, raw)
+		k.t.Fatalf("action %s: %d %s; want status == http.StatusOK", id, status, raw)
 	}
 	return doc
 }

@@ -94,25 +94,25 @@ func testOpenAISDK(t *testing.T, w *world) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if !slices.Equal(seen.Models, []string{"cluster-assistant", "cluster-assistant-openai"}) || seen.Model != "cluster-assistant-openai" {
-		t.Errorf("models %v, %s", seen.Models, seen.Model)
+		t.Errorf(`models %v, %s; want slices.Equal(seen.Models, []string{"cluster-assistant", "cluster-assistant-openai"}) && seen.Model == "cluster-assistant-openai"`, seen.Models, seen.Model)
 	}
 	if !strings.Contains(seen.Answer, "DATABASE_URL") || seen.Usage["total_tokens"] != 0.0 {
-		t.Errorf("answer %q, usage %v", seen.Answer, seen.Usage)
+		t.Errorf(`answer %q, usage %v; want strings.Contains(seen.Answer, "DATABASE_URL") && seen.Usage["total_tokens"] == 0.0`, seen.Answer, seen.Usage)
 	}
 	if a := seen.Asked; !a.Required || a.ID == "" || a.Risk != "medium" || a.Summary != "kubectl scale deployment/web -n shop --replicas=2" {
-		t.Errorf("asked %+v", a)
+		t.Errorf(`asked %+v; want a.Required && a.ID != "" && a.Risk == "medium" && a.Summary == "kubectl scale deployment/web -n shop --replicas=2"`, a)
 	}
 	if !strings.Contains(seen.Denied, "Denied") || !regexp.MustCompile(`2 of 2|2/2|2 ready`).MatchString(seen.Done) || !strings.Contains(seen.Nothing, "Nothing is waiting") {
-		t.Errorf("denied %q\ndone %q\nnothing %q", seen.Denied, seen.Done, seen.Nothing)
+		t.Errorf("denied %q\ndone %q\nnothing %q; want strings.Contains(seen.Denied, \"Denied\") && regexp.MustCompile(`2 of 2|2/2|2 ready`).MatchString(seen.Done) && strings.Contains(seen.Nothing, \"Nothing is waiting\")", seen.Denied, seen.Done, seen.Nothing)
 	}
 	if seen.Header == "" || seen.Async == "" || seen.Helper.Role != "assistant" || seen.Helper.Text != seen.Async || seen.Header != seen.Async {
-		t.Errorf("header %q\nhelper %+v\nasync %q", seen.Header, seen.Helper, seen.Async)
+		t.Errorf("header %q\nhelper %+v\nasync %q; want seen.Header != \"\" && seen.Async != \"\" && seen.Helper.Role == \"assistant\" && seen.Helper.Text == seen.Async && seen.Header == seen.Async", seen.Header, seen.Helper, seen.Async)
 	}
 	if u := seen.Unstreamed; u.Code != "stream_required" || u.Param != "stream" || u.Type != "invalid_request_error" {
-		t.Errorf("unstreamed %+v", u)
+		t.Errorf(`unstreamed %+v; want u.Code == "stream_required" && u.Param == "stream" && u.Type == "invalid_request_error"`, u)
 	}
 	if s := seen.Stranger; s.Code != "unauthenticated" || s.Type != "authentication_error" {
-		t.Errorf("stranger %+v", s)
+		t.Errorf(`stranger %+v; want s.Code == "unauthenticated" && s.Type == "authentication_error"`, s)
 	}
 	if n := len(w.door.written(0, "shop")); n != 1 {
 		t.Errorf("%d writes, want the one that was approved", n)

@@ -436,7 +436,7 @@ func (d diagnosis) ask(t *testing.T, w *world) {
 	r := row{what: d.what, diagnosed: "yes", fixed: "-", unapproved: len(w.door.written(mark, d.namespace()))}
 	if len(wrong) > 0 {
 		r.diagnosed = "no"
-		t.Errorf("%s: %s\n%s", d.question, strings.Join(wrong, "; "), a.text)
+		t.Errorf("%s: %s\n%s; want len(wrong) <= 0", d.question, strings.Join(wrong, "; "), a.text)
 	}
 	w.table.add(d.id, r)
 }

@@ -77,7 +77,7 @@ func testKubeQ(t *testing.T, w *world) {
 	k.see(`DATABASE_URL is set to nothing`)
 	k.see(prompt)
 	if first := chats()[0]; !strings.Contains(first.body, "[context: namespace="+ns+"]") {
-		t.Errorf("it sent %s", first.body)
+		t.Errorf(`it sent %s; want strings.Contains(first.body, "[context: namespace="+ns+"]")`, first.body)
 	}
 
 	// Denied: nothing runs.
@@ -111,7 +111,7 @@ func testKubeQ(t *testing.T, w *world) {
 		k.see(then)
 		k.see(`(You \[` + ns + `\]:|HITL>) \s*$`)
 		if sent := chats()[before:]; len(sent) != 2 || sent[0] != sent[1] {
-			t.Errorf("%q was sent as %+v", line, sent)
+			t.Errorf("%q was sent as %+v; want len(sent) == 2 && sent[0] == sent[1]", line, sent)
 		}
 	}
 	again("what is wrong?", `"phase":"snapshot"`, `DATABASE_URL is set to nothing`)
@@ -127,7 +127,7 @@ func testKubeQ(t *testing.T, w *world) {
 	all := chats()
 	session := all[0].session
 	if slices.ContainsFunc(all, func(p posted) bool { return p.session != session || p.id == "" }) || session == "" {
-		t.Errorf("requests of several sessions, or without an id: %+v", all)
+		t.Errorf(`requests of several sessions, or without an id: %+v; want !slices.ContainsFunc(all, func(p posted) bool { return p.session != session || p.id == "" }) && session != ""`, all)
 	}
 	k = atTerminal(t, kubeQ(t, home, front.url, adminKey, "--session-id", session))
 	k.see(`Resumed \d+ messages`)
@@ -158,11 +158,11 @@ func testKubeQ(t *testing.T, w *world) {
 			t.Errorf("%v: %v\n%s", c.args, err, out)
 		}
 		if wrong := findMismatches(string(out), []string{c.say}, nil); wrong != nil {
-			t.Errorf("%v: %v\n%s", c.args, wrong, out)
+			t.Errorf("%v: %v\n%s; want wrong == nil", c.args, wrong, out)
 		}
 		writes(c.wrote, fmt.Sprint("after ", c.args))
 	}
 	if out, err := kubeQ(t, home, front.url, "ki-ro-nobody-knows-this-key", "--output", "plain", "-q", "what is wrong?").CombinedOutput(); !strings.Contains(strings.ToLower(string(out)), "key") {
-		t.Errorf("of a key that is not known, it says %v\n%s", err, out)
+		t.Errorf("of a key that is not known, it says %v\n%s; want strings.Contains(strings.ToLower(string(out)), \"key\")", err, out)
 	}
 }

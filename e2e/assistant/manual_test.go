@@ -46,7 +46,7 @@ func testManualSDK(t *testing.T, w *world) {
 	cmd.Env = append(os.Environ(), "ASSISTANT_URL="+w.process.url, "ASSISTANT_OPERATOR_KEY="+operatorKey)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "DATABASE_URL") {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("%v\n%s; want strings.Contains(string(out), \"DATABASE_URL\")", err, out)
 	}
 }
 
@@ -91,7 +91,7 @@ func testAccount(t *testing.T, w *world) {
 	a := k.say("what is wrong?")
 	requireMatches(t, a, `DATABASE_URL`)
 	if strings.Contains(a.text, "Not read") || strings.Contains(a.text, "forbidden") {
-		t.Errorf("the account may not read all:\n%s", a.text)
+		t.Errorf("the account may not read all:\n%s; want !strings.Contains(a.text, \"Not read\") && !strings.Contains(a.text, \"forbidden\")", a.text)
 	}
 	requireOneApproval(t, k.say("scale web to 2"))
 	requireMatches(t, k.say("yes"), `2 of 2`)
@@ -103,7 +103,7 @@ func testAccount(t *testing.T, w *world) {
 	for _, rule := range review.Rules {
 		for _, group := range rule.APIGroups {
 			if group == rbacv1.GroupName || group == "*" {
-				t.Errorf("the writer may change %v of %s", rule.Resources, group)
+				t.Errorf(`the writer may change %v of %s; want group != rbacv1.GroupName && group != "*"`, rule.Resources, group)
 			}
 		}
 	}
@@ -144,6 +144,6 @@ func applyFile(t *testing.T, w *world, path string) {
 		}
 	}
 	if made != 5 {
-		t.Errorf("%s holds %d objects", path, made)
+		t.Errorf("%s holds %d objects; want made == 5", path, made)
 	}
 }

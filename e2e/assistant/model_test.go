@@ -46,7 +46,7 @@ func (m *model) judge(t testing.TB) {
 	heard := m.heard()
 	for _, value := range []string{secretValue, base64.StdEncoding.EncodeToString([]byte(secretValue)), adminKey} {
 		if strings.Contains(heard, value) {
-			t.Errorf("the model was told %s", value)
+			t.Errorf("the model was told %s; want !strings.Contains(heard, value)", value)
 		}
 	}
 	t.Logf("%d requests to the model, %d KB", len(m.Bodies()), len(heard)/1000)

@@ -70,7 +70,7 @@ func TestExactlyOnce(t *testing.T) {
 		k.url = mine.url
 		p := requireOneApproval(t, k.say("scale web to 2"))
 		if status := k.decide(p.ID, "approve", adminKey); status != http.StatusOK {
-			t.Fatalf("approve answers %d", status)
+			t.Fatalf("approve answers %d; want %v", status, http.StatusOK)
 		}
 		mine.kill()
 		w.none(t, mark, "killed", "before the session's next turn")
@@ -80,7 +80,7 @@ func TestExactlyOnce(t *testing.T) {
 		k.say("and again?")
 		k.sameDigest(p, "succeeded")
 		if calls := w.door.written(mark, "killed"); len(calls) != 1 {
-			t.Errorf("%d writes:\n%s", len(calls), formatCalls(calls))
+			t.Errorf("%d writes:\n%s; want len(calls) == 1", len(calls), formatCalls(calls))
 		}
 	})
 
@@ -126,10 +126,10 @@ func TestExactlyOnce(t *testing.T) {
 		k, mark := w.talk(t, "never"), w.door.mark()
 		p := requireOneApproval(t, k.say("scale web to 2"))
 		if status := k.decide(p.ID, "deny", adminKey); status != http.StatusOK {
-			t.Fatalf("deny answers %d", status)
+			t.Fatalf("deny answers %d; want %v", status, http.StatusOK)
 		}
 		if status := k.decide(p.ID, "approve", adminKey); status != http.StatusConflict {
-			t.Errorf("approve after deny answers %d", status)
+			t.Errorf("approve after deny answers %d; want %v", status, http.StatusConflict)
 		}
 		k.say("approve " + p.ID)
 		k.say("and now?")
@@ -145,7 +145,7 @@ func TestExactlyOnce(t *testing.T) {
 			t.Error(err)
 		}
 		if status := late.decide(p.ID, "approve", adminKey); status != http.StatusGone {
-			t.Errorf("approve after its time answers %d", status)
+			t.Errorf("approve after its time answers %d; want %v", status, http.StatusGone)
 		}
 		late.say("and now?")
 		w.none(t, mark, "never", "of what was denied or expired")
@@ -172,18 +172,18 @@ func TestExactlyOnce(t *testing.T) {
 			if s == http.StatusOK {
 				won++
 			} else if s != http.StatusConflict {
-				t.Errorf("a decision answers %d", s)
+				t.Errorf("a decision answers %d; want %v", s, http.StatusConflict)
 			}
 		}
 		if won != 1 {
-			t.Errorf("%d approvals won: %v", won, statuses)
+			t.Errorf("%d approvals won: %v; want won == 1", won, statuses)
 		}
 		// Whichever replica has the next turn carries it out; the other's is told to wait.
 		for i := range 2 {
 			wg.Go(func() {
 				own := talk{t: t, url: []string{w.process.url, second.url}[i], key: adminKey, session: k.session, scope: "race"}
 				if _, err := own.try("and now?"); err != nil && !strings.Contains(err.Error(), "turn_active") {
-					t.Error(err)
+					t.Error(err, `want (err == nil || strings.Contains(err.Error(), "turn_active"))`)
 				}
 			})
 		}
@@ -191,7 +191,7 @@ func TestExactlyOnce(t *testing.T) {
 		k.say("and now?")
 		k.sameDigest(p, "succeeded")
 		if calls := w.door.written(mark, "race"); len(calls) != 1 {
-			t.Errorf("%d writes:\n%s", len(calls), formatCalls(calls))
+			t.Errorf("%d writes:\n%s; want len(calls) == 1", len(calls), formatCalls(calls))
 		}
 		// The ledger names who asked, who decided, what ran and what came of it.
 		told := ""

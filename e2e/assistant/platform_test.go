@@ -26,16 +26,16 @@ func TestPlatform(t *testing.T) {
 	a := k.say("what is wrong in shop?")
 	requireMatches(t, a, `^3 things are wrong`, `(?s)api.*web.*catalog`, `sample cluster[^\n]*\n*$`)
 	if len(a.approvals) > 0 {
-		t.Errorf("a question asks for an approval:\n%s", a.text)
+		t.Errorf("a question asks for an approval:\n%s; want len(a.approvals) <= 0", a.text)
 	}
 	asked := requireOneApproval(t, k.say("roll api back in shop"))
 	if !asked.Always || asked.Risk != "high" {
-		t.Errorf("asked %+v", asked)
+		t.Errorf(`asked %+v; want asked.Always && asked.Risk == "high"`, asked)
 	}
 	// Readonly callers look and change nothing.
 	r := &talk{t: t, url: k.url, key: p.Env["ASSISTANT_READONLY_KEY"], session: "reader", scope: "shop"}
 	if a := r.say("scale cart to 3"); len(a.approvals) > 0 {
-		t.Errorf("a readonly caller is asked:\n%s", a.text)
+		t.Errorf("a readonly caller is asked:\n%s; want len(a.approvals) <= 0", a.text)
 	}
 	// An operator may decide what operators may do, in the admin's session by its words alone.
 	o := &talk{t: t, url: k.url, key: p.Env["ASSISTANT_OPERATOR_KEY"], session: "first"}
@@ -63,7 +63,7 @@ func TestPlatform(t *testing.T) {
 		return fmt.Errorf("the ledger does not tell of the execution: %s", seen)
 	})
 	if v := harness.Want(t, http.StatusOK, "GET", p.Env["CONTROL_PLANE_URL"]+"/audit/verify?tenant=platform", p.Env["CONTROL_PLANE_TOKEN"], nil).JSON(t); v["ok"] != true && v["valid"] != true && v["verified"] != true {
-		t.Errorf("the ledger does not verify: %v", v)
+		t.Errorf(`the ledger does not verify: %v; want ((v["ok"] == true || v["valid"] == true) || v["verified"] == true)`, v)
 	}
 
 	// What was said and decided is kept over a crash; the sample cluster begins anew.
@@ -88,14 +88,14 @@ func TestPlatformDeadCluster(t *testing.T) {
 	p.Start(t, time.Minute)
 	k := &talk{t: t, url: p.Env["ASSISTANT_URL"], key: p.Env["ASSISTANT_ADMIN_KEY"], session: "dead"}
 	if status, _ := k.get("/readyz"); status != http.StatusServiceUnavailable {
-		t.Errorf("readyz answers %d", status)
+		t.Errorf("readyz answers %d; want %v", status, http.StatusServiceUnavailable)
 	}
 	if status, _ := k.get("/v1/namespaces"); status != http.StatusServiceUnavailable {
-		t.Errorf("the namespaces answer %d", status)
+		t.Errorf("the namespaces answer %d; want %v", status, http.StatusServiceUnavailable)
 	}
 	a := k.say("what is wrong?")
 	if !slices.Equal(a.errors, []string{"cluster_unreachable"}) {
-		t.Errorf("errors %v", a.errors)
+		t.Errorf(`errors %v; want slices.Equal(a.errors, []string{"cluster_unreachable"})`, a.errors)
 	}
 	requireMatches(t, a, `does not answer`)
 }

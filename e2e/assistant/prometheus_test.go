@@ -131,7 +131,7 @@ func testPrometheus(t *testing.T, w *world) {
 	a := llm.say("which jobs answer?")
 	requireMatches(t, a, `prometheus\S* 1\b`, `assistant\S* 1\b`)
 	if !strings.Contains(strings.Join(a.tools, "\n"), "sum by (job) (up)") {
-		t.Errorf("its tool lines are %q", a.tools)
+		t.Errorf("its tool lines are %q; want strings.Contains(strings.Join(a.tools, \"\\n\"), \"sum by (job) (up)\")", a.tools)
 	}
 	requireMatches(t, llm.say("how did that go?"), `assistant.* last 1, min`)
 	requireMatches(t, llm.say("is that PromQL?"), `Prometheus refuses the query`, `(?i)parse error`)
@@ -144,11 +144,11 @@ func testPrometheus(t *testing.T, w *world) {
 	a = llm.say("which jobs answer?")
 	requireMatches(t, a, `(?i)metrics store`)
 	if len(a.errors) > 0 {
-		t.Errorf("a store that is away ends the turn: %v", a.errors)
+		t.Errorf("a store that is away ends the turn: %v; want len(a.errors) <= 0", a.errors)
 	}
 	requireMatches(t, playbooks.say("what is the error rate?"), `(?i)metrics store`, `DATABASE_URL`)
 	if calls := w.door.written(0, "shop"); len(calls) > 1 { // the other client's own
-		t.Errorf("%d writes:\n%s", len(calls), formatCalls(calls))
+		t.Errorf("%d writes:\n%s; want len(calls) <= 1", len(calls), formatCalls(calls))
 	}
 	m.judge(t)
 }

@@ -34,7 +34,7 @@ func (w *world) conformance(t *testing.T) {
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestRealCluster")) {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("%v\n%s; want bytes.Contains(out, []byte(\"--- PASS: TestRealCluster\"))", err, out)
 	}
 }
 
@@ -98,16 +98,16 @@ func (w *world) rejected(t *testing.T) {
 	} {
 		a := k.say(ask)
 		if len(a.approvals) > 0 || a.waiting != nil {
-			t.Errorf("%s: somebody is asked\n%s", ask, a.text)
+			t.Errorf("%s: somebody is asked\n%s; want len(a.approvals) <= 0 && a.waiting == nil", ask, a.text)
 			k.say("no")
 			continue
 		}
 		if wrong := findMismatches(a.text, []string{answer}, nil); wrong != nil {
-			t.Errorf("%s: %v\n%s", ask, wrong, a.text)
+			t.Errorf("%s: %v\n%s; want wrong == nil", ask, wrong, a.text)
 		}
 	}
 	if calls := c.written(w.door, mark); len(calls) > 0 {
-		t.Errorf("written: %q", calls)
+		t.Errorf("written: %q; want len(calls) <= 0", calls)
 	}
 	if strings.Contains(k.wire.String(), "hunter2-s3cr3t") {
 		t.Error("a secret's value was shown")
@@ -131,14 +131,14 @@ func (w *world) stale(t *testing.T) {
 		a := k.say("yes")
 		fresh := requireOneApproval(t, a)
 		if fresh.ID == p.ID || fresh.Digest == p.Digest || fresh.Summary != p.Summary {
-			t.Errorf("%s: of a stale action came %+v", ask.query, fresh)
+			t.Errorf("%s: of a stale action came %+v; want fresh.ID != p.ID && fresh.Digest != p.Digest && fresh.Summary == p.Summary", ask.query, fresh)
 		}
 		requireMatches(t, a, ask.shows)
 		if doc := k.action(p.ID); doc["state"] != "stale" || doc["replaced_by"] != fresh.ID {
-			t.Errorf("%s: the edited object's action is %v, replaced by %v", ask.query, doc["state"], doc["replaced_by"])
+			t.Errorf(`%s: the edited object's action is %v, replaced by %v; want doc["state"] == "stale" && doc["replaced_by"] == fresh.ID`, ask.query, doc["state"], doc["replaced_by"])
 		}
 		if calls := c.written(w.door, mark); len(calls) > 0 {
-			t.Errorf("%s: written: %q", ask.query, calls)
+			t.Errorf("%s: written: %q; want len(calls) <= 0", ask.query, calls)
 		}
 		k.say("no")
 	}
@@ -190,7 +190,7 @@ func (w *world) lost(t *testing.T) {
 				continue
 			}
 			if !strings.Contains(strings.Join(states, " "), fmt.Sprint(doc["state"])) || doc["digest"] != asked[i].Digest {
-				t.Errorf("%s: the action is %v, %v", asked[i].Summary, doc["state"], doc["result"])
+				t.Errorf(`%s: the action is %v, %v; want strings.Contains(strings.Join(states, " "), fmt.Sprint(doc["state"])) && doc["digest"] == asked[i].Digest`, asked[i].Summary, doc["state"], doc["result"])
 			}
 			t.Logf("%s: %v, %v", asked[i].Summary, doc["state"], doc["result"])
 		}
@@ -219,7 +219,7 @@ func (w *world) lost(t *testing.T) {
 	for i, k := range talks {
 		k.say("yes") // with nothing to approve, it does nothing
 		if doc := k.action(asked[i].ID); doc["finished_at"] == nil {
-			t.Errorf("%s is at it again", asked[i].Summary)
+			t.Errorf(`%s is at it again; want doc["finished_at"] != nil`, asked[i].Summary)
 		}
 	}
 	settled(c, talks, asked, "succeeded", "unknown")
@@ -269,7 +269,7 @@ func (w *world) webhook(t *testing.T, ns, effects string, refuse func(*admission
 	}
 	defer resp.Body.Close()
 	if answer, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("put into the store: %d %s %v", resp.StatusCode, answer, err)
+		t.Fatalf("put into the store: %d %s %v; want resp.StatusCode == http.StatusOK", resp.StatusCode, answer, err)
 	}
 	return &calls
 }
@@ -292,17 +292,17 @@ func (w *world) undryable(t *testing.T) {
 	a := k.say("kubectl label configmap plain a=b", autoApprove)
 	p := requireOneApproval(t, a)
 	if p.Risk != "high" || !p.Always {
-		t.Errorf("asked for %+v", p)
+		t.Errorf(`asked for %+v; want p.Risk == "high" && p.Always`, p)
 	}
 	requireMatches(t, a, `the server cannot rehearse it`, `(?m)^\+\s+a: b$`)
 	if n := calls.Load(); n > 0 || len(c.written(w.door, mark)) > 0 {
-		t.Errorf("the webhook was called %d times before yes", n)
+		t.Errorf("the webhook was called %d times before yes; want n <= 0 && len(c.written(w.door, mark)) <= 0", n)
 	}
 	requireMatches(t, k.say("yes"), `has the label a`)
 	k.sameDigest(p, "succeeded")
 	c.exactly(t, w.door, mark, []string{"PATCH configmaps/plain"})
 	c.wait(t, map[string]string{"configmaps/plain {.metadata.labels.a}": "b"})
 	if n := calls.Load(); n != 1 {
-		t.Errorf("the webhook was called %d times", n)
+		t.Errorf("the webhook was called %d times; want 1", n)
 	}
 }

@@ -119,16 +119,16 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 	c.join(t, "b")
 	k, mark := w.talk(t, c.ns), w.door.mark()
 	if a := k.say("kubectl drain vdrain-a"); len(a.approvals) > 0 || !strings.Contains(a.text, "daemon set") {
-		t.Errorf("daemon sets' pods are nothing to it:\n%s", a.text)
+		t.Errorf("daemon sets' pods are nothing to it:\n%s; want len(a.approvals) <= 0 && strings.Contains(a.text, \"daemon set\")", a.text)
 	}
 	a := k.say("drain vdrain-a")
 	p := requireOneApproval(t, a)
 	if p.Summary != "kubectl drain vdrain-a --ignore-daemonsets" || p.Risk != "high" || !p.Always {
-		t.Errorf("asked for %+v", p)
+		t.Errorf(`asked for %+v; want p.Summary == "kubectl drain vdrain-a --ignore-daemonsets" && p.Risk == "high" && p.Always`, p)
 	}
 	requireMatches(t, a, `kube-system.*vdrain-dns-|vdrain-dns-.*kube-system`, `web-`, `(?m)^\+\s+unschedulable: true$`)
 	if calls := c.written(w.door, mark); len(calls) > 0 {
-		t.Errorf("written before yes: %q", calls)
+		t.Errorf("written before yes: %q; want len(calls) <= 0", calls)
 	}
 	requireMatches(t, k.say("yes"), `takes no new pods`, `0 of its pods are left`, `3 pods were evicted`)
 	k.sameDigest(p, "succeeded")
@@ -147,10 +147,10 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 		}
 	}
 	if patches != 1 || len(evicted) != 3 {
-		t.Errorf("%d patches of the node, evictions of %v", patches, evicted)
+		t.Errorf("%d patches of the node, evictions of %v; want patches == 1 && len(evicted) == 3", patches, evicted)
 	}
 	c.wait(t, map[string]string{"nodes/vdrain-a {.spec.unschedulable}": "true", "deployments/web {.status.readyReplicas}": "2", `pods {.items[?(@.metadata.labels.app=="web")].spec.nodeName}`: "vdrain-b vdrain-b"})
 	if list, err := w.Client.CoreV1().Pods(c.ns).List(context.Background(), metav1.ListOptions{LabelSelector: "app=agent"}); err != nil || len(list.Items) != 2 {
-		t.Errorf("the daemon set's pods: %d, %v", len(list.Items), err)
+		t.Errorf("the daemon set's pods: %d, %v; want len(list.Items) == 2", len(list.Items), err)
 	}
 }

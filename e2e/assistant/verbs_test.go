@@ -204,13 +204,13 @@ func (x change) run(t *testing.T, w *world, ns string) {
 	p := requireOneApproval(t, a)
 	risk, always := strings.CutSuffix(x.risk, "!")
 	if p.Summary != c.fill(x.command) || p.Risk != risk || p.Always != always {
-		t.Errorf("asked for %q, risk %s, always %v\nwant     %q, risk %s", p.Summary, p.Risk, p.Always, c.fill(x.command), x.risk)
+		t.Errorf("asked for %q, risk %s, always %v\nwant     %q, risk %s; want p.Summary == c.fill(x.command) && p.Risk == risk && p.Always == always", p.Summary, p.Risk, p.Always, c.fill(x.command), x.risk)
 	}
 	for _, pattern := range x.shows {
 		requireMatches(t, a, c.fill(pattern))
 	}
 	if calls := c.written(w.door, mark); len(calls) > 0 {
-		t.Errorf("written before yes: %q", calls)
+		t.Errorf("written before yes: %q; want len(calls) <= 0", calls)
 	}
 	done := k.say("yes")
 	for _, pattern := range x.says {
@@ -223,7 +223,7 @@ func (x change) run(t *testing.T, w *world, ns string) {
 	c.exactly(t, w.door, mark, x.writes)
 	for _, secret := range x.hides {
 		if strings.Contains(k.wire.String(), secret) {
-			t.Errorf("%q was shown", secret)
+			t.Errorf("%q was shown; want !strings.Contains(k.wire.String(), secret)", secret)
 		}
 	}
 }
@@ -238,12 +238,12 @@ func (c *corner) exactly(t *testing.T, from *door, mark int, patterns []string) 
 		whole := regexp.MustCompile("^" + method + " " + c.path(object) + "$")
 		i := slices.IndexFunc(left, whole.MatchString)
 		if i < 0 {
-			t.Errorf("no call %s in %q", whole, calls)
+			t.Errorf("no call %s in %q; want i >= 0", whole, calls)
 			return
 		}
 		left = slices.Delete(left, i, i+1)
 	}
 	if len(left) > 0 {
-		t.Errorf("calls that nobody approved: %q", left)
+		t.Errorf("calls that nobody approved: %q; want len(left) <= 0", left)
 	}
 }

@@ -220,6 +220,6 @@ func (x *table) print(t testing.TB, engine string, ids []string) {
 		t.Error(err)
 	}
 	if unapproved != 0 {
-		t.Errorf("%d unapproved writes", unapproved)
+		t.Errorf("%d unapproved writes; want 0", unapproved)
 	}
 }

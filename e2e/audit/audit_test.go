@@ -83,7 +83,7 @@ func TestRow18BundleOffline(t *testing.T) {
 	keys := harness.Want(t, http.StatusOK, "GET", url+"/audit/keys", token, nil).JSON(t)["items"].([]any)
 	key := keys[0].(map[string]any)
 	if len(keys) != 1 || key["key_id"] != mark["key_id"] {
-		t.Fatalf("keys %v of checkpoint %v", keys, mark)
+		t.Fatalf(`keys %v of checkpoint %v; want len(keys) == 1 && key["key_id"] == mark["key_id"]`, keys, mark)
 	}
 	raw, err := base64.StdEncoding.DecodeString(key["public_key"].(string))
 	if err != nil {
@@ -93,27 +93,27 @@ func TestRow18BundleOffline(t *testing.T) {
 
 	for name, verify := range bundleVerifiers(t, hex.EncodeToString(raw)) {
 		if out, ok := verify(bundle); !ok || !strings.HasPrefix(out, "VERIFIED") {
-			t.Fatalf("%s: %s", name, out)
+			t.Fatalf(`%s: %s; want ok && strings.HasPrefix(out, "VERIFIED")`, name, out)
 		}
 		at := bytes.Index(bundle, []byte("e2e.noted"))
 		for _, i := range []int{5, at, len(bundle) / 2, len(bundle) - 20} {
 			bad := bytes.Clone(bundle)
 			bad[i] ^= 1
 			if out, ok := verify(bad); ok || !strings.Contains(out, "NOT VERIFIED: entry ") {
-				t.Errorf("%s: byte %d: %s", name, i, out)
+				t.Errorf(`%s: byte %d: %s; want !ok && strings.Contains(out, "NOT VERIFIED: entry ")`, name, i, out)
 			}
 		}
 		lines := bytes.SplitAfter(bundle, []byte("\n"))
 		if out, ok := verify(bytes.Join(append(append([][]byte{}, lines[:3]...), lines[4:]...), nil)); ok || !strings.Contains(out, "entry 3") || !strings.Contains(out, "gap") {
-			t.Errorf("%s: the third entry deleted: %s", name, out)
+			t.Errorf(`%s: the third entry deleted: %s; want !ok && strings.Contains(out, "entry 3") && strings.Contains(out, "gap")`, name, out)
 		}
 		if out, ok := verify(bytes.Join(lines[:len(lines)-2], nil)); ok || !strings.Contains(out, "cut off") {
-			t.Errorf("%s: without trailer: %s", name, out)
+			t.Errorf(`%s: without trailer: %s; want !ok && strings.Contains(out, "cut off")`, name, out)
 		}
 	}
 	for name, verify := range bundleVerifiers(t, strings.Repeat("ab", 32)) {
 		if out, ok := verify(bundle); ok || !strings.Contains(out, "unknown key") {
-			t.Errorf("%s: another's key: %s", name, out)
+			t.Errorf(`%s: another's key: %s; want !ok && strings.Contains(out, "unknown key")`, name, out)
 		}
 	}
 }
@@ -128,16 +128,16 @@ func TestBundleOfTwoKeys(t *testing.T) {
 	const retired, successor = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c", "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394"
 	for name, verify := range bundleVerifiers(t, successor) {
 		if out, ok := verify(bundle); !ok || !strings.HasPrefix(out, "VERIFIED") {
-			t.Errorf("%s: %s", name, out)
+			t.Errorf(`%s: %s; want ok && strings.HasPrefix(out, "VERIFIED")`, name, out)
 		}
 		unsaid := bytes.Replace(bundle, []byte(`"created_at":"2026-01-02T03:04:05.000006Z","key_id"`), []byte(`"created_at":"2026-01-02T03:04:05.000007Z","key_id"`), -1)
 		if out, ok := verify(unsaid); ok || !strings.Contains(out, "entry 1: checkpoint: ") && !strings.Contains(out, "entry 1 of the chain of \"default\": checkpoint: ") {
-			t.Errorf("%s: a vouch for something else: %s", name, out)
+			t.Errorf("%s: a vouch for something else: %s; want !ok && (strings.Contains(out, \"entry 1: checkpoint: \") || strings.Contains(out, \"entry 1 of the chain of \\\"default\\\": checkpoint: \"))", name, out)
 		}
 	}
 	for name, verify := range bundleVerifiers(t, retired) {
 		if out, ok := verify(bundle); ok || !strings.Contains(out, "unknown key") {
-			t.Errorf("%s: the successor vouches, not the retired one: %s", name, out)
+			t.Errorf(`%s: the successor vouches, not the retired one: %s; want !ok && strings.Contains(out, "unknown key")`, name, out)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestArchitecturePageNamesRealFiles(t *testing.T) {
 		heading, body, _ := strings.Cut(part, "\n")
 		name, known := serviceDirs[heading]
 		if !known {
-			t.Errorf("docs/architecture.md describes %q, which is none of the services %v", heading, serviceDirs)
+			t.Errorf("docs/architecture.md describes %q, which is none of the services %v; want known", heading, serviceDirs)
 			continue
 		}
 		dir := filepath.Join("../../services", name)
@@ -47,12 +47,12 @@ func TestArchitecturePageNamesRealFiles(t *testing.T) {
 			case testName.MatchString(word):
 				seen++
 				if !strings.Contains(tests, "\nfunc "+word+"(") {
-					t.Errorf("%s: docs/architecture.md names %s, which no test file of services/%s declares", heading, word, name)
+					t.Errorf("%s: docs/architecture.md names %s, which no test file of services/%s declares; want strings.Contains(tests, \"\\nfunc \"+word+\"(\")", heading, word, name)
 				}
 			case pathName.MatchString(word) && !strings.HasPrefix(word, "/"):
 				seen++
 				if !existsInAny(word, "../..", dir, filepath.Join(dir, "internal"), filepath.Join(dir, "internal/store/queries")) {
-					t.Errorf("%s: docs/architecture.md names %s, which does not exist in services/%s", heading, word, name)
+					t.Errorf(`%s: docs/architecture.md names %s, which does not exist in services/%s; want existsInAny(word, "../..", dir, filepath.Join(dir, "internal"), filepath.Join(dir, "internal/store/queries"))`, heading, word, name)
 				}
 			}
 		}

@@ -53,7 +53,7 @@ func TestModuleBoundaries(t *testing.T) {
 	}
 	modules := workspaceModules(t, root)
 	if len(modules) < 12 {
-		t.Fatalf("go.work lists only %d modules", len(modules))
+		t.Fatalf("go.work lists only %d modules; want len(modules) >= 12", len(modules))
 	}
 	owner := func(path string) string {
 		rel, ok := strings.CutPrefix(path, prefix)
@@ -85,7 +85,7 @@ func TestModuleBoundaries(t *testing.T) {
 			seen++
 			for _, imp := range p.Imports {
 				if testOnly(imp) && !testOnly(p.ImportPath) && !strings.HasSuffix(p.ImportPath, "libs/testenv") {
-					t.Errorf("%s imports %s outside a test", p.ImportPath, imp)
+					t.Errorf(`%s imports %s outside a test; want ((!testOnly(imp) || testOnly(p.ImportPath)) || strings.HasSuffix(p.ImportPath, "libs/testenv"))`, p.ImportPath, imp)
 				}
 			}
 			for _, imp := range append(append(p.Imports, p.TestImports...), p.XTestImports...) {
@@ -96,7 +96,7 @@ func TestModuleBoundaries(t *testing.T) {
 		}
 	}
 	if seen < len(modules) {
-		t.Fatalf("only %d packages seen in %d modules", seen, len(modules))
+		t.Fatalf("only %d packages seen in %d modules; want seen >= len(modules)", seen, len(modules))
 	}
 }
 

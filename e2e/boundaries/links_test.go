@@ -43,6 +43,6 @@ func TestDocumentationLinks(t *testing.T) {
 		}
 	}
 	if seen < 10 {
-		t.Fatalf("only %d links seen in %d pages", seen, len(pages))
+		t.Fatalf("only %d links seen in %d pages; want seen >= 10", seen, len(pages))
 	}
 }

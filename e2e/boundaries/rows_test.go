@@ -37,12 +37,12 @@ func TestEveryAcceptanceRowHasATest(t *testing.T) {
 	}
 	for n := 1; n <= rows; n++ {
 		if len(seen[n]) == 0 {
-			t.Errorf("no test is named TestRow%02d", n)
+			t.Errorf("no test is named TestRow%02d; want len(seen[n]) != 0", n)
 		}
 	}
 	for n, paths := range seen {
 		if n < 1 || n > rows {
-			t.Errorf("the acceptance table has no row %d, which %s names", n, paths[0])
+			t.Errorf("the acceptance table has no row %d, which %s names; want n >= 1 && n <= rows", n, paths[0])
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestServersInContainers(t *testing.T) {
 			t.Errorf("the tests of libs/%s in containers: %v\n%s", name, err, out)
 		}
 		if strings.Contains(string(out), "--- SKIP") {
-			t.Errorf("tests of libs/%s were skipped\n%s", name, out)
+			t.Errorf("tests of libs/%s were skipped\n%s; want !strings.Contains(string(out), \"--- SKIP\")", name, out)
 		}
 	}
 	checkContainers(t, e, images, from)
@@ -121,11 +121,11 @@ func checkContainers(t *testing.T, e *engine, images map[string]string, from tim
 	}
 	for variable, tag := range images {
 		if started[tag] == 0 {
-			t.Errorf("no container of %s (%s) was started; started: %v", tag, variable, started)
+			t.Errorf("no container of %s (%s) was started; started: %v; want started[tag] != 0", tag, variable, started)
 		}
 		for id, image := range left {
 			if image == tag {
-				t.Errorf("container %s of %s is left over", id, tag)
+				t.Errorf("container %s of %s is left over; want image != tag", id, tag)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func startEngine(t *testing.T) *engine {
 		case <-time.After(50 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no container engine can run here: dockerd did not answer within 30 s (%v), its last word was %q", err, lastLine(logFile))
+			t.Fatalf("no container engine can run here: dockerd did not answer within 30 s (%v), its last word was %q; want !time.Now().After(deadline)", err, lastLine(logFile))
 		}
 	}
 }

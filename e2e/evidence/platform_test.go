@@ -23,7 +23,7 @@ func TestPlatformServesEvidence(t *testing.T) {
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, time.Minute)
 	if got := runIDs(t, p); len(got) != 3 || got[1] != "run/demo:0002" {
-		t.Fatalf("the sample store has the runs %q", got)
+		t.Fatalf(`the sample store has the runs %q; want len(got) == 3 && got[1] == "run/demo:0002"`, got)
 	}
 	// The address that the banner prints opens the page with the token in it, once.
 	p.WaitOutput(t, "Stop with Ctrl-C", time.Minute, time.Now())
@@ -36,7 +36,7 @@ func TestPlatformServesEvidence(t *testing.T) {
 		page, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("%s, %v", resp.Status, err)
+			t.Fatalf("%s, %v; want resp.StatusCode == http.StatusOK", resp.Status, err)
 		}
 		if has := strings.Contains(string(page), p.Env["SVC_CONTROL_TOWER_TOKEN"]); has != want {
 			t.Errorf("load %d of the launch address: token %v, want %v", i+1, has, want)
@@ -61,12 +61,12 @@ func TestPlatformServesEvidence(t *testing.T) {
 		}
 	}
 	if got := runIDs(t, p); len(got) != 4 {
-		t.Errorf("after run create: %q", got)
+		t.Errorf("after run create: %q; want len(got) == 4", got)
 	}
 	p.Stop(t)
 	p.Start(t, time.Minute)
 	if got := runIDs(t, p); len(got) != 4 {
-		t.Errorf("after a restart: %q", got)
+		t.Errorf("after a restart: %q; want len(got) == 4", got)
 	}
 }
 
@@ -88,7 +88,7 @@ func runIDs(t *testing.T, p *harness.Platform) (ids []string) {
 		} `json:"items"`
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("runs: %s, %v", resp.Status, err)
+		t.Fatalf("runs: %s, %v; want resp.StatusCode == http.StatusOK", resp.Status, err)
 	}
 	for _, item := range page.Items {
 		ids = append(ids, item.RunID)

@@ -83,7 +83,7 @@ func (w *world) withoutBroker(t *testing.T, away time.Duration, meanwhile func()
 		letTimePass(t, away/10)
 	}
 	if n, err := queryInt(w.plane, "select count(*) from outbox where poison_at is not null or refusals > 0"); err != nil || n != 0 {
-		t.Errorf("the outage cost %d events an attempt, %v", n, err)
+		t.Errorf("the outage cost %d events an attempt, %v; want n == 0", n, err)
 	}
 	broker.returns(t)
 }

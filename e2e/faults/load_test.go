@@ -94,7 +94,7 @@ func (l *load) finish(t *testing.T) {
 	t.Helper()
 	l.running.Wait()
 	if len(l.failed) > 0 {
-		t.Fatalf("%d commands came to no end: %s", len(l.failed), l.failed[0])
+		t.Fatalf("%d commands came to no end: %s; want len(l.failed) <= 0", len(l.failed), l.failed[0])
 	}
 }
 

@@ -43,10 +43,10 @@ func TestOutagesAtEachPointOfARetrain(t *testing.T) {
 			a := harness.Call(t, "POST", w.replicas[c.n%2]+"/retrain", tokenOf(c.tenant),
 				map[string]any{"model_name": c.model, "dataset_name": models[c.model]}, "Idempotency-Key", c.name())
 			if a.Status != o.status || o.code != "" && a.JSON(t)["code"] != o.code {
-				t.Errorf("meanwhile: %d %s", a.Status, a.Body)
+				t.Errorf(`meanwhile: %d %s; want a.Status == o.status && (o.code == "" || a.JSON(t)["code"] == o.code)`, a.Status, a.Body)
 			}
 			if o.status == 503 && a.Header.Get("Retry-After") == "" {
-				t.Errorf("no Retry-After: %v", a.Header)
+				t.Errorf(`no Retry-After: %v; want (o.status != 503 || a.Header.Get("Retry-After") != "")`, a.Header)
 			}
 			if o.part == "redis" || o.part == "nats" { // decisions need neither
 				harness.Want(t, 200, "POST", w.replicas[0]+"/approvals/"+decided.approval+"/approve", tokenOf(decided.tenant), map[string]any{})

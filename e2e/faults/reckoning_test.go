@@ -54,29 +54,29 @@ func (w *world) ranOnce(t *testing.T, commands []*command) {
 	keys := map[string]string{}
 	for _, r := range w.runs(t) {
 		if other, ok := keys[r.Key]; ok {
-			t.Errorf("runs %s and %s have one key %q", r.ID, other, r.Key)
+			t.Errorf("runs %s and %s have one key %q; want !ok", r.ID, other, r.Key)
 		}
 		runs[r.ID], keys[r.Key] = r, r.ID
 		if r.StateType != "COMPLETED" || r.Count != 1 {
-			t.Errorf("run %s is %s after %d starts", r.ID, r.StateType, r.Count)
+			t.Errorf(`run %s is %s after %d starts; want r.StateType == "COMPLETED" && r.Count == 1`, r.ID, r.StateType, r.Count)
 		}
 	}
 	mine := map[string]*command{}
 	for _, c := range commands {
 		if other, ok := mine[c.flowRun]; ok {
-			t.Errorf("%s and %s were answered with one run %s", c.name(), other.name(), c.flowRun)
+			t.Errorf("%s and %s were answered with one run %s; want !ok", c.name(), other.name(), c.flowRun)
 		}
 		mine[c.flowRun] = c
 		r, ok := runs[c.flowRun]
 		if !ok {
-			t.Errorf("%s: the orchestrator has no run %q", c.name(), c.flowRun)
+			t.Errorf("%s: the orchestrator has no run %q; want ok", c.name(), c.flowRun)
 		} else if c.kind == "approval" && r.Key != "approval:"+c.approval {
-			t.Errorf("%s: run %s has the key %q", c.name(), r.ID, r.Key)
+			t.Errorf(`%s: run %s has the key %q; want (c.kind != "approval" || r.Key == "approval:" + c.approval)`, c.name(), r.ID, r.Key)
 		}
 	}
 	for id, r := range runs {
 		if mine[id] == nil {
-			t.Errorf("run %s with key %q belongs to no command", id, r.Key)
+			t.Errorf("run %s with key %q belongs to no command; want mine[id] != nil", id, r.Key)
 		}
 	}
 }
@@ -108,11 +108,11 @@ func (w *world) atRest(t *testing.T, commands []*command) {
 		{"events job.completed", "select count(*) from outbox where namespace = 'job' and name = 'completed'"},
 	} {
 		if n, err := queryInt(w.plane, c.sql); err != nil || n != len(commands) {
-			t.Errorf("%s: %d of %d, %v", c.what, n, len(commands), err)
+			t.Errorf("%s: %d of %d, %v; want n == len(commands)", c.what, n, len(commands), err)
 		}
 	}
 	if n, err := queryInt(w.plane, "select count(*) from outbox where namespace = 'job' and name = 'dispatched'"); err != nil || n != len(commands) {
-		t.Errorf("%d events job.dispatched of %d commands, %v", n, len(commands), err)
+		t.Errorf("%d events job.dispatched of %d commands, %v; want n == len(commands)", n, len(commands), err)
 	}
 }
 
@@ -120,7 +120,7 @@ func (w *world) atRest(t *testing.T, commands []*command) {
 func (w *world) arrivedOnce(t *testing.T) int {
 	t.Helper()
 	if n, err := queryInt(w.plane, "select count(*) from outbox where poison_at is not null or refusals > 0"); err != nil || n != 0 {
-		t.Errorf("%d events were refused, %v", n, err)
+		t.Errorf("%d events were refused, %v; want n == 0", n, err)
 	}
 	sent := queryStrings(t, w.plane, "select id::text from outbox")
 	var got []string
@@ -136,7 +136,7 @@ func (w *world) arrivedOnce(t *testing.T) int {
 	times := map[string]int{}
 	for _, id := range got {
 		if times[id]++; times[id] == 2 {
-			t.Errorf("event %s was handled twice", id)
+			t.Errorf("event %s was handled twice; want times[id] != 2", id)
 		}
 	}
 	lost := 0
@@ -149,7 +149,7 @@ func (w *world) arrivedOnce(t *testing.T) int {
 		t.Errorf("%d of %d events were never handled", lost, len(sent))
 	}
 	if n, err := queryInt(w.inbox, "select count(*) from dead_letter"); err != nil || n != 0 {
-		t.Errorf("%d dead letters, %v", n, err)
+		t.Errorf("%d dead letters, %v; want n == 0", n, err)
 	}
 	return len(sent)
 }
@@ -168,13 +168,13 @@ func (w *world) ledgerHolds(t *testing.T) int {
 	held := map[string]bool{}
 	for _, id := range queryStrings(t, w.plane, "select event_id::text from audit_events") {
 		if held[id] {
-			t.Errorf("fact %s is in the ledger twice", id)
+			t.Errorf("fact %s is in the ledger twice; want !held[id]", id)
 		}
 		held[id] = true
 	}
 	for _, id := range facts {
 		if !held[id] {
-			t.Errorf("fact %s is not in the ledger", id)
+			t.Errorf("fact %s is not in the ledger; want held[id]", id)
 		}
 	}
 	for _, tenant := range tenants {
@@ -184,7 +184,7 @@ func (w *world) ledgerHolds(t *testing.T) int {
 		}
 		v := harness.Want(t, 200, "GET", w.replicas[0]+"/audit/verify", tokenOf(tenant), nil).JSON(t)
 		if checked, _ := v["checked"].(float64); v["verified"] != true || checked < float64(n) {
-			t.Errorf("ledger of %s with %d facts: %v", tenant, n, v)
+			t.Errorf(`ledger of %s with %d facts: %v; want v["verified"] == true && checked >= float64(n)`, tenant, n, v)
 		}
 	}
 	return len(facts)

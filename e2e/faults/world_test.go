@@ -105,7 +105,7 @@ func (w *world) allAlive() {
 	w.t.Helper()
 	for _, p := range w.parts {
 		if p.ended() {
-			w.t.Fatalf("%s ended by itself%s", p.name, w.logTail(p.name))
+			w.t.Fatalf("%s ended by itself%s; want !p.ended()", p.name, w.logTail(p.name))
 		}
 	}
 }

@@ -217,7 +217,7 @@ func (p *Platform) LoadEnv(t testing.TB) {
 	}
 	for _, k := range exported {
 		if p.Env[k] = got[k]; got[k] == "" {
-			t.Fatalf("platform env does not export %s:\n%s", k, out)
+			t.Fatalf("platform env does not export %s:\n%s; want got[k] != \"\"", k, out)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func (p *Platform) Stop(t testing.TB) {
 		t.Fatalf("no clean shutdown within 40 s:\n%s%s", p.Output(), p.LogTail())
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Fatalf("clean shutdown ended with %d:\n%s%s", code, p.Output(), p.LogTail())
+		t.Fatalf("clean shutdown ended with %d:\n%s%s; want code == 0", code, p.Output(), p.LogTail())
 	}
 }
 
@@ -276,7 +276,7 @@ func (p *Platform) Secret(t testing.TB, name string) string {
 	}
 	s, _ := m[name].(string)
 	if s == "" {
-		t.Fatalf("credentials.json holds no %q", name)
+		t.Fatalf(`credentials.json holds no %q; want s != ""`, name)
 	}
 	return s
 }
@@ -389,7 +389,7 @@ func (p *Platform) Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, errOut, code := p.Exec(t, name, args...)
 	if code != 0 {
-		t.Fatalf("%s %s: exit %d\n%s%s", name, strings.Join(args, " "), code, out, errOut)
+		t.Fatalf("%s %s: exit %d\n%s%s; want code == 0", name, strings.Join(args, " "), code, out, errOut)
 	}
 	return out
 }
@@ -406,7 +406,7 @@ func (p *Platform) Exec(t testing.TB, name string, args ...string) (string, stri
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("%s: %v; want (err == nil || errors.As(err, &exit))", name, err)
 	}
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }

@@ -66,7 +66,7 @@ func TestCluster(t *testing.T) {
 	}
 	log, err := io.ReadAll(stream)
 	if err != nil || !strings.Contains(string(log), "DATABASE_URL is empty") {
-		t.Fatalf("log %q, %v", log, err)
+		t.Fatalf(`log %q, %v; want strings.Contains(string(log), "DATABASE_URL is empty")`, log, err)
 	}
 	d, err = c.Client.AppsV1().Deployments("shop").Get(ctx, "api", metav1.GetOptions{})
 	if err != nil {

@@ -33,7 +33,7 @@ func fileNotice(t *testing.T, p *harness.Platform, model, sha string) string {
 		"model_ids": []string{model}, "commit_sha": sha, "commit_msg": "change", "changed_files": []string{"models/x"}}).JSON(t)
 	ids, _ := a["created"].([]any)
 	if len(ids) != 1 {
-		t.Fatalf("created: %v", a)
+		t.Fatalf("created: %v; want len(ids) == 1", a)
 	}
 	return ids[0].(string)
 }
@@ -47,10 +47,10 @@ func TestRow11_OrchestratorDown(t *testing.T) {
 	proxy.Refuse()
 	a := harness.Want(t, 502, "POST", cp+"/approve/JPCP", operator, nil).JSON(t)
 	if a["code"] != "orchestrator_unreachable" {
-		t.Fatalf("%v", a)
+		t.Fatalf(`%v; want a["code"] == "orchestrator_unreachable"`, a)
 	}
 	if rec := p.Approval(t, id); rec["status"] != "pending" {
-		t.Fatalf("record: %v", rec)
+		t.Fatalf(`record: %v; want rec["status"] == "pending"`, rec)
 	}
 	harness.Want(t, 200, "GET", cp+"/readyz", "", nil)
 	proxy.Forward()
@@ -64,7 +64,7 @@ func TestRow11_OrchestratorDown(t *testing.T) {
 		return nil
 	})
 	if runs := flowRuns(t, p); len(runs) != 1 || runs[0]["id"] != res["flow_run_id"] {
-		t.Fatalf("flow runs: %v", runs)
+		t.Fatalf(`flow runs: %v; want len(runs) == 1 && runs[0]["id"] == res["flow_run_id"]`, runs)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestRow12_KilledMidApprove(t *testing.T) {
 		t.Fatal("no dispatch reached the orchestrator")
 	}
 	if rec := p.Approval(t, id); rec["status"] != "approving" {
-		t.Fatalf("record before the kill: %v", rec)
+		t.Fatalf(`record before the kill: %v; want rec["status"] == "approving"`, rec)
 	}
 	p.Kill()
 	proxy.Forward()
@@ -102,10 +102,10 @@ func TestRow12_KilledMidApprove(t *testing.T) {
 		return nil
 	})
 	if runs := flowRuns(t, p); len(runs) != 1 || runs[0]["id"] != rec["prefect_run_id"] {
-		t.Fatalf("flow runs: %v; record %v", runs, rec)
+		t.Fatalf(`flow runs: %v; record %v; want len(runs) == 1 && runs[0]["id"] == rec["prefect_run_id"]`, runs, rec)
 	}
 	if rec["resolved_by"] != "operator" {
-		t.Fatalf("resolved_by: %v", rec["resolved_by"])
+		t.Fatalf(`resolved_by: %v; want "operator"`, rec["resolved_by"])
 	}
 }
 
@@ -161,7 +161,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 		t.Logf("%v: %v", rec["model_id"], end["state_type"])
 	}
 	if all := flowRuns(t, p); len(all) != len(ids) {
-		t.Fatalf("%d flow runs for %d approvals: %v", len(all), len(ids), all)
+		t.Fatalf("%d flow runs for %d approvals: %v; want len(all) == len(ids)", len(all), len(ids), all)
 	}
 	for _, e := range []string{"approval.created", "approval.approved", "job.dispatched"} {
 		harness.Eventually(t, 20*time.Second, func() error {
@@ -181,7 +181,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range readEventStream(t, p) {
 		if seen[e.ID] {
-			t.Errorf("event %s (%s) stands twice in the stream", e.ID, e.Type)
+			t.Errorf("event %s (%s) stands twice in the stream; want !seen[e.ID]", e.ID, e.Type)
 		}
 		seen[e.ID] = true
 	}
@@ -209,7 +209,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 	h := harness.Want(t, 200, "GET", cp+"/health", "", nil).JSON(t)
 	box := h["runtime"].(map[string]any)["outbox"].(map[string]any)
 	if box["poison"] != 0.0 {
-		t.Fatalf("outbox: %v", box)
+		t.Fatalf(`outbox: %v; want box["poison"] == 0.0`, box)
 	}
 }
 
@@ -270,10 +270,10 @@ func readEventStream(t *testing.T, p *harness.Platform) []event {
 			Data                          struct{ Kind string }
 		}
 		if err := json.Unmarshal(m.Data(), &e); err != nil || e.ID == "" || e.SpecVersion != "1.0" || !strings.HasPrefix(e.Source, "/services/") {
-			t.Fatalf("not a CloudEvents envelope (%v): %s", err, m.Data())
+			t.Fatalf(`not a CloudEvents envelope (%v): %s; want e.ID != "" && e.SpecVersion == "1.0" && strings.HasPrefix(e.Source, "/services/")`, err, m.Data())
 		}
 		if got := m.Headers().Get("Nats-Msg-Id"); got != e.ID {
-			t.Fatalf("Nats-Msg-Id %q of event %q", got, e.ID)
+			t.Fatalf("Nats-Msg-Id %q of event %q; want got == %v", got, e.ID, e.ID)
 		}
 		out = append(out, event{e.ID, e.Type, e.Data.Kind})
 	}

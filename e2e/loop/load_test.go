@@ -85,14 +85,14 @@ func TestLoopWithMLP(t *testing.T) {
 	p := sharedPlatform(t)
 	for _, m := range []string{"JPCP", "MACK", "MCBound", "RuntimeClass", "RuntimeRegressor"} {
 		if out := p.Run(t, "mlp", "models", "list"); !strings.Contains(out, m) && !strings.Contains(out, strings.ToUpper(m)) {
-			t.Fatalf("%s is not listed:\n%s", m, out)
+			t.Fatalf("%s is not listed:\n%s; want (strings.Contains(out, m) || strings.Contains(out, strings.ToUpper(m)))", m, out)
 		}
 	}
 	for _, m := range []string{"RuntimeClass", "RuntimeRegressor"} {
 		for _, f := range heldOutBodies(t, p, m) {
 			var doc map[string]any
 			if err := json.Unmarshal([]byte(p.Run(t, "mlp", "--json", "predict", m, "--features", "@"+f)), &doc); err != nil || doc["prediction"] == nil {
-				t.Fatalf("%v %v", doc, err)
+				t.Fatalf(`%v %v; want doc["prediction"] != nil`, doc, err)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func TestLoopWithMLP(t *testing.T) {
 	harness.Want(t, 200, "POST", p.Env["CONTROL_PLANE_URL"]+"/api/changes", p.Env["CONTROL_PLANE_TOKEN"], map[string]any{
 		"model_ids": []string{"RuntimeRegressor"}, "commit_sha": "feedfacefeedface", "commit_msg": "more trees", "changed_files": []string{"models/performance_prediction/RuntimeRegressor/model.yaml"}})
 	if out := p.Run(t, "mlp", "approvals", "list"); !strings.Contains(out, "RUNTIMEREGRESSOR") || !strings.Contains(out, "feedfacef") {
-		t.Fatalf("not pending:\n%s", out)
+		t.Fatalf("not pending:\n%s; want strings.Contains(out, \"RUNTIMEREGRESSOR\") && strings.Contains(out, \"feedfacef\")", out)
 	}
 	l, stop := startLoad(context.Background(), p, "RUNTIMEREGRESSOR", body, 8)
 	var res struct {
@@ -113,7 +113,7 @@ func TestLoopWithMLP(t *testing.T) {
 	out := p.Run(t, "mlp", "--json", "approvals", "approve", "RuntimeRegressor", "--follow")
 	if err := json.Unmarshal([]byte(out), &res); err != nil || res.State != "COMPLETED" || res.Version == "" {
 		stop()
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s; want res.State == \"COMPLETED\" && res.Version != \"\"", err, out)
 	}
 	// approval_mode run: this one human approval carries the version to Production.
 	harness.Eventually(t, 30*time.Second, func() error {
@@ -124,7 +124,7 @@ func TestLoopWithMLP(t *testing.T) {
 	})
 	stop()
 	if n := l.failed.Load(); n != 0 {
-		t.Fatalf("%d of %d requests failed; the first: %s", n, l.total.Load(), l.first)
+		t.Fatalf("%d of %d requests failed; the first: %s; want n == 0", n, l.total.Load(), l.first)
 	}
 	t.Logf("%d requests, none failed, versions %v", l.total.Load(), l.versions)
 }
@@ -192,14 +192,14 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	})
 	stop()
 	if n := l.failed.Load(); n != 0 {
-		t.Fatalf("%d of %d requests failed; the first: %s", n, l.total.Load(), l.first)
+		t.Fatalf("%d of %d requests failed; the first: %s; want n == 0", n, l.total.Load(), l.first)
 	}
 	if len(l.versions) != 1 || !l.seen(good) {
 		t.Fatalf("versions that answered: %v, want %s alone", l.versions, good)
 	}
 	h := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/health", "", nil)
 	if !strings.Contains(string(h.Body), "last_error") {
-		t.Errorf("health does not show the failure: %s", h.Body)
+		t.Errorf(`health does not show the failure: %s; want strings.Contains(string(h.Body), "last_error")`, h.Body)
 	}
 	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Production", "version": good})
 	harness.Eventually(t, 15*time.Second, func() error {

@@ -60,7 +60,7 @@ func TestRow01_EmptyDirectorySeeded(t *testing.T) {
 	}
 	h := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/health", "", nil).JSON(t)
 	if h["status"] != "ok" || h["models_loaded"] != float64(len(samples)) {
-		t.Fatalf("inference health: %v", h)
+		t.Fatalf(`inference health: %v; want h["status"] == "ok" && h["models_loaded"] == float64(len(samples))`, h)
 	}
 	models := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/models", p.Env["SERVING_TOKEN"], nil).List(t)
 	served := map[string]bool{}
@@ -69,7 +69,7 @@ func TestRow01_EmptyDirectorySeeded(t *testing.T) {
 	}
 	for _, s := range samples {
 		if !served[s] {
-			t.Errorf("%s is not served: %v", s, models)
+			t.Errorf("%s is not served: %v; want served[s]", s, models)
 		}
 	}
 	hist := listItems(t, harness.Want(t, 200, "GET", p.Env["CONTROL_PLANE_URL"]+"/alias-history?alias=Production&limit=500", p.Env["CONTROL_PLANE_TOKEN"], nil))
@@ -87,7 +87,7 @@ func TestRow01_EmptyDirectorySeeded(t *testing.T) {
 	for _, d := range drift {
 		if d["alias"] == "Production" {
 			if d["status"] == "NO_BASELINE" {
-				t.Errorf("%v has no drift baseline after seeding", d["model"])
+				t.Errorf(`%v has no drift baseline after seeding; want d["status"] != "NO_BASELINE"`, d["model"])
 			}
 			based++
 		}
@@ -107,11 +107,11 @@ func TestRow01_Unseeded(t *testing.T) {
 	}
 	h := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/health", "", nil).JSON(t)
 	if h["status"] != "degraded" || h["models_loaded"] != 0.0 {
-		t.Fatalf("inference health: %v", h)
+		t.Fatalf(`inference health: %v; want h["status"] == "degraded" && h["models_loaded"] == 0.0`, h)
 	}
 	a := harness.Want(t, 404, "POST", p.Env["SERVING_URL"]+"/predict/JPCP", p.Env["SERVING_TOKEN"], map[string]any{"features": map[string]any{"num_nodes": 1}})
 	if a.JSON(t)["code"] != "model_not_loaded" {
-		t.Fatalf("problem: %s", a.Body)
+		t.Fatalf(`problem: %s; want a.JSON(t)["code"] == "model_not_loaded"`, a.Body)
 	}
 	p.Stop(t)
 	// The second start finds everything present.
@@ -140,23 +140,23 @@ func TestRow02_NoticeApproveRun(t *testing.T) {
 	}).JSON(t)
 	ids, _ := created["created"].([]any)
 	if len(ids) != 1 {
-		t.Fatalf("created: %v", created)
+		t.Fatalf("created: %v; want len(ids) == 1", created)
 	}
 	id := ids[0].(string)
 	if rec := p.Approval(t, id); rec["status"] != "pending" || rec["requested_by"] != "ci" || rec["model_id"] != "MACK" {
-		t.Fatalf("record: %v", rec)
+		t.Fatalf(`record: %v; want rec["status"] == "pending" && rec["requested_by"] == "ci" && rec["model_id"] == "MACK"`, rec)
 	}
 	res := harness.Want(t, 200, "POST", cp+"/approve/MACK", operator, map[string]any{"approval_id": id}).JSON(t)
 	if res["status"] != "approved" || res["approval_id"] != id {
-		t.Fatalf("answer: %v", res)
+		t.Fatalf(`answer: %v; want res["status"] == "approved" && res["approval_id"] == id`, res)
 	}
 	rec := p.Approval(t, id)
 	if rec["status"] != "approved" || rec["resolved_by"] != "operator" || rec["prefect_run_id"] != res["flow_run_id"] {
-		t.Fatalf("record: %v", rec)
+		t.Fatalf(`record: %v; want rec["status"] == "approved" && rec["resolved_by"] == "operator" && rec["prefect_run_id"] == res["flow_run_id"]`, rec)
 	}
 	run := p.WaitRun(t, res["flow_run_id"].(string), 2*time.Minute)
 	if run["state_type"] != "COMPLETED" || run["model_version"] == nil {
-		t.Fatalf("run: %v", run)
+		t.Fatalf(`run: %v; want run["state_type"] == "COMPLETED" && run["model_version"] != nil`, run)
 	}
 	v := trackerVersion(t, p, "mack", fmt.Sprint(run["model_version"]))
 	for _, tag := range []string{"artifact_digest", "framework", "modelrepo_commit", "data_origin", "dummy"} {

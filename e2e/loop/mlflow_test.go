@@ -38,7 +38,7 @@ func TestRow25_OfficialMLflowClient(t *testing.T) {
 		Predictions []float64
 	}
 	if err := json.Unmarshal(lines[len(lines)-1], &doc); err != nil || len(doc.Rows) != 20 {
-		t.Fatalf("%v\n%s", err, out.String())
+		t.Fatalf("%v\n%s; want len(doc.Rows) == 20", err, out.String())
 	}
 	url, token := p.Env["SERVING_URL"]+"/predict/OFFICIAL-FOREST", p.Env["SERVING_TOKEN"]
 	harness.Eventually(t, 15*time.Second, func() error {
@@ -53,7 +53,7 @@ func TestRow25_OfficialMLflowClient(t *testing.T) {
 		a := harness.Want(t, 200, "POST", url, token, map[string]any{"features": row}).JSON(t)
 		got, _ := a["prediction"].(float64)
 		if math.Abs(got-doc.Predictions[i]) > 1e-5*math.Max(1, math.Abs(doc.Predictions[i])) || a["model_version"] != doc.Version {
-			t.Errorf("row %d: %v, Python gives %v", i, a, doc.Predictions[i])
+			t.Errorf(`row %d: %v, Python gives %v; want math.Abs(got - doc.Predictions[i]) <= 1e-5 * math.Max(1, math.Abs(doc.Predictions[i])) && a["model_version"] == doc.Version`, i, a, doc.Predictions[i])
 		}
 	}
 }

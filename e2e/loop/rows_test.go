@@ -22,7 +22,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 	started := harness.Want(t, 200, "POST", cp+"/retrain", p.Secret(t, "seed_token"), map[string]any{"model_name": "RuntimeClass", "dataset_name": "IpscJobs"}).JSON(t)
 	run := p.WaitRun(t, started["flow_run_id"].(string), 3*time.Minute)
 	if run["state_type"] != "COMPLETED" {
-		t.Fatalf("run: %v", run)
+		t.Fatalf(`run: %v; want run["state_type"] == "COMPLETED"`, run)
 	}
 	version := fmt.Sprint(run["model_version"])
 	var promo map[string]any
@@ -38,7 +38,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 	begin := time.Now()
 	a := harness.Want(t, 200, "POST", cp+"/promotions/"+promo["id"].(string)+"/approve", operator, map[string]any{"reason": "row 4"}).JSON(t)
 	if a["state"] != "promoted" && a["state"] != "approved" {
-		t.Fatalf("answer: %v", a)
+		t.Fatalf(`answer: %v; want (a["state"] == "promoted" || a["state"] == "approved")`, a)
 	}
 	body, err := os.ReadFile(heldOutBodies(t, p, "RuntimeClass")[0])
 	if err != nil {
@@ -54,16 +54,16 @@ func TestRow04_PromoteServes(t *testing.T) {
 	t.Logf("served %s after the approval", time.Since(begin).Round(time.Millisecond))
 	hist := listItems(t, harness.Want(t, 200, "GET", cp+"/alias-history?model=RUNTIMECLASS&alias=Production", operator, nil))
 	if len(hist) < 2 || fmt.Sprint(hist[0]["version"]) != version || hist[0]["actor"] != "operator" || hist[0]["via"] != "promotion" {
-		t.Fatalf("history: %v", hist)
+		t.Fatalf(`history: %v; want len(hist) >= 2 && fmt.Sprint(hist[0]["version"]) == version && hist[0]["actor"] == "operator" && hist[0]["via"] == "promotion"`, hist)
 	}
 	at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(hist[0]["from"]))
 	if err != nil || at.Before(begin.Add(-time.Second)) || at.After(time.Now()) {
-		t.Fatalf("instant: %v %v", hist[0]["from"], err)
+		t.Fatalf("instant: %v %v; want !at.Before(begin.Add(-time.Second)) && !at.After(time.Now())", hist[0]["from"], err)
 	}
 	// What served before that instant is still known.
 	then := listItems(t, harness.Want(t, 200, "GET", cp+"/alias-history?model=RUNTIMECLASS&alias=Production&at="+at.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano), operator, nil))
 	if len(then) != 1 || fmt.Sprint(then[0]["version"]) == version {
-		t.Fatalf("holder before: %v", then)
+		t.Fatalf(`holder before: %v; want len(then) == 1 && fmt.Sprint(then[0]["version"]) != version`, then)
 	}
 }
 
@@ -84,26 +84,26 @@ func TestRow06_Margins(t *testing.T) {
 		t.Helper()
 		v, ok := m[k]
 		if !ok {
-			t.Fatalf("no metric %s in %v", k, m)
+			t.Fatalf("no metric %s in %v; want ok", k, m)
 		}
 		return v
 	}
 	reg := metrics("RuntimeRegressor")
 	for _, base := range []string{"baseline_", "baseline_running_"} {
 		if male, ref := need(reg, "male"), need(reg, base+"male"); male > 0.95*ref {
-			t.Errorf("male %.4f is not 5 %% below %smale %.4f", male, base, ref)
+			t.Errorf("male %.4f is not 5 %% below %smale %.4f; want male <= 0.95 * ref", male, base, ref)
 		}
 		if mae, ref := need(reg, "mae"), need(reg, base+"mae"); mae >= ref {
-			t.Errorf("mae %.1f is not below %smae %.1f", mae, base, ref)
+			t.Errorf("mae %.1f is not below %smae %.1f; want mae < ref", mae, base, ref)
 		}
 	}
 	cls := metrics("RuntimeClass")
 	for _, base := range []string{"baseline_", "baseline_running_"} {
 		if acc, ref := need(cls, "accuracy"), need(cls, base+"accuracy"); acc < ref+0.03 {
-			t.Errorf("accuracy %.4f is not 0.03 above %saccuracy %.4f", acc, base, ref)
+			t.Errorf("accuracy %.4f is not 0.03 above %saccuracy %.4f; want acc >= ref + 0.03", acc, base, ref)
 		}
 		if f1, ref := need(cls, "f1_macro"), need(cls, base+"f1_macro"); f1 < ref+0.08 {
-			t.Errorf("macro F1 %.4f is not 0.08 above %sf1_macro %.4f", f1, base, ref)
+			t.Errorf("macro F1 %.4f is not 0.08 above %sf1_macro %.4f; want f1 >= ref + 0.08", f1, base, ref)
 		}
 	}
 	t.Logf("RuntimeRegressor %v", reg)
@@ -139,7 +139,7 @@ func TestRow07_Features(t *testing.T) {
 	for i := range keys {
 		rotated := append(append([]string{}, keys[i:]...), keys[:i]...)
 		if got := harness.Want(t, 200, "POST", url, token, write(rotated)).JSON(t)["prediction"]; got != first {
-			t.Fatalf("order changes the number: %v, %v", first, got)
+			t.Fatalf("order changes the number: %v, %v; want got == %v", first, got, first)
 		}
 	}
 	a := harness.Want(t, 500, "POST", url, token, write(keys[1:])).JSON(t)
@@ -149,19 +149,19 @@ func TestRow07_Features(t *testing.T) {
 	body.Features[keys[0]] = json.RawMessage(`"many"`)
 	a = harness.Want(t, 422, "POST", url, token, write(keys)).JSON(t)
 	if a["code"] != "validation_error" {
-		t.Fatalf("text value: %v", a)
+		t.Fatalf(`text value: %v; want a["code"] == "validation_error"`, a)
 	}
 	for name, bad := range map[string]string{"NaN": "NaN", "null": "null", "infinite": "1e999"} {
 		body.Features[keys[0]] = json.RawMessage(bad)
 		if got := harness.Call(t, "POST", url, token, write(keys)); got.Status != 422 {
-			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+			t.Errorf("%s: %d %s; want got.Status == 422", name, got.Status, got.Body)
 		}
 	}
 	if got := harness.Call(t, "POST", url, token, `{"features":{"x":"`+strings.Repeat("a", 10<<20)+`"}}`); got.Status != 413 {
-		t.Errorf("10 MB: %d", got.Status)
+		t.Errorf("10 MB: %d; want 413", got.Status)
 	}
 	if got := harness.Call(t, "POST", url, "", write(keys)); got.Status != 401 {
-		t.Errorf("no credential: %d", got.Status)
+		t.Errorf("no credential: %d; want 401", got.Status)
 	}
 }
 
@@ -173,18 +173,18 @@ func TestRow13_Idempotency(t *testing.T) {
 	first := harness.Want(t, 200, "POST", cp+"/retrain", operator, body, "Idempotency-Key", "row-13")
 	second := harness.Want(t, 200, "POST", cp+"/retrain", operator, body, "X-Idempotency-Key", "row-13")
 	if string(first.Body) != string(second.Body) || second.Header.Get("Idempotency-Replayed") != "true" || first.Header.Get("Idempotency-Replayed") != "" {
-		t.Fatalf("%s\n%s\n%v", first.Body, second.Body, second.Header)
+		t.Fatalf("%s\n%s\n%v; want string(first.Body) == string(second.Body) && second.Header.Get(\"Idempotency-Replayed\") == \"true\" && first.Header.Get(\"Idempotency-Replayed\") == \"\"", first.Body, second.Body, second.Header)
 	}
 	body["is_dummy"] = false
 	if a := harness.Want(t, 409, "POST", cp+"/retrain", operator, body, "Idempotency-Key", "row-13").JSON(t); a["code"] != "idempotency_conflict" {
-		t.Fatalf("%v", a)
+		t.Fatalf(`%v; want a["code"] == "idempotency_conflict"`, a)
 	}
 	run := p.WaitRun(t, first.JSON(t)["flow_run_id"].(string), 2*time.Minute)
 	if run["state_type"] != "COMPLETED" {
-		t.Fatalf("dummy run: %v", run)
+		t.Fatalf(`dummy run: %v; want run["state_type"] == "COMPLETED"`, run)
 	}
 	if tags := trackerVersion(t, p, "jpcp", fmt.Sprint(run["model_version"])); tags["dummy"] != "true" {
-		t.Fatalf("tags: %v", tags)
+		t.Fatalf(`tags: %v; want tags["dummy"] == "true"`, tags)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestRow14_CredentialsAndTenants(t *testing.T) {
 	harness.Want(t, 404, "GET", cp+"/approvals/"+id, "secret-of-tenant-b-0001", nil)
 	harness.Want(t, 404, "POST", cp+"/approvals/"+id+"/approve", "secret-of-tenant-b-0001", nil)
 	if l := harness.Want(t, 200, "GET", cp+"/approvals", "secret-of-tenant-b-0001", nil).List(t); len(l) != 0 {
-		t.Fatalf("tenant b sees %v", l)
+		t.Fatalf("tenant b sees %v; want len(l) == 0", l)
 	}
 	p.Stop(t)
 	p.Set("CONTROL_PLANE_CREDENTIALS_JSON", `{"secret-of-tenant-a-0001":{"principal":"a","tenant":"a"}}`)

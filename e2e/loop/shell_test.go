@@ -27,7 +27,7 @@ func TestKilledWhileSeeding(t *testing.T) {
 	}
 	h := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/health", "", nil).JSON(t)
 	if h["models_loaded"] != 5.0 {
-		t.Fatalf("inference health: %v", h)
+		t.Fatalf(`inference health: %v; want h["models_loaded"] == 5.0`, h)
 	}
 }
 
@@ -80,15 +80,15 @@ func TestRefusedStarts(t *testing.T) {
 			}
 			out := p.Output()
 			if p.ExitCode() != 1 {
-				t.Errorf("exit %d", p.ExitCode())
+				t.Errorf("exit %d; want 1", p.ExitCode())
 			}
 			for _, w := range tc.want {
 				if !strings.Contains(out, w) {
-					t.Errorf("says nothing of %q:\n%s", w, out)
+					t.Errorf("says nothing of %q:\n%s; want strings.Contains(out, w)", w, out)
 				}
 			}
 			if strings.Contains(out, "goroutine ") {
-				t.Errorf("a stack trace:\n%s", out)
+				t.Errorf("a stack trace:\n%s; want !strings.Contains(out, \"goroutine \")", out)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestRefusedStarts(t *testing.T) {
 func TestSecondShell(t *testing.T) {
 	p := harness.New(t, "PLATFORM_SEED=false")
 	if _, errOut, code := p.Exec(t, "platform", "status"); code != 1 || !strings.Contains(errOut, "no platform runs") {
-		t.Fatalf("status of nothing: exit %d %s", code, errOut)
+		t.Fatalf(`status of nothing: exit %d %s; want code == 1 && strings.Contains(errOut, "no platform runs")`, code, errOut)
 	}
 	p.Start(t, 30*time.Second)
 	var doc struct {
@@ -106,11 +106,11 @@ func TestSecondShell(t *testing.T) {
 		Services []struct{ Name, Status string }
 	}
 	if err := json.Unmarshal([]byte(p.Run(t, "platform", "status", "--json")), &doc); err != nil || doc.PID != p.Pid() || len(doc.Services) != 6 {
-		t.Fatalf("%v %+v", err, doc)
+		t.Fatalf("%v %+v; want doc.PID == p.Pid() && len(doc.Services) == 6", err, doc)
 	}
 	for _, s := range doc.Services {
 		if s.Status != "ready" {
-			t.Errorf("%s is %s", s.Name, s.Status)
+			t.Errorf(`%s is %s; want s.Status == "ready"`, s.Name, s.Status)
 		}
 	}
 	other := harness.New(t, "PLATFORM_SEED=false")
@@ -118,19 +118,19 @@ func TestSecondShell(t *testing.T) {
 	other.Launch(t)
 	<-other.Done()
 	if out := other.Output(); other.ExitCode() != 1 || !strings.Contains(out, "another platform") {
-		t.Errorf("exit %d: %s", other.ExitCode(), out)
+		t.Errorf(`exit %d: %s; want other.ExitCode() == 1 && strings.Contains(out, "another platform")`, other.ExitCode(), out)
 	}
 	info, err := os.Stat(filepath.Join(p.Dir, "credentials.json"))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("credentials.json: %v %v", info.Mode(), err)
+		t.Errorf("credentials.json: %v %v; want info.Mode().Perm() == 0o600", info.Mode(), err)
 	}
 	if out := p.Run(t, "platform", "stop"); !strings.Contains(out, "stopped") {
-		t.Errorf("stop says %q", out)
+		t.Errorf(`stop says %q; want strings.Contains(out, "stopped")`, out)
 	}
 	select {
 	case <-p.Done():
 		if p.ExitCode() != 0 {
-			t.Errorf("exit %d after stop\n%s", p.ExitCode(), p.Output())
+			t.Errorf("exit %d after stop\n%s; want p.ExitCode() == 0", p.ExitCode(), p.Output())
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("it still runs")
@@ -141,7 +141,7 @@ func TestSecondShell(t *testing.T) {
 	}
 	for _, secret := range []string{"control_plane_token", "operator_token", "serving_token", "nats_token", "modelrepo_webhook_secret"} {
 		if strings.Contains(string(log), p.Secret(t, secret)) {
-			t.Errorf("the log holds %s", secret)
+			t.Errorf("the log holds %s; want !strings.Contains(string(log), p.Secret(t, secret))", secret)
 		}
 	}
 }

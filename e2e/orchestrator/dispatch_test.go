@@ -142,7 +142,7 @@ func (p *plane) retrain(t *testing.T, extra map[string]any, headers ...string) h
 func (p *plane) started(t *testing.T, a harness.Answer) orchestrator.FlowRun {
 	t.Helper()
 	if a.Status != 200 {
-		t.Fatalf("%d %s", a.Status, a.Body)
+		t.Fatalf("%d %s; want a.Status == 200", a.Status, a.Body)
 	}
 	run, err := p.client.ReadFlowRun(t.Context(), uuid.MustParse(a.JSON(t)["flow_run_id"].(string)))
 	if err != nil {
@@ -188,17 +188,17 @@ func testRetrain(t *testing.T, p *plane) {
 		}
 	}
 	if inner, _ := run.Parameters["parameters"].(map[string]any); inner["epochs"] != 3.0 {
-		t.Errorf("own parameters %v", run.Parameters["parameters"])
+		t.Errorf(`own parameters %v; want inner["epochs"] == 3.0`, run.Parameters["parameters"])
 	}
 	if run.DeploymentID == nil || *run.DeploymentID != p.deployment.ID || run.StateType != orchestrator.Scheduled {
-		t.Errorf("run %+v", run)
+		t.Errorf("run %+v; want run.DeploymentID != nil && *run.DeploymentID == p.deployment.ID && run.StateType == orchestrator.Scheduled", run)
 	}
 	if a.JSON(t)["status_url"] != "/retrain/"+run.ID.String() {
-		t.Errorf("answer %s", a.Body)
+		t.Errorf(`answer %s; want a.JSON(t)["status_url"] == "/retrain/" + run.ID.String()`, a.Body)
 	}
 	s := harness.Want(t, 200, "GET", p.url+"/retrain/"+run.ID.String(), token, nil).JSON(t)
 	if s["state_type"] != "SCHEDULED" || s["is_terminal"] != false || s["model_id"] != "RUNTIMECLASS" {
-		t.Errorf("status %v", s)
+		t.Errorf(`status %v; want s["state_type"] == "SCHEDULED" && s["is_terminal"] == false && s["model_id"] == "RUNTIMECLASS"`, s)
 	}
 }
 
@@ -207,13 +207,13 @@ func testSameKey(t *testing.T, p *plane) {
 	first := p.retrain(t, nil, "Idempotency-Key", "one")
 	again := p.retrain(t, nil, "X-Idempotency-Key", "one")
 	if p.started(t, first).ID != p.started(t, again).ID || again.Header.Get("Idempotency-Replayed") != "true" {
-		t.Fatalf("%s then %s", first.Body, again.Body)
+		t.Fatalf(`%s then %s; want p.started(t, first).ID == p.started(t, again).ID && again.Header.Get("Idempotency-Replayed") == "true"`, first.Body, again.Body)
 	}
 	if a := p.retrain(t, map[string]any{"is_dummy": true}, "Idempotency-Key", "one"); a.Status != 409 || problemCode(a) != "idempotency_conflict" {
-		t.Fatalf("other body: %d %s", a.Status, a.Body)
+		t.Fatalf(`other body: %d %s; want a.Status == 409 && problemCode(a) == "idempotency_conflict"`, a.Status, a.Body)
 	}
 	if n := p.runs(t) - before; n != 1 {
-		t.Fatalf("%d runs", n)
+		t.Fatalf("%d runs; want 1", n)
 	}
 }
 
@@ -253,13 +253,13 @@ func testApprove(t *testing.T, p *plane) {
 	a := harness.Call(t, "POST", p.url+"/approve/jpcp", token, nil)
 	run := p.started(t, a)
 	if run.Parameters["commit_sha"] != "c0ffee01" || run.Parameters["approval_id"] != id || run.IdempotencyKey == nil || *run.IdempotencyKey != "approval:"+id {
-		t.Fatalf("run %+v", run)
+		t.Fatalf(`run %+v; want run.Parameters["commit_sha"] == "c0ffee01" && run.Parameters["approval_id"] == id && run.IdempotencyKey != nil && *run.IdempotencyKey == "approval:" + id`, run)
 	}
 	if r := harness.Want(t, 200, "GET", p.url+"/approvals/"+id, token, nil).JSON(t); r["status"] != "approved" || r["prefect_run_id"] != run.ID.String() {
-		t.Fatalf("record %v", r)
+		t.Fatalf(`record %v; want r["status"] == "approved" && r["prefect_run_id"] == run.ID.String()`, r)
 	}
 	if n := p.runs(t) - before; n != 1 {
-		t.Fatalf("%d runs", n)
+		t.Fatalf("%d runs; want 1", n)
 	}
 }
 
@@ -281,7 +281,7 @@ func (p *plane) set(t *testing.T, id uuid.UUID, s orchestrator.StateType) {
 	t.Helper()
 	got, err := p.client.SetState(t.Context(), id, orchestrator.State{Type: s, Message: "by the suite"}, true)
 	if err != nil || got.Status != orchestrator.Accept {
-		t.Fatalf("%s: %+v, %v", s, got, err)
+		t.Fatalf("%s: %+v, %v; want got.Status == orchestrator.Accept", s, got, err)
 	}
 }
 
@@ -306,7 +306,7 @@ func testCancel(t *testing.T, p *plane) {
 	p.set(t, run.ID, orchestrator.Cancelled) // as the worker does when the flow has ended
 	p.wait(t, run.ID, "CANCELLED", true)
 	if a := harness.Call(t, "POST", p.url+"/retrain/"+run.ID.String()+"/cancel", token, nil); a.Status != 409 || problemCode(a) != "run_ended" {
-		t.Fatalf("cancel of an ended run: %d %s", a.Status, a.Body)
+		t.Fatalf(`cancel of an ended run: %d %s; want a.Status == 409 && problemCode(a) == "run_ended"`, a.Status, a.Body)
 	}
 }
 
@@ -314,13 +314,13 @@ func testRefused(t *testing.T, p *plane) {
 	before := p.runs(t)
 	a := p.retrain(t, map[string]any{"parameters": map[string]any{"epochs": "many"}})
 	if a.Status != 502 || problemCode(a) != "orchestrator_rejected" {
-		t.Fatalf("%d %s", a.Status, a.Body)
+		t.Fatalf(`%d %s; want a.Status == 502 && problemCode(a) == "orchestrator_rejected"`, a.Status, a.Body)
 	}
 	if n := p.runs(t) - before; n != 0 {
-		t.Fatalf("%d runs", n)
+		t.Fatalf("%d runs; want 0", n)
 	}
 	if h := harness.Want(t, 200, "GET", p.url+"/health", "", nil).JSON(t); h["circuit_breaker"].(map[string]any)["state"] != "closed" {
-		t.Fatalf("a refusal is no failure: %v", h["circuit_breaker"])
+		t.Fatalf(`a refusal is no failure: %v; want h["circuit_breaker"].(map[string]any)["state"] == "closed"`, h["circuit_breaker"])
 	}
 }
 
@@ -345,7 +345,7 @@ func testKilled(t *testing.T, p *plane) {
 		return nil
 	})
 	if n := p.runs(t) - before; n != 1 {
-		t.Fatalf("%d runs", n)
+		t.Fatalf("%d runs; want 1", n)
 	}
 }
 
@@ -354,16 +354,16 @@ func testUnreachable(t *testing.T, p *plane) {
 	id := p.notice(t, "MCBound", "c0ffee03")
 	p.proxy.Refuse()
 	if a := harness.Call(t, "POST", p.url+"/approve/MCBound", token, nil); a.Status != 502 || problemCode(a) != "orchestrator_unreachable" {
-		t.Fatalf("%d %s", a.Status, a.Body)
+		t.Fatalf(`%d %s; want a.Status == 502 && problemCode(a) == "orchestrator_unreachable"`, a.Status, a.Body)
 	}
 	if r := harness.Want(t, 200, "GET", p.url+"/approvals/"+id, token, nil).JSON(t); r["status"] != "pending" {
-		t.Fatalf("record %v", r)
+		t.Fatalf(`record %v; want r["status"] == "pending"`, r)
 	}
 	harness.Want(t, 200, "GET", p.url+"/readyz", "", nil)
 	p.proxy.Forward()
 	p.started(t, harness.Call(t, "POST", p.url+"/approve/MCBound", token, nil))
 	if n := p.runs(t) - before; n != 1 {
-		t.Fatalf("%d runs", n)
+		t.Fatalf("%d runs; want 1", n)
 	}
 }
 
@@ -372,10 +372,10 @@ func testDeploymentGone(t *testing.T, p *plane) {
 		t.Fatal(err)
 	}
 	if a := p.retrain(t, nil); a.Status != 503 || problemCode(a) != "dispatch_target_missing" {
-		t.Fatalf("%d %s", a.Status, a.Body)
+		t.Fatalf(`%d %s; want a.Status == 503 && problemCode(a) == "dispatch_target_missing"`, a.Status, a.Body)
 	}
 	p.register(t)
 	if run := p.started(t, p.retrain(t, nil)); *run.DeploymentID != p.deployment.ID {
-		t.Fatalf("run %+v", run)
+		t.Fatalf("run %+v; want *run.DeploymentID == %v", run, p.deployment.ID)
 	}
 }

@@ -20,7 +20,7 @@ func ruleFiles(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, pattern))
 	if err != nil || len(found) == 0 {
-		t.Fatalf("%s: %v, %v", pattern, found, err)
+		t.Fatalf("%s: %v, %v; want len(found) != 0", pattern, found, err)
 	}
 	return found
 }
@@ -98,20 +98,20 @@ func TestEveryAlertIsToldAndTried(t *testing.T) {
 				}
 				alerts++
 				if !slices.Contains([]string{"critical", "error", "warn"}, r.Labels["severity"]) {
-					t.Errorf("%s: severity %q", r.Alert, r.Labels["severity"])
+					t.Errorf(`%s: severity %q; want slices.Contains([]string{"critical", "error", "warn"}, r.Labels["severity"])`, r.Alert, r.Labels["severity"])
 				}
 				for _, name := range []string{"summary", "description", "runbook"} {
 					if r.Annotations[name] == "" {
-						t.Errorf("%s has no %s", r.Alert, name)
+						t.Errorf(`%s has no %s; want r.Annotations[name] != ""`, r.Alert, name)
 					}
 				}
 				if got := seen[r.Alert]; got == nil || !got.fires || !got.silent {
-					t.Errorf("%s is not tried both ways: %+v", r.Alert, got)
+					t.Errorf("%s is not tried both ways: %+v; want got != nil && got.fires && got.silent", r.Alert, got)
 				}
 			}
 		}
 	}
 	if alerts < 18 {
-		t.Errorf("only %d alerts", alerts)
+		t.Errorf("only %d alerts; want alerts >= 18", alerts)
 	}
 }

@@ -61,7 +61,7 @@ func runOfficialClient(t *testing.T, url string) {
 	cmd.Env = append(os.Environ(), "MLFLOW_TRACKING_URI=", "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.HasSuffix(bytes.TrimSpace(out), []byte("ok")) {
-		t.Fatalf("client.py: %v\n%s", err, lastBytes(out))
+		t.Fatalf("client.py: %v\n%s; want bytes.HasSuffix(bytes.TrimSpace(out), []byte(\"ok\"))", err, lastBytes(out))
 	}
 }
 

@@ -57,7 +57,7 @@ func TestConforms(t *testing.T) {
 		}
 	}
 	if err := apitest.New([]byte("openapi: 3.0.3")).Conforms(httptest.NewRequest("GET", "/", nil), apitest.Answer{Status: 200}); err == nil || !strings.Contains(err.Error(), "the document") {
-		t.Errorf("a document without paths: %v", err)
+		t.Errorf(`a document without paths: %v; want an error && strings.Contains(err.Error(), "the document")`, err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestSource(t *testing.T) {
 		}
 	}
 	if e, err := parser.ParseExpr(`"a\tb"`); err != nil || apitest.Literal(e) != "a\tb" {
-		t.Errorf("a text is not read: %v", err)
+		t.Errorf("a text is not read: %v; want apitest.Literal(e) == \"a\\tb\"", err)
 	}
 }
 

@@ -96,12 +96,12 @@ func TestOrderOfChecks(t *testing.T) {
 			}
 			for _, secret := range []string{legacySecret, ciSecret} {
 				if strings.Contains(a.State().Error(), secret) {
-					t.Errorf("the fault shows a secret: %v", a.State())
+					t.Errorf("the fault shows a secret: %v; want !strings.Contains(a.State().Error(), secret)", a.State())
 				}
 			}
 			for _, header := range []string{"", "Bearer " + legacySecret, "Bearer " + ciSecret, "Bearer x"} {
 				if resp, code, _ := callRoute(t, a, "read", header); resp.StatusCode != 503 || code != "auth_misconfigured" {
-					t.Errorf("%q: %d %s", header, resp.StatusCode, code)
+					t.Errorf(`%q: %d %s; want resp.StatusCode == 503 && code == "auth_misconfigured"`, header, resp.StatusCode, code)
 				}
 			}
 		})
@@ -154,11 +154,11 @@ func TestPrincipalInContext(t *testing.T) {
 	a := auth.Load(legacySecret, twoPeople, rules)
 	_, _, p := callRoute(t, a, "manage", "Bearer "+opSecret)
 	if p.Name != "operator" || p.Tenant != "acme" || p.Legacy || !slices.Equal(p.Scopes, []string{"approve", "changes", "manage", "retrain", "write"}) {
-		t.Errorf("%+v", p)
+		t.Errorf(`%+v; want p.Name == "operator" && p.Tenant == "acme" && !p.Legacy && slices.Equal(p.Scopes, []string{"approve", "changes", "manage", "retrain", "write"})`, p)
 	}
 	_, _, p = callRoute(t, a, "manage", "Bearer "+legacySecret)
 	if p.Name != "legacy" || p.Tenant != "default" || !p.Legacy || !p.Has("read") || !p.Has("write") {
-		t.Errorf("%+v", p)
+		t.Errorf(`%+v; want p.Name == "legacy" && p.Tenant == "default" && p.Legacy && p.Has("read") && p.Has("write")`, p)
 	}
 	if _, ok := auth.FromContext(context.Background()); ok {
 		t.Error("a principal from nowhere")
@@ -184,7 +184,7 @@ func TestRequireOneOfSeveral(t *testing.T) {
 			t.Errorf("%s: %d, want %d", secret, got, want)
 		}
 		if got := get("/other"); secret == ciSecret && got != http.StatusForbidden {
-			t.Errorf("neither scope: %d", got)
+			t.Errorf("neither scope: %d; want (secret != ciSecret || got == http.StatusForbidden)", got)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestImplicationIsTransitive(t *testing.T) {
 		auth.Rules{Scopes: map[string][]string{"a": {"b"}, "b": {"c", "a"}, "c": nil}})
 	p, err := a.Authenticate("Bearer s")
 	if err != nil || !p.Has("c") {
-		t.Errorf("%+v %v", p, err)
+		t.Errorf(`%+v %v; want p.Has("c")`, p, err)
 	}
 }
 
@@ -206,18 +206,18 @@ func TestPlaceholders(t *testing.T) {
 		"your-token-here", "YOURTOKEN", "replace-me", "replaceme", " null ",
 	} {
 		if !auth.Placeholder(s) {
-			t.Errorf("%q passed", s)
+			t.Errorf("%q passed; want auth.Placeholder(s)", s)
 		}
 	}
 	for _, s := range []string{"", "examples", "nullify", "9f86d081884c7d65", "change.me"} {
 		if auth.Placeholder(s) {
-			t.Errorf("%q refused", s)
+			t.Errorf("%q refused; want !auth.Placeholder(s)", s)
 		}
 	}
 	a := auth.Load("changeme", `{"replace-me": {"principal": "ci", "tenant": "t", "scopes": ["read"]}}`, rules)
 	err := a.CheckPlaceholders()
 	if err == nil || !strings.Contains(err.Error(), "legacy") || !strings.Contains(err.Error(), "ci") || strings.Contains(err.Error(), "changeme") {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want an error && strings.Contains(err.Error(), "legacy") && strings.Contains(err.Error(), "ci") && !strings.Contains(err.Error(), "changeme")`, err)
 	}
 	if err := auth.Load(legacySecret, twoPeople, rules).CheckPlaceholders(); err != nil {
 		t.Error(err)
@@ -230,7 +230,7 @@ func TestShortSecretsWarn(t *testing.T) {
 		"0123456789abcdef": {"principal": "long", "tenant": "t", "scopes": ["read"]}}`, rules)
 	w := strings.Join(a.Warnings(), "\n")
 	if len(a.Warnings()) != 2 || !strings.Contains(w, "legacy") || !strings.Contains(w, "ci") || strings.Contains(w, "0123456789") {
-		t.Errorf("%q", w)
+		t.Errorf(`%q; want len(a.Warnings()) == 2 && strings.Contains(w, "legacy") && strings.Contains(w, "ci") && !strings.Contains(w, "0123456789")`, w)
 	}
 }
 
@@ -246,7 +246,7 @@ func FuzzLoad(f *testing.F) {
 		a := auth.Load(legacy, text, rules)
 		if a.State() != nil {
 			if _, err := a.Authenticate("Bearer " + legacy); !errors.Is(err, auth.Misconfigured.New("")) {
-				t.Fatalf("faulty, yet: %v", err)
+				t.Fatalf(`faulty, yet: %v; want errors.Is(err, auth.Misconfigured.New(""))`, err)
 			}
 			return
 		}
@@ -263,7 +263,7 @@ func FuzzLoad(f *testing.F) {
 		for secret, want := range m {
 			p, err := a.Authenticate("Bearer " + secret)
 			if err != nil || p.Name != want.Principal || p.Tenant != want.Tenant || !p.Has(want.Scopes[0]) {
-				t.Fatalf("%q: %+v %v", secret, p, err)
+				t.Fatalf("%q: %+v %v; want p.Name == want.Principal && p.Tenant == want.Tenant && p.Has(want.Scopes[0])", secret, p, err)
 			}
 		}
 	})

@@ -101,27 +101,27 @@ func TestDelegationSpeaksForAPerson(t *testing.T) {
 	}
 	resp, code, p := callRoute(t, a, "approve", "Bearer "+token)
 	if resp.StatusCode != 200 || p.Name != "alice@example.org" || p.Tenant != "acme" || p.Legacy || p.Via != "dashboard" {
-		t.Fatalf("%d %s %+v", resp.StatusCode, code, p)
+		t.Fatalf(`%d %s %+v; want resp.StatusCode == 200 && p.Name == "alice@example.org" && p.Tenant == "acme" && !p.Legacy && p.Via == "dashboard"`, resp.StatusCode, code, p)
 	}
 	// write implies four scopes, of which the issuer may pass on one; write itself it may not.
 	if !slices.Equal(p.Scopes, []string{"approve", "read"}) {
-		t.Errorf("scopes %v", p.Scopes)
+		t.Errorf(`scopes %v; want slices.Equal(p.Scopes, []string{"approve", "read"})`, p.Scopes)
 	}
 	if resp, code, _ := callRoute(t, a, "manage", "Bearer "+token); resp.StatusCode != 403 || code != "insufficient_scope" {
-		t.Errorf("a scope the issuer may not pass on: %d %s", resp.StatusCode, code)
+		t.Errorf(`a scope the issuer may not pass on: %d %s; want resp.StatusCode == 403 && code == "insufficient_scope"`, resp.StatusCode, code)
 	}
 	if resp, _, p := callRoute(t, a, "changes", "Bearer "+ciSecret); resp.StatusCode != 200 || p.Name != "ci" || p.Via != "" {
-		t.Errorf("own credentials beside delegations: %d %+v", resp.StatusCode, p)
+		t.Errorf(`own credentials beside delegations: %d %+v; want resp.StatusCode == 200 && p.Name == "ci" && p.Via == ""`, resp.StatusCode, p)
 	}
 	narrow, err := d.Mint("svc", authtest.Person{Name: "bob", Tenant: "default", Scopes: []string{"unheard-of", "another-service's"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if resp, code, _ := callRoute(t, a, "read", "Bearer "+narrow); resp.StatusCode != 403 || code != "insufficient_scope" {
-		t.Errorf("no scope in common: %d %s", resp.StatusCode, code)
+		t.Errorf(`no scope in common: %d %s; want resp.StatusCode == 403 && code == "insufficient_scope"`, resp.StatusCode, code)
 	}
 	if resp, code, _ := callRoute(t, auth.Load("", twoPeople, delegable), "read", "Bearer "+token); resp.StatusCode != 401 || code != "invalid_credential" {
-		t.Errorf("where nobody is trusted: %d %s", resp.StatusCode, code)
+		t.Errorf(`where nobody is trusted: %d %s; want resp.StatusCode == 401 && code == "invalid_credential"`, resp.StatusCode, code)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestDelegationsRefused(t *testing.T) {
 		signToken(t, header, with(with(good, "iat", at.Unix()+3), "exp", at.Unix()+60)),
 	} {
 		if resp, code, _ := callRoute(t, a, "read", "Bearer "+ok); resp.StatusCode != 200 {
-			t.Fatalf("a good one: %d %s", resp.StatusCode, code)
+			t.Fatalf("a good one: %d %s; want resp.StatusCode == 200", resp.StatusCode, code)
 		}
 	}
 	claim := func(name string, v any) string { return signToken(t, header, with(good, name, v)) }
@@ -210,7 +210,7 @@ func TestDelegationsRefused(t *testing.T) {
 		"too large":          claim("pad", strings.Repeat("a", 9<<10)),
 	} {
 		if resp, code, p := callRoute(t, a, "read", "Bearer "+bad); resp.StatusCode != 401 || code != "invalid_credential" || p.Name != "" {
-			t.Errorf("%s: %d %s %+v", name, resp.StatusCode, code, p)
+			t.Errorf(`%s: %d %s %+v; want resp.StatusCode == 401 && code == "invalid_credential" && p.Name == ""`, name, resp.StatusCode, code, p)
 		}
 	}
 }
@@ -268,13 +268,13 @@ func TestDelegationWritesOnce(t *testing.T) {
 	o.mu.Unlock()
 	two := mint()
 	if status, code := send("POST", "/write", two); status != 503 || code != "coordinator_unavailable" {
-		t.Errorf("coordinator down: %d %s", status, code)
+		t.Errorf(`coordinator down: %d %s; want status == 503 && code == "coordinator_unavailable"`, status, code)
 	}
 	if status, _ := send("GET", "/read", two); status != 200 {
-		t.Errorf("a read with the coordinator down: %d", status)
+		t.Errorf("a read with the coordinator down: %d; want 200", status)
 	}
 	if status, _ := send("POST", "/write", opSecret); status != 200 {
-		t.Errorf("an own credential with the coordinator down: %d", status)
+		t.Errorf("an own credential with the coordinator down: %d; want 200", status)
 	}
 }
 
@@ -315,27 +315,27 @@ func TestTrustMapBroken(t *testing.T) {
 	} {
 		a := auth.Load("", twoPeople, delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: text, Once: &onces{seen: map[string]bool{}}})
 		if a.DelegationState() == nil || a.State() != nil {
-			t.Errorf("%s: taken as good, or spoils the credentials: %v", name, a.State())
+			t.Errorf("%s: taken as good, or spoils the credentials: %v; want a.DelegationState() != nil && a.State() == nil", name, a.State())
 		}
 		if resp, code, _ := callRoute(t, a, "read", "Bearer "+token); resp.StatusCode != 503 || code != "auth_misconfigured" {
-			t.Errorf("%s: %d %s", name, resp.StatusCode, code)
+			t.Errorf(`%s: %d %s; want resp.StatusCode == 503 && code == "auth_misconfigured"`, name, resp.StatusCode, code)
 		}
 		if resp, _, _ := callRoute(t, a, "changes", "Bearer "+ciSecret); resp.StatusCode != 200 {
-			t.Errorf("%s: an own credential: %d", name, resp.StatusCode)
+			t.Errorf("%s: an own credential: %d; want resp.StatusCode == 200", name, resp.StatusCode)
 		}
 	}
 	// And a broken credential map refuses delegations as it refuses every bearer.
 	a := auth.Load("", `{`, delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: good, Once: &onces{seen: map[string]bool{}}})
 	if resp, code, _ := callRoute(t, a, "read", "Bearer "+token); resp.StatusCode != 503 || code != "auth_misconfigured" {
-		t.Errorf("credential map broken: %d %s", resp.StatusCode, code)
+		t.Errorf(`credential map broken: %d %s; want resp.StatusCode == 503 && code == "auth_misconfigured"`, resp.StatusCode, code)
 	}
 	// Trust alone configures a service.
 	a = auth.Load("", "", delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: good, Once: &onces{seen: map[string]bool{}}})
 	if resp, code, _ := callRoute(t, a, "read", "Bearer "+token); resp.StatusCode != 200 || !a.Configured() {
-		t.Errorf("trust alone: %d %s", resp.StatusCode, code)
+		t.Errorf("trust alone: %d %s; want resp.StatusCode == 200 && a.Configured()", resp.StatusCode, code)
 	}
 	if resp, code, _ := callRoute(t, a, "read", "Bearer x"); resp.StatusCode != 401 || code != "invalid_credential" {
-		t.Errorf("trust alone, another bearer: %d %s", resp.StatusCode, code)
+		t.Errorf(`trust alone, another bearer: %d %s; want resp.StatusCode == 401 && code == "invalid_credential"`, resp.StatusCode, code)
 	}
 }
 
@@ -363,7 +363,7 @@ func FuzzDelegation(f *testing.F) {
 	f.Add("eyJ0eXAiOiJwbGF0Zm9ybS1hY3Qrand0IiwiYWxnIjoiRWREU0EifQ.bnVsbA.AAAA")
 	f.Fuzz(func(t *testing.T, bearer string) {
 		if p, err := a.Authenticate("Bearer " + bearer); err == nil && strings.TrimSpace(bearer) != token {
-			t.Fatalf("%q speaks for %+v", bearer, p)
+			t.Fatalf("%q speaks for %+v; want (an error || strings.TrimSpace(bearer) == token)", bearer, p)
 		}
 	})
 }
@@ -384,10 +384,10 @@ func FuzzTrust(f *testing.F) {
 		a := auth.Load("", twoPeople, delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: text, Once: &onces{seen: map[string]bool{}}})
 		_, err := a.Authenticate("Bearer " + token)
 		if a.DelegationState() != nil && !errors.Is(err, auth.Misconfigured.New("")) {
-			t.Fatalf("faulty, yet: %v", err)
+			t.Fatalf(`faulty, yet: %v; want (a.DelegationState() == nil || errors.Is(err, auth.Misconfigured.New("")))`, err)
 		}
 		if err == nil && (!json.Valid([]byte(text)) || !strings.Contains(text, d.PublicKey()) && !strings.Contains(text, `\`)) {
-			t.Fatalf("took %q", text)
+			t.Fatalf("took %q; want (an error || !!json.Valid([]byte(text)) || !strings.Contains(text, d.PublicKey()) && !strings.Contains(text, `\\`))", text)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func TestConformance(t *testing.T) {
 				t.Parallel()
 				f := start(t)
 				if got := f(t).Kind(); got != name {
-					t.Fatalf("kind %q", got)
+					t.Fatalf("kind %q; want %v", got, name)
 				}
 				if err := f(t).Ping(t.Context()); err != nil {
 					t.Fatal(err)
@@ -98,7 +98,7 @@ func acquireLease(t *testing.T, c coord.Coordinator, name string, ttl time.Durat
 	t.Helper()
 	l, ok, err := c.TryLease(t.Context(), name, ttl)
 	if err != nil || !ok {
-		t.Fatalf("lease %s: %v, %v", name, ok, err)
+		t.Fatalf("lease %s: %v, %v; want ok", name, ok, err)
 	}
 	return l
 }
@@ -118,7 +118,7 @@ func oneHolder(t *testing.T, f fleet) {
 	}
 	wg.Wait()
 	if got.Load() != 1 {
-		t.Errorf("%d replicas have the lease", got.Load())
+		t.Errorf("%d replicas have the lease; want 1", got.Load())
 	}
 	acquireLease(t, f(t), "another name", time.Minute)
 }
@@ -128,7 +128,7 @@ func fencesRise(t *testing.T, f fleet) {
 	for range 5 {
 		l := acquireLease(t, f(t), "x", time.Minute)
 		if l.Fence <= last {
-			t.Fatalf("fence %d after %d", l.Fence, last)
+			t.Fatalf("fence %d after %d; want l.Fence > last", l.Fence, last)
 		}
 		last = l.Fence
 		if err := l.Release(t.Context()); err != nil {
@@ -140,7 +140,7 @@ func fencesRise(t *testing.T, f fleet) {
 func expiredLease(t *testing.T, f fleet) {
 	old := acquireLease(t, f(t), "x", 150*time.Millisecond)
 	if _, ok, err := f(t).TryLease(t.Context(), "x", time.Minute); ok || err != nil {
-		t.Fatalf("taken while held: %v, %v", ok, err)
+		t.Fatalf("taken while held: %v, %v; want !ok", ok, err)
 	}
 	var young *coord.Lease
 	other := f(t)
@@ -153,13 +153,13 @@ func expiredLease(t *testing.T, f fleet) {
 		return err
 	})
 	if young.Fence <= old.Fence {
-		t.Errorf("fence %d after %d", young.Fence, old.Fence)
+		t.Errorf("fence %d after %d; want young.Fence > old.Fence", young.Fence, old.Fence)
 	}
 	if err := old.Renew(t.Context()); !errors.Is(err, coord.ErrLost) {
-		t.Errorf("renewing a lost lease: %v", err)
+		t.Errorf("renewing a lost lease: %v; want errors.Is(err, coord.ErrLost)", err)
 	}
 	if err := old.Keep(t.Context()); !errors.Is(err, coord.ErrLost) {
-		t.Errorf("keeping a lost lease: %v", err)
+		t.Errorf("keeping a lost lease: %v; want errors.Is(err, coord.ErrLost)", err)
 	}
 	if err := old.Release(t.Context()); err != nil {
 		t.Error(err)
@@ -180,7 +180,7 @@ func keepRenews(t *testing.T, f fleet) {
 	for ctx.Err() == nil {
 		if _, ok, err := other.TryLease(t.Context(), "x", ttl); ok || err != nil {
 			if ctx.Err() == nil {
-				t.Fatalf("taken while kept: %v, %v", ok, err)
+				t.Fatalf("taken while kept: %v, %v; want ctx.Err() != nil", ok, err)
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func onceFirst(t *testing.T, f fleet) {
 	}
 	wg.Wait()
 	if first.Load() != 1 {
-		t.Errorf("%d callers were the first", first.Load())
+		t.Errorf("%d callers were the first; want 1", first.Load())
 	}
 	c := f(t)
 	if !mustSucceed[bool](t)(c.Once(t.Context(), "jti-2", 50*time.Millisecond)) {
@@ -229,20 +229,20 @@ func limitFleet(t *testing.T, f fleet) {
 					ok.Add(1)
 				}
 				if d.Limit != limit || d.Remaining < 0 || d.Remaining >= limit || d.ResetSeconds < 1 || d.ResetSeconds > 60 {
-					t.Errorf("%+v", d)
+					t.Errorf("%+v; want d.Limit == limit && d.Remaining >= 0 && d.Remaining < limit && d.ResetSeconds >= 1 && d.ResetSeconds <= 60", d)
 				}
 				if !d.OK && d.Remaining != 0 {
-					t.Errorf("refused with %d left", d.Remaining)
+					t.Errorf("refused with %d left; want (d.OK || d.Remaining == 0)", d.Remaining)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	if ok.Load() != limit {
-		t.Errorf("%d of %d acts passed", ok.Load(), limit)
+		t.Errorf("%d of %d acts passed; want ok.Load() == %v", ok.Load(), limit, limit)
 	}
 	if d := mustSucceed[coord.Decision](t)(f(t).Allow(t.Context(), "retrain:other", limit, time.Minute)); !d.OK || d.Remaining != limit-1 {
-		t.Errorf("another tenant: %+v", d)
+		t.Errorf("another tenant: %+v; want d.OK && d.Remaining == limit - 1", d)
 	}
 }
 
@@ -250,7 +250,7 @@ func windowAnew(t *testing.T, f fleet) {
 	c := f(t)
 	const window = 200 * time.Millisecond
 	if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
-		t.Fatalf("%+v", d)
+		t.Fatalf("%+v; want d.OK", d)
 	}
 	testenv.Eventually(t, 5*time.Second, func() error {
 		if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
@@ -264,7 +264,7 @@ func noLimit(t *testing.T, f fleet) {
 	c := f(t)
 	for range 3 {
 		if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 0, time.Minute)); !d.OK {
-			t.Errorf("%+v", d)
+			t.Errorf("%+v; want d.OK", d)
 		}
 	}
 }
@@ -291,7 +291,7 @@ func openBreaker(t *testing.T, b *coord.Breaker, failures int) {
 	for i := range failures {
 		opened, err := allowCall(t, b).Failure(t.Context())
 		if err != nil || opened != (i == failures-1) {
-			t.Fatalf("failure %d opened: %v, %v", i+1, opened, err)
+			t.Fatalf("failure %d opened: %v, %v; want opened == (i == failures-1)", i+1, opened, err)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func breakerOpens(t *testing.T, f fleet) {
 	_, err := b.Allow(t.Context())
 	var refused *coord.OpenError
 	if !errors.As(err, &refused) || refused.RetryAfter <= 0 || refused.RetryAfter > time.Minute {
-		t.Errorf("open breaker: %v", err)
+		t.Errorf("open breaker: %v; want errors.As(err, &refused) && refused.RetryAfter > 0 && refused.RetryAfter <= time.Minute", err)
 	}
 	requireState(t, b, coord.Open)
 	openBreaker(t, coord.NewBreaker(f(t), "fragile", 1, time.Minute), 1)
@@ -333,7 +333,7 @@ func oneTrial(t *testing.T, f fleet) {
 		return p
 	}
 	if opened, err := trial().Failure(t.Context()); !opened || err != nil {
-		t.Errorf("a failed trial opens again: %v, %v", opened, err)
+		t.Errorf("a failed trial opens again: %v, %v; want opened", opened, err)
 	}
 	requireState(t, b, coord.Open)
 	p := trial()
@@ -344,7 +344,7 @@ func oneTrial(t *testing.T, f fleet) {
 	requireState(t, b, coord.Closed)
 	allowCall(t, b)
 	if s, err := b.State(t.Context()); err != nil || s.Failures != 0 {
-		t.Errorf("after a trial: %+v, %v", s, err)
+		t.Errorf("after a trial: %+v, %v; want s.Failures == 0", s, err)
 	}
 }
 
@@ -356,7 +356,7 @@ func lateReports(t *testing.T, f fleet) {
 		t.Error(err)
 	}
 	if opened, err := early2.Failure(t.Context()); opened || err != nil {
-		t.Errorf("opened again: %v, %v", opened, err)
+		t.Errorf("opened again: %v, %v; want !opened", opened, err)
 	}
 	requireState(t, b, coord.Open)
 }
@@ -453,7 +453,7 @@ func oneLeader(t *testing.T, f fleet) {
 func leaderTask(t *testing.T, f fleet) {
 	broken := errors.New("broken")
 	if err := coord.Lead(t.Context(), f(t), "x", time.Minute, nil, func(context.Context) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("the task's error: %v", err)
+		t.Errorf("the task's error: %v; want errors.Is(err, broken)", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := coord.Lead(ctx, f(t), "x", time.Minute, nil, func(ctx context.Context) error {
@@ -484,7 +484,7 @@ func TestRedisIsAway(t *testing.T) {
 	_, breaker := coord.NewBreaker(c, "x", 1, time.Minute).Allow(ctx)
 	for _, err := range []error{c.Ping(ctx), lease, once, rate, breaker, c.SetConfig(ctx, "x", nil)} {
 		if !errors.Is(err, coord.ErrUnavailable) {
-			t.Errorf("%v is no ErrUnavailable", err)
+			t.Errorf("%v is no ErrUnavailable; want errors.Is(err, coord.ErrUnavailable)", err)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestLeadTellsOfACoordinatorThatIsAway(t *testing.T) {
 		}
 		if text := out.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "level=WARN") ||
 			!strings.Contains(text, "lease=sweeper err=") || !strings.Contains(text, "answers again") {
-			t.Errorf("five failures and two answers are told as\n%s", text)
+			t.Errorf("five failures and two answers are told as\n%s; want strings.Count(text, \"\\n\") == 2 && strings.Contains(text, \"level=WARN\") && strings.Contains(text, \"lease=sweeper err=\") && strings.Contains(text, \"answers again\")", text)
 		}
 	})
 }

@@ -19,7 +19,7 @@ func TestOpenBrowser(t *testing.T) {
 	t.Setenv("PATH", dir)
 	const address = "http://127.0.0.1:8770/?launch=a&b=$(touch x)"
 	if err := loopback.OpenBrowser(address); err == nil || !strings.Contains(err.Error(), "xdg-open is not installed") {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want an error && strings.Contains(err.Error(), "xdg-open is not installed")`, err)
 	}
 	// The opener tells what it got through a pipe and then hangs until it is told.
 	for _, name := range []string{"got", "go"} {
@@ -44,7 +44,7 @@ func TestOpenBrowser(t *testing.T) {
 	select {
 	case text := <-got:
 		if text != "1:"+address+"\n" {
-			t.Errorf("%q", text)
+			t.Errorf("%q; want text == \"1:\" + address + \"\\n\"", text)
 		}
 	case <-ctx.Done():
 		t.Fatal("the opener was not started")
@@ -54,7 +54,7 @@ func TestOpenBrowser(t *testing.T) {
 	}
 	for _, address := range []string{"", "--help", "http://evil.example/", "file:///etc/passwd", "http://127.0.0.1.evil.example:80/"} {
 		if err := loopback.OpenBrowser(address); err == nil {
-			t.Errorf("%q was opened", address)
+			t.Errorf("%q was opened; want an error", address)
 		}
 	}
 }

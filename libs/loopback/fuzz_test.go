@@ -28,20 +28,20 @@ func FuzzFields(f *testing.F) {
 			good = err == nil && port <= 65535
 		}
 		if got := loopback.GoodHost(requestWith("Host", s)); got != good {
-			t.Errorf("host %q: %v", s, got)
+			t.Errorf("host %q: %v; want got == %v", s, got, good)
 		}
 		if got := loopback.RequestID(requestWith("X-Request-ID", s)); got == s != id.MatchString(s) || !id.MatchString(got) {
-			t.Errorf("id %q: %q", s, got)
+			t.Errorf("id %q: %q; want got == s == id.MatchString(s) && id.MatchString(got)", s, got)
 		}
 		good = trace.MatchString(s) && s[3:35] != strings.Repeat("0", 32) && s[36:52] != strings.Repeat("0", 16)
 		if got, ok := loopback.Traceparent(requestWith("traceparent", s)); ok != good || ok && got != s {
-			t.Errorf("traceparent %q: %v", s, ok)
+			t.Errorf("traceparent %q: %v; want ok == good && (!ok || got == s)", s, ok)
 		}
 		if got := loopback.ValidToken(s); got != (token.MatchString(s) && 32 <= len(s) && len(s) <= 4096) {
-			t.Errorf("token %q: %v", s, got)
+			t.Errorf("token %q: %v; want got == (token.MatchString(s) && 32 <= len(s) && len(s) <= 4096)", s, got)
 		}
 		if got := loopback.TokenMatches(requestWith(loopback.TokenHeader, s), "0123456789"); got != (s == "0123456789") {
-			t.Errorf("token %q matches another: %v", s, got)
+			t.Errorf(`token %q matches another: %v; want got == (s == "0123456789")`, s, got)
 		}
 	})
 }

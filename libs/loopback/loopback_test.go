@@ -26,7 +26,7 @@ func TestGoodHost(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"127.0.0.1", "localhost", "LOCALHOST", "LocalHost:8770", "127.0.0.1:1", "127.0.0.1:65535", "localhost:80"} {
 		if !loopback.GoodHost(requestWith("hOsT", good)) {
-			t.Errorf("%q is refused", good)
+			t.Errorf(`%q is refused; want loopback.GoodHost(requestWith("hOsT", good))`, good)
 		}
 	}
 	bad := []string{"", " ", "evil.example", "[::1]", "[::1]:80", "::1", "0.0.0.0", "127.0.0.2", "127.1", "2130706433", "0x7f.0.0.1", "localhost.", "localhost.:80",
@@ -36,12 +36,12 @@ func TestGoodHost(t *testing.T) {
 		"l\u014dcalhost", "localho\u017ft", "\uff4cocalhost", "localhost\x00", "127.0.0.1%00", "%6cocalhost", "127.0.0.1:\u0661"}
 	for _, host := range bad {
 		if loopback.GoodHost(requestWith("Host", host)) {
-			t.Errorf("%q passes", host)
+			t.Errorf(`%q passes; want !loopback.GoodHost(requestWith("Host", host))`, host)
 		}
 		r := requestWith("Host", "localhost")
 		r.Absolute, r.Authority = true, host
 		if loopback.GoodHost(r) {
-			t.Errorf("authority %q passes", host)
+			t.Errorf("authority %q passes; want !loopback.GoodHost(r)", host)
 		}
 	}
 	if loopback.GoodHost(requestWith("Host")) || loopback.GoodHost(requestWith("Host", "localhost", "localhost")) || loopback.GoodHost(requestWith("X-Forwarded-Host", "localhost")) {
@@ -72,7 +72,7 @@ func TestTokens(t *testing.T) {
 	a, b := loopback.NewToken(), loopback.NewToken()
 	raw, err := base64.RawURLEncoding.DecodeString(a)
 	if a == b || err != nil || len(raw) != 24 || !loopback.ValidToken(a) {
-		t.Errorf("%q, %q, %v", a, b, err)
+		t.Errorf("%q, %q, %v; want a != b && len(raw) == 24 && loopback.ValidToken(a)", a, b, err)
 	}
 }
 
@@ -85,12 +85,12 @@ func TestTokenMatches(t *testing.T) {
 	for _, values := range [][]string{nil, {""}, {token, token}, {token, ""}, {" " + token}, {token + " "}, {token[1:]}, {token[:31]}, {token + "x"},
 		{strings.ToLower(token)}, {strings.ToUpper(token)}, {token[:30] + "é"}, {"Bearer " + token}, {`"` + token + `"`}} {
 		if loopback.TokenMatches(requestWith(loopback.TokenHeader, values...), token) {
-			t.Errorf("%q passes", values)
+			t.Errorf("%q passes; want !loopback.TokenMatches(requestWith(loopback.TokenHeader, values...), token)", values)
 		}
 	}
 	for _, name := range []string{"Authorization", "Cookie", "X-SVC-Token", "X_SVC_UI_Token"} {
 		if loopback.TokenMatches(requestWith(name, token), token) {
-			t.Errorf("%s passes", name)
+			t.Errorf("%s passes; want !loopback.TokenMatches(requestWith(name, token), token)", name)
 		}
 	}
 	if loopback.TokenMatches(requestWith(loopback.TokenHeader, ""), "") {
@@ -104,11 +104,11 @@ func TestLaunches(t *testing.T) {
 	l := loopback.Launches{Now: func() time.Time { return now }}
 	a, b := l.New(), l.New()
 	if a == b || !regexp.MustCompile(`^[A-Za-z0-9_-]{32}$`).MatchString(a) {
-		t.Errorf("%q %q", a, b)
+		t.Errorf("%q %q; want a != b && regexp.MustCompile(`^[A-Za-z0-9_-]{32}$`).MatchString(a)", a, b)
 	}
 	for _, wrong := range []string{"", a[1:], a + "x", strings.ToUpper(a) + "-"} {
 		if l.Redeem(wrong) {
-			t.Errorf("%q opens", wrong)
+			t.Errorf("%q opens; want !l.Redeem(wrong)", wrong)
 		}
 	}
 	if !l.Redeem(a) || l.Redeem(a) {
@@ -162,7 +162,7 @@ Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if a := loopback.NewNonce(); a == loopback.NewNonce() || len(a) != 32 {
-		t.Errorf("%q", a)
+		t.Errorf("%q; want a != loopback.NewNonce() && len(a) == 32", a)
 	}
 	for name, want := range map[string]bool{"!~": true, "": false, "a b": false, "é": false, strings.Repeat("v", 128): true, strings.Repeat("v", 129): false} {
 		if loopback.ValidName(name) != want {
@@ -176,12 +176,12 @@ func TestRequestID(t *testing.T) {
 	minted := regexp.MustCompile(`^req_[0-9a-f]{32}$`)
 	for _, id := range []string{"a", "a:b.c", "0_-", strings.Repeat("x", 128)} {
 		if got := loopback.RequestID(requestWith("x-request-id", id)); got != id {
-			t.Errorf("%q became %q", id, got)
+			t.Errorf("%q became %q; want got == %v", id, got, id)
 		}
 	}
 	for _, ids := range [][]string{nil, {""}, {"bad id"}, {".a"}, {"a\n"}, {" a"}, {"é"}, {"a", "a"}, {strings.Repeat("x", 129)}} {
 		if got := loopback.RequestID(requestWith("X-Request-ID", ids...)); !minted.MatchString(got) {
-			t.Errorf("%q became %q", ids, got)
+			t.Errorf("%q became %q; want minted.MatchString(got)", ids, got)
 		}
 	}
 }
@@ -190,12 +190,12 @@ func TestTraceparent(t *testing.T) {
 	t.Parallel()
 	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	if got, ok := loopback.Traceparent(requestWith("TraceParent", good)); !ok || got != good {
-		t.Errorf("%q %v", got, ok)
+		t.Errorf("%q %v; want ok && got == good", got, ok)
 	}
 	for _, values := range [][]string{nil, {""}, {good, good}, {" " + good}, {good + " "}, {strings.ToUpper(good)}, {"01" + good[2:]}, {"ff" + good[2:]}, {good + "-x"}, {good[1:]},
 		{"00-" + strings.Repeat("0", 32) + good[35:]}, {good[:36] + strings.Repeat("0", 16) + "-01"}, {good[:53] + "0g"}, {strings.Replace(good, "-", "_", 1)}, {strings.ReplaceAll(good, "-", "0")}} {
 		if got, ok := loopback.Traceparent(requestWith("traceparent", values...)); ok {
-			t.Errorf("%q gave %q", values, got)
+			t.Errorf("%q gave %q; want !ok", values, got)
 		}
 	}
 }
@@ -209,14 +209,14 @@ func TestListen(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	addr := l.Addr().(*net.TCPAddr)
 	if addr.IP.String() != "127.0.0.1" {
-		t.Errorf("listens on %v", addr)
+		t.Errorf(`listens on %v; want addr.IP.String() == "127.0.0.1"`, addr)
 	}
 	if _, err := loopback.Listen(addr.Port); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d on 127.0.0.1 is taken", addr.Port)) {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want an error && strings.Contains(err.Error(), fmt.Sprintf("port %%d on 127.0.0.1 is taken", addr.Port))`, err)
 	}
 	for _, port := range []int{-1, 65536} {
 		if _, err := loopback.Listen(port); err == nil || !strings.Contains(err.Error(), "out of range") {
-			t.Errorf("%v", err)
+			t.Errorf(`%v; want an error && strings.Contains(err.Error(), "out of range")`, err)
 		}
 	}
 }

@@ -31,18 +31,18 @@ func TestReadmeAndImages(t *testing.T) {
 	m := r.Models["DEMO"]
 	text, sha, err := r.Readme(m)
 	if err != nil || string(text) != "hello" || sha != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" {
-		t.Errorf("%q %s %v", text, sha, err)
+		t.Errorf(`%q %s %v; want string(text) == "hello" && sha == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"`, text, sha, err)
 	}
 	if data, kind, err := r.Image(m, "a.png"); err != nil || string(data) != "png" || kind != "image/png" {
-		t.Errorf("%q %s %v", data, kind, err)
+		t.Errorf(`%q %s %v; want string(data) == "png" && kind == "image/png"`, data, kind, err)
 	}
 	for _, name := range []string{"b.png", "../secret.png", "..%2fsecret.png", "", ".", "/etc/passwd", "a.txt", "..\\a.png", "images/a.png"} {
 		if _, _, err := r.Image(m, name); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: %v; want errors.Is(err, fs.ErrNotExist)", name, err)
 		}
 	}
 	if data, _, err := r.Image(m, "link.png"); err == nil {
-		t.Errorf("a link out of the repository was followed: %q", data)
+		t.Errorf("a link out of the repository was followed: %q; want an error", data)
 	}
 }
 
@@ -77,10 +77,10 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 			}
 			m := r.Models["DEMO"]
 			if text, _, err := r.Readme(m); err == nil {
-				t.Errorf("README: %d bytes", len(text))
+				t.Errorf("README: %d bytes; want an error", len(text))
 			}
 			if data, _, err := r.Image(m, "x.png"); err == nil {
-				t.Errorf("image: %d bytes", len(data))
+				t.Errorf("image: %d bytes; want an error", len(data))
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := Open(dir, ""); err == nil && len(r.Faults) == 0 && len(r.Models) > 0 {
-		t.Errorf("models %v", r.Models)
+		t.Errorf("models %v; want ((an error || len(r.Faults) != 0) || len(r.Models) <= 0)", r.Models)
 	}
 }
 
@@ -101,14 +101,14 @@ func TestHeadCommit(t *testing.T) {
 	t.Parallel()
 	dir := writeRepository(t, nil)
 	if _, err := HeadCommit(dir); !errors.Is(err, ErrNoCommit) {
-		t.Errorf("no repository: %v", err)
+		t.Errorf("no repository: %v; want errors.Is(err, ErrNoCommit)", err)
 	}
 	repo, err := git.PlainInit(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := HeadCommit(dir); !errors.Is(err, ErrNoCommit) {
-		t.Errorf("no commit: %v", err)
+		t.Errorf("no commit: %v; want errors.Is(err, ErrNoCommit)", err)
 	}
 	w, err := repo.Worktree()
 	if err != nil {

@@ -63,12 +63,12 @@ func TestJudge(t *testing.T) {
 			}
 			for i := passed + 1; i < len(got); i++ {
 				if !strings.Contains(got[i].Reason, "was not reached") {
-					t.Errorf("rung above: %+v", got[i])
+					t.Errorf(`rung above: %+v; want strings.Contains(got[i].Reason, "was not reached")`, got[i])
 				}
 			}
 		})
 	}
 	if v := CapDummy(m.Judge(good(nil))); !v[0].Pass || v[1].Pass || v[2].Pass {
-		t.Errorf("dummy: %+v", v)
+		t.Errorf("dummy: %+v; want v[0].Pass && !v[1].Pass && !v[2].Pass", v)
 	}
 }

@@ -82,7 +82,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	r, err := Open(writeRepository(t, nil), "")
 	if err != nil || len(r.Faults) > 0 {
-		t.Fatal(err, r.Faults)
+		t.Fatal(err, r.Faults, "want len(r.Faults) <= 0")
 	}
 	m, ok := r.Model("demo")
 	if !ok {
@@ -91,17 +91,17 @@ func TestDefaults(t *testing.T) {
 	if !m.Enabled || m.Project != "default" || m.Estimator.Seed != 42 || m.ID() != "DEMO" || m.TrackerName() != "demo" ||
 		!slices.Equal(m.Split.Fractions, []float64{0.6, 0.2, 0.2}) || m.Split.Seed != 42 || !slices.Equal(m.Serving.Aliases, Aliases) ||
 		m.Lifecycle[0].Direction != Lower || m.DataBackend(&m.Datasets[0]) != BackendLocal {
-		t.Errorf("defaults: %+v", m)
+		t.Errorf(`defaults: %+v; want m.Enabled && m.Project == "default" && m.Estimator.Seed == 42 && m.ID() == "DEMO" && m.TrackerName() == "demo" && …`, m)
 	}
 	if m.Schedule != (Schedule{"0 2 * * *", "UTC", false, 1}) {
-		t.Errorf("the registry's defaults lie under the model: %+v", m.Schedule)
+		t.Errorf(`the registry's defaults lie under the model: %+v; want m.Schedule == (Schedule{"0 2 * * *", "UTC", false, 1})`, m.Schedule)
 	}
 	if m.Resources != (Resources{1, 8, 0, "16G", "2:00:00"}) {
-		t.Errorf("the registry's entry lies over the model: %+v", m.Resources)
+		t.Errorf(`the registry's entry lies over the model: %+v; want m.Resources == (Resources{1, 8, 0, "16G", "2:00:00"})`, m.Resources)
 	}
 	in := m.Inference.InputSchema
 	if got := len(in["properties"].(map[string]any)); got != 4 || in["additionalProperties"] != false {
-		t.Errorf("input schema %v", in)
+		t.Errorf(`input schema %v; want got == 4 && in["additionalProperties"] == false`, in)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s: %v", env, f)
 		}
 		if got := r.Names(); !slices.Equal(got, []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRESSOR"}) {
-			t.Errorf("%s: models %v", env, got)
+			t.Errorf(`%s: models %v; want slices.Equal(got, []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRESSOR"})`, env, got)
 		}
 		m := r.Models["MACK"]
 		wantBackend, wantAliases := BackendLocal, Aliases
@@ -127,7 +127,7 @@ func TestSamples(t *testing.T) {
 			wantBackend, wantAliases = "object_store", Aliases[2:]
 		}
 		if m.Backend != wantBackend || !slices.Equal(m.Serving.Aliases, wantAliases) {
-			t.Errorf("%s: backend %s, aliases %v", env, m.Backend, m.Serving.Aliases)
+			t.Errorf("%s: backend %s, aliases %v; want m.Backend == wantBackend && slices.Equal(m.Serving.Aliases, wantAliases)", env, m.Backend, m.Serving.Aliases)
 		}
 		for _, m := range r.Models {
 			if _, _, err := r.Readme(m); err != nil {
@@ -207,7 +207,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			text := strings.Replace(good[c.file], c.old, c.new, 1)
 			if text == good[c.file] {
-				t.Fatalf("%q is not in %s", c.old, c.file)
+				t.Fatalf("%q is not in %s; want text != good[c.file]", c.old, c.file)
 			}
 			r, err := Open(writeRepository(t, map[string]string{c.file: text}), "")
 			if err != nil {
@@ -240,7 +240,7 @@ func TestOneBadFileLeavesTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := r.Model("Demo"); !ok {
-		t.Errorf("the sound model is gone: %v", r.Faults)
+		t.Errorf("the sound model is gone: %v; want ok", r.Faults)
 	}
 	if slices.ContainsFunc(r.Faults, func(f Fault) bool { return strings.Contains(f.File, "_draft") }) {
 		t.Error("a draft was read")
@@ -250,14 +250,14 @@ func TestOneBadFileLeavesTheOthers(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	if _, err := Open(t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "no model repository") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "no model repository")`)
 	}
 	if _, err := Open(writeRepository(t, nil), "moon"); err == nil || !strings.Contains(err.Error(), "dev, staging, prod") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "dev, staging, prod")`)
 	}
 	r, err := Open(writeRepository(t, nil), "prod")
 	if err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0].Msg, "no registry") {
-		t.Error(err, r.Faults)
+		t.Error(err, r.Faults, `want len(r.Faults) == 1 && strings.Contains(r.Faults[0].Msg, "no registry")`)
 	}
 }
 
@@ -276,13 +276,13 @@ func FuzzOpen(f *testing.F) {
 		}
 		for _, m := range r.Models {
 			if len(m.Datasets) == 0 || len(m.Datasets[0].Features) == 0 || r.Datasets[m.Datasets[0].Name] == nil || Estimators[m.Estimator.Kind] == nil {
-				t.Fatalf("called sound: %+v", m)
+				t.Fatalf("called sound: %+v; want len(m.Datasets) != 0 && len(m.Datasets[0].Features) != 0 && r.Datasets[m.Datasets[0].Name] != nil && Estimators[m.Estimator.Kind] != nil", m)
 			}
 			m.Judge(map[string]float64{})
 		}
 		for _, f := range r.Faults {
 			if f.Msg == "" || f.Line < 0 {
-				t.Fatalf("a fault without words: %+v", f)
+				t.Fatalf(`a fault without words: %+v; want f.Msg != "" && f.Line >= 0`, f)
 			}
 		}
 	})

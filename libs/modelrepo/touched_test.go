@@ -16,7 +16,7 @@ func TestTouched(t *testing.T) {
 		"models/performance_prediction/Other/model.yaml": other, "datasets/More.yaml": more, "data/more/a.csv": "x\n",
 	}), "")
 	if err != nil || len(r.Models) != 2 {
-		t.Fatalf("%v %v %v", err, r.Names(), r.Faults)
+		t.Fatalf("%v %v %v; want len(r.Models) == 2", err, r.Names(), r.Faults)
 	}
 	both := []string{"DEMO", "OTHER"}
 	for _, c := range []struct {

@@ -40,10 +40,10 @@ func TestRefusals(t *testing.T) {
 		_, err := c.ReadFlowRun(t.Context(), uuid.Nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Status != http.StatusConflict || e.Detail != want || e.Temporary() {
-			t.Errorf("%.60s: %v", body, err)
+			t.Errorf("%.60s: %v; want errors.As(err, &e) && e.Status == http.StatusConflict && e.Detail == want && !e.Temporary()", body, err)
 		}
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreachable) {
-			t.Errorf("%.60s: %v is taken for another kind", body, err)
+			t.Errorf("%.60s: %v is taken for another kind; want !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreachable)", body, err)
 		}
 	}
 	for status, temporary := range map[int]bool{400: false, 404: false, 408: true, 422: false, 429: true, 500: true, 503: true, 302: false} {
@@ -51,7 +51,7 @@ func TestRefusals(t *testing.T) {
 		_, err := c.ReadFlowRun(t.Context(), uuid.Nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Temporary() != temporary || errors.Is(err, ErrNotFound) != (status == 404) {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("%d: %v; want errors.As(err, &e) && e.Temporary() == temporary && errors.Is(err, ErrNotFound) == (status == 404)", status, err)
 		}
 	}
 }
@@ -61,19 +61,19 @@ func TestUnreachable(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
 	if _, err := New(srv.URL, nil).Version(t.Context()); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("nobody listens: %v; want errors.Is(err, ErrUnreachable)", err)
 	}
 
 	c := startAPI(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := c.Health(ctx); !errors.Is(err, ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("no answer in time: %v", err)
+		t.Errorf("no answer in time: %v; want errors.Is(err, ErrUnreachable) && errors.Is(err, context.DeadlineExceeded)", err)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if err := c.Health(gone); errors.Is(err, ErrUnreachable) || !errors.Is(err, context.Canceled) {
-		t.Errorf("caller left: %v", err)
+		t.Errorf("caller left: %v; want !errors.Is(err, ErrUnreachable) && errors.Is(err, context.Canceled)", err)
 	}
 
 	cut := startAPI(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -81,11 +81,11 @@ func TestUnreachable(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":`)
 	})
 	if _, err := cut.ReadFlowRun(t.Context(), uuid.Nil); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("cut off: %v", err)
+		t.Errorf("cut off: %v; want errors.Is(err, ErrUnreachable)", err)
 	}
 	ill := startAPI(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "false") })
 	if err := ill.Health(t.Context()); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("unhealthy: %v", err)
+		t.Errorf("unhealthy: %v; want errors.Is(err, ErrUnreachable)", err)
 	}
 }
 
@@ -93,13 +93,13 @@ func TestStrangeAnswers(t *testing.T) {
 	t.Parallel()
 	c := startAPI(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") })
 	if _, err := c.ReadFlowRun(t.Context(), uuid.Nil); err == nil || !strings.Contains(err.Error(), "is the address right") {
-		t.Errorf("another program answers: %v", err)
+		t.Errorf(`another program answers: %v; want an error && strings.Contains(err.Error(), "is the address right")`, err)
 	}
 	c = startAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.CopyN(w, spaces{}, maxAnswer+1)
 	})
 	if _, err := c.ReadFlowRun(t.Context(), uuid.Nil); err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxAnswer)) {
-		t.Errorf("endless answer: %v", err)
+		t.Errorf("endless answer: %v; want an error && strings.Contains(err.Error(), fmt.Sprint(maxAnswer))", err)
 	}
 	hops := startAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound)
@@ -107,7 +107,7 @@ func TestStrangeAnswers(t *testing.T) {
 	hops.http = New("", nil).http
 	var e *Error
 	if _, err := hops.ReadFlowRun(t.Context(), uuid.Nil); !errors.As(err, &e) || e.Status != http.StatusFound {
-		t.Errorf("redirect: %v", err)
+		t.Errorf("redirect: %v; want errors.As(err, &e) && e.Status == http.StatusFound", err)
 	}
 }
 
@@ -148,7 +148,7 @@ func FuzzDetail(f *testing.F) {
 	f.Add([]byte("\xff\xfe"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if s := errorDetail(body, http.StatusConflict); s == "" {
-			t.Errorf("%q: no reason", body)
+			t.Errorf(`%q: no reason; want s != ""`, body)
 		}
 	})
 }

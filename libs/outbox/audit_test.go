@@ -27,7 +27,7 @@ func encodeFact(t *testing.T, f outbox.AuditFact) (rec struct {
 		t.Fatal(err)
 	}
 	if e.Actor != rec.Actor || e.SubjectID != rec.Target {
-		t.Errorf("the event is of %q on %q", e.Actor, e.SubjectID)
+		t.Errorf("the event is of %q on %q; want e.Actor == rec.Actor && e.SubjectID == rec.Target", e.Actor, e.SubjectID)
 	}
 	return rec, len(b) + len(e.Actor) + len(e.SubjectID)
 }
@@ -67,10 +67,10 @@ func TestAuditDetailsAreBounded(t *testing.T) {
 	} {
 		rec, size := encodeFact(t, outbox.AuditFact{Tenant: "a", Actor: "alice", Action: "a.b", Target: "model:M", Outcome: "ok", Details: c.details})
 		if !reflect.DeepEqual(rec.Details, c.want) {
-			t.Errorf("%s: %.300s", name, mustJSON(t, rec.Details))
+			t.Errorf("%s: %.300s; want reflect.DeepEqual(rec.Details, c.want)", name, mustJSON(t, rec.Details))
 		}
 		if size > maxEnvelope {
-			t.Errorf("%s: %d bytes", name, size)
+			t.Errorf("%s: %d bytes; want size <= maxEnvelope", name, size)
 		}
 	}
 }
@@ -81,14 +81,14 @@ func TestAuditTextsAreBounded(t *testing.T) {
 	rec, size := encodeFact(t, outbox.AuditFact{Tenant: "a", Actor: long, Action: long, Target: "model:" + long, Outcome: "ok"})
 	end := "… sha256:" + digestOf("model:" + long)["sha256"].(string)
 	if len(rec.Target) > 512 || len(rec.Target) < 500 || !utf8.ValidString(rec.Target) || !strings.HasPrefix(rec.Target, "model:éé") || !strings.HasSuffix(rec.Target, end) {
-		t.Errorf("target %q", rec.Target)
+		t.Errorf(`target %q; want len(rec.Target) <= 512 && len(rec.Target) >= 500 && utf8.ValidString(rec.Target) && strings.HasPrefix(rec.Target, "model:éé") && strings.HasSuffix(rec.Target, end)`, rec.Target)
 	}
 	if size > 4096 {
-		t.Errorf("%d bytes", size)
+		t.Errorf("%d bytes; want size <= 4096", size)
 	}
 	short := "model:" + strings.Repeat("m", 506)
 	if rec, _ := encodeFact(t, outbox.AuditFact{Tenant: "a", Target: short}); rec.Target != short {
-		t.Errorf("512 bytes became %q", rec.Target)
+		t.Errorf("512 bytes became %q; want %v", rec.Target, short)
 	}
 }
 

@@ -56,7 +56,7 @@ func (b *bundle) marked(t *testing.T, s jetstream.Stream, events []outbox.Event)
 	})
 	for i, seq := range seqs {
 		if msg, err := s.GetMsg(t.Context(), seq); err != nil || msg.Header.Get(jetstream.MsgIDHeader) != events[i].ID.String() {
-			t.Fatalf("event %d is marked with %d: %+v, %v", i, seq, msg, err)
+			t.Fatalf("event %d is marked with %d: %+v, %v; want msg.Header.Get(jetstream.MsgIDHeader) == events[i].ID.String()", i, seq, msg, err)
 		}
 	}
 	return seqs
@@ -74,7 +74,7 @@ func TestEventsGoAtOnce(t *testing.T) {
 	batches := map[string]int{}
 	for i, seq := range seqs {
 		if seq != uint64(i+1) {
-			t.Fatalf("event %d is number %d", i, seq)
+			t.Fatalf("event %d is number %d; want seq == uint64(i + 1)", i, seq)
 		}
 		msg, err := s.GetMsg(t.Context(), seq)
 		if err != nil {
@@ -83,7 +83,7 @@ func TestEventsGoAtOnce(t *testing.T) {
 		batches[msg.Header.Get("Nats-Batch-Id")]++
 	}
 	if len(batches) != 3 || batches[""] != 0 {
-		t.Errorf("batches: %v", batches)
+		t.Errorf(`batches: %v; want len(batches) == 3 && batches[""] == 0`, batches)
 	}
 }
 
@@ -102,10 +102,10 @@ func TestAKnownEventHoldsUpNoBatch(t *testing.T) {
 	b.relay(t, nil)
 	b.await(t, events, false)
 	if seqs := b.marked(t, s, events); seqs[20] != 1 || seqs[0] != 2 || seqs[49] != 50 {
-		t.Errorf("numbers %v", seqs)
+		t.Errorf("numbers %v; want seqs[20] == 1 && seqs[0] == 2 && seqs[49] == 50", seqs)
 	}
 	if n := b.refusals(t); n != 0 {
-		t.Errorf("%d refusals", n)
+		t.Errorf("%d refusals; want 0", n)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestARefusedEventHoldsUpNoBatch(t *testing.T) {
 	})
 	rows, err := outbox.List(t.Context(), b.pool, outbox.Poison, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 || rows[0].ID != events[30].ID {
-		t.Errorf("%+v, %v", rows, err)
+		t.Errorf("%+v, %v; want len(rows) == 1 && rows[0].ID == events[30].ID", rows, err)
 	}
 }
 
@@ -151,11 +151,11 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	}
 	for id, n := range size {
 		if n > 4<<20 {
-			t.Errorf("batch %s has %d bytes", id, n)
+			t.Errorf("batch %s has %d bytes; want n <= 4 << 20", id, n)
 		}
 	}
 	if len(size) != 4 {
-		t.Errorf("%d batches of 12 MB", len(size))
+		t.Errorf("%d batches of 12 MB; want 4", len(size))
 	}
 }
 
@@ -170,7 +170,7 @@ func TestTheLongestEventLeavesItsBatch(t *testing.T) {
 	b.relay(t, nil)
 	b.published(t, events)
 	if n := b.refusals(t); n != 0 {
-		t.Errorf("%d refusals", n)
+		t.Errorf("%d refusals; want 0", n)
 	}
 }
 
@@ -217,6 +217,6 @@ func TestBatchesBesideOthers(t *testing.T) {
 	b.marked(t, s, events)
 	close(stop)
 	if err := <-done; err != nil && !errors.Is(err, t.Context().Err()) {
-		t.Error(err)
+		t.Error(err, "want (err == nil || errors.Is(err, t.Context().Err()))")
 	}
 }

@@ -38,7 +38,7 @@ func TestBatchesHandleEachEventOnceAndInOrder(t *testing.T) {
 	})
 	for i, want := range append(events, last) {
 		if e := nextEvent(t, got); e.ID != want.ID {
-			t.Fatalf("event %d is %s", i, e.ID)
+			t.Fatalf("event %d is %s; want e.ID == %v", i, e.ID, want.ID)
 		}
 	}
 	largest := 0
@@ -46,7 +46,7 @@ func TestBatchesHandleEachEventOnceAndInOrder(t *testing.T) {
 		largest = max(largest, <-sizes)
 	}
 	if largest < 2 || largest > 100 {
-		t.Errorf("the largest batch has %d events", largest)
+		t.Errorf("the largest batch has %d events; want largest >= 2 && largest <= 100", largest)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestAFaultyEventLeavesItsBatchAlone(t *testing.T) {
 	})
 	for i, want := range slices.Delete(slices.Clone(events), 20, 21) {
 		if e := nextEvent(t, got); e.ID != want.ID {
-			t.Fatalf("event %d is %s", i, e.ID)
+			t.Fatalf("event %d is %s; want e.ID == %v", i, e.ID, want.ID)
 		}
 	}
 	testenv.Eventually(t, 20*time.Second, func() error {
@@ -121,7 +121,7 @@ func TestAConsumerThatIsToldToStopCostsNoDelivery(t *testing.T) {
 			}
 			for range 7 { // more than an event may fail
 				if err := outbox.Consume(t.Context(), cfg, slog.New(slog.NewTextHandler(t.Output(), nil))); !errors.Is(err, outbox.ErrStop) {
-					t.Fatalf("it ended with %v", err)
+					t.Fatalf("it ended with %v; want errors.Is(err, outbox.ErrStop)", err)
 				}
 			}
 			got := b.consume(t, nil)
@@ -130,7 +130,7 @@ func TestAConsumerThatIsToldToStopCostsNoDelivery(t *testing.T) {
 				seen[nextEvent(t, got).ID] = true
 			}
 			if len(seen) != len(events) {
-				t.Errorf("%d of %d events", len(seen), len(events))
+				t.Errorf("%d of %d events; want len(seen) == len(events)", len(seen), len(events))
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestOrderOutlivesAKilledConsumer(t *testing.T) {
 		}
 	}
 	if n != 30 {
-		t.Fatalf("fetched %d, %v", n, fetched.Error())
+		t.Fatalf("fetched %d, %v; want n == 30", n, fetched.Error())
 	}
 	b.insert(t, events[40:]...)
 	got := make(chan outbox.Envelope, 100)
@@ -178,7 +178,7 @@ func TestOrderOutlivesAKilledConsumer(t *testing.T) {
 	})
 	for i, want := range events[1:] { // the first was answered; the twentieth comes again, as its inbox row is not there
 		if e := nextEvent(t, got); e.ID != want.ID {
-			t.Fatalf("event %d is %s", i+2, e.ID)
+			t.Fatalf("event %d is %s; want e.ID == %v", i+2, e.ID, want.ID)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestConsumerHandlesEachEventOnceAndInOrder(t *testing.T) {
 	b.insert(t, events...)
 	for i, want := range events {
 		if e := nextEvent(t, got); e.ID != want.ID {
-			t.Fatalf("event %d is %s", i, e.ID)
+			t.Fatalf("event %d is %s; want e.ID == %v", i, e.ID, want.ID)
 		}
 	}
 	// The same event under another message id, as after the duplicate window.
@@ -77,7 +77,7 @@ func TestConsumerHandlesEachEventOnceAndInOrder(t *testing.T) {
 	}
 	b.insert(t, again)
 	if e := nextEvent(t, got); e.ID != again.ID {
-		t.Errorf("%s came again", e.ID)
+		t.Errorf("%s came again; want %v", e.ID, again.ID)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestHandlerSeesTheContextOfTheRequest(t *testing.T) {
 	select {
 	case id := <-seen:
 		if id != "req-9" {
-			t.Errorf("request id %q", id)
+			t.Errorf(`request id %q; want "req-9"`, id)
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("no event")
@@ -149,13 +149,13 @@ func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
 			return fmt.Errorf("%v, %v", dead, err)
 		}
 		if dead[0].ID != bad.ID || dead[0].Deliveries != 5 || dead[0].Error != "no such model" || dead[0].Consumer != "test-jobs" {
-			t.Errorf("%+v", dead[0])
+			t.Errorf(`%+v; want dead[0].ID == bad.ID && dead[0].Deliveries == 5 && dead[0].Error == "no such model" && dead[0].Consumer == "test-jobs"`, dead[0])
 		}
 		if dead[1].Body != "no envelope" || dead[1].Deliveries != 1 {
-			t.Errorf("%+v", dead[1])
+			t.Errorf(`%+v; want dead[1].Body == "no envelope" && dead[1].Deliveries == 1`, dead[1])
 		}
 		if dead[2].ID != worse.ID || dead[2].Error != "the handler panicked: nil map" {
-			t.Errorf("%+v", dead[2])
+			t.Errorf(`%+v; want dead[2].ID == worse.ID && dead[2].Error == "the handler panicked: nil map"`, dead[2])
 		}
 		return nil
 	})
@@ -164,7 +164,7 @@ func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
 		times[(<-got).ID]++
 	}
 	if times[bad.ID] != 5 || times[worse.ID] != 5 || times[good.ID] != 1 {
-		t.Errorf("handled %v", times)
+		t.Errorf("handled %v; want times[bad.ID] == 5 && times[worse.ID] == 5 && times[good.ID] == 1", times)
 	}
 }
 
@@ -221,13 +221,13 @@ func TestRestartsCostAnEventNothing(t *testing.T) {
 	for len(left) > 0 {
 		e := nextEvent(t, got)
 		if !left[e.ID] {
-			t.Errorf("%s came again", e.ID)
+			t.Errorf("%s came again; want left[e.ID]", e.ID)
 		}
 		delete(left, e.ID)
 	}
 	var dead int
 	if err := b.pool.QueryRow(t.Context(), "select count(*) from dead_letter").Scan(&dead); err != nil || dead != 0 {
-		t.Errorf("%d dead letters, %v", dead, err)
+		t.Errorf("%d dead letters, %v; want dead == 0", dead, err)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestEventThatIsNeverAnsweredBecomesADeadLetter(t *testing.T) {
 	}
 	msg, err := cons.Next(jetstream.FetchMaxWait(10 * time.Second))
 	if err != nil || msg.Nak() != nil { // the broker has counted one delivery
-		t.Fatal(err)
+		t.Fatal(err, "want msg.Nak() == nil")
 	}
 	if _, err := b.pool.Exec(t.Context(), "insert into handover (consumer, event_id, times) values ('test-jobs', $1, 5)", event[0].ID); err != nil {
 		t.Fatal(err)
@@ -285,7 +285,7 @@ func TestConsumerOutlivesItsBroker(t *testing.T) {
 	b.insert(t, events[10:]...)
 	for i, want := range events[10:] { // the first ten come again and are known
 		if e := nextEvent(t, got); e.ID != want.ID {
-			t.Errorf("event %d is %s", i, e.ID)
+			t.Errorf("event %d is %s; want e.ID == %v", i, e.ID, want.ID)
 		}
 	}
 }
@@ -317,14 +317,14 @@ func TestSubscribeSeesWhatIsPublishedFromNowOn(t *testing.T) {
 	e := nextEvent(t, got)
 	var data struct{ Model string }
 	if err := e.Decode(&data); err != nil || e.ID != want.ID || data.Model != "JPCP" || e.Tenant != outbox.PlatformTenant {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf(`%+v, %v; want e.ID == want.ID && data.Model == "JPCP" && e.Tenant == outbox.PlatformTenant`, e, err)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
 	if n := nc.NumSubscriptions(); n != 0 {
-		t.Errorf("%d subscriptions are left", n)
+		t.Errorf("%d subscriptions are left; want 0", n)
 	}
 }
 
@@ -338,7 +338,7 @@ func FuzzParseEnvelope(f *testing.F) {
 			return
 		}
 		if e.ID == uuid.Nil || e.Namespace() == "" || e.Name() == "" {
-			t.Errorf("accepted %q as %+v", body, e)
+			t.Errorf(`accepted %q as %+v; want e.ID != uuid.Nil && e.Namespace() != "" && e.Name() != ""`, body, e)
 		}
 	})
 }

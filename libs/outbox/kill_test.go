@@ -70,7 +70,7 @@ func startProcess(t *testing.T, env ...string) (kill func()) {
 	}
 	t.Cleanup(kill)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("the process said %q, %v", line, err)
+		t.Fatalf("the process said %q, %v; want line == \"ready\\n\"", line, err)
 	}
 	return kill
 }
@@ -91,7 +91,7 @@ func TestKilledRelayLosesNothing(t *testing.T) {
 	startProcess(t, relay...)
 	b.await(t, events, false) // a batch that was cut short is sent again, the ids keep it single
 	if n := b.refusals(t); n != 0 {
-		t.Errorf("the kills cost %d attempts", n)
+		t.Errorf("the kills cost %d attempts; want 0", n)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 			}
 			b.await(t, events, false)
 			if n := b.refusals(t); n != 0 {
-				t.Errorf("the kills cost %d attempts", n)
+				t.Errorf("the kills cost %d attempts; want 0", n)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestKilledDatabaseLosesNothing(t *testing.T) {
 	})
 	b.await(t, events, false)
 	if n := b.refusals(t); n != 0 {
-		t.Errorf("the kill cost %d attempts", n)
+		t.Errorf("the kill cost %d attempts; want 0", n)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestAConsumerWaitsForItsDatabase(t *testing.T) {
 		select {
 		case e := <-got:
 			if e.ID != want.ID {
-				t.Errorf("event %d is %s", i, e.ID)
+				t.Errorf("event %d is %s; want e.ID == %v", i, e.ID, want.ID)
 			}
 		case <-time.After(20 * time.Second):
 			t.Fatal(errors.New("not handled after the database came back"))

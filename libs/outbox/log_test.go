@@ -45,12 +45,12 @@ func TestLogOnlyRelayTellsOfEventsInOrderAndKeepsPayloadsOut(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != len(events) {
-		t.Fatalf("%d lines, the last: %s", len(lines), lines[len(lines)-1])
+		t.Fatalf("%d lines, the last: %s; want len(lines) == len(events)", len(lines), lines[len(lines)-1])
 	}
 	for i, line := range lines {
 		want := fmt.Sprintf("msg=event event_id=%s tenant=default type=platform.job.started subject=JPCP", events[i].ID)
 		if !strings.HasSuffix(line, want) {
-			t.Fatalf("line %d is %s", i, line)
+			t.Fatalf("line %d is %s; want strings.HasSuffix(line, want)", i, line)
 		}
 	}
 
@@ -97,7 +97,7 @@ func TestStatsDoNotReadPublishedRows(t *testing.T) {
 	}
 	plan := strings.Join(lines, "\n")
 	if strings.Contains(plan, "Seq Scan") || !strings.Contains(plan, "outbox_poison") || strings.Count(plan, "outbox_pending") != 2 {
-		t.Errorf("the plan is\n%s", plan)
+		t.Errorf("the plan is\n%s; want !strings.Contains(plan, \"Seq Scan\") && strings.Contains(plan, \"outbox_poison\") && strings.Count(plan, \"outbox_pending\") == 2", plan)
 	}
 }
 
@@ -148,14 +148,14 @@ func TestNoTransactionIsOpenWhileTheBrokerIsAsked(t *testing.T) {
 	look := func() {
 		var open int
 		if err := b.pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'").Scan(&open); err != nil || open != 0 {
-			t.Errorf("%d open transactions, %v", open, err)
+			t.Errorf("%d open transactions, %v; want open == 0", open, err)
 		}
 	}
 	s := &spy{has: 20, id: events[19].ID.String(), look: look}
 	if err := outbox.LostTail(r, t.Context(), s, jetstream.StreamState{FirstSeq: 1, LastSeq: 140}); err != nil || s.asks != 121 {
-		t.Fatalf("%v after %d questions", err, s.asks)
+		t.Fatalf("%v after %d questions; want s.asks == 121", err, s.asks)
 	}
 	if st, err := r.Stats(t.Context()); err != nil || st.Pending != 130 {
-		t.Errorf("%+v, %v", st, err)
+		t.Errorf("%+v, %v; want st.Pending == 130", st, err)
 	}
 }

@@ -208,7 +208,7 @@ func TestNothingLeavesBeforeTheCommit(t *testing.T) {
 		return aborted
 	})
 	if !errors.Is(err, aborted) {
-		t.Fatal(err)
+		t.Fatal(err, "want errors.Is(err, aborted)")
 	}
 	b.insert(t, events...)
 	b.published(t, events)
@@ -225,7 +225,7 @@ func TestInsertRefusesWhatIsNoEvent(t *testing.T) {
 	} {
 		err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) error { return outbox.Insert(t.Context(), tx, e) })
 		if err == nil {
-			t.Errorf("%s: inserted", name)
+			t.Errorf("%s: inserted; want an error", name)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestTextThatPostgresRefusesIsReplaced(t *testing.T) {
 	})
 	rows, err := outbox.List(t.Context(), b.pool, outbox.Pending, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 {
-		t.Fatal(rows, err)
+		t.Fatal(rows, err, "want len(rows) == 1")
 	}
 	var got map[string]string
 	if err := json.Unmarshal(rows[0].Payload, &got); err != nil {
@@ -247,7 +247,7 @@ func TestTextThatPostgresRefusesIsReplaced(t *testing.T) {
 	}
 	want := map[string]string{"nul": "x\ufffdy", "escaped": `\u0000`, "backslash": `\` + "\ufffd"}
 	if !maps.Equal(got, want) || rows[0].Tenant != "a\ufffdb" || rows[0].Actor != "\ufffd" {
-		t.Errorf("%q %+v", got, rows[0])
+		t.Errorf("%q %+v; want maps.Equal(got, want) && rows[0].Tenant == \"a\\ufffdb\" && rows[0].Actor == \"\\ufffd\"", got, rows[0])
 	}
 }
 
@@ -280,7 +280,7 @@ func TestEnvelope(t *testing.T) {
 		return err
 	})
 	if msg.Subject != "platform.acme%2Ewest.deploy.alias_changed" || msg.Header.Get("Nats-Msg-Id") != id.String() {
-		t.Errorf("%s %v", msg.Subject, msg.Header)
+		t.Errorf(`%s %v; want msg.Subject == "platform.acme%%2Ewest.deploy.alias_changed" && msg.Header.Get("Nats-Msg-Id") == id.String()`, msg.Subject, msg.Header)
 	}
 	want, err := os.ReadFile("testdata/envelope.json")
 	if err != nil {
@@ -291,7 +291,7 @@ func TestEnvelope(t *testing.T) {
 	}
 	e, err := outbox.ParseEnvelope(msg.Data)
 	if err != nil || e.ID != id || e.Namespace() != "deploy" || e.Name() != "alias_changed" || e.Tenant != "acme.west" {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf(`%+v, %v; want e.ID == id && e.Namespace() == "deploy" && e.Name() == "alias_changed" && e.Tenant == "acme.west"`, e, err)
 	}
 	cfg, err := b.js.Stream(t.Context(), outbox.StreamName)
 	if err != nil {
@@ -300,7 +300,7 @@ func TestEnvelope(t *testing.T) {
 	c := cfg.CachedInfo().Config
 	if c.MaxAge != 7*24*time.Hour || c.MaxBytes != 1<<30 || c.MaxMsgSize != 1<<20 || c.Duplicates != 10*time.Minute ||
 		c.Storage != jetstream.FileStorage || c.Retention != jetstream.LimitsPolicy || c.Replicas != 1 {
-		t.Errorf("stream %+v", c)
+		t.Errorf("stream %+v; want c.MaxAge == 7 * 24 * time.Hour && c.MaxBytes == 1 << 30 && c.MaxMsgSize == 1 << 20 && c.Duplicates == 10 * time.Minute && c.Storage == jetstream.FileStorage && …", c)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestAuditFact(t *testing.T) {
 	}
 	rows, err := outbox.List(ctx, b.pool, outbox.Pending, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 {
-		t.Fatal(rows, err)
+		t.Fatal(rows, err, "want len(rows) == 1")
 	}
 	var got, want any
 	if err := json.Unmarshal(rows[0].Payload, &got); err != nil {
@@ -333,6 +333,6 @@ func TestAuditFact(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if rows[0].Namespace != "audit" || rows[0].Name != "recorded" || rows[0].ID != e.ID {
-		t.Errorf("%+v", rows[0])
+		t.Errorf(`%+v; want rows[0].Namespace == "audit" && rows[0].Name == "recorded" && rows[0].ID == e.ID`, rows[0])
 	}
 }

@@ -62,7 +62,7 @@ func TestBrokerOutageLosesNothingAndCostsNoAttempt(t *testing.T) {
 	b.broker.Start()
 	b.await(t, events, false) // what was in flight may come after its neighbours
 	if n := b.refusals(t); n != 0 {
-		t.Errorf("the outage cost %d attempts", n)
+		t.Errorf("the outage cost %d attempts; want 0", n)
 	}
 	testenv.Eventually(t, 5*time.Second, func() error {
 		if s, err := r.Stats(t.Context()); err != nil || s.LastError != "" || s.Pending != 0 || s.Published != 6000 {
@@ -193,7 +193,7 @@ func TestOversizedEventBecomesPoisonWhileOthersGoOn(t *testing.T) {
 	})
 	rows, err := outbox.List(t.Context(), b.pool, outbox.Poison, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 || rows[0].ID != big.ID || rows[0].Refusals != 2 || !strings.Contains(*rows[0].LastError, "bytes") {
-		t.Fatalf("%+v, %v", rows, err)
+		t.Fatalf(`%+v, %v; want len(rows) == 1 && rows[0].ID == big.ID && rows[0].Refusals == 2 && strings.Contains(*rows[0].LastError, "bytes")`, rows, err)
 	}
 
 	tx, err := b.pool.Begin(t.Context())
@@ -202,23 +202,23 @@ func TestOversizedEventBecomesPoisonWhileOthersGoOn(t *testing.T) {
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	if _, err := outbox.Drop(t.Context(), tx, events[0].ID); !errors.Is(err, outbox.ErrNotPoison) {
-		t.Errorf("dropping a published row: %v", err)
+		t.Errorf("dropping a published row: %v; want errors.Is(err, outbox.ErrNotPoison)", err)
 	}
 	if _, err := outbox.Drop(t.Context(), tx, uuid.New()); !errors.Is(err, outbox.ErrNoRow) {
-		t.Errorf("dropping nothing: %v", err)
+		t.Errorf("dropping nothing: %v; want errors.Is(err, outbox.ErrNoRow)", err)
 	}
 	if row, err := outbox.Replay(t.Context(), tx, big.ID); err != nil || row.State != outbox.Pending || row.Refusals != 0 {
-		t.Errorf("replay: %+v, %v", row, err)
+		t.Errorf("replay: %+v, %v; want row.State == outbox.Pending && row.Refusals == 0", row, err)
 	}
 	if _, err := outbox.Drop(t.Context(), tx, big.ID); !errors.Is(err, outbox.ErrNotPoison) {
-		t.Errorf("dropping a replayed row: %v", err)
+		t.Errorf("dropping a replayed row: %v; want errors.Is(err, outbox.ErrNotPoison)", err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	row, err := outbox.Drop(t.Context(), b.pool, big.ID)
 	if err != nil || row.ID != big.ID || len(row.Digest) != 64 {
-		t.Errorf("drop: %+v, %v", row.ID, err)
+		t.Errorf("drop: %+v, %v; want row.ID == big.ID && len(row.Digest) == 64", row.ID, err)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestRepublishedEventsStaySingle(t *testing.T) {
 		n, err = outbox.Republish(t.Context(), tx, nil, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 		return err
 	}); err != nil || n != 50 {
-		t.Fatalf("%d rows, %v", n, err)
+		t.Fatalf("%d rows, %v; want n == 50", n, err)
 	}
 	testenv.Eventually(t, 5*time.Second, all)
 	b.published(t, events)
@@ -293,7 +293,7 @@ func TestEnsureStreamLeavesAnExistingOneAlone(t *testing.T) {
 	}
 	s, err := b.js.Stream(t.Context(), outbox.StreamName)
 	if err != nil || s.CachedInfo().Config.MaxBytes != 1<<20 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("%+v, %v; want s.CachedInfo().Config.MaxBytes == 1 << 20", s, err)
 	}
 	b.broker.Stop()
 	js, err := jetstream.New(b.nc)
@@ -303,6 +303,6 @@ func TestEnsureStreamLeavesAnExistingOneAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := outbox.EnsureStream(ctx, js, outbox.StreamConfig{}); err == nil || errors.Is(err, nats.ErrConnectionClosed) {
-		t.Errorf("without a broker: %v", err)
+		t.Errorf("without a broker: %v; want an error && !errors.Is(err, nats.ErrConnectionClosed)", err)
 	}
 }

@@ -73,11 +73,11 @@ func TestPoolSeesItsOwnSchemaOnly(t *testing.T) {
 	err := pool.QueryRow(t.Context(), `select (select table_schema from information_schema.tables where table_name = 'mine'),
 		current_setting('timezone'), current_setting('application_name'), current_setting('statement_timeout')`).Scan(&schema, &zone, &app, &timeout)
 	if err != nil || schema != "other" || zone != "UTC" || app != "own" || timeout != "30s" {
-		t.Errorf("%q %q %q %q %v", schema, zone, app, timeout, err)
+		t.Errorf(`%q %q %q %q %v; want schema == "other" && zone == "UTC" && app == "own" && timeout == "30s"`, schema, zone, app, timeout, err)
 	}
 	tuned := openPool(t, url, "own", postgres.MaxConns(2), postgres.AppName("relay"), postgres.StatementTimeout(0))
 	if err := tuned.QueryRow(t.Context(), "select current_setting('application_name') || current_setting('statement_timeout')").Scan(&app); err != nil || app != "relay0" || tuned.Config().MaxConns != 2 {
-		t.Errorf("%q %v", app, err)
+		t.Errorf(`%q %v; want app == "relay0" && tuned.Config().MaxConns == 2`, app, err)
 	}
 }
 
@@ -113,10 +113,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 				t.Fatal("opened")
 			}
 			if !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("%v", err)
+				t.Errorf(`%v; want strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "hunter2")`, err)
 			}
 			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("took %s", took)
+				t.Errorf("took %s; want took <= 5 * time.Second", took)
 			}
 		})
 	}
@@ -190,7 +190,7 @@ func TestMigrate(t *testing.T) {
 	lib := postgres.Set{Name: "outbox", FS: migrationFiles("create table o (id int);")}
 	pool := openPool(t, url, "own")
 	if err := postgres.Check(t.Context(), pool, one); !errors.Is(err, postgres.ErrPending) {
-		t.Errorf("before: %v", err)
+		t.Errorf("before: %v; want errors.Is(err, postgres.ErrPending)", err)
 	}
 	// Replicas that start together migrate once.
 	errs := make(chan error, 4)
@@ -206,7 +206,7 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("after: %v", err)
 	}
 	if err := postgres.Check(t.Context(), pool, two); !errors.Is(err, postgres.ErrPending) || !strings.Contains(err.Error(), "version 1 of 2") {
-		t.Errorf("behind: %v", err)
+		t.Errorf(`behind: %v; want errors.Is(err, postgres.ErrPending) && strings.Contains(err.Error(), "version 1 of 2")`, err)
 	}
 	if err := postgres.Migrate(t.Context(), url, "own", two); err != nil {
 		t.Fatal(err)
@@ -216,12 +216,12 @@ func TestMigrate(t *testing.T) {
 		"migrate": postgres.Migrate(t.Context(), url, "own", one), "check": postgres.Check(t.Context(), pool, one),
 	} {
 		if !errors.Is(err, postgres.ErrNewer) {
-			t.Errorf("%s of older code: %v", name, err)
+			t.Errorf("%s of older code: %v; want errors.Is(err, postgres.ErrNewer)", name, err)
 		}
 	}
 	var n int
 	if err := pool.QueryRow(t.Context(), "select count(*) from a where b = 'b'").Scan(&n); err != nil || n != 1 {
-		t.Errorf("older code changed the table: %d %v", n, err)
+		t.Errorf("older code changed the table: %d %v; want n == 1", n, err)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	broken := postgres.Set{Name: "main", FS: migrationFiles("create table a (id int);", "create table b (id int); create tabel c;")}
 	err := postgres.Migrate(t.Context(), url, "own", broken)
 	if err == nil || !strings.Contains(err.Error(), "002_step.sql") {
-		t.Fatalf("%v", err)
+		t.Fatalf(`%v; want an error && strings.Contains(err.Error(), "002_step.sql")`, err)
 	}
 	fixed := postgres.Set{Name: "main", FS: migrationFiles("create table a (id int);", "create table b (id int);")}
 	if err := postgres.Migrate(t.Context(), url, "own", fixed); err != nil {
@@ -241,7 +241,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		"no files": {Name: "main", FS: fstest.MapFS{}}, "bad name": {Name: "a b", FS: migrationFiles("select 1")}, "gap": {Name: "gap", FS: fstest.MapFS{"002_x.sql": {Data: []byte("select 1")}}},
 	} {
 		if err := postgres.Migrate(t.Context(), url, "own", set); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: no error; want an error", name)
 		}
 	}
 	if err := postgres.Migrate(t.Context(), url, "own;", fixed); err == nil {
@@ -264,15 +264,15 @@ func TestInTx(t *testing.T) {
 		return err
 	}
 	if err := postgres.InTx(t.Context(), pool, func(tx pgx.Tx) error { return insert(tx, "kept") }); err != nil || count("kept") != 1 {
-		t.Errorf("commit: %v", err)
+		t.Errorf(`commit: %v; want count("kept") == 1`, err)
 	}
 	boom := errors.New("boom")
 	if err := postgres.InTx(t.Context(), pool, func(tx pgx.Tx) error { return errors.Join(insert(tx, "gone"), boom) }); !errors.Is(err, boom) || count("gone") != 0 {
-		t.Errorf("rollback: %v", err)
+		t.Errorf(`rollback: %v; want errors.Is(err, boom) && count("gone") == 0`, err)
 	}
 	err := postgres.InTx(t.Context(), pool, func(tx pgx.Tx) error { return insert(tx, "kept") })
 	if !postgres.IsUnique(err, "things_id") || !postgres.IsUnique(err, "") || postgres.IsUnique(err, "other") || postgres.Unavailable(err) {
-		t.Errorf("unique: %v", err)
+		t.Errorf(`unique: %v; want postgres.IsUnique(err, "things_id") && postgres.IsUnique(err, "") && !postgres.IsUnique(err, "other") && !postgres.Unavailable(err)`, err)
 	}
 	for code, want := range map[string]int{"40001": 3, "40P01": 3, "22012": 1} {
 		tries := 0
@@ -282,7 +282,7 @@ func TestInTx(t *testing.T) {
 			return err
 		})
 		if err == nil || tries != want {
-			t.Errorf("%s: %d tries, %v", code, tries, err)
+			t.Errorf("%s: %d tries, %v; want an error && tries == want", code, tries, err)
 		}
 	}
 }
@@ -331,7 +331,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	slow := openPool(t, url, "own", postgres.StatementTimeout(20*time.Millisecond))
 	if _, err := slow.Exec(t.Context(), "select pg_sleep(5)"); err == nil || postgres.Unavailable(err) {
-		t.Errorf("statement timeout: %v", err)
+		t.Errorf("statement timeout: %v; want an error && !postgres.Unavailable(err)", err)
 	}
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
@@ -341,7 +341,7 @@ func TestUnavailable(t *testing.T) {
 	execSQL(t, slow, "select pg_terminate_backend($1)", conn.Conn().PgConn().PID())
 	for what := range 2 { // the end told by the server, then the closed connection
 		if _, err := conn.Exec(t.Context(), "select 1"); !postgres.Unavailable(err) {
-			t.Errorf("%d: %v", what, err)
+			t.Errorf("%d: %v; want postgres.Unavailable(err)", what, err)
 		}
 	}
 }
@@ -373,7 +373,7 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 		return err
 	})
 	if d := time.Since(begin); !postgres.Unavailable(err) || d < 5*time.Second || d > 15*time.Second {
-		t.Errorf("after %v: %v", d, err)
+		t.Errorf("after %v: %v; want postgres.Unavailable(err) && d >= 5 * time.Second && d <= 15 * time.Second", d, err)
 	}
 	for range 10 { // past the listener's own 5.2 s, had it any
 		execSQL(t, pool, "select pg_sleep(0.1)")
@@ -382,6 +382,6 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := pool.Exec(ctx, "select pg_sleep(0.15)"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a caller's own deadline: %v", err)
+		t.Errorf("a caller's own deadline: %v; want errors.Is(err, context.DeadlineExceeded)", err)
 	}
 }

@@ -103,7 +103,7 @@ func TestGoldenDocuments(t *testing.T) {
 			}
 			want, rerr := os.ReadFile(file)
 			if rerr != nil {
-				t.Fatal(rerr)
+				t.Fatal(rerr, "want nil")
 			}
 			if !bytes.Equal(got, want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -132,7 +132,7 @@ func TestDecodeReadsBackWhatHandlerWrote(t *testing.T) {
 				t.Errorf("errors %v, want %v", got.Errors, want.Errors)
 			}
 			if got.RequestID != "req-1" {
-				t.Errorf("request id %q", got.RequestID)
+				t.Errorf(`request id %q; want "req-1"`, got.RequestID)
 			}
 			if (got.RetryAfter > 0) != (want.RetryAfter > 0) {
 				t.Errorf("retry after %s, want %s", got.RetryAfter, want.RetryAfter)
@@ -145,7 +145,7 @@ func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
 	resp := serveError(t, http.MethodHead, problem.NotFound.New("x"), io.Discard)
 	if body, _ := io.ReadAll(resp.Body); len(body) > 0 || resp.StatusCode != 404 {
-		t.Errorf("%d %q", resp.StatusCode, body)
+		t.Errorf("%d %q; want len(body) <= 0 && resp.StatusCode == 404", resp.StatusCode, body)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestCausesAreLoggedOnceAndOnlyThere(t *testing.T) {
 	var log bytes.Buffer
 	serveError(t, http.MethodGet, problem.NotFound.New("x"), &log)
 	if log.Len() > 0 {
-		t.Errorf("a caller's fault was logged: %s", &log)
+		t.Errorf("a caller's fault was logged: %s; want log.Len() <= 0", &log)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestErrorAfterFirstByte(t *testing.T) {
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	if w.Body.String() != "half" || !strings.Contains(log.String(), "broke") {
-		t.Errorf("body %q, log %q", w.Body, &log)
+		t.Errorf(`body %q, log %q; want w.Body.String() == "half" && strings.Contains(log.String(), "broke")`, w.Body, &log)
 	}
 }
 
@@ -203,11 +203,11 @@ func TestDecodeForeignBodies(t *testing.T) {
 	} {
 		got := problem.Decode(&http.Response{StatusCode: 502, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(tc.body))})
 		if got.Kind.Code != tc.code || got.Detail != tc.detail || got.Status() != 502 {
-			t.Errorf("%.40q: %+v %q", tc.body, got.Kind, got.Detail)
+			t.Errorf("%.40q: %+v %q; want got.Kind.Code == tc.code && got.Detail == tc.detail && got.Status() == 502", tc.body, got.Kind, got.Detail)
 		}
 	}
 	if got := problem.Decode(&http.Response{StatusCode: 418}); got.Kind.Code != "im_a_teapot" {
-		t.Errorf("no body: %+v", got.Kind)
+		t.Errorf(`no body: %+v; want got.Kind.Code == "im_a_teapot"`, got.Kind)
 	}
 }
 
@@ -216,10 +216,10 @@ func TestDecodeReadsABoundedBody(t *testing.T) {
 	body := &countingReader{}
 	got := problem.Decode(&http.Response{StatusCode: 500, Body: io.NopCloser(body)})
 	if body.n > 128<<10 {
-		t.Errorf("read %d bytes of an endless body", body.n)
+		t.Errorf("read %d bytes of an endless body; want body.n <= 128 << 10", body.n)
 	}
 	if got.Kind.Code != "internal" {
-		t.Errorf("%+v", got.Kind)
+		t.Errorf(`%+v; want got.Kind.Code == "internal"`, got.Kind)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestRetryAfterForms(t *testing.T) {
 	} {
 		resp := &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {value}}, Body: http.NoBody}
 		if got := problem.Decode(resp).RetryAfter; got < want[0] || got > want[1] {
-			t.Errorf("%q: %s", value, got)
+			t.Errorf("%q: %s; want got >= want[0] && got <= want[1]", value, got)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestCopiesLeaveTheOriginal(t *testing.T) {
 	base := problem.Conflict.New("x").With(map[string]any{"a": 1}).WithErrors(problem.Field{Msg: "1"})
 	_ = base.With(map[string]any{"b": 2}).WithErrors(problem.Field{Msg: "2"}).WithHeader("A", "b").After(time.Second).WithCause(io.EOF)
 	if len(base.Extra) != 1 || len(base.Errors) != 1 || base.Header != nil || base.RetryAfter != 0 || base.Cause != nil {
-		t.Errorf("changed: %+v", base)
+		t.Errorf("changed: %+v; want len(base.Extra) == 1 && len(base.Errors) == 1 && base.Header == nil && base.RetryAfter == 0 && base.Cause == nil", base)
 	}
 }
 
@@ -264,13 +264,13 @@ func TestErrorfKeepsTheCause(t *testing.T) {
 	t.Parallel()
 	err := problem.BadGateway.Errorf("tracker: %w", io.ErrUnexpectedEOF)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !problem.BadGateway.Has(fmt.Errorf("x: %w", err)) || problem.Conflict.Has(err) {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want errors.Is(err, io.ErrUnexpectedEOF) && problem.BadGateway.Has(fmt.Errorf("x: %%w", err)) && !problem.Conflict.Has(err)`, err)
 	}
 	if two := problem.BadGateway.Errorf("%w, %w", io.EOF, io.ErrClosedPipe); !errors.Is(two, io.EOF) || !errors.Is(two, io.ErrClosedPipe) {
-		t.Errorf("%v", two)
+		t.Errorf("%v; want errors.Is(two, io.EOF) && errors.Is(two, io.ErrClosedPipe)", two)
 	}
 	if err.Error() != "bad_gateway: tracker: unexpected EOF" {
-		t.Errorf("%q", err)
+		t.Errorf(`%q; want err.Error() == "bad_gateway: tracker: unexpected EOF"`, err)
 	}
 }
 
@@ -286,10 +286,10 @@ func FuzzDecode(f *testing.F) {
 		}
 		e := problem.Decode(&http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body))})
 		if e.Status() != status || e.Kind.Code == "" {
-			t.Fatalf("%+v", e.Kind)
+			t.Fatalf(`%+v; want e.Status() == status && e.Kind.Code != ""`, e.Kind)
 		}
 		if out := e.JSON("/x", "r"); !json.Valid(out) {
-			t.Fatalf("not JSON: %q", out)
+			t.Fatalf("not JSON: %q; want json.Valid(out)", out)
 		}
 	})
 }

@@ -40,13 +40,13 @@ func testDiscovery(t *testing.T, ctx context.Context, k kubernetes.Interface, c 
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cache), cache, nil)
 	for short, want := range map[string]string{"deploy": "deployments", "po": "pods", "svc": "services", "cj": "cronjobs", "netpol": "networkpolicies", "hpa": "horizontalpodautoscalers"} {
 		if got := must[schema.GroupVersionResource](t)(mapper.ResourceFor(schema.GroupVersionResource{Resource: short})); got.Resource != want {
-			t.Errorf("%s is %s", short, got.Resource)
+			t.Errorf("%s is %s; want got.Resource == %v", short, got.Resource, want)
 		}
 	}
 	dyn := must[*dynamic.DynamicClient](t)(dynamic.NewForConfig(c.Config()))
 	list, err := dyn.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("shop").List(ctx, metav1.ListOptions{LabelSelector: "app=cart"})
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetKind() != "Deployment" {
-		t.Errorf("dynamic list: %v %v", list, err)
+		t.Errorf(`dynamic list: %v %v; want len(list.Items) == 1 && list.Items[0].GetKind() == "Deployment"`, list, err)
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}}}
 	if got := must[*authorizationv1.SelfSubjectAccessReview](t)(k.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})); !got.Status.Allowed {
@@ -65,14 +65,14 @@ func testLists(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 		}
 	}
 	if seen != len(all.Items) || seen < 20 {
-		t.Errorf("pages hold %d of %d pods", seen, len(all.Items))
+		t.Errorf("pages hold %d of %d pods; want seen == len(all.Items) && seen >= 20", seen, len(all.Items))
 	}
 	running := must[*corev1.PodList](t)(k.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"}))
 	if len(running.Items) == 0 {
 		t.Error("no running pod in shop")
 	}
 	if _, err := k.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{FieldSelector: "spec.color=red"}); !apierrors.IsBadRequest(err) {
-		t.Errorf("unknown field label: %v", err)
+		t.Errorf("unknown field label: %v; want apierrors.IsBadRequest(err)", err)
 	}
 }
 
@@ -86,14 +86,14 @@ func testPreconditions(t *testing.T, ctx context.Context, k kubernetes.Interface
 		t.Error("the version stands still")
 	}
 	if _, err := maps.Update(ctx, cm, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("stale update: %v", err)
+		t.Errorf("stale update: %v; want apierrors.IsConflict(err)", err)
 	}
 	if _, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"uid":"other"},"data":{"k":"3"}}`), metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
-		t.Errorf("other uid: %v", err)
+		t.Errorf("other uid: %v; want apierrors.IsInvalid(err)", err)
 	}
 	other := types.UID("other")
 	if err := maps.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &other}}); !apierrors.IsConflict(err) {
-		t.Errorf("delete of another uid: %v", err)
+		t.Errorf("delete of another uid: %v; want apierrors.IsConflict(err)", err)
 	}
 	if err := maps.Delete(ctx, "a", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Error(err)
@@ -106,7 +106,7 @@ func testPreconditions(t *testing.T, ctx context.Context, k kubernetes.Interface
 		t.Error(err)
 	}
 	if _, err := maps.Get(ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) || err.Error() != `configmaps "a" not found` {
-		t.Errorf("after the delete: %v", err)
+		t.Errorf("after the delete: %v; want apierrors.IsNotFound(err) && err.Error() == `configmaps \"a\" not found`", err)
 	}
 }
 
@@ -120,7 +120,7 @@ func testPatches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	} {
 		got := must[*appsv1.Deployment](t)(deployments.Patch(ctx, "cart", kind, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}))
 		if *got.Spec.Replicas != 3 || got.Generation != before.Generation+1 {
-			t.Errorf("%s: %d replicas, generation %d", kind, *got.Spec.Replicas, got.Generation)
+			t.Errorf("%s: %d replicas, generation %d; want *got.Spec.Replicas == 3 && got.Generation == before.Generation + 1", kind, *got.Spec.Replicas, got.Generation)
 		}
 	}
 	if now := must[*appsv1.Deployment](t)(deployments.Get(ctx, "cart", metav1.GetOptions{})); *now.Spec.Replicas != 2 {
@@ -131,29 +131,29 @@ func testPatches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	must[*corev1.ConfigMap](t)(maps.Apply(ctx, applied, metav1.ApplyOptions{FieldManager: "first"}))
 	applied.Data["k"] = "2"
 	if _, err := maps.Apply(ctx, applied, metav1.ApplyOptions{FieldManager: "second"}); !apierrors.IsConflict(err) {
-		t.Errorf("apply over another's field: %v", err)
+		t.Errorf("apply over another's field: %v; want apierrors.IsConflict(err)", err)
 	}
 	forced := must[*corev1.ConfigMap](t)(maps.Apply(ctx, applied, metav1.ApplyOptions{FieldManager: "second", Force: true}))
 	if forced.Data["k"] != "2" || len(forced.ManagedFields) == 0 {
-		t.Errorf("forced apply: %+v", forced)
+		t.Errorf(`forced apply: %+v; want forced.Data["k"] == "2" && len(forced.ManagedFields) != 0`, forced)
 	}
 }
 
 func testRefusals(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	_, err := k.AppsV1().Deployments("shop").Patch(ctx, "cart", types.MergePatchType, []byte(`{"spec":{"replicas":-1}}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("negative replicas: %v", err)
+		t.Errorf("negative replicas: %v; want apierrors.IsInvalid(err)", err)
 	}
 	_, err = k.AppsV1().Deployments("shop").Patch(ctx, "cart", types.MergePatchType, []byte(`{"spec":{"selector":{"matchLabels":{"app":"x"}}}}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("changed selector: %v", err)
+		t.Errorf("changed selector: %v; want apierrors.IsInvalid(err)", err)
 	}
 	if _, err = k.CoreV1().ConfigMaps("nowhere").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("no such namespace: %v", err)
+		t.Errorf("no such namespace: %v; want apierrors.IsNotFound(err)", err)
 	}
 	strict := metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}
 	if _, err = k.AppsV1().Deployments("shop").Patch(ctx, "cart", types.MergePatchType, []byte(`{"spec":{"replcas":1}}`), strict); !apierrors.IsInvalid(err) {
-		t.Errorf("unknown field: %v", err)
+		t.Errorf("unknown field: %v; want apierrors.IsInvalid(err)", err)
 	}
 }
 
@@ -166,7 +166,7 @@ func testEvictions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 		t.Error(err)
 	}
 	if err := evict(pods.Items[1].Name); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("eviction beyond the budget: %v", err)
+		t.Errorf("eviction beyond the budget: %v; want apierrors.IsTooManyRequests(err)", err)
 	}
 }
 
@@ -182,6 +182,6 @@ func testWatches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint((<-w.ResultChan()).Type, (<-w.ResultChan()).Type); got != "ADDEDDELETED" && got != "ADDED DELETED" {
-		t.Errorf("watched %s", got)
+		t.Errorf(`watched %s; want (got == "ADDEDDELETED" || got == "ADDED DELETED")`, got)
 	}
 }

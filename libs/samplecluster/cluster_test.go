@@ -83,7 +83,7 @@ func TestSeededTroubles(t *testing.T) {
 
 		ledger := podOf(t, ctx, k, "payments", "ledger-").Status.ContainerStatuses[0]
 		if last := ledger.LastTerminationState.Terminated; last == nil || last.Reason != "OOMKilled" || last.ExitCode != 137 || ledger.RestartCount < 2 {
-			t.Errorf("ledger was not killed for memory: %+v", ledger)
+			t.Errorf(`ledger was not killed for memory: %+v; want last != nil && last.Reason == "OOMKilled" && last.ExitCode == 137 && ledger.RestartCount >= 2`, ledger)
 		}
 		unscheduled := func(namespace, prefix, message string) {
 			t.Helper()
@@ -126,7 +126,7 @@ func TestSeededTroubles(t *testing.T) {
 			//lint:ignore SA1019 clients still read Endpoints
 			ep := must[*corev1.Endpoints](t)(k.CoreV1().Endpoints("shop").Get(ctx, name, metav1.GetOptions{}))
 			if (len(ep.Subsets) == 0) != (name == "catalog") {
-				t.Errorf("endpoints of %s: %+v", name, ep.Subsets)
+				t.Errorf(`endpoints of %s: %+v; want (len(ep.Subsets) == 0) == (name == "catalog")`, name, ep.Subsets)
 			}
 		}
 	})
@@ -197,7 +197,7 @@ func TestRepairs(t *testing.T) {
 				<-time.After(2 * time.Second)
 				d := must[*appsv1.Deployment](t)(k.AppsV1().Deployments(repair.namespace).Get(ctx, repair.deployment, metav1.GetOptions{}))
 				if want := *d.Spec.Replicas; d.Status.AvailableReplicas != want || d.Status.UpdatedReplicas != want || d.Status.Replicas != want {
-					t.Errorf("not repaired: %+v", d.Status)
+					t.Errorf("not repaired: %+v; want d.Status.AvailableReplicas == want && d.Status.UpdatedReplicas == want && d.Status.Replicas == want", d.Status)
 				}
 			})
 		})

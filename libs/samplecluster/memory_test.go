@@ -21,7 +21,7 @@ func TestMemory(t *testing.T) {
 	defer c.Close()
 	after := heap()
 	if used := int64(after) - int64(before); used > 20<<20 {
-		t.Errorf("the sample cluster holds %d bytes", used)
+		t.Errorf("the sample cluster holds %d bytes; want used <= 20 << 20", used)
 	} else {
 		t.Logf("the sample cluster holds %d KiB", used>>10)
 	}

@@ -38,7 +38,7 @@ func TestOtherRepairs(t *testing.T) {
 	service := func(namespace, name, patch string) func(*testing.T, context.Context, kubernetes.Interface, *samplecluster.Cluster) {
 		return func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
 			if n := countEndpoints(t, ctx, k, namespace, name); n != 0 {
-				t.Fatalf("%d endpoints before the repair", n)
+				t.Fatalf("%d endpoints before the repair; want 0", n)
 			}
 			must[*corev1.Service](t)(k.CoreV1().Services(namespace).Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}))
 			<-time.After(2 * time.Second)
@@ -53,12 +53,12 @@ func TestOtherRepairs(t *testing.T) {
 		"suspended cron job": func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
 			jobs := k.BatchV1().CronJobs("reports")
 			if c := must[*batchv1.CronJob](t)(jobs.Get(ctx, "nightly-report", metav1.GetOptions{})); !*c.Spec.Suspend || c.Status.LastScheduleTime != nil {
-				t.Fatalf("before the repair: %+v", c)
+				t.Fatalf("before the repair: %+v; want *c.Spec.Suspend && c.Status.LastScheduleTime == nil", c)
 			}
 			must[*batchv1.CronJob](t)(jobs.Patch(ctx, "nightly-report", types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{}))
 			<-time.After(11 * time.Minute)
 			if c := must[*batchv1.CronJob](t)(jobs.Get(ctx, "nightly-report", metav1.GetOptions{})); *c.Spec.Suspend || c.Status.LastScheduleTime == nil || c.Status.LastSuccessfulTime == nil {
-				t.Errorf("after the repair: %+v", c.Status)
+				t.Errorf("after the repair: %+v; want !*c.Spec.Suspend && c.Status.LastScheduleTime != nil && c.Status.LastSuccessfulTime != nil", c.Status)
 			}
 		},
 		"storage class": func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
@@ -69,7 +69,7 @@ func TestOtherRepairs(t *testing.T) {
 			claim := must[*corev1.PersistentVolumeClaim](t)(k.CoreV1().PersistentVolumeClaims("reports").Get(ctx, "data-warehouse-0", metav1.GetOptions{}))
 			set := must[*appsv1.StatefulSet](t)(k.AppsV1().StatefulSets("reports").Get(ctx, "warehouse", metav1.GetOptions{}))
 			if claim.Status.Phase != corev1.ClaimBound || set.Status.ReadyReplicas != 1 {
-				t.Errorf("claim %s, %d ready", claim.Status.Phase, set.Status.ReadyReplicas)
+				t.Errorf("claim %s, %d ready; want claim.Status.Phase == corev1.ClaimBound && set.Status.ReadyReplicas == 1", claim.Status.Phase, set.Status.ReadyReplicas)
 			}
 		},
 		"autoscaler": func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
@@ -77,10 +77,10 @@ func TestOtherRepairs(t *testing.T) {
 			<-time.After(time.Minute)
 			h, err := k.AutoscalingV2().HorizontalPodAutoscalers("media").Get(ctx, "player", metav1.GetOptions{})
 			if err != nil || len(h.Status.CurrentMetrics) != 1 {
-				t.Fatalf("%v: %+v", err, h)
+				t.Fatalf("%v: %+v; want len(h.Status.CurrentMetrics) == 1", err, h)
 			}
 			if got := h.Status.CurrentMetrics[0].Resource.Current.AverageUtilization; got == nil || *got != 24 || h.Status.DesiredReplicas != h.Status.CurrentReplicas {
-				t.Errorf("%+v", h.Status)
+				t.Errorf("%+v; want got != nil && *got == 24 && h.Status.DesiredReplicas == h.Status.CurrentReplicas", h.Status)
 			}
 		},
 	} {
@@ -111,11 +111,11 @@ func TestUsage(t *testing.T) {
 		pods := must[*corev1.PodList](t)(k.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{LabelSelector: "app=cart"}))
 		for _, path := range []string{"namespaces/shop/pods/" + pods.Items[0].Name, "namespaces/shop/pods?app=cart", "pods"} {
 			if got := get(path); !containsAll(got, `"cpu":"12m"`, `"memory":"70Mi"`, `"kind":"PodMetrics"`) {
-				t.Errorf("%s: %s", path, got)
+				t.Errorf("%s: %s; want containsAll(got, `\"cpu\":\"12m\"`, `\"memory\":\"70Mi\"`, `\"kind\":\"PodMetrics\"`)", path, got)
 			}
 		}
 		if got := get("nodes"); !containsAll(got, `"kind":"NodeMetrics"`, `"cpu":`, `"memory":`) {
-			t.Errorf("nodes: %s", got)
+			t.Errorf("nodes: %s; want containsAll(got, `\"kind\":\"NodeMetrics\"`, `\"cpu\":`, `\"memory\":`)", got)
 		}
 		if got := get("namespaces/payments/pods"); containsAll(got, `"name":"gateway"`) {
 			t.Errorf("a container that never started uses something: %s", got)

@@ -84,11 +84,11 @@ func (b bench) deployment(t *testing.T, name string) *appsv1.Deployment {
 
 func (b bench) discovery(t *testing.T) {
 	if v := orFail(b.typed.Discovery().ServerVersion())(t); v.Major == "" || v.GitVersion == "" {
-		t.Errorf("version: %+v", v)
+		t.Errorf(`version: %+v; want v.Major != "" && v.GitVersion != ""`, v)
 	}
 	_, lists, err := b.typed.Discovery().ServerGroupsAndResources()
 	if err != nil && len(lists) == 0 {
-		t.Fatal(err)
+		t.Fatal(err, "want (err == nil || len(lists) != 0)")
 	}
 	served := map[string]metav1.APIResource{}
 	for _, list := range lists {
@@ -106,7 +106,7 @@ func (b bench) discovery(t *testing.T) {
 	} {
 		got, ok := served[name]
 		if !ok || got.Kind != want.kind || got.Namespaced != want.namespaced || want.short != "" && !slices.Contains(got.ShortNames, want.short) {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf(`%s: %+v; want ok && got.Kind == want.kind && got.Namespaced == want.namespaced && (want.short == "" || slices.Contains(got.ShortNames, want.short))`, name, got)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (b bench) lists(t *testing.T) {
 		}
 	}
 	if !slices.Equal(seen, []string{"list-a", "list-b", "list-c"}) {
-		t.Errorf("pages hold %v", seen)
+		t.Errorf(`pages hold %v; want slices.Equal(seen, []string{"list-a", "list-b", "list-c"})`, seen)
 	}
 	for selector, want := range map[string]int{"set in (list),name!=list-a": 2, "set,!name": 0, "name notin (list-a,list-b),set": 1} {
 		if list := orFail(maps.List(t.Context(), metav1.ListOptions{LabelSelector: selector}))(t); len(list.Items) != want {
@@ -136,14 +136,14 @@ func (b bench) lists(t *testing.T) {
 		}
 	}
 	if list := orFail(maps.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=list-b"}))(t); len(list.Items) != 1 {
-		t.Errorf("a field selector finds %d", len(list.Items))
+		t.Errorf("a field selector finds %d; want 1", len(list.Items))
 	}
 	if _, err := maps.List(t.Context(), metav1.ListOptions{FieldSelector: "data.key=1"}); !apierrors.IsBadRequest(err) {
-		t.Errorf("unknown field label: %v", err)
+		t.Errorf("unknown field label: %v; want apierrors.IsBadRequest(err)", err)
 	}
 	list := orFail(b.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(b.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "set=list"}))(t)
 	if list.GetKind() != "ConfigMapList" || len(list.Items) != 3 || list.GetResourceVersion() == "" {
-		t.Errorf("dynamic list: %s of %d at %q", list.GetKind(), len(list.Items), list.GetResourceVersion())
+		t.Errorf(`dynamic list: %s of %d at %q; want list.GetKind() == "ConfigMapList" && len(list.Items) == 3 && list.GetResourceVersion() != ""`, list.GetKind(), len(list.Items), list.GetResourceVersion())
 	}
 }
 
@@ -154,35 +154,35 @@ func (b bench) preconditions(t *testing.T) {
 	changed.Data["key"] = "2"
 	second := orFail(maps.Update(t.Context(), changed, metav1.UpdateOptions{}))(t)
 	if second.ResourceVersion == first.ResourceVersion || second.UID != first.UID {
-		t.Errorf("after an update: %s %s, before %s %s", second.UID, second.ResourceVersion, first.UID, first.ResourceVersion)
+		t.Errorf("after an update: %s %s, before %s %s; want second.ResourceVersion != first.ResourceVersion && second.UID == first.UID", second.UID, second.ResourceVersion, first.UID, first.ResourceVersion)
 	}
 	if _, err := maps.Update(t.Context(), first, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("a stale update: %v", err)
+		t.Errorf("a stale update: %v; want apierrors.IsConflict(err)", err)
 	}
 	patch := func(meta string) error {
 		_, err := maps.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{`+meta+`},"data":{"key":"3"}}`), metav1.PatchOptions{})
 		return err
 	}
 	if err := patch(`"resourceVersion":"` + first.ResourceVersion + `"`); !apierrors.IsConflict(err) {
-		t.Errorf("a patch of an old version: %v", err)
+		t.Errorf("a patch of an old version: %v; want apierrors.IsConflict(err)", err)
 	}
 	if err := patch(`"uid":"other","resourceVersion":"` + first.ResourceVersion + `"`); !apierrors.IsConflict(err) {
-		t.Errorf("a patch of an object that was made anew: %v", err)
+		t.Errorf("a patch of an object that was made anew: %v; want apierrors.IsConflict(err)", err)
 	}
 	if err := patch(`"uid":"other"`); !apierrors.IsInvalid(err) {
-		t.Errorf("a patch of another uid alone: %v", err)
+		t.Errorf("a patch of another uid alone: %v; want apierrors.IsInvalid(err)", err)
 	}
 	other := types.UID("other")
 	for what, p := range map[string]metav1.Preconditions{"another uid": {UID: &other}, "an old version": {ResourceVersion: &first.ResourceVersion}} {
 		if err := maps.Delete(t.Context(), "held", metav1.DeleteOptions{Preconditions: &p}); !apierrors.IsConflict(err) {
-			t.Errorf("a delete of %s: %v", what, err)
+			t.Errorf("a delete of %s: %v; want apierrors.IsConflict(err)", what, err)
 		}
 	}
 	if err := maps.Delete(t.Context(), "held", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &second.UID, ResourceVersion: &second.ResourceVersion}}); err != nil {
 		t.Errorf("the delete: %v", err)
 	}
 	if _, err := maps.Get(t.Context(), "held", metav1.GetOptions{}); !apierrors.IsNotFound(err) || err.Error() != `configmaps "held" not found` {
-		t.Errorf("after the delete: %v", err)
+		t.Errorf("after the delete: %v; want apierrors.IsNotFound(err) && err.Error() == `configmaps \"held\" not found`", err)
 	}
 }
 
@@ -192,13 +192,13 @@ func (b bench) patches(t *testing.T) {
 	strategic := `{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"B","value":"2"}]}]}}}}`
 	d2 := orFail(deployments.Patch(t.Context(), d.Name, types.StrategicMergePatchType, []byte(strategic), metav1.PatchOptions{FieldManager: manager}))(t)
 	if c := d2.Spec.Template.Spec.Containers; len(c) != 2 || len(c[0].Env) != 2 || d2.Generation != d.Generation+1 {
-		t.Errorf("a strategic patch: generation %d, %+v", d2.Generation, c)
+		t.Errorf("a strategic patch: generation %d, %+v; want len(c) == 2 && len(c[0].Env) == 2 && d2.Generation == d.Generation + 1", d2.Generation, c)
 	}
 	for merge, moves := range map[string]int64{`{"metadata":{"annotations":{"note":"x"}}}`: 1, `{"metadata":{"labels":{"note":"x"}}}`: 0} {
 		before := orFail(deployments.Get(t.Context(), d.Name, metav1.GetOptions{}))(t)
 		after := orFail(deployments.Patch(t.Context(), d.Name, types.MergePatchType, []byte(merge), metav1.PatchOptions{FieldManager: manager}))(t)
 		if after.Generation != before.Generation+moves || after.ResourceVersion == before.ResourceVersion {
-			t.Errorf("%s: the generation moves from %d to %d", merge, before.Generation, after.Generation)
+			t.Errorf("%s: the generation moves from %d to %d; want after.Generation == before.Generation + moves && after.ResourceVersion != before.ResourceVersion", merge, before.Generation, after.Generation)
 		}
 	}
 	d4 := orFail(deployments.Patch(t.Context(), d.Name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/annotations/note"}]`), metav1.PatchOptions{}))(t)
@@ -206,7 +206,7 @@ func (b bench) patches(t *testing.T) {
 		t.Error("a JSON patch leaves the annotation")
 	}
 	if !slices.ContainsFunc(d4.ManagedFields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == manager }) {
-		t.Errorf("nobody remembers who changed it: %+v", d4.ManagedFields)
+		t.Errorf("nobody remembers who changed it: %+v; want slices.ContainsFunc(d4.ManagedFields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == manager })", d4.ManagedFields)
 	}
 }
 
@@ -216,7 +216,7 @@ func (b bench) dryRuns(t *testing.T) {
 	all := []string{metav1.DryRunAll}
 	got := orFail(deployments.Patch(t.Context(), d.Name, types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{DryRun: all}))(t)
 	if !got.Spec.Paused || got.Generation != d.Generation+1 {
-		t.Errorf("a rehearsed patch: %+v", got.Spec)
+		t.Errorf("a rehearsed patch: %+v; want got.Spec.Paused && got.Generation == d.Generation + 1", got.Spec)
 	}
 	if err := deployments.Delete(t.Context(), d.Name, metav1.DeleteOptions{DryRun: all}); err != nil {
 		t.Error(err)
@@ -225,7 +225,7 @@ func (b bench) dryRuns(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := b.typed.CoreV1().ConfigMaps(b.namespace).Get(t.Context(), "rehearsed", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a rehearsed create: %v", err)
+		t.Errorf("a rehearsed create: %v; want apierrors.IsNotFound(err)", err)
 	}
 	if live := orFail(deployments.Get(t.Context(), d.Name, metav1.GetOptions{}))(t); live.Spec.Paused || live.Generation != d.Generation {
 		t.Error("a rehearsal changed the object")
@@ -240,25 +240,25 @@ func (b bench) refusals(t *testing.T) {
 		"no image": `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":""}]}}}}`,
 	} {
 		if _, err := deployments.Patch(t.Context(), d.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v; want apierrors.IsInvalid(err)", what, err)
 		}
 	}
 	strict := metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}
 	if _, err := deployments.Patch(t.Context(), d.Name, types.MergePatchType, []byte(`{"spec":{"replcas":1}}`), strict); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `unknown field "spec.replcas"`) {
-		t.Errorf("an unknown field: %v", err)
+		t.Errorf("an unknown field: %v; want apierrors.IsInvalid(err) && strings.Contains(err.Error(), `unknown field \"spec.replcas\"`)", err)
 	}
 	maps := func(namespace string) error {
 		_, err := b.typed.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "twice"}}, metav1.CreateOptions{})
 		return err
 	}
 	if err := maps("nowhere-" + b.namespace); !apierrors.IsNotFound(err) {
-		t.Errorf("no such namespace: %v", err)
+		t.Errorf("no such namespace: %v; want apierrors.IsNotFound(err)", err)
 	}
 	if err := maps(b.namespace); err != nil {
 		t.Error(err)
 	}
 	if err := maps(b.namespace); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("twice: %v", err)
+		t.Errorf("twice: %v; want apierrors.IsAlreadyExists(err)", err)
 	}
 }
 
@@ -267,15 +267,15 @@ func (b bench) scale(t *testing.T) {
 	d := b.deployment(t, "scaled")
 	s := orFail(deployments.GetScale(t.Context(), d.Name, metav1.GetOptions{}))(t)
 	if s.Spec.Replicas != 0 || s.UID != d.UID || s.Status.Selector != "app=scaled" {
-		t.Errorf("scale: %+v", s)
+		t.Errorf(`scale: %+v; want s.Spec.Replicas == 0 && s.UID == d.UID && s.Status.Selector == "app=scaled"`, s)
 	}
 	stale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace, ResourceVersion: "1"}}
 	if _, err := deployments.UpdateScale(t.Context(), d.Name, stale, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("a stale scale: %v", err)
+		t.Errorf("a stale scale: %v; want apierrors.IsConflict(err)", err)
 	}
 	s.Spec.Replicas, s.ResourceVersion = 2, "" // a deployment controller may have written the status meanwhile
 	if got := orFail(deployments.UpdateScale(t.Context(), d.Name, s, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}))(t); got.Spec.Replicas != 2 {
-		t.Errorf("scaled: %+v", got.Spec)
+		t.Errorf("scaled: %+v; want got.Spec.Replicas == 2", got.Spec)
 	}
 }
 
@@ -287,10 +287,10 @@ func (b bench) apply(t *testing.T) {
 	}
 	orFail(apply("first", "1", false))(t)
 	if _, err := apply("second", "2", false); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "first") {
-		t.Errorf("apply over another's field: %v", err)
+		t.Errorf(`apply over another's field: %v; want apierrors.IsConflict(err) && strings.Contains(err.Error(), "first")`, err)
 	}
 	if got := orFail(apply("second", "2", true))(t); got.Data["key"] != "2" {
-		t.Errorf("by force: %v", got.Data)
+		t.Errorf(`by force: %v; want got.Data["key"] == "2"`, got.Data)
 	}
 }
 

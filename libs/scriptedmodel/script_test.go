@@ -129,10 +129,10 @@ func TestWhatIsUnexpectedIsNoted(t *testing.T) {
 		t.Errorf("status %d, want 400", status)
 	}
 	if got := v.Unexpected(); len(got) != 1 || !strings.Contains(got[0], `the request has "hunter2"`) {
-		t.Errorf("unexpected: %q", got)
+		t.Errorf("unexpected: %q; want len(got) == 1 && strings.Contains(got[0], `the request has \"hunter2\"`)", got)
 	}
 	if strings.Count(seen.String(), "\n") != 1 || !strings.Contains(seen.String(), "hunter2") {
-		t.Errorf("the log of bodies is %q", seen.String())
+		t.Errorf("the log of bodies is %q; want strings.Count(seen.String(), \"\\n\") == 1 && strings.Contains(seen.String(), \"hunter2\")", seen.String())
 	}
 }
 

@@ -124,7 +124,7 @@ func generateLoad(b *testing.B, url string) {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 				if resp.StatusCode != http.StatusOK {
-					b.Errorf("status %d", resp.StatusCode)
+					b.Errorf("status %d; want %v", resp.StatusCode, http.StatusOK)
 				}
 			}
 		})

@@ -90,7 +90,7 @@ func TestDecodeJSON(t *testing.T) {
 				resp := postBody(t, tc.body, chunked, "application/json", true)
 				if tc.loc == "" {
 					if resp.StatusCode != http.StatusOK {
-						t.Errorf("%d %s", resp.StatusCode, readBody(t, resp))
+						t.Errorf("%d %s; want resp.StatusCode == %v", resp.StatusCode, readBody(t, resp), http.StatusOK)
 					}
 					continue
 				}
@@ -128,13 +128,13 @@ func postBody(t *testing.T, text string, chunked bool, contentType string, stric
 func TestLenientRoutesIgnoreUnknownFields(t *testing.T) {
 	t.Parallel()
 	if resp := postBody(t, `{"rows":1,"rowz":2}`, false, "application/json", false); resp.StatusCode != 200 {
-		t.Errorf("%d", resp.StatusCode)
+		t.Errorf("%d; want 200", resp.StatusCode)
 	}
 	if resp := postBody(t, `{"rows":1,"x":2,"x":3}`, false, "application/json", false); resp.StatusCode != 422 {
-		t.Errorf("repeated: %d", resp.StatusCode)
+		t.Errorf("repeated: %d; want 422", resp.StatusCode)
 	}
 	if resp := postBody(t, `{"Rows":1,"x":{"y":1,"y":2}}`, false, "application/json", false); resp.StatusCode != 200 {
-		t.Errorf("nested, another case: %d", resp.StatusCode)
+		t.Errorf("nested, another case: %d; want 200", resp.StatusCode)
 	}
 }
 
@@ -226,12 +226,12 @@ func TestBodyThatEndsEarlyOrNeverComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := receiveWithin(t, got, "the short body"); !problem.BadRequest.Has(err) {
-		t.Errorf("short body: %v", err)
+		t.Errorf("short body: %v; want problem.BadRequest.Has(err)", err)
 	}
 	conn := send("/?slow=1")
 	defer conn.Close()
 	if err := receiveWithin(t, got, "the slow body"); !RequestTimeout.Has(err) {
-		t.Errorf("slow body: %v", err)
+		t.Errorf("slow body: %v; want RequestTimeout.Has(err)", err)
 	}
 }
 
@@ -247,11 +247,11 @@ func TestOptionalBody(t *testing.T) {
 	})
 	for text, want := range map[string]string{"": "default", " ": "default", "{}": "default", `{"model":"x"}`: "x"} {
 		if got := readBody(t, serveRequest(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))); got != want {
-			t.Errorf("%q: %q", text, got)
+			t.Errorf("%q: %q; want got == %v", text, got, want)
 		}
 	}
 	if resp := serveRequest(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{"))); resp.StatusCode != 422 {
-		t.Errorf("broken: %d", resp.StatusCode)
+		t.Errorf("broken: %d; want 422", resp.StatusCode)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestPages(t *testing.T) {
 	for query, want := range map[string]int{"": 50, "limit=1": 1, "limit=500": 500, "limit=0": 0, "limit=501": 0, "limit=-1": 0, "limit=x": 0, "limit=1.0": 0} {
 		got, err := PageLimit(ask(query))
 		if got != want || (want == 0) != problem.Validation.Has(err) {
-			t.Errorf("%q: %d %v", query, got, err)
+			t.Errorf("%q: %d %v; want got == want && (want == 0) == problem.Validation.Has(err)", query, got, err)
 		}
 	}
 	at := position{"2026-01-02", 7}
@@ -279,25 +279,25 @@ func TestPages(t *testing.T) {
 		var back position
 		ok, err := Cursor(c, &back)
 		if !ok {
-			t.Errorf("%q: no cursor", text)
+			t.Errorf("%q: no cursor; want ok", text)
 		}
 		return back, err
 	}
 	if back, err := with("/a", EncodeCursor("/a", at)); err != nil || back != at {
-		t.Errorf("%v %+v", err, back)
+		t.Errorf("%v %+v; want back == at", err, back)
 	}
 	if back, err := with("/a", EncodeCursor("/a", position{`\u0000`, 7})); err != nil || back.At != `\u0000` {
-		t.Errorf("an escape as text: %v %+v", err, back)
+		t.Errorf("an escape as text: %v %+v; want back.At == `\\u0000`", err, back)
 	}
 	if ok, err := Cursor(ask(""), &back); ok || err != nil {
-		t.Errorf("no cursor: %v %v", ok, err)
+		t.Errorf("no cursor: %v %v; want !ok", ok, err)
 	}
 	for _, bad := range []string{
 		"!", "eyJ4IjoxfQ", EncodeCursor("/a", "text"), EncodeCursor("/a", struct{}{}), EncodeCursor("/a", nil), EncodeCursor("/a", at) + "AAAA", strings.Repeat("A", 2000),
 		EncodeCursor("/a", position{"a\x00", 1}), EncodeCursor("/a", position{"\\\x00", 1}), EncodeCursor("/b", at), EncodeCursor("", at),
 	} {
 		if _, err := with("/a", bad); !problem.Validation.Has(err) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("%q: %v; want problem.Validation.Has(err)", bad, err)
 		}
 	}
 }
@@ -313,14 +313,14 @@ func FuzzParseJSON(f *testing.F) {
 		var v map[string]any
 		err := ParseJSON(raw, &v, true)
 		if err != nil && !problem.Validation.Has(err) {
-			t.Fatalf("%v", err)
+			t.Fatalf("%v; want (err == nil || problem.Validation.Has(err))", err)
 		}
 		var plain any
 		valid := json.Unmarshal(raw, &plain) == nil
 		_, object := plain.(map[string]any)
 		if !valid || !object {
 			if err == nil {
-				t.Fatalf("took %q", raw)
+				t.Fatalf("took %q; want an error", raw)
 			}
 			return
 		}
@@ -373,6 +373,6 @@ func TestManyKeysAreNoQuadraticCost(t *testing.T) {
 		t.Error(err)
 	}
 	if err := ParseJSON([]byte(b.String()+`,"99999":1}`), &v, false); !errors.Is(err, problem.Validation.New("")) {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want errors.Is(err, problem.Validation.New(""))`, err)
 	}
 }

@@ -42,11 +42,11 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	if c.Poll != 10*time.Second || c.Coordinator != "redis" || c.DrainSeconds != 20 || !c.EventRelayEnabled ||
 		c.NATSURL != "nats://localhost:4222" || c.Store.Port != 22 || len(c.Hosts) != 2 {
-		t.Errorf("%+v", c)
+		t.Errorf(`%+v; want c.Poll == 10 * time.Second && c.Coordinator == "redis" && c.DrainSeconds == 20 && c.EventRelayEnabled && c.NATSURL == "nats://localhost:4222" && c.Store.Port == 22 && …`, c)
 	}
 	var d config
 	if err := LoadConfig(&d, nil); err != nil || d.Coordinator != "postgres" {
-		t.Errorf("%q %v", d.Coordinator, err)
+		t.Errorf(`%q %v; want d.Coordinator == "postgres"`, d.Coordinator, err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestConfigTellsEveryFaultAtOnce(t *testing.T) {
 		}
 	}
 	if n := strings.Count(err.Error(), "\n") + 1; n != 13 {
-		t.Errorf("%d faults:\n%v", n, err)
+		t.Errorf("%d faults:\n%v; want n == 13", n, err)
 	}
 	if strings.Contains(err.Error(), "changeme") {
 		t.Error("a secret is shown")
@@ -102,14 +102,14 @@ func TestSecretFromFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Token.Reveal() != "s3cr3t with = and space" || c.Store.Key.Reveal() != "line 1\nline 2" {
-		t.Errorf("%q %q", c.Token.Reveal(), c.Store.Key.Reveal())
+		t.Errorf("%q %q; want c.Token.Reveal() == \"s3cr3t with = and space\" && c.Store.Key.Reveal() == \"line 1\\nline 2\"", c.Token.Reveal(), c.Store.Key.Reveal())
 	}
 	var d config
 	if err := LoadConfig(&d, []string{"T_TOKEN_FILE=" + write("c", strings.Repeat("x", maxSecretFile+1))}); err == nil {
 		t.Error("took a file without bound")
 	}
 	if err := LoadConfig(&d, []string{"T_TOKEN_FILE=" + write("d", "change-me")}); err == nil || !strings.Contains(err.Error(), "T_TOKEN is a placeholder") {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want an error && strings.Contains(err.Error(), "T_TOKEN is a placeholder")`, err)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 		"q": fmt.Sprintf("%q", c.Token), "x": fmt.Sprintf("%x", c.Token), "d": fmt.Sprintf("%d", c.Token), "json": string(raw), "slog": log.String(), "pointer": fmt.Sprint(&c),
 	} {
 		if strings.Contains(text, "hunter2") || strings.Contains(text, "68756e74657232") {
-			t.Errorf("%s: %s", how, text)
+			t.Errorf(`%s: %s; want !strings.Contains(text, "hunter2") && !strings.Contains(text, "68756e74657232")`, how, text)
 		}
 	}
 	if c.Token.Reveal() != "hunter2" || Secret("").String() != "" {
@@ -143,7 +143,7 @@ func TestLoopback(t *testing.T) {
 		"0.0.0.0:1": false, ":1": false, "[::]:1": false, "10.0.0.1:1": false, "example.org:1": false, "localhost": false, "": false,
 	} {
 		if err := RequireLoopbackIfOpen(addr, false); (err == nil) != open {
-			t.Errorf("%q open: %v", addr, err)
+			t.Errorf("%q open: %v; want (err == nil) == %v", addr, err, open)
 		}
 		if err := RequireLoopbackIfOpen(addr, true); err != nil {
 			t.Errorf("%q with credentials: %v", addr, err)
@@ -160,7 +160,7 @@ func TestLogLines(t *testing.T) {
 	log.WarnContext(ctx, "loud", "k", 1)
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"service":"t"`) || !strings.Contains(got, `"principal":"ci"`) ||
 		!strings.Contains(got, `"request_id":"req-1"`) || strings.Contains(got, "trace_id") {
-		t.Error(got)
+		t.Error(got, "want strings.Count(got, \"\\n\") == 1 && strings.Contains(got, `\"service\":\"t\"`) && strings.Contains(got, `\"principal\":\"ci\"`) && strings.Contains(got, `\"request_id\":\"req-1\"`) && …")
 	}
 }
 
@@ -179,15 +179,15 @@ func TestTraceContext(t *testing.T) {
 		ctx := WithTrace(t.Context(), "r", in)
 		got := Traceparent(ctx)
 		if (got == in) != kept || !validTraceparent(got) || Traceparent(ctx) != got {
-			t.Errorf("%q became %q", in, got)
+			t.Errorf("%q became %q; want (got == in) == kept && validTraceparent(got) && Traceparent(ctx) == got", in, got)
 		}
 	}
 	inner := WithRequestID(WithTrace(t.Context(), "a", good), "b")
 	if Traceparent(inner) != good || RequestID(inner) != "b" {
-		t.Errorf("%q %q", Traceparent(inner), RequestID(inner))
+		t.Errorf(`%q %q; want Traceparent(inner) == good && RequestID(inner) == "b"`, Traceparent(inner), RequestID(inner))
 	}
 	if id := RequestID(WithRequestID(t.Context(), "not valid")); len(id) != 36 {
-		t.Errorf("%q", id)
+		t.Errorf("%q; want len(id) == 36", id)
 	}
 }
 
@@ -196,10 +196,10 @@ func FuzzTraceparent(f *testing.F) {
 	f.Add("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what")
 	f.Fuzz(func(t *testing.T, in string) {
 		if validTraceparent(in) && len(traceID(in)) != 32 {
-			t.Fatalf("%q", in)
+			t.Fatalf("%q; want (!validTraceparent(in) || len(traceID(in)) == 32)", in)
 		}
 		if validRequestID(in) && strings.ContainsAny(in, "\r\n\x00 ") {
-			t.Fatalf("%q", in)
+			t.Fatalf("%q; want (!validRequestID(in) || !strings.ContainsAny(in, \"\\r\\n\\x00 \"))", in)
 		}
 	})
 }
@@ -222,7 +222,7 @@ func TestClientPassesIDsOn(t *testing.T) {
 	resp.Body.Close()
 	h := <-seen
 	if h.Get("X-Request-ID") != "req-1" || h.Get("traceparent") != Traceparent(ctx) {
-		t.Errorf("%v", h)
+		t.Errorf(`%v; want h.Get("X-Request-ID") == "req-1" && h.Get("traceparent") == Traceparent(ctx)`, h)
 	}
 	if len(req.Header) != 0 {
 		t.Error("the caller's request was changed")
@@ -249,7 +249,7 @@ func TestClientRefusesRedirectsToOtherHosts(t *testing.T) {
 	for path, ok := range map[string]bool{"/away": false, "/here": true, "/loop": false} {
 		resp, err := c.Get(srv.URL + path)
 		if (err == nil) != ok {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v; want (err == nil) == %v", path, err, ok)
 		}
 		if resp != nil {
 			resp.Body.Close()

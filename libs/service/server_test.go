@@ -110,7 +110,7 @@ func TestPortInUseIsOneClearSentence(t *testing.T) {
 	err = s.Run(t.Context())
 	if !errors.Is(err, syscall.EADDRINUSE) || strings.Contains(err.Error(), "\n") ||
 		!strings.HasPrefix(err.Error(), "inference cannot listen on "+ln.Addr().String()+": another process uses this port") {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want errors.Is(err, syscall.EADDRINUSE) && !strings.Contains(err.Error(), \"\\n\") && …", err)
 	}
 	if !closed {
 		t.Error("OnClose did not run")
@@ -176,7 +176,7 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 	go func() { stopped <- stop() }()
 	receiveWithin(t, drained, "the drain")
 	if got := readBody(t, stream); got != "bye" {
-		t.Errorf("stream got %q", got)
+		t.Errorf(`stream got %q; want "bye"`, got)
 	}
 	// While a request is in flight, probes still answer, and say why.
 	ready, err := http.Get(url + "/readyz")
@@ -184,14 +184,14 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := readBody(t, ready); ready.StatusCode != 503 || !strings.Contains(got, `"drain":"fail: the service is shutting down"`) {
-		t.Errorf("readyz: %d %s", ready.StatusCode, got)
+		t.Errorf("readyz: %d %s; want ready.StatusCode == 503 && strings.Contains(got, `\"drain\":\"fail: the service is shutting down\"`)", ready.StatusCode, got)
 	}
 	refused, err := http.Get(url + "/slow")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := problem.Decode(refused); p.Kind.Code != "draining" || refused.StatusCode != 503 || refused.Header.Get("Retry-After") != "1" {
-		t.Errorf("%+v", p)
+		t.Errorf(`%+v; want p.Kind.Code == "draining" && refused.StatusCode == 503 && refused.Header.Get("Retry-After") == "1"`, p)
 	}
 	refused.Body.Close()
 	for method, want := range map[string]int{http.MethodPost: http.StatusMethodNotAllowed, http.MethodGet: http.StatusNotFound} {
@@ -214,7 +214,7 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 	}
 	close(release)
 	if a := receiveWithin(t, slow, "the slow answer"); a.err != nil || a.body != "whole" {
-		t.Errorf("in flight: %+v", a)
+		t.Errorf(`in flight: %+v; want a.body == "whole"`, a)
 	}
 	if err := receiveWithin(t, stopped, "the stop"); err != nil {
 		t.Error(err)
@@ -245,7 +245,7 @@ func TestDrainCutsOffWhatDoesNotFinish(t *testing.T) {
 	}()
 	receiveWithin(t, inside, "the request")
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "1 requests did not finish within 50ms") {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want an error && strings.Contains(err.Error(), "1 requests did not finish within 50ms")`, err)
 	}
 	if receiveWithin(t, failed, "the client") == nil {
 		t.Error("the client got an answer")
@@ -271,7 +271,7 @@ func TestDrainDoesNotWaitForSilentConnections(t *testing.T) {
 	resp.Body.Close()
 	began := time.Now()
 	if err := stop(); err != nil || time.Since(began) > 4*time.Second {
-		t.Errorf("took %s: %v", time.Since(began), err)
+		t.Errorf("took %s: %v; want time.Since(began) <= 4 * time.Second", time.Since(began), err)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestFailedWorkerStopsTheService(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- s.Run(context.Background()) }()
 			if err := receiveWithin(t, done, "Run"); err == nil || !strings.Contains(err.Error(), "relay: ") || !strings.Contains(err.Error(), "broken") {
-				t.Errorf("%v", err)
+				t.Errorf(`%v; want an error && strings.Contains(err.Error(), "relay: ") && strings.Contains(err.Error(), "broken")`, err)
 			}
 		})
 	}
@@ -365,7 +365,7 @@ func TestResponseControllerReachesTheConnection(t *testing.T) {
 	line, err := bufio.NewReader(resp.Body).ReadString('\n')
 	close(next)
 	if err != nil || line != "first\n" {
-		t.Errorf("%q %v", line, err)
+		t.Errorf("%q %v; want line == \"first\\n\"", line, err)
 	}
 }
 
@@ -387,7 +387,7 @@ func TestPanics(t *testing.T) {
 	}
 	raw := readBody(t, resp)
 	if resp.StatusCode != 500 || !strings.Contains(raw, `"code":"internal"`) || strings.Contains(raw, "secret") {
-		t.Errorf("%d %s", resp.StatusCode, raw)
+		t.Errorf("%d %s; want resp.StatusCode == 500 && strings.Contains(raw, `\"code\":\"internal\"`) && !strings.Contains(raw, \"secret\")", resp.StatusCode, raw)
 	}
 	resp, err = http.Get(url + "/after")
 	if err == nil {
@@ -401,10 +401,10 @@ func TestPanics(t *testing.T) {
 		t.Error(err)
 	}
 	if n := strings.Count(log.String(), "handler panicked"); n != 2 {
-		t.Errorf("%d panics logged", n)
+		t.Errorf("%d panics logged; want 2", n)
 	}
 	if got := readBody(t, getPath(t, s, "/metrics")); !strings.Contains(got, `http_requests_total{method="GET",route="/before",service="t",status="500"} 1`) {
-		t.Errorf("metrics:\n%s", got)
+		t.Errorf("metrics:\n%s; want strings.Contains(got, `http_requests_total{method=\"GET\",route=\"/before\",service=\"t\",status=\"500\"} 1`)", got)
 	}
 }
 
@@ -426,15 +426,15 @@ func TestRequestIDs(t *testing.T) {
 		resp := serveRequest(t, s, r)
 		id := resp.Header.Get("X-Request-ID")
 		if got := readBody(t, resp); got != id {
-			t.Errorf("%q: handler has %q, caller gets %q", tc.in, got, id)
+			t.Errorf("%q: handler has %q, caller gets %q; want got == %v", tc.in, got, id, id)
 		}
 		if tc.kept && id != tc.in[0] || !tc.kept && !uuid7.MatchString(id) {
-			t.Errorf("%q became %q", tc.in, id)
+			t.Errorf("%q became %q; want (!tc.kept || id == tc.in[0]) && (tc.kept || uuid7.MatchString(id))", tc.in, id)
 		}
 	}
 	for _, path := range []string{"/livez", "/absent", "/metrics"} {
 		if id := getPath(t, s, path).Header.Get("X-Request-ID"); !uuid7.MatchString(id) {
-			t.Errorf("%s: %q", path, id)
+			t.Errorf("%s: %q; want uuid7.MatchString(id)", path, id)
 		}
 	}
 }
@@ -462,7 +462,7 @@ func TestHeadersOnEveryResponse(t *testing.T) {
 	})
 	getPath(t, s, "/own")
 	if h := getPath(t, s, "/livez").Header; h.Get("Cache-Control") != "no-store" || len(h["X-Frame-Options"]) != 1 {
-		t.Errorf("%v", h)
+		t.Errorf(`%v; want h.Get("Cache-Control") == "no-store" && len(h["X-Frame-Options"]) == 1`, h)
 	}
 }
 
@@ -481,18 +481,18 @@ func TestAllowedHosts(t *testing.T) {
 			t.Errorf("%q: %d, want %d", host, resp.StatusCode, want)
 		}
 		if want == 421 && problem.Decode(resp).Kind.Code != "host_not_allowed" {
-			t.Errorf("%q: another code", host)
+			t.Errorf(`%q: another code; want (want != 421 || problem.Decode(resp).Kind.Code == "host_not_allowed")`, host)
 		}
 		r = httptest.NewRequest(http.MethodGet, "/livez", nil)
 		r.Host = host
 		if got := serveRequest(t, s, r).StatusCode; got != 200 {
-			t.Errorf("livez under %q: %d", host, got)
+			t.Errorf("livez under %q: %d; want got == 200", host, got)
 		}
 	}
 	for _, all := range [][]string{nil, {"*"}, {"a", "*"}} {
 		s := New(Options{Name: "t", AllowedHosts: all})
 		if got := getPath(t, s, "/absent").StatusCode; got != 404 {
-			t.Errorf("%v: %d", all, got)
+			t.Errorf("%v: %d; want got == 404", all, got)
 		}
 	}
 }
@@ -501,18 +501,18 @@ func TestReadiness(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Name: "t"})
 	if got := readBody(t, getPath(t, s, "/livez")); got != "{\"status\":\"alive\"}\n" {
-		t.Errorf("livez %q", got)
+		t.Errorf("livez %q; want \"{\\\"status\\\":\\\"alive\\\"}\\n\"", got)
 	}
 	s.Check("db", func(context.Context) Check { return Check{Status: OK} })
 	s.Check("broker", func(context.Context) Check { return Check{Warn, "no connection"} })
 	resp := getPath(t, s, "/readyz")
 	if got := readBody(t, resp); resp.StatusCode != 200 || got != `{"status":"degraded","checks":{"broker":"warn: no connection","db":"ok"}}`+"\n" {
-		t.Errorf("%d %s", resp.StatusCode, got)
+		t.Errorf("%d %s; want resp.StatusCode == 200 && got == `{\"status\":\"degraded\",\"checks\":{\"broker\":\"warn: no connection\",\"db\":\"ok\"}}` + \"\\n\"", resp.StatusCode, got)
 	}
 	s.Check("odd", func(context.Context) Check { panic("x") })
 	ready, checks := s.Ready(t.Context())
 	if ready || checks["odd"] != "fail: check panicked: x" {
-		t.Errorf("%v %v", ready, checks)
+		t.Errorf(`%v %v; want !ready && checks["odd"] == "fail: check panicked: x"`, ready, checks)
 	}
 	slow := New(Options{Name: "t", ReadyBody: func(ready bool, checks map[string]string) any {
 		return map[string]any{"ready": ready, "n": len(checks)}
@@ -523,7 +523,7 @@ func TestReadiness(t *testing.T) {
 	})
 	resp = getPath(t, slow, "/readyz")
 	if got := readBody(t, resp); resp.StatusCode != 503 || got != `{"n":1,"ready":false}`+"\n" {
-		t.Errorf("%d %s", resp.StatusCode, got)
+		t.Errorf("%d %s; want resp.StatusCode == 503 && got == `{\"n\":1,\"ready\":false}` + \"\\n\"", resp.StatusCode, got)
 	}
 }
 
@@ -542,7 +542,7 @@ func TestHead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := readBody(t, resp); resp.StatusCode != want || text != "" || resp.Header.Get("X-Request-Id") == "" {
-			t.Errorf("%s: %d %q", path, resp.StatusCode, text)
+			t.Errorf(`%s: %d %q; want resp.StatusCode == want && text == "" && resp.Header.Get("X-Request-Id") != ""`, path, resp.StatusCode, text)
 		}
 	}
 }
@@ -571,7 +571,7 @@ func TestMetricsAreBounded(t *testing.T) {
 		`http_requests_total{method="other",route="unmatched",service="t",status="404"} 20`,
 	}
 	if !slices.Equal(series, want) {
-		t.Errorf("series:\n%s", strings.Join(series, "\n"))
+		t.Errorf("series:\n%s; want slices.Equal(series, want)", strings.Join(series, "\n"))
 	}
 	if !strings.Contains(got, "go_goroutines") || !strings.Contains(got, `platform_build_info{service="t",version="dev"} 1`) {
 		t.Error("runtime metrics are missing")
@@ -604,14 +604,14 @@ func TestAccessLog(t *testing.T) {
 		}
 	}
 	if at, _ := line["time"].(string); !strings.HasSuffix(at, "Z") {
-		t.Errorf("time %q is not UTC", at)
+		t.Errorf(`time %q is not UTC; want strings.HasSuffix(at, "Z")`, at)
 	}
 	log.Reset()
 	quiet := New(Options{Name: "t", Log: NewLogger(&log, "info"), AccessLog: func(c echo.Context) bool { return c.Path() != "/predict" }})
 	quiet.Echo.GET("/predict", func(c echo.Context) error { return nil })
 	getPath(t, quiet, "/predict")
 	if log.Len() > 0 {
-		t.Errorf("logged: %s", &log)
+		t.Errorf("logged: %s; want log.Len() <= 0", &log)
 	}
 }
 
@@ -623,6 +623,6 @@ func TestNetHTTPFaultsAreLoggedAsJSON(t *testing.T) {
 	go s.http.ErrorLog.Print("http: something")
 	line, err := bufio.NewReader(pr).ReadString('\n')
 	if err != nil || !strings.Contains(line, `"level":"WARN"`) {
-		t.Errorf("%q %v", line, err)
+		t.Errorf("%q %v; want strings.Contains(line, `\"level\":\"WARN\"`)", line, err)
 	}
 }

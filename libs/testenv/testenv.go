@@ -157,7 +157,7 @@ func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %v", timeout, err)
+			t.Fatalf("not within %v: %v; want !time.Now().After(deadline)", timeout, err)
 		}
 		select {
 		case <-t.Context().Done():

@@ -34,7 +34,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	for range 3 {
 		url := Postgres(t)
 		if seen[url] {
-			t.Fatalf("%s was given twice", url)
+			t.Fatalf("%s was given twice; want !seen[url]", url)
 		}
 		seen[url] = true
 		if _, err := connectTo(t, url).Exec(t.Context(), "create table only_here (id int)"); err != nil {
@@ -77,7 +77,7 @@ func TestSweepLeavesDirectoriesThatAreHeld(t *testing.T) {
 	sweeps.Wait()
 	sweepStale(root)
 	if left, err := os.ReadDir(root); err != nil || len(left) != 0 {
-		t.Errorf("left over: %v, %v", left, err)
+		t.Errorf("left over: %v, %v; want len(left) == 0", left, err)
 	}
 }
 
@@ -97,14 +97,14 @@ func TestMigratedRunsOncePerKey(t *testing.T) {
 		conn := connectTo(t, Migrated(t, "fruit", migrate))
 		var n int
 		if err := conn.QueryRow(t.Context(), "select count(*) from fruit").Scan(&n); err != nil || n != 1 {
-			t.Fatalf("%d rows, %v", n, err)
+			t.Fatalf("%d rows, %v; want n == 1", n, err)
 		}
 		if _, err := conn.Exec(t.Context(), "insert into fruit values ('medlar')"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if runs != 1 {
-		t.Errorf("migrate ran %d times", runs)
+		t.Errorf("migrate ran %d times; want 1", runs)
 	}
 }
 
@@ -158,6 +158,6 @@ func TestRedisAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one, other := Prefix(t), Prefix(t); one == other {
-		t.Errorf("%s was given twice", one)
+		t.Errorf("%s was given twice; want one != other", one)
 	}
 }

@@ -90,13 +90,13 @@ func TestNobodyThere(t *testing.T) {
 	for name, err := range map[string]error{"read": readRun(t.Context(), c), "write": writeTag(t.Context(), c), "health": c.Health(t.Context()),
 		"download": c.DownloadArtifact(t.Context(), "mlflow-artifacts:/x", io.Discard)} {
 		if !errors.Is(err, tracker.ErrUnavailable) || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`%s: %v; want errors.Is(err, tracker.ErrUnavailable) && !strings.Contains(err.Error(), "s3cret")`, name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := readRun(ctx, c); !errors.Is(err, context.Canceled) || errors.Is(err, tracker.ErrUnavailable) {
-		t.Errorf("cancelled by the caller: %v", err)
+		t.Errorf("cancelled by the caller: %v; want errors.Is(err, context.Canceled) && !errors.Is(err, tracker.ErrUnavailable)", err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := readRun(ctx, c); !errors.Is(err, tracker.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want errors.Is(err, tracker.ErrUnavailable) && errors.Is(err, context.DeadlineExceeded)", err)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestNumbersAsStrings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Start.UnixMilli() != 1700000000000 || r.End.UnixMilli() != 1700000000001 || !math.IsNaN(r.Metrics["a"]) || !math.IsInf(r.Metrics["b"], -1) || r.Metrics["c"] != 1000 {
-		t.Errorf("%+v", r)
+		t.Errorf(`%+v; want r.Start.UnixMilli() == 1700000000000 && r.End.UnixMilli() == 1700000000001 && math.IsNaN(r.Metrics["a"]) && math.IsInf(r.Metrics["b"], -1) && r.Metrics["c"] == 1000`, r)
 	}
 }
 
@@ -211,17 +211,17 @@ func TestHostileModel(t *testing.T) {
 					_, err = w.Write(bytes.Repeat([]byte("x"), 2000))
 				}
 				if err != nil && !strings.HasSuffix(r.URL.Path, "/big") { // whose reader hangs up
-					t.Error(err)
+					t.Error(err, `want (err == nil || strings.HasSuffix(r.URL.Path, "/big"))`)
 				}
 			})
 			parent := t.TempDir()
 			dir := filepath.Join(parent, "a", "model")
 			files, err := c.DownloadModel(t.Context(), tracker.ModelVersion{Name: "m", Version: "1"}, dir)
 			if err == nil {
-				t.Fatalf("got %v", files)
+				t.Fatalf("got %v; want an error", files)
 			}
 			if name == "too large" && !errors.Is(err, tracker.ErrTooLarge) {
-				t.Errorf("%v", err)
+				t.Errorf(`%v; want (name != "too large" || errors.Is(err, tracker.ErrTooLarge))`, err)
 			}
 			left := 0
 			if err := filepath.WalkDir(parent, func(_ string, d os.DirEntry, err error) error {
@@ -230,7 +230,7 @@ func TestHostileModel(t *testing.T) {
 				}
 				return err
 			}); err != nil || left > 0 {
-				t.Errorf("%d files left, %v", left, err)
+				t.Errorf("%d files left, %v; want left <= 0", left, err)
 			}
 		})
 	}
@@ -245,7 +245,7 @@ func TestCutOffDownload(t *testing.T) {
 	})
 	var got bytes.Buffer
 	if err := c.DownloadArtifact(t.Context(), "mlflow-artifacts:/x", &got); !errors.Is(err, tracker.ErrUnavailable) || got.String() != "half" {
-		t.Errorf("%q, %v", got.String(), err)
+		t.Errorf(`%q, %v; want errors.Is(err, tracker.ErrUnavailable) && got.String() == "half"`, got.String(), err)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestOwnDiskIsNotTheTracker(t *testing.T) {
 	t.Parallel()
 	c := brokenServer(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") })
 	if err := c.DownloadArtifact(t.Context(), "mlflow-artifacts:/x", fullDisk{}); err == nil || errors.Is(err, tracker.ErrUnavailable) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want an error && !errors.Is(err, tracker.ErrUnavailable)", err)
 	}
 }
 

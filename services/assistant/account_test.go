@@ -147,11 +147,11 @@ func TestAccount(t *testing.T) {
 	roles := clusterRoles(t, accountFile)
 	reader, writer := roles["cluster-assistant-reader"], roles["cluster-assistant-writer"]
 	if len(reader) < 40 || len(writer) < 20 {
-		t.Fatalf("%d rights to read, %d to write", len(reader), len(writer))
+		t.Fatalf("%d rights to read, %d to write; want len(reader) >= 40 && len(writer) >= 20", len(reader), len(writer))
 	}
 	for r := range reader {
 		if r.verb != "get" && r.verb != "list" {
-			t.Errorf("the reader may %s", r)
+			t.Errorf(`the reader may %s; want (r.verb == "get" || r.verb == "list")`, r)
 		}
 	}
 	sample := samplecluster.New(time.Now)
@@ -189,20 +189,20 @@ func TestAccount(t *testing.T) {
 	}
 	pods, err := client.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{LabelSelector: "app=cart"})
 	if err != nil || len(pods.Items) == 0 {
-		t.Fatalf("%v, %v", pods, err)
+		t.Fatalf("%v, %v; want len(pods.Items) != 0", pods, err)
 	}
 	for i, w := range writes {
 		session, line := fmt.Sprintf("%s-%d", w.verb, i), strings.ReplaceAll(w.line, "POD", pods.Items[0].Name)
 		p := b.propose(admin, session, line)
 		b.say(admin, session, "approve "+p.ActionID)
 		if doc := b.action(admin, session, p.ActionID); doc["state"] != "succeeded" {
-			t.Errorf("%s: %v %v", line, doc["state"], doc["result"])
+			t.Errorf(`%s: %v %v; want doc["state"] == "succeeded"`, line, doc["state"], doc["result"])
 		}
 		done[w.verb] = true
 	}
 	for _, verb := range operation.Verbs() {
 		if verb.Writes() && !done[verb] {
-			t.Errorf("%s was not tried", verb)
+			t.Errorf("%s was not tried; want (!verb.Writes() || done[verb])", verb)
 		}
 	}
 

@@ -31,7 +31,7 @@ func BenchmarkHandshake(b *testing.B) {
 		for i, into := range []*[]time.Duration{&handshakes, &statuses} {
 			line, err := r.ReadString('\n')
 			if err != nil || i == 0 && !strings.Contains(line, "stream.start") {
-				b.Fatalf("%v: %s", err, line)
+				b.Fatalf(`%v: %s; want (i != 0 || strings.Contains(line, "stream.start"))`, err, line)
 			}
 			*into = append(*into, time.Since(began))
 			if _, err := r.ReadString('\n'); err != nil {

@@ -16,11 +16,11 @@ func TestDocumentIsServed(t *testing.T) {
 	b := startBench(t)
 	doc := b.want(200, "GET", "/openapi.json", "", "").document(t)
 	if doc["openapi"] != "3.0.3" {
-		t.Errorf("%v", doc["openapi"])
+		t.Errorf(`%v; want "3.0.3"`, doc["openapi"])
 	}
 	for _, page := range []string{"/docs", "/redoc"} {
 		if a := b.want(200, "GET", page, "", ""); !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
-			t.Errorf("%s: %s", page, a.Header.Get("Content-Type"))
+			t.Errorf(`%s: %s; want strings.HasPrefix(a.Header.Get("Content-Type"), "text/html")`, page, a.Header.Get("Content-Type"))
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestEndpoints(t *testing.T) {
 			names = append(names, ns.(string))
 		}
 		if !slices.IsSorted(names) || !slices.Contains(names, "shop") || !slices.Contains(names, "kube-system") || slices.Contains(names, "crm") {
-			t.Errorf("%v", names)
+			t.Errorf(`%v; want slices.IsSorted(names) && slices.Contains(names, "shop") && slices.Contains(names, "kube-system") && !slices.Contains(names, "crm")`, names)
 		}
 	})
 	t.Run("demo-keys", func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestEndpoints(t *testing.T) {
 		key, _ := doc["api_key"].(string)
 		left := int64(doc["expires_at"].(float64)) - time.Now().Unix()
 		if !strings.HasPrefix(key, "ki-ro-") || doc["expires_in_seconds"] != 3600.0 || left < 3500 || left > 3600 {
-			t.Errorf("%v", doc)
+			t.Errorf(`%v; want strings.HasPrefix(key, "ki-ro-") && doc["expires_in_seconds"] == 3600.0 && left >= 3500 && left <= 3600`, doc)
 		}
 		s := b.say(key, "demo-1", scaleWeb)
 		if len(s.prompts()) > 0 {
@@ -50,14 +50,14 @@ func TestEndpoints(t *testing.T) {
 		b.refused(403, "forbidden", "POST", "/v1/auth/demo-keys", key, `{"email":"a@b.c"}`)
 		b.refused(401, "unauthenticated", "GET", "/v1/models", key+"0", "")
 		if n := b.count("select count(*) from outbox where name = 'demo_key_minted'"); n != 1 {
-			t.Errorf("%d events", n)
+			t.Errorf("%d events; want 1", n)
 		}
 	})
 	t.Run("healthz", func(t *testing.T) {
 		b := onSubtest(t, b)
 		for _, path := range []string{"/healthz", "/v1/healthz"} {
 			if doc := b.want(200, "GET", path, "", "").document(t); doc["status"] != "ok" || doc["version"] == "" {
-				t.Errorf("%v", doc)
+				t.Errorf(`%v; want doc["status"] == "ok" && doc["version"] != ""`, doc)
 			}
 		}
 	})
@@ -65,7 +65,7 @@ func TestEndpoints(t *testing.T) {
 		doc := onSubtest(t, b).want(200, "GET", "/readyz", "", "").document(t)
 		checks, _ := doc["checks"].(map[string]any)
 		if checks["store"] != "ok" || checks["cluster"] != "ok" {
-			t.Errorf("%v", doc)
+			t.Errorf(`%v; want checks["store"] == "ok" && checks["cluster"] == "ok"`, doc)
 		}
 	})
 	t.Run("errors", func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestEndpoints(t *testing.T) {
 			a := b.want(401, "POST", chatPath, tc.key, chatBody("x"))
 			member, _ := a.document(t)["error"].(map[string]any)
 			if a.Header.Get("WWW-Authenticate") != tc.challenge || member["type"] != "authentication_error" {
-				t.Errorf("%q: %q %s", tc.key, a.Header.Get("WWW-Authenticate"), a)
+				t.Errorf(`%q: %q %s; want a.Header.Get("WWW-Authenticate") == tc.challenge && member["type"] == "authentication_error"`, tc.key, a.Header.Get("WWW-Authenticate"), a)
 			}
 		}
 		b.refused(422, "validation_error", "POST", chatPath, operator, "{")
@@ -102,7 +102,7 @@ func TestEndpoints(t *testing.T) {
 			"assistant_pending_actions", "assistant_playbook_matches_total{class=", `http_requests_total{method="POST",route="/v1/chat/completions",service="assistant",status="200"}`,
 		} {
 			if !strings.Contains(text, name) {
-				t.Errorf("no %s", name)
+				t.Errorf("no %s; want strings.Contains(text, name)", name)
 			}
 		}
 	})
@@ -135,14 +135,14 @@ func TestAudit(t *testing.T) {
 		const query = `select count(*) from outbox where namespace = 'audit' and payload->>'action' = $1 and payload->>'actor' = $2
 			and payload->>'ts' is not null and payload->'details' @> $3::jsonb`
 		if n := b.count(query, "assistant."+row.action, row.actor, "{"+row.details+"}"); n == 0 {
-			t.Errorf("no %s of %s with %s", row.action, row.actor, row.details)
+			t.Errorf("no %s of %s with %s; want n != 0", row.action, row.actor, row.details)
 		}
 		if n := b.count("select count(*) from outbox where namespace = 'assistant' and name = $1", strings.ReplaceAll(row.action, ".", "_")); n == 0 {
-			t.Errorf("no event %s", row.action)
+			t.Errorf("no event %s; want n != 0", row.action)
 		}
 	}
 	if n := b.count("select count(*) from outbox where request_id = 'audit-1' and payload->'details' ? 'duration_ms'"); n != 1 {
-		t.Errorf("%d facts of the request", n)
+		t.Errorf("%d facts of the request; want 1", n)
 	}
 	if n := b.count("select count(*) from outbox where payload::text like '%' || $1 || '%'", secretWords); n != 0 {
 		t.Error("a question is in the ledger")
@@ -154,15 +154,15 @@ func TestOpenOnLoopback(t *testing.T) {
 	t.Parallel()
 	b := startBench(t, "ASSISTANT_ADMIN_KEYS=", "ASSISTANT_OPERATOR_KEYS=", "ASSISTANT_READONLY_KEYS=", "ASSISTANT_ALLOWED_ORIGINS=https://chat.example.org")
 	if s := b.say("", "open", "kubectl delete deployment/web -n shop"); len(s.prompts()) != 1 {
-		t.Errorf("not an admin: %s", s.text)
+		t.Errorf("not an admin: %s; want len(s.prompts()) == 1", s.text)
 	}
 	if doc := b.want(200, "GET", "/v1/sessions/open", "", "").document(t); doc["owner"] != "local" {
-		t.Errorf("owner %v", doc["owner"])
+		t.Errorf(`owner %v; want "local"`, doc["owner"])
 	}
 	b.refused(403, "forbidden", "GET", "/v1/models", "", "", "Origin", "https://evil.example")
 	a := b.want(200, "GET", "/v1/models", "", "", "Origin", "https://chat.example.org")
 	if a.Header.Get("Access-Control-Allow-Origin") != "https://chat.example.org" {
-		t.Errorf("%v", a.Header)
+		t.Errorf(`%v; want a.Header.Get("Access-Control-Allow-Origin") == "https://chat.example.org"`, a.Header)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), "GET", b.url+"/v1/models", nil)
 	if err != nil {
@@ -175,11 +175,11 @@ func TestOpenOnLoopback(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != 403 {
-		t.Errorf("another Host: %d", resp.StatusCode)
+		t.Errorf("another Host: %d; want 403", resp.StatusCode)
 	}
 	preflight := b.open("OPTIONS", chatPath, "", "", "Origin", "https://chat.example.org", "Access-Control-Request-Method", "POST")
 	if preflight.StatusCode != http.StatusNoContent || preflight.Header.Get("Access-Control-Allow-Origin") == "" {
-		t.Errorf("preflight: %d %v", preflight.StatusCode, preflight.Header)
+		t.Errorf(`preflight: %d %v; want preflight.StatusCode == http.StatusNoContent && preflight.Header.Get("Access-Control-Allow-Origin") != ""`, preflight.StatusCode, preflight.Header)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestRateAndStreams(t *testing.T) {
 	b.want(200, "GET", "/v1/models", operator, "")
 	a := b.want(429, "POST", chatPath, operator, chatBody("x"))
 	if a.Header.Get("X-RateLimit-Limit") != "2" || a.Header.Get("Retry-After") == "" {
-		t.Errorf("%v", a.Header)
+		t.Errorf(`%v; want a.Header.Get("X-RateLimit-Limit") == "2" && a.Header.Get("Retry-After") != ""`, a.Header)
 	}
 	b.want(200, "GET", "/v1/models", other, "")
 	for range 5 {
@@ -211,11 +211,11 @@ func TestRestart(t *testing.T) {
 		t.Error("the replay differs after a restart")
 	}
 	if doc := b.action(operator, "restart", p.ActionID); doc["state"] != "pending" || doc["digest"] != p.Digest {
-		t.Errorf("%v", doc)
+		t.Errorf(`%v; want doc["state"] == "pending" && doc["digest"] == p.Digest`, doc)
 	}
 	// The sample cluster was made anew, so its objects are others than those that were shown.
 	s := b.say(operator, "restart", "yes")
 	if doc := b.action(operator, "restart", p.ActionID); doc["state"] != "stale" || len(s.prompts()) != 1 {
-		t.Errorf("%v: %s", doc["state"], s.text)
+		t.Errorf(`%v: %s; want doc["state"] == "stale" && len(s.prompts()) == 1`, doc["state"], s.text)
 	}
 }

@@ -19,20 +19,20 @@ func TestStates(t *testing.T) {
 			session := fmt.Sprintf("yes-%d", i)
 			p := b.propose(operator, session, fmt.Sprintf("kubectl scale deployment/web -n shop --replicas=%d", 3+i))
 			if doc := b.action(operator, session, p.ActionID); doc["state"] != "pending" {
-				t.Errorf("before: %v", doc["state"])
+				t.Errorf(`before: %v; want "pending"`, doc["state"])
 			}
 			s := b.say(operator, session, word)
 			b.contains(s, "Done: `kubectl scale deployment/web -n shop --replicas=")
 			doc := b.action(operator, session, p.ActionID)
 			if doc["state"] != "succeeded" || doc["basis"] != "person" || doc["digest"] != p.Digest || doc["verification"] == nil {
-				t.Errorf("%v", doc)
+				t.Errorf(`%v; want doc["state"] == "succeeded" && doc["basis"] == "person" && doc["digest"] == p.Digest && doc["verification"] != nil`, doc)
 			}
 			var phases []string
 			for _, e := range s.events("status") {
 				phases = append(phases, e.Phase)
 			}
 			if all := strings.Join(phases, " "); !strings.Contains(all, "executing verifying") {
-				t.Errorf("phases %s", all)
+				t.Errorf(`phases %s; want strings.Contains(all, "executing verifying")`, all)
 			}
 		})
 	}
@@ -44,7 +44,7 @@ func TestStates(t *testing.T) {
 			s := b.say(operator, session, word)
 			b.contains(s, "Denied", "does not run")
 			if doc := b.action(operator, session, p.ActionID); doc["state"] != "denied" || doc["started_at"] != nil {
-				t.Errorf("%v", doc)
+				t.Errorf(`%v; want doc["state"] == "denied" && doc["started_at"] == nil`, doc)
 			}
 			b.contains(b.say(operator, session, "yes"), "Nothing is waiting")
 		})
@@ -62,10 +62,10 @@ func TestStates(t *testing.T) {
 			s := b.say(operator, session, word)
 			again := s.prompts()
 			if len(again) != 1 || again[0].ActionID != p.ActionID {
-				t.Errorf("the prompt was not repeated: %s", s.raw)
+				t.Errorf("the prompt was not repeated: %s; want len(again) == 1 && again[0].ActionID == p.ActionID", s.raw)
 			}
 			if doc := b.action(operator, session, p.ActionID); doc["state"] != "pending" {
-				t.Errorf("%v", doc)
+				t.Errorf(`%v; want doc["state"] == "pending"`, doc)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestStates(t *testing.T) {
 		b := onSubtest(t, b)
 		for _, word := range []string{"yes", "no"} {
 			if s := b.say(operator, "none", word); len(s.prompts()) > 0 || !strings.Contains(s.text, "Nothing is waiting") {
-				t.Errorf("%s: %s", word, s.text)
+				t.Errorf(`%s: %s; want len(s.prompts()) <= 0 && strings.Contains(s.text, "Nothing is waiting")`, word, s.text)
 			}
 		}
 		b.contains(b.say(operator, "none", "approve 00000000-0000-7000-8000-000000000000"), "no such action")
@@ -84,16 +84,16 @@ func TestStates(t *testing.T) {
 		s := b.say(operator, "several", "yes")
 		b.contains(s, one.ActionID, two.ActionID, "nothing was decided")
 		if doc := b.action(operator, "several", one.ActionID); doc["state"] != "pending" {
-			t.Errorf("%v", doc["state"])
+			t.Errorf(`%v; want "pending"`, doc["state"])
 		}
 		b.say(operator, "several", "deny "+two.ActionID+" too many")
 		if doc := b.action(operator, "several", two.ActionID); doc["state"] != "denied" || doc["reason"] != "too many" {
-			t.Errorf("%v", doc)
+			t.Errorf(`%v; want doc["state"] == "denied" && doc["reason"] == "too many"`, doc)
 		}
 		// From another session, by whoever may decide.
 		b.contains(b.say(other, "elsewhere", "/approve "+strings.ToUpper(one.ActionID)), "Done")
 		if doc := b.action(operator, "several", one.ActionID); doc["state"] != "succeeded" {
-			t.Errorf("%v", doc)
+			t.Errorf(`%v; want doc["state"] == "succeeded"`, doc)
 		}
 	})
 	t.Run("several denied", func(t *testing.T) {
@@ -103,18 +103,18 @@ func TestStates(t *testing.T) {
 		}
 		s := b.say(operator, "none-of-them", "cancel")
 		if denied, instead := strings.Count(s.text, "Denied: "), strings.Count(s.text, "What could be done instead"); denied != 3 || instead != 1 {
-			t.Errorf("%d denied, alternatives told %d times:\n%s", denied, instead, s.text)
+			t.Errorf("%d denied, alternatives told %d times:\n%s; want denied == 3 && instead == 1", denied, instead, s.text)
 		}
 	})
 	t.Run("auto_approve", func(t *testing.T) {
 		b := onSubtest(t, b)
 		s := b.say(operator, "auto", scaleWebTo(4), "auto_approve", true)
 		if len(s.prompts()) > 0 {
-			t.Errorf("asked: %s", s.text)
+			t.Errorf("asked: %s; want len(s.prompts()) <= 0", s.text)
 		}
 		b.contains(s, "Done")
 		if n := b.count("select count(*) from actions where session_id = 'auto' and basis = 'auto_approve' and state = 'succeeded'"); n != 1 {
-			t.Errorf("%d rows of the action", n)
+			t.Errorf("%d rows of the action; want 1", n)
 		}
 		if p := b.propose(operator, "auto", scaleWebTo(5)); p.ActionID == "" {
 			t.Error("auto_approve outlived its request")
@@ -128,7 +128,7 @@ func TestStates(t *testing.T) {
 		} {
 			p := b.propose(admin, "always", line, "auto_approve", true)
 			if !p.AlwaysConfirm || p.RiskLevel != "high" {
-				t.Errorf("%s: %+v", line, p)
+				t.Errorf(`%s: %+v; want p.AlwaysConfirm && p.RiskLevel == "high"`, line, p)
 			}
 		}
 		b.say(admin, "always", "approve all")
@@ -143,17 +143,17 @@ func TestStates(t *testing.T) {
 			p := b.propose(operator, session, scaleWebTo(6-3*i))
 			b.contains(b.say(operator, session, word), "Done")
 			if doc := b.action(operator, session, p.ActionID); doc["state"] != "succeeded" {
-				t.Errorf("%v", doc)
+				t.Errorf(`%v; want doc["state"] == "succeeded"`, doc)
 			}
 			if s := b.say(operator, session, scaleWebTo(7-3*i)); len(s.prompts()) > 0 {
-				t.Errorf("asked again: %s", s.text)
+				t.Errorf("asked again: %s; want len(s.prompts()) <= 0", s.text)
 			}
 			if doc := b.want(200, "GET", "/v1/sessions/"+session, operator, "").document(t); doc["session_wide_approval"] != true {
-				t.Errorf("%v", doc["session_wide_approval"])
+				t.Errorf("%v; want true", doc["session_wide_approval"])
 			}
 			b.say(operator, session, "auto-approve off")
 			if s := b.say(operator, session, scaleWebTo(8-3*i)); len(s.prompts()) != 1 {
-				t.Errorf("did not ask: %s", s.text)
+				t.Errorf("did not ask: %s; want len(s.prompts()) == 1", s.text)
 			}
 		}
 	})
@@ -170,10 +170,10 @@ func TestStates(t *testing.T) {
 		wg.Wait()
 		b.say(operator, "twice", "and now?") // comes after the others
 		if doc := b.action(operator, "twice", p.ActionID); doc["state"] != "succeeded" {
-			t.Errorf("%v", doc)
+			t.Errorf(`%v; want doc["state"] == "succeeded"`, doc)
 		}
 		if n := b.count("select count(*) from outbox where name = 'action_executed' and payload->>'session' = 'twice'"); n != 1 {
-			t.Errorf("executed %d times", n)
+			t.Errorf("executed %d times; want 1", n)
 		}
 	})
 	t.Run("a repeat of the word", func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestRoles(t *testing.T) {
 				s := b.say(key, fmt.Sprintf("role-%s-%d", key[3:5], i), row.line)
 				results := s.events("tool_result")
 				if len(results) == 0 {
-					t.Fatalf("%s: no tool_result:\n%s", key[:8], s.raw)
+					t.Fatalf("%s: no tool_result:\n%s; want len(results) != 0", key[:8], s.raw)
 				}
 				refused := !results[len(results)-1].OK
 				got := answers
@@ -249,10 +249,10 @@ func TestRoles(t *testing.T) {
 		path := "/v1/sessions/decide/actions/" + p.ActionID
 		b.refused(403, "forbidden", "POST", path, readonly, `{"decision":"approve"}`)
 		if s := b.say(readonly, "readers-own", "approve "+p.ActionID); !strings.Contains(s.text, "may not") && !strings.Contains(s.text, "efused") && !strings.Contains(s.text, "eadonly") {
-			t.Errorf("%s", s.text)
+			t.Errorf(`%s; want ((strings.Contains(s.text, "may not") || strings.Contains(s.text, "efused")) || strings.Contains(s.text, "eadonly"))`, s.text)
 		}
 		if doc := b.action(operator, "decide", p.ActionID); doc["state"] != "pending" {
-			t.Errorf("%v", doc)
+			t.Errorf(`%v; want doc["state"] == "pending"`, doc)
 		}
 		b.want(200, "POST", path, other, `{"decision":"approve"}`)
 	})

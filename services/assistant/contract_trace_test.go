@@ -46,7 +46,7 @@ func startReceiver(t *testing.T) *receiver {
 			err = proto.Unmarshal(raw, &sent)
 		}
 		if err != nil || req.URL.Path != "/v1/traces" {
-			t.Errorf("%s: %v", req.URL, err)
+			t.Errorf(`%s: %v; want req.URL.Path == "/v1/traces"`, req.URL, err)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func TestTraces(t *testing.T) {
 
 	agent := r.named("invoke_agent cluster-assistant")
 	if len(agent) != 1 {
-		t.Fatalf("%d spans of the agent: %v", len(agent), r.spans)
+		t.Fatalf("%d spans of the agent: %v; want len(agent) == 1", len(agent), r.spans)
 	}
 	chats := r.named("chat scripted")
 	if len(chats) == 0 {
@@ -115,7 +115,7 @@ func TestTraces(t *testing.T) {
 	} {
 		for _, key := range row.keys {
 			if row.span["gen_ai."+key] == "" {
-				t.Errorf("no gen_ai.%s among %v", key, slices.Sorted(maps.Keys(row.span)))
+				t.Errorf(`no gen_ai.%s among %v; want row.span["gen_ai."+key] != ""`, key, slices.Sorted(maps.Keys(row.span)))
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func TestTraces(t *testing.T) {
 	r.mu.Unlock()
 	for _, span := range all {
 		if text := span.String(); strings.Contains(text, "sky") || strings.Contains(text, "All is well") {
-			t.Errorf("content in a span: %s", text)
+			t.Errorf(`content in a span: %s; want !strings.Contains(text, "sky") && !strings.Contains(text, "All is well")`, text)
 		}
 		tool, ok := strings.CutPrefix(span.Name, "execute_tool ")
 		if !ok {
@@ -136,13 +136,13 @@ func TestTraces(t *testing.T) {
 			has[a.Key] = a.Value.GetStringValue()
 		}
 		if has["gen_ai.operation.name"] != "execute_tool" || has["gen_ai.tool.name"] != tool {
-			t.Errorf("%v", has)
+			t.Errorf(`%v; want has["gen_ai.operation.name"] == "execute_tool" && has["gen_ai.tool.name"] == tool`, has)
 		}
 		traced = append(traced, has["gen_ai.tool.call.id"])
 	}
 	slices.Sort(shown)
 	slices.Sort(traced)
 	if !slices.Equal(shown, traced) {
-		t.Errorf("calls that were shown %v, traced %v", shown, traced)
+		t.Errorf("calls that were shown %v, traced %v; want slices.Equal(shown, traced)", shown, traced)
 	}
 }

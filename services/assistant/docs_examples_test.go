@@ -32,7 +32,7 @@ func inOrder(t *testing.T, text string, pieces ...string) {
 	for _, p := range pieces {
 		_, after, found := strings.Cut(rest, p)
 		if !found {
-			t.Fatalf("there is no %q after what comes before it in:\n%s", p, text)
+			t.Fatalf("there is no %q after what comes before it in:\n%s; want found", p, text)
 		}
 		rest = after
 	}

@@ -56,7 +56,7 @@ func TestManual(t *testing.T) {
 		have := readPage(t, path)
 		head, _, ok := strings.Cut(have, below)
 		if !ok {
-			t.Fatalf("%s lacks the line %q", path, below)
+			t.Fatalf("%s lacks the line %q; want ok", path, below)
 		}
 		want := head + below + made
 		if assistanttest.Updating() {
@@ -66,7 +66,7 @@ func TestManual(t *testing.T) {
 			continue
 		}
 		if have != want {
-			t.Errorf("%s is not what the code has; run the command that it names", path)
+			t.Errorf("%s is not what the code has; run the command that it names; want have == %v", path, want)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func manualSettings(t *testing.T) string {
 	t.Helper()
 	settings := append(settingsOf(t, "internal/app/config.go", "Config"), settingsOf(t, "../../libs/service/config.go", "Base")...)
 	if len(settings) < 45 {
-		t.Fatalf("only %d settings", len(settings))
+		t.Fatalf("only %d settings; want len(settings) >= 45", len(settings))
 	}
 	var b strings.Builder
 	b.WriteString("\n## Every setting\n\nSecrets may come from the file that `<NAME>_FILE` names.\n\n| Variable | Default | |\n|---|---|---|\n")
@@ -182,7 +182,7 @@ func manualMetrics(t *testing.T) string {
 	for d := range described {
 		m := description.FindStringSubmatch(d.String())
 		if m == nil {
-			t.Fatalf("not understood: %s", d)
+			t.Fatalf("not understood: %s; want m != nil", d)
 		}
 		name := m[1]
 		if m[3] != "" {
@@ -191,7 +191,7 @@ func manualMetrics(t *testing.T) string {
 		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, m[2]))
 	}
 	if len(rows) < 14 {
-		t.Fatalf("only %d metrics", len(rows))
+		t.Fatalf("only %d metrics; want len(rows) >= 14", len(rows))
 	}
 	slices.Sort(rows)
 	return "\n## Every metric\n\n`/metrics` needs no key; beside these are requests by route and the outbox, as [operations](operations.md) tells.\n\n| Metric | |\n|---|---|\n" + strings.Join(rows, "")
@@ -218,7 +218,7 @@ func manualErrors(t *testing.T) string {
 	rows = slices.DeleteFunc(rows, func(k apitest.Kind) bool { return slices.Contains(unanswered, k.Code) })
 	rows = slices.CompactFunc(rows, func(a, b apitest.Kind) bool { return a.Status == b.Status && a.Code == b.Code })
 	if len(rows) < 25 {
-		t.Fatalf("only %d errors", len(rows))
+		t.Fatalf("only %d errors; want len(rows) >= 25", len(rows))
 	}
 	var b strings.Builder
 	b.WriteString("\n## Every error\n\nA problem document (RFC 9457) with `code`, which is stable, and `error` for clients of chat completions. 422 names each place in `errors`.\n\n| Status | Code | |\n|---|---|---|\n")
@@ -258,17 +258,17 @@ func TestManualTables(t *testing.T) {
 	}
 	for _, c := range readConstants(t, "internal/guard/verdict.go", "Confirm") {
 		if !strings.Contains(text, "`"+c+"`") {
-			t.Errorf("%s lacks the reason %s", manual, c)
+			t.Errorf("%s lacks the reason %s; want strings.Contains(text, \"`\"+c+\"`\")", manual, c)
 		}
 	}
 	for _, s := range readConstants(t, "internal/action/action.go", "State") {
 		if !strings.Contains(text, "`"+s+"`") {
-			t.Errorf("%s lacks the state %s", manual, s)
+			t.Errorf("%s lacks the state %s; want strings.Contains(text, \"`\"+s+\"`\")", manual, s)
 		}
 	}
 	for _, outcome := range readConstants(t, "internal/turn/turn.go", "") {
 		if !strings.Contains(text, "`"+outcome+"`") {
-			t.Errorf("%s lacks the outcome %s", manual, outcome)
+			t.Errorf("%s lacks the outcome %s; want strings.Contains(text, \"`\"+outcome+\"`\")", manual, outcome)
 		}
 	}
 	for row, verdict := range map[string]chat.Verdict{
@@ -276,11 +276,11 @@ func TestManualTables(t *testing.T) {
 		"`approve all` `auto-approve`": chat.ApproveAll, "`auto-approve off`": chat.AutoApproveOff,
 	} {
 		if !strings.Contains(text, "| "+row+" |") {
-			t.Errorf("%s lacks the words %s", manual, row)
+			t.Errorf(`%s lacks the words %s; want strings.Contains(text, "| "+row+" |")`, manual, row)
 		}
 		for _, word := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
 			if got := chat.ParseWord(word[1]).Verdict; got != verdict {
-				t.Errorf("%q is %s, not %s", word[1], got, verdict)
+				t.Errorf("%q is %s, not %s; want got == %v", word[1], got, verdict, verdict)
 			}
 		}
 	}
@@ -299,16 +299,16 @@ func TestManualTables(t *testing.T) {
 	for intent := question.Overview; intent <= question.WhoCan; intent++ {
 		m := regexp.MustCompile("\n\\| `" + assistanttest.IntentName(intent) + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
 		if m == nil {
-			t.Errorf("%s lacks the question %s", playbooks, assistanttest.IntentName(intent))
+			t.Errorf("%s lacks the question %s; want m != nil", playbooks, assistanttest.IntentName(intent))
 			continue
 		}
 		if got := question.Parse(m[1]).Intent; got != intent {
-			t.Errorf("%q is taken for %s, not %s", m[1], assistanttest.IntentName(got), assistanttest.IntentName(intent))
+			t.Errorf("%q is taken for %s, not %s; want got == %v", m[1], assistanttest.IntentName(got), assistanttest.IntentName(intent), intent)
 		}
 	}
 	for _, reason := range readConstants(t, "internal/model/budget.go", "stop") {
 		if !strings.Contains(books, "`"+reason+"`") {
-			t.Errorf("%s lacks the reason %s", playbooks, reason)
+			t.Errorf("%s lacks the reason %s; want strings.Contains(books, \"`\"+reason+\"`\")", playbooks, reason)
 		}
 	}
 }
@@ -331,7 +331,7 @@ func readConstants(t *testing.T, path, kind string) (values []string) {
 		return true
 	})
 	if len(values) < 5 {
-		t.Fatalf("%s has %d constants of type %s", path, len(values), kind)
+		t.Fatalf("%s has %d constants of type %s; want len(values) >= 5", path, len(values), kind)
 	}
 	return values
 }

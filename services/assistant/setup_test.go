@@ -270,7 +270,7 @@ func (b *bench) contains(s stream, pieces ...string) {
 	b.t.Helper()
 	for _, p := range pieces {
 		if !strings.Contains(s.text, p) {
-			b.t.Errorf("the answer lacks %q:\n%s", p, s.text)
+			b.t.Errorf("the answer lacks %q:\n%s; want strings.Contains(s.text, p)", p, s.text)
 		}
 	}
 }
@@ -290,7 +290,7 @@ func (b *bench) count(query string, args ...any) (n int) {
 	}
 	defer func() {
 		if err := conn.Close(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
-			b.t.Error(err)
+			b.t.Error(err, "want (err == nil || errors.Is(err, context.Canceled))")
 		}
 	}()
 	if _, err := conn.Exec(b.t.Context(), "set search_path to assistant"); err != nil {

@@ -19,7 +19,7 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 	id := p.Notice("jpcp", "abc1234")
 	if rec := p.Approval(id); rec["status"] != "pending" || rec["model_id"] != "JPCP" || rec["kind"] != "retrain" ||
 		rec["origin"] != "ci" || rec["requested_by"] != "ci" || rec["tenant"] != "default" || rec["resolved_by"] != nil || rec["prefect_run_id"] != nil {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["status"] == "pending" && rec["model_id"] == "JPCP" && rec["kind"] == "retrain" && rec["origin"] == "ci" && rec["requested_by"] == "ci" && …`, rec)
 	}
 	if len(p.Orchestrator.All()) != 0 {
 		t.Fatal("a notice started a run")
@@ -27,11 +27,11 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 	out := p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil).Object(t)
 	run, _ := out["flow_run_id"].(string)
 	if out["status"] != "approved" || out["approval_id"] != id || out["model_id"] != "JPCP" || out["status_url"] != "/retrain/"+run {
-		t.Fatalf("answer %v", out)
+		t.Fatalf(`answer %v; want out["status"] == "approved" && out["approval_id"] == id && out["model_id"] == "JPCP" && out["status_url"] == "/retrain/" + run`, out)
 	}
 	rec := p.Approval(id)
 	if rec["status"] != "approved" || rec["prefect_run_id"] != run || rec["resolved_by"] != "operator" || rec["resolved_at"] == nil {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["status"] == "approved" && rec["prefect_run_id"] == run && rec["resolved_by"] == "operator" && rec["resolved_at"] != nil`, rec)
 	}
 	sent := p.Orchestrator.Bodies[0]
 	for k, want := range map[string]any{
@@ -59,7 +59,7 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 	})
 	for _, name := range []string{"approval.created", "approval.approved", "job.dispatched", "job.completed"} {
 		if got := p.Events(name); len(got) != 1 || got[0].Tenant != "default" {
-			t.Errorf("events %s: %v", name, got)
+			t.Errorf(`events %s: %v; want len(got) == 1 && got[0].Tenant == "default"`, name, got)
 		}
 	}
 	for action, actor := range map[string]string{
@@ -67,7 +67,7 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 	} {
 		got := p.Audits(action)
 		if len(got) != 1 || got[0]["actor"] != actor || got[0]["target"] != "model:JPCP" || got[0]["outcome"] != "ok" || got[0]["source"] != "control-plane" {
-			t.Errorf("audit %s: %v", action, got)
+			t.Errorf(`audit %s: %v; want len(got) == 1 && got[0]["actor"] == actor && got[0]["target"] == "model:JPCP" && got[0]["outcome"] == "ok" && got[0]["source"] == "control-plane"`, action, got)
 		}
 	}
 }
@@ -80,14 +80,14 @@ func TestRow03SeparationOfDuties(t *testing.T) {
 	p.Refused(403, "own_request", "POST", "/approve/JPCP", controlplanetest.Both, nil)
 	p.Refused(403, "own_request", "POST", "/approvals/"+id+"/approve", controlplanetest.Both, nil)
 	if s := p.Approval(id)["status"]; s != "pending" {
-		t.Fatalf("status %v", s)
+		t.Fatalf(`status %v; want "pending"`, s)
 	}
 	if got := p.Audits("approval.approve"); len(got) != 2 || got[0]["outcome"] != "denied" || got[0]["actor"] != "ci" {
-		t.Fatalf("audit %v", got)
+		t.Fatalf(`audit %v; want len(got) == 2 && got[0]["outcome"] == "denied" && got[0]["actor"] == "ci"`, got)
 	}
 	p.Want(200, "POST", "/reject/JPCP", controlplanetest.Both, `{"reason":"mistake"}`)
 	if rec := p.Approval(id); rec["status"] != "rejected" || rec["reject_reason"] != "mistake" || rec["resolved_by"] != "ci" {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["status"] == "rejected" && rec["reject_reason"] == "mistake" && rec["resolved_by"] == "ci"`, rec)
 	}
 	// The legacy credential is exempt.
 	p.Want(200, "POST", "/api/changes", controlplanetest.Legacy, `{"model_ids":["MACK"],"commit_sha":"x"}`)
@@ -106,29 +106,29 @@ func TestRow04Promote(t *testing.T) {
 	before := time.Now().Add(-time.Second)
 	out := p.Want(200, "POST", "/promotions", controlplanetest.Operator, map[string]any{"model": "RuntimeClass", "approve": true, "reason": "looks good"}).Object(t)
 	if out["state"] != "promoted" || out["version"] != v || out["from"] != "Staging" || out["to"] != "Production" || out["allowed"] != true {
-		t.Fatalf("answer %v", out)
+		t.Fatalf(`answer %v; want out["state"] == "promoted" && out["version"] == v && out["from"] == "Staging" && out["to"] == "Production" && out["allowed"] == true`, out)
 	}
 	if h := p.Tracker.Holder("runtimeclass", "Production"); h != v {
-		t.Fatalf("Production is %q", h)
+		t.Fatalf("Production is %q; want %v", h, v)
 	}
 	items := p.Want(200, "GET", "/alias-history?model=runtimeclass&alias=production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	first := items[0].(map[string]any)
 	at, err := time.Parse(time.RFC3339, first["from"].(string))
 	if len(items) != 1 || first["actor"] != "operator" || first["version"] != v || first["via"] != "promotion" || first["promotion_id"] != out["id"] || err != nil || at.Before(before) {
-		t.Fatalf("history %v (%v)", items, err)
+		t.Fatalf(`history %v (%v); want len(items) == 1 && first["actor"] == "operator" && first["version"] == v && first["via"] == "promotion" && first["promotion_id"] == out["id"] && !at.Before(before)`, items, err)
 	}
 	holder := p.Want(200, "GET", "/alias-history?model=runtimeclass&alias=Production&at="+time.Now().UTC().Format(time.RFC3339Nano), controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(holder) != 1 {
-		t.Fatalf("holder now %v", holder)
+		t.Fatalf("holder now %v; want len(holder) == 1", holder)
 	}
 	none := p.Want(200, "GET", "/alias-history?model=runtimeclass&alias=Production&at=2020-01-01T00:00:00Z", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(none) != 0 {
-		t.Fatalf("holder in 2020 %v", none)
+		t.Fatalf("holder in 2020 %v; want len(none) == 0", none)
 	}
 	for name, tenant := range map[string]string{"deploy.alias_changed": "platform", "deploy.promoted": "platform"} {
 		got := p.Events(name)
 		if len(got) == 0 || got[len(got)-1].Tenant != tenant || got[len(got)-1].Actor != "operator" || got[len(got)-1].Data["model"] != "RUNTIMECLASS" {
-			t.Errorf("events %s: %v", name, got)
+			t.Errorf(`events %s: %v; want len(got) != 0 && got[len(got)-1].Tenant == tenant && got[len(got)-1].Actor == "operator" && got[len(got)-1].Data["model"] == "RUNTIMECLASS"`, name, got)
 		}
 	}
 }
@@ -177,24 +177,24 @@ func TestRow05PromotionDenied(t *testing.T) {
 			r := p.Refused(409, "promotion_denied", "POST", "/promotions", controlplanetest.Operator, map[string]any{"model": "JPCP", "version": v, "approve": true}).Object(t)
 			reasons := fmt.Sprint(r["reasons"])
 			if r["allowed"] != false || !strings.Contains(reasons, c.reason) {
-				t.Fatalf("answer %v", r)
+				t.Fatalf(`answer %v; want r["allowed"] == false && strings.Contains(reasons, c.reason)`, r)
 			}
 			if h := p.Tracker.Holder("jpcp", "Production"); h != "" || p.Tracker.Sets != 0 {
-				t.Fatalf("Production is %q after %d moves", h, p.Tracker.Sets)
+				t.Fatalf(`Production is %q after %d moves; want h == "" && p.Tracker.Sets == 0`, h, p.Tracker.Sets)
 			}
 			if got := p.Events("deploy.promotion_denied"); len(got) != 1 {
-				t.Fatalf("events %v", got)
+				t.Fatalf("events %v; want len(got) == 1", got)
 			}
 			if got := p.Audits("promotion.denied"); len(got) != 1 || got[0]["outcome"] != "denied" || got[0]["actor"] != "operator" {
-				t.Fatalf("audit %v", got)
+				t.Fatalf(`audit %v; want len(got) == 1 && got[0]["outcome"] == "denied" && got[0]["actor"] == "operator"`, got)
 			}
 			gate := p.Want(200, "GET", "/promotions/jpcp/gate?version="+v, controlplanetest.Reader, nil).Object(t)
 			if gate["allowed"] != false || gate["approval"].(map[string]any)["required"] != true {
-				t.Fatalf("gate %v", gate)
+				t.Fatalf(`gate %v; want gate["allowed"] == false && gate["approval"].(map[string]any)["required"] == true`, gate)
 			}
 			dry := p.Want(200, "POST", "/promotions", controlplanetest.Operator, map[string]any{"model": "JPCP", "version": v, "dry_run": true}).Object(t)
 			if dry["allowed"] != false || dry["id"] != nil {
-				t.Fatalf("dry run %v", dry)
+				t.Fatalf(`dry run %v; want dry["allowed"] == false && dry["id"] == nil`, dry)
 			}
 		})
 	}
@@ -212,16 +212,16 @@ func TestRow11OrchestratorDown(t *testing.T) {
 			p.Orchestrator.Set(mode)
 			p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 			if s := p.Approval(id)["status"]; s != "pending" {
-				t.Fatalf("status %v", s)
+				t.Fatalf(`status %v; want "pending"`, s)
 			}
 			p.Want(200, "GET", "/readyz", "", nil)
 			// Three attempts and then two: the breaker opens, and says when to come back.
 			r := p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 			if r.Header.Get("Retry-After") == "" {
-				t.Errorf("no Retry-After: %v", r.Header)
+				t.Errorf(`no Retry-After: %v; want r.Header.Get("Retry-After") != ""`, r.Header)
 			}
 			if got := p.Events("approval.dispatch_failed"); len(got) != 2 {
-				t.Errorf("events %v", got)
+				t.Errorf("events %v; want len(got) == 2", got)
 			}
 			p.Orchestrator.Set(controlplanetest.Well)
 			var out map[string]any
@@ -234,7 +234,7 @@ func TestRow11OrchestratorDown(t *testing.T) {
 				return nil
 			})
 			if runs := p.Orchestrator.All(); len(runs) != 1 || runs[0].ID != out["flow_run_id"] {
-				t.Fatalf("flow runs %v", runs)
+				t.Fatalf(`flow runs %v; want len(runs) == 1 && runs[0].ID == out["flow_run_id"]`, runs)
 			}
 		})
 	}
@@ -250,12 +250,12 @@ func TestOrchestratorHangs(t *testing.T) {
 	begin := time.Now()
 	p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	if took := time.Since(begin); took > 14*time.Second {
-		t.Fatalf("took %v", took)
+		t.Fatalf("took %v; want took <= 14 * time.Second", took)
 	}
 	p.Orchestrator.Set(controlplanetest.Well)
 	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	if runs := p.Orchestrator.All(); len(runs) != 1 {
-		t.Fatalf("%d flow runs", len(runs))
+		t.Fatalf("%d flow runs; want 1", len(runs))
 	}
 }
 
@@ -268,7 +268,7 @@ func TestOrchestratorRefuses(t *testing.T) {
 	p.Orchestrator.Set(controlplanetest.Refusing)
 	p.Refused(502, "orchestrator_rejected", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	if p.Orchestrator.Creates != 1 {
-		t.Fatalf("%d calls", p.Orchestrator.Creates)
+		t.Fatalf("%d calls; want 1", p.Orchestrator.Creates)
 	}
 	p.Orchestrator.Set(controlplanetest.Well)
 	p.Orchestrator.Mu.Lock()
@@ -277,7 +277,7 @@ func TestOrchestratorRefuses(t *testing.T) {
 	p.Orchestrator.Mu.Unlock()
 	p.Refused(503, "dispatch_target_missing", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	if d := p.Health()["dispatch"].(map[string]any); d["state"] != "missing" {
-		t.Fatalf("dispatch %v", d)
+		t.Fatalf(`dispatch %v; want d["state"] == "missing"`, d)
 	}
 	p.Want(200, "GET", "/readyz", "", nil)
 	p.Orchestrator.Mu.Lock()
@@ -285,7 +285,7 @@ func TestOrchestratorRefuses(t *testing.T) {
 	p.Orchestrator.Mu.Unlock()
 	p.Refused(503, "dispatch_target_missing", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	if d := p.Health()["dispatch"].(map[string]any); d["state"] != "incompatible" {
-		t.Fatalf("dispatch %v", d)
+		t.Fatalf(`dispatch %v; want d["state"] == "incompatible"`, d)
 	}
 }
 
@@ -300,11 +300,11 @@ func TestRow13Idempotency(t *testing.T) {
 	}
 	again := p.Want(200, "POST", "/retrain", controlplanetest.Operator, body, "X-Idempotency-Key", "k1")
 	if again.Header.Get("Idempotency-Replayed") != "true" || again.Object(t)["flow_run_id"] != first.Object(t)["flow_run_id"] {
-		t.Fatalf("replay %v %s", again.Header, again.Body)
+		t.Fatalf(`replay %v %s; want again.Header.Get("Idempotency-Replayed") == "true" && again.Object(t)["flow_run_id"] == first.Object(t)["flow_run_id"]`, again.Header, again.Body)
 	}
 	out := first.Object(t)
 	if out["deployment"] != "training_flow/platform-dispatch" || out["status_url"] != "/retrain/"+out["flow_run_id"].(string) {
-		t.Fatalf("answer %v", out)
+		t.Fatalf(`answer %v; want out["deployment"] == "training_flow/platform-dispatch" && out["status_url"] == "/retrain/" + out["flow_run_id"].(string)`, out)
 	}
 	body["is_dummy"] = true
 	p.Refused(409, "idempotency_conflict", "POST", "/retrain", controlplanetest.Operator, body, "Idempotency-Key", "k1")
@@ -316,11 +316,11 @@ func TestRow13Idempotency(t *testing.T) {
 		`{"parameters":{"seed":7},"is_dummy":true,"dataset_name":"JobEmbeddings","model_name":"jpcp"}`,
 	} {
 		if r := p.Want(200, "POST", "/retrain", controlplanetest.Legacy, same, "Idempotency-Key", "k1"); r.Header.Get("Idempotency-Replayed") != "true" {
-			t.Fatalf("%s: %s", same, r.Body)
+			t.Fatalf(`%s: %s; want r.Header.Get("Idempotency-Replayed") == "true"`, same, r.Body)
 		}
 	}
 	if n := len(p.Orchestrator.All()); n != 2 {
-		t.Fatalf("%d flow runs", n)
+		t.Fatalf("%d flow runs; want 2", n)
 	}
 	p.Refused(400, "invalid_idempotency_key", "POST", "/retrain", controlplanetest.Operator, body, "Idempotency-Key", "a", "X-Idempotency-Key", "b")
 	p.Refused(400, "invalid_idempotency_key", "POST", "/retrain", controlplanetest.Operator, body, "Idempotency-Key", strings.Repeat("k", 256))
@@ -366,7 +366,7 @@ func TestDispatchesAtOnce(t *testing.T) {
 	p.Orchestrator.Set(controlplanetest.Well)
 	for range 2 {
 		if r := <-done; r.Status != 200 && r.Status != 502 {
-			t.Fatalf("%d %s", r.Status, r.Body)
+			t.Fatalf("%d %s; want (r.Status == 200 || r.Status == 502)", r.Status, r.Body)
 		}
 	}
 }
@@ -410,13 +410,13 @@ func TestOneKeyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			r, err := p.Try("POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "one")
 			if err != nil || r.Status != 200 && r.Code() != "command_in_progress" {
-				t.Errorf("%d %s %v", r.Status, r.Body, err)
+				t.Errorf(`%d %s %v; want (r.Status == 200 || r.Code() == "command_in_progress")`, r.Status, r.Body, err)
 			}
 		})
 	}
 	wg.Wait()
 	if n := len(p.Orchestrator.All()); n != 1 {
-		t.Fatalf("%d flow runs", n)
+		t.Fatalf("%d flow runs; want 1", n)
 	}
 }
 
@@ -455,10 +455,10 @@ func TestRow14FailClosedAndForeignTenant(t *testing.T) {
 		p.Refused(503, "auth_misconfigured", "GET", "/approvals", "", nil)
 		p.Want(200, "GET", "/models", "", nil)
 		if h := p.Health(); !strings.HasPrefix(h["startup_checks"].(map[string]any)["token"].(string), "fail: ") || h["ready"] != false {
-			t.Fatalf("health %v", h)
+			t.Fatalf(`health %v; want strings.HasPrefix(h["startup_checks"].(map[string]any)["token"].(string), "fail: ") && h["ready"] == false`, h)
 		}
 		if r := p.Want(503, "GET", "/readyz", "", nil).Object(t); r["status"] != "not_ready" {
-			t.Fatalf("readyz %v", r)
+			t.Fatalf(`readyz %v; want r["status"] == "not_ready"`, r)
 		}
 	})
 	t.Run("none", func(t *testing.T) {
@@ -467,7 +467,7 @@ func TestRow14FailClosedAndForeignTenant(t *testing.T) {
 		p.Serve()
 		p.Refused(503, "auth_not_configured", "GET", "/approvals", controlplanetest.Legacy, nil)
 		if h := p.Health(); h["auth_configured"] != false {
-			t.Fatalf("health %v", h)
+			t.Fatalf(`health %v; want h["auth_configured"] == false`, h)
 		}
 	})
 	t.Run("foreign", func(t *testing.T) {
@@ -487,11 +487,11 @@ func TestRow14FailClosedAndForeignTenant(t *testing.T) {
 		p.Refused(404, "promotion_not_found", "POST", "/promotions/"+promotion+"/approve", controlplanetest.Foreign, nil)
 		for _, path := range []string{"/runs", "/promotions"} {
 			if items := p.Want(200, "GET", path, controlplanetest.Foreign, nil).Object(t)["items"].([]any); len(items) != 0 {
-				t.Errorf("%s: %v", path, items)
+				t.Errorf("%s: %v; want len(items) == 0", path, items)
 			}
 		}
 		if list := p.Want(200, "GET", "/approvals", controlplanetest.Foreign, nil).List(t); len(list) != 0 {
-			t.Errorf("approvals: %v", list)
+			t.Errorf("approvals: %v; want len(list) == 0", list)
 		}
 		// The legacy credential looks runs up operator-wide.
 		theirs := p.Want(200, "POST", "/retrain", controlplanetest.Foreign, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
@@ -512,18 +512,18 @@ func TestRow15RateLimit(t *testing.T) {
 		case 429:
 			limited++
 			if r.Code() != "rate_limited" || r.Header.Get("Retry-After") == "" || r.Header.Get("RateLimit-Remaining") != "0" || r.Header.Get("RateLimit-Limit") != "120" {
-				t.Fatalf("%s %v", r.Body, r.Header)
+				t.Fatalf(`%s %v; want r.Code() == "rate_limited" && r.Header.Get("Retry-After") != "" && r.Header.Get("RateLimit-Remaining") == "0" && r.Header.Get("RateLimit-Limit") == "120"`, r.Body, r.Header)
 			}
 		default:
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
 	}
 	if limited != 80 {
-		t.Fatalf("%d of 200 were limited", limited)
+		t.Fatalf("%d of 200 were limited; want 80", limited)
 	}
 	r := p.Want(200, "POST", "/reject/JPCP", controlplanetest.Operator, nil)
 	if r.Header.Get("RateLimit-Limit") != "120" || r.Header.Get("RateLimit-Remaining") != "119" || r.Header.Get("RateLimit-Reset") == "" {
-		t.Fatalf("%v", r.Header)
+		t.Fatalf(`%v; want r.Header.Get("RateLimit-Limit") == "120" && r.Header.Get("RateLimit-Remaining") == "119" && r.Header.Get("RateLimit-Reset") != ""`, r.Header)
 	}
 	p.Want(200, "POST", "/api/changes", controlplanetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"x"}`) // another tenant's own count
 }

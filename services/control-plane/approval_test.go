@@ -21,38 +21,38 @@ func TestNoticesSupersede(t *testing.T) {
 	first := p.Notice("JPCP", "commit1")
 	again := p.Want(200, "POST", "/api/changes", controlplanetest.CI, `{"model_ids":["jpcp","JPCP"],"commit_sha":"commit1"}`).Object(t)
 	if len(again["created"].([]any)) != 0 || again["existing"].([]any)[0] != first {
-		t.Fatalf("again %v", again)
+		t.Fatalf(`again %v; want len(again["created"].([]any)) == 0 && again["existing"].([]any)[0] == first`, again)
 	}
 	out := p.Want(200, "POST", "/api/changes", controlplanetest.CI, `{"model_ids":["JPCP","NEW"],"commit_sha":"commit2"}`).Object(t)
 	if len(out["created"].([]any)) != 2 || out["superseded"].([]any)[0] != first || !strings.Contains(fmt.Sprint(out["warnings"]), "NEW") {
-		t.Fatalf("second %v", out)
+		t.Fatalf(`second %v; want len(out["created"].([]any)) == 2 && out["superseded"].([]any)[0] == first && strings.Contains(fmt.Sprint(out["warnings"]), "NEW")`, out)
 	}
 	second := out["created"].([]any)[0].(string)
 	if rec := p.Approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["status"] == "expired" && rec["reject_reason"] == "superseded by " + second`, rec)
 	}
 	r := p.Refused(409, "approval_changed", "POST", "/approve/JPCP", controlplanetest.Operator, map[string]any{"approval_id": first}).Object(t)
 	if r["approval_id"] != second {
-		t.Fatalf("refusal %v", r)
+		t.Fatalf(`refusal %v; want r["approval_id"] == %v`, r, second)
 	}
 	p.Refused(409, "already_decided", "POST", "/approvals/"+first+"/approve", controlplanetest.Operator, nil)
 	p.Refused(400, "no_dataset", "POST", "/approve/NEW", controlplanetest.Operator, nil)
 	p.Refused(400, "unknown_dataset", "POST", "/approve/JPCP", controlplanetest.Operator, `{"dataset_name":"IpscJobs"}`)
 	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, map[string]any{"approval_id": second, "backend_name": "object_store", "reason": "why not"})
 	if b := p.Orchestrator.Bodies[0]; b["backend_name"] != "object_store" || b["commit_sha"] != "commit2" {
-		t.Fatalf("parameters %v", b)
+		t.Fatalf(`parameters %v; want b["backend_name"] == "object_store" && b["commit_sha"] == "commit2"`, b)
 	}
 	if got := p.Audits("approval.approved"); got[0]["details"].(map[string]any)["reason"] != "why not" {
-		t.Fatalf("audit %v", got)
+		t.Fatalf(`audit %v; want got[0]["details"].(map[string]any)["reason"] == "why not"`, got)
 	}
 	// Another tenant's records are its own.
 	p.Want(200, "POST", "/api/changes", controlplanetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
 	newest := p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil).List(t)
 	if len(newest) != 3 || newest[0]["requested_at"].(string) < newest[2]["requested_at"].(string) {
-		t.Fatalf("list %v", newest)
+		t.Fatalf(`list %v; want len(newest) == 3 && newest[0]["requested_at"].(string) >= newest[2]["requested_at"].(string)`, newest)
 	}
 	if l := p.Want(200, "GET", "/approvals?status=expired", controlplanetest.Reader, nil).List(t); len(l) != 1 || l[0]["id"] != first {
-		t.Fatalf("expired %v", l)
+		t.Fatalf(`expired %v; want len(l) == 1 && l[0]["id"] == first`, l)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestApproveAtOnce(t *testing.T) {
 		}
 	}
 	if runs := p.Orchestrator.All(); ok != 1 || len(runs) != 1 || p.Orchestrator.Creates != 1 {
-		t.Fatalf("answers %v, %d runs", codes, len(runs))
+		t.Fatalf("answers %v, %d runs; want ok == 1 && len(runs) == 1 && p.Orchestrator.Creates == 1", codes, len(runs))
 	}
 }
 
@@ -98,10 +98,10 @@ func TestExpiry(t *testing.T) {
 	p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
 	p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	if rec := p.Approval(id); rec["status"] != "expired" || rec["reject_reason"] != "not decided within 1h0m0s" {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["status"] == "expired" && rec["reject_reason"] == "not decided within 1h0m0s"`, rec)
 	}
 	if got := p.Events("approval.expired"); len(got) != 1 || got[0].Actor != "system:expiry" {
-		t.Fatalf("events %v", got)
+		t.Fatalf(`events %v; want len(got) == 1 && got[0].Actor == "system:expiry"`, got)
 	}
 	if m := string(p.Want(200, "GET", "/metrics", "", nil).Body); !strings.Contains(m, "platform_approvals_expired_total 1") {
 		t.Fatal("not counted")
@@ -130,14 +130,14 @@ func TestSupersededWhileApproving(t *testing.T) {
 	p.Refused(409, "approval_in_progress", "POST", "/reject/JPCP", controlplanetest.Operator, nil)
 	second := p.Notice("JPCP", "commit2")
 	if r := <-done; r.Status != 502 {
-		t.Fatalf("%d %s", r.Status, r.Body)
+		t.Fatalf("%d %s; want r.Status == 502", r.Status, r.Body)
 	}
 	if rec := p.Approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["status"] == "expired" && rec["reject_reason"] == "superseded by " + second`, rec)
 	}
 	p.Orchestrator.Set(controlplanetest.Well)
 	if out := p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil).Object(t); out["approval_id"] != second {
-		t.Fatalf("answer %v", out)
+		t.Fatalf(`answer %v; want out["approval_id"] == %v`, out, second)
 	}
 }
 
@@ -151,11 +151,11 @@ func TestRuns(t *testing.T) {
 	}
 	run := retrain("JPCP")
 	if got := p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any)[0].(map[string]any); got["model_id"] != "JPCP" || got["active_run"] != run || got["retrain_triggered_at"] == nil || got["status"] != "unknown" {
-		t.Fatalf("freshness %v", got)
+		t.Fatalf(`freshness %v; want got["model_id"] == "JPCP" && got["active_run"] == run && got["retrain_triggered_at"] != nil && got["status"] == "unknown"`, got)
 	}
 	out := p.Want(202, "POST", "/retrain/"+run+"/cancel", controlplanetest.Operator, nil).Object(t)
 	if out["state_type"] != "CANCELLING" || out["is_terminal"] != false {
-		t.Fatalf("cancel %v", out)
+		t.Fatalf(`cancel %v; want out["state_type"] == "CANCELLING" && out["is_terminal"] == false`, out)
 	}
 	p.Orchestrator.State(run, "CANCELLED", "by hand")
 	testenv.Eventually(t, 15*time.Second, func() error {
@@ -178,20 +178,20 @@ func TestRuns(t *testing.T) {
 		return nil
 	})
 	if s := p.Want(200, "GET", "/retrain/"+lost, controlplanetest.Reader, nil).Object(t); s["state_type"] != "CRASHED" || s["is_terminal"] != true {
-		t.Fatalf("lost run %v", s)
+		t.Fatalf(`lost run %v; want s["state_type"] == "CRASHED" && s["is_terminal"] == true`, s)
 	}
 	// While the orchestrator is away the record is shown, marked as stale.
 	away := retrain("JPCP")
 	p.Orchestrator.Set(controlplanetest.Down)
 	p.SQL("update control_plane.runs set checked_at = now() - interval '1 minute' where flow_run_id = $1", away)
 	if s := p.Want(200, "GET", "/retrain/"+away, controlplanetest.Reader, nil).Object(t); s["stale"] != true || s["is_terminal"] != false {
-		t.Fatalf("status %v", s)
+		t.Fatalf(`status %v; want s["stale"] == true && s["is_terminal"] == false`, s)
 	}
 	p.Refused(502, "orchestrator_unreachable", "POST", "/retrain/"+away+"/cancel", controlplanetest.Operator, nil)
 	for model, state := range map[string]string{"MACK": "FAILED", "MCBOUND": "CRASHED", "JPCP": "CANCELLED"} {
 		line := fmt.Sprintf("platform_runs_total{model_id=%q,state=%q} 1", model, state)
 		if m := string(p.Want(200, "GET", "/metrics", "", nil).Body); !strings.Contains(m, line) {
-			t.Errorf("metrics lack %s", line)
+			t.Errorf("metrics lack %s; want strings.Contains(m, line)", line)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestRedisCoordinator(t *testing.T) {
 		t.Parallel()
 		p := controlplanetest.Start(t, "REDIS_URL="+testenv.Redis(t), "RETRAIN_RATE_LIMIT_PER_MIN=1000000")
 		if r := p.Health()["runtime"].(map[string]any); r["configured_coordinator"] != "redis" || r["active_coordination"] != "redis" {
-			t.Fatalf("runtime %v", r)
+			t.Fatalf(`runtime %v; want r["configured_coordinator"] == "redis" && r["active_coordination"] == "redis"`, r)
 		}
 		p.Notice("JPCP", "abc")
 		p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil)
@@ -224,10 +224,10 @@ func TestRedisCoordinator(t *testing.T) {
 		p.Want(200, "POST", "/approvals/"+id+"/approve", controlplanetest.Operator, nil)
 		h := p.Health()
 		if r := h["runtime"].(map[string]any); r["active_coordination"] != "none" || !strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable") {
-			t.Fatalf("runtime %v", r)
+			t.Fatalf(`runtime %v; want r["active_coordination"] == "none" && strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable")`, r)
 		}
 		if h["status"] != "degraded" || h["ready"] != true || h["circuit_breaker"].(map[string]any)["state"] != "unknown" {
-			t.Fatalf("health %v", h)
+			t.Fatalf(`health %v; want h["status"] == "degraded" && h["ready"] == true && h["circuit_breaker"].(map[string]any)["state"] == "unknown"`, h)
 		}
 		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
@@ -246,7 +246,7 @@ func TestTwoReplicas(t *testing.T) {
 	p.URL = one
 	r := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k")
 	if r.Header.Get("Idempotency-Replayed") != "true" || r.Object(t)["flow_run_id"] != run {
-		t.Fatalf("%v %s", r.Header, r.Body)
+		t.Fatalf(`%v %s; want r.Header.Get("Idempotency-Replayed") == "true" && r.Object(t)["flow_run_id"] == run`, r.Header, r.Body)
 	}
 	for i := range 4 {
 		p.URL = []string{one, two}[i%2]
@@ -261,7 +261,7 @@ func TestTwoReplicas(t *testing.T) {
 		return nil
 	})
 	if n := len(p.Events("job.started")); n != 0 { // never seen running
-		t.Errorf("%d events job.started", n)
+		t.Errorf("%d events job.started; want 0", n)
 	}
 }
 
@@ -293,18 +293,18 @@ func TestFreshness(t *testing.T) {
 	}
 	finish(controlplanetest.Good("rmse", 20.0), "another")
 	if s := status(); s["status"] != "stale" || s["last_retrain_commit"] != "another" {
-		t.Fatalf("freshness %v", s)
+		t.Fatalf(`freshness %v; want s["status"] == "stale" && s["last_retrain_commit"] == "another"`, s)
 	}
 	finish(controlplanetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"dummy": "true"}}, "c0ffee1")
 	if s := status(); s["status"] != "stale" {
-		t.Fatalf("freshness after a dummy %v", s)
+		t.Fatalf(`freshness after a dummy %v; want s["status"] == "stale"`, s)
 	}
 	finish(controlplanetest.Good("rmse", 20.0), "c0ffee1")
 	if s := status(); s["status"] != "current" || s["stale_since"] != nil || s["last_retrain_commit"] != "c0ffee1" {
-		t.Fatalf("freshness %v", s)
+		t.Fatalf(`freshness %v; want s["status"] == "current" && s["stale_since"] == nil && s["last_retrain_commit"] == "c0ffee1"`, s)
 	}
 	if got := p.Events("event.freshness_changed"); len(got) != 1 || got[0].Tenant != "platform" || got[0].Data["previous"] != "stale" {
-		t.Fatalf("events %v", got)
+		t.Fatalf(`events %v; want len(got) == 1 && got[0].Tenant == "platform" && got[0].Data["previous"] == "stale"`, got)
 	}
 }
 
@@ -320,10 +320,10 @@ func TestConfig(t *testing.T) {
 		"ADMISSION_PER_TENANT", "COMMAND_LEASE_SECONDS", "PROMOTION_APPROVAL_MODE_DEFAULT",
 	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("the error does not name %s: %v", name, err)
+			t.Errorf("the error does not name %s: %v; want an error && strings.Contains(err.Error(), name)", name, err)
 		}
 	}
 	if err != nil && strings.Contains(err.Error(), "changeme") {
-		t.Errorf("the error shows the secret: %v", err)
+		t.Errorf(`the error shows the secret: %v; want (err == nil || !strings.Contains(err.Error(), "changeme"))`, err)
 	}
 }

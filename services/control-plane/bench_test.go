@@ -56,7 +56,7 @@ func BenchmarkApprovalsPage(b *testing.B) {
 			}
 		}
 		if rows != pendingRows {
-			b.Fatalf("%d rows", rows)
+			b.Fatalf("%d rows; want %v", rows, pendingRows)
 		}
 	}
 	mean := sum / time.Duration(pages)
@@ -105,7 +105,7 @@ func timeGet(b *testing.B, p *controlplanetest.Plane, path string) ([]byte, http
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		b.Fatalf("%s: %d %v %s", path, resp.StatusCode, err, body)
+		b.Fatalf("%s: %d %v %s; want resp.StatusCode == http.StatusOK", path, resp.StatusCode, err, body)
 	}
 	return body, resp.Header, time.Since(begin)
 }

@@ -52,7 +52,7 @@ func TestContractAccess(t *testing.T) {
 		p.Refused(503, "auth_not_configured", "GET", "/approvals", controlplanetest.Legacy, nil)
 		p.Refused(503, "auth_not_configured", "GET", "/approvals", "", nil)
 		if h := p.Health(); h["auth_configured"] != false {
-			t.Errorf("auth_configured %v", h["auth_configured"])
+			t.Errorf("auth_configured %v; want false", h["auth_configured"])
 		}
 	})
 	for _, secret := range []string{
@@ -66,7 +66,7 @@ func TestContractAccess(t *testing.T) {
 				{"CONTROL_PLANE_CREDENTIALS_JSON=" + controlplanetest.MustJSON(doc{secret: doc{"principal": "ci", "tenant": "default", "scopes": []string{"read"}}})},
 			} {
 				if _, err := controlplane.LoadConfig(append(env, "PLATFORM_DATABASE_URL=postgres://localhost/x")); err == nil || strings.Contains(err.Error(), secret) && len(secret) > 8 {
-					t.Errorf("%s: %v", env, err)
+					t.Errorf("%s: %v; want an error && (!strings.Contains(err.Error(), secret) || len(secret) <= 8)", env, err)
 				}
 			}
 		})
@@ -82,7 +82,7 @@ func TestContractAccess(t *testing.T) {
 		p := controlplanetest.Start(t, "CONTROL_PLANE_TOKEN=short-012345678")
 		h := p.Health()
 		if s := h["startup_checks"].(doc)["token"].(string); !strings.HasPrefix(s, "warn: ") || strings.Contains(s, "short-0") || h["status"] != "degraded" || h["ready"] != true {
-			t.Errorf("token: %s; %v", s, h["status"])
+			t.Errorf(`token: %s; %v; want strings.HasPrefix(s, "warn: ") && !strings.Contains(s, "short-0") && h["status"] == "degraded" && h["ready"] == true`, s, h["status"])
 		}
 	})
 	accessRows(t)
@@ -120,7 +120,7 @@ func TestContractAccess(t *testing.T) {
 		p.Refused(403, "own_request", "POST", "/approve/JPCP", mint("alice", "default", "approve"), nil)
 		p.Want(200, "POST", "/approve/JPCP", mint("bob", "default", "approve"), nil)
 		if a := p.Approval(id); a["requested_by"] != "alice" || a["resolved_by"] != "bob" || a["tenant"] != "default" {
-			t.Error(a)
+			t.Error(a, `want a["requested_by"] == "alice" && a["resolved_by"] == "bob" && a["tenant"] == "default"`)
 		}
 		p.Refused(403, "insufficient_scope", "PUT", "/budgets/x", mint("bob", "default", "approve", "manage"), doc{}) // more than the dashboard may pass on
 		p.Refused(401, "invalid_credential", "GET", "/approvals", mint("bob", "other", "read"), nil)                  // a tenant it may not speak for
@@ -141,15 +141,15 @@ func TestContractAccess(t *testing.T) {
 		} {
 			r := p.Want(200, c.method, c.path, c.with, c.body)
 			if h := r.Header; h.Get("RateLimit-Limit") != fmt.Sprint(c.limit) || h.Get("RateLimit-Remaining") != fmt.Sprint(c.limit-1) || h.Get("RateLimit-Reset") == "" {
-				t.Errorf("%s %s: %v", c.method, c.path, h)
+				t.Errorf(`%s %s: %v; want h.Get("RateLimit-Limit") == fmt.Sprint(c.limit) && h.Get("RateLimit-Remaining") == fmt.Sprint(c.limit - 1) && h.Get("RateLimit-Reset") != ""`, c.method, c.path, h)
 			}
 		}
 		// One count for retraining and the drift trigger, one for approvals and promotions.
 		if r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Operator, doc{"dry_run": true}); r.Header.Get("RateLimit-Remaining") != "18" {
-			t.Errorf("drift trigger: %v", r.Header)
+			t.Errorf(`drift trigger: %v; want r.Header.Get("RateLimit-Remaining") == "18"`, r.Header)
 		}
 		if r := p.Call("POST", "/promotions", controlplanetest.Operator, doc{"model": "JPCP", "dry_run": true}); r.Header.Get("RateLimit-Remaining") != "118" {
-			t.Errorf("promotions: %v", r.Header)
+			t.Errorf(`promotions: %v; want r.Header.Get("RateLimit-Remaining") == "118"`, r.Header)
 		}
 	})
 	t.Run("rate_limited", func(t *testing.T) {
@@ -162,10 +162,10 @@ func TestContractAccess(t *testing.T) {
 			p.Call(c.method, c.path, controlplanetest.Operator, c.body)
 			r := p.Refused(429, "rate_limited", c.method, c.path, controlplanetest.Operator, c.body)
 			if h := r.Header; h.Get("Retry-After") == "" || h.Get("RateLimit-Limit") != "1" || h.Get("RateLimit-Remaining") != "0" || h.Get("RateLimit-Reset") == "" {
-				t.Errorf("%s %s: %v", c.method, c.path, h)
+				t.Errorf(`%s %s: %v; want h.Get("Retry-After") != "" && h.Get("RateLimit-Limit") == "1" && h.Get("RateLimit-Remaining") == "0" && h.Get("RateLimit-Reset") != ""`, c.method, c.path, h)
 			}
 			if r := p.Call(c.method, c.path, controlplanetest.Foreign, c.body); r.Status == 429 {
-				t.Errorf("%s %s: another tenant shares the count", c.method, c.path)
+				t.Errorf("%s %s: another tenant shares the count; want r.Status != 429", c.method, c.path)
 			}
 		}
 		// The limit comes before the body, and after the scope.
@@ -185,14 +185,14 @@ func accessRows(t *testing.T) {
 		for _, header := range []string{"", "Basic dXNlcjpwYXNz", controlplanetest.Operator, "Bearer", "Bearer "} {
 			r := p.Call("GET", "/approvals", "", nil, "Authorization", header)
 			if r.Status != 401 || r.Header.Get("WWW-Authenticate") != "Bearer" || r.Code() != "missing_credential" && r.Code() != "invalid_credential" {
-				t.Errorf("%q: %d %s", header, r.Status, r.Body)
+				t.Errorf(`%q: %d %s; want r.Status == 401 && r.Header.Get("WWW-Authenticate") == "Bearer" && (r.Code() == "missing_credential" || r.Code() == "invalid_credential")`, header, r.Status, r.Body)
 			}
 		}
 		p.Refused(401, "missing_credential", "GET", "/approvals", "", nil)
 	})
 	row("3_invalid_credential", func(t *testing.T, p *controlplanetest.Plane) {
 		if r := p.Refused(401, "invalid_credential", "POST", "/retrain", "nobody-0123456789abcdef", `{`); r.Header.Get("WWW-Authenticate") != "Bearer" {
-			t.Error(r.Header)
+			t.Error(r.Header, `want r.Header.Get("WWW-Authenticate") == "Bearer"`)
 		}
 	})
 	row("4_insufficient_scope", func(t *testing.T, p *controlplanetest.Plane) {
@@ -222,7 +222,7 @@ func accessRows(t *testing.T) {
 	row("legacy_has_both_scopes", func(t *testing.T, p *controlplanetest.Plane) {
 		out := p.Want(200, "POST", "/api/changes", controlplanetest.Legacy, doc{"model_ids": []string{"RuntimeClass"}, "commit_sha": "a"}).Object(t)
 		if a := p.Approval(out["created"].([]any)[0].(string)); a["requested_by"] != "legacy" || a["tenant"] != "default" {
-			t.Error(a)
+			t.Error(a, `want a["requested_by"] == "legacy" && a["tenant"] == "default"`)
 		}
 		p.Want(200, "GET", "/approvals", controlplanetest.Legacy, nil)
 	})
@@ -230,7 +230,7 @@ func accessRows(t *testing.T) {
 		out := p.Want(200, "POST", "/api/changes", onlyScope("changes"), doc{"model_ids": []string{"RuntimeRegressor"}, "commit_sha": "a"},
 			"X-Tenant", "other", "X-Principal", "root", "X-Forwarded-User", "root", "X-User", "root").Object(t)
 		if a := p.Approval(out["created"].([]any)[0].(string)); a["requested_by"] != "only-changes" || a["tenant"] != "default" {
-			t.Error(a)
+			t.Error(a, `want a["requested_by"] == "only-changes" && a["tenant"] == "default"`)
 		}
 	})
 	row("another_tenants_object_is_404", func(t *testing.T, p *controlplanetest.Plane) {
@@ -246,12 +246,12 @@ func accessRows(t *testing.T) {
 				"Content-Security-Policy": "default-src 'none'",
 			} {
 				if got := h.Get(name); got != want && !(name == "Content-Security-Policy" && strings.HasPrefix(got, want+";")) {
-					t.Errorf("%s: %s is %q", path, name, got)
+					t.Errorf(`%s: %s is %q; want (got == want || name == "Content-Security-Policy" && strings.HasPrefix(got, want+";"))`, path, name, got)
 				}
 			}
 		}
 		if csp := p.Want(200, "GET", "/docs", "", nil).Header.Get("Content-Security-Policy"); !strings.Contains(csp, "'self'") || strings.Contains(csp, "unsafe-eval") {
-			t.Errorf("the reference: %q", csp)
+			t.Errorf(`the reference: %q; want strings.Contains(csp, "'self'") && !strings.Contains(csp, "unsafe-eval")`, csp)
 		}
 	})
 	row("allowed_hosts_by_default_all", func(t *testing.T, p *controlplanetest.Plane) {

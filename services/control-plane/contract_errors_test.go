@@ -42,12 +42,12 @@ func TestContractErrors(t *testing.T) {
 	}
 	row("400_unknown_model", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := p.Refused(400, "unknown_model", "POST", "/retrain", all, retrainOf("NOPE")).Object(t); !strings.Contains(d["detail"].(string), "RUNTIMEREGRESSOR") {
-			t.Errorf("the known are not listed: %v", d["detail"])
+			t.Errorf(`the known are not listed: %v; want strings.Contains(d["detail"].(string), "RUNTIMEREGRESSOR")`, d["detail"])
 		}
 	})
 	row("400_unknown_dataset", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := p.Refused(400, "unknown_dataset", "POST", "/retrain", all, doc{"model_name": "JPCP", "dataset_name": "Nope"}).Object(t); !strings.Contains(d["detail"].(string), "JobEmbeddings") {
-			t.Errorf("the known are not listed: %v", d["detail"])
+			t.Errorf(`the known are not listed: %v; want strings.Contains(d["detail"].(string), "JobEmbeddings")`, d["detail"])
 		}
 	})
 	row("400_both_idempotency_keys_and_different", func(t *testing.T, p *controlplanetest.Plane) {
@@ -95,7 +95,7 @@ func TestContractErrors(t *testing.T) {
 	row("409_promotion_denied", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, p.Refused(409, "promotion_denied", "POST", "/promotions", all, doc{"model": "MACK"}), "status code detail allowed reasons")
 		if d["status"] != 409.0 || d["allowed"] != false || len(d["reasons"].([]any)) == 0 {
-			t.Error(d)
+			t.Error(d, `want d["status"] == 409.0 && d["allowed"] == false && len(d["reasons"].([]any)) != 0`)
 		}
 	})
 	row("409_alias_moved", func(t *testing.T, p *controlplanetest.Plane) {
@@ -168,7 +168,7 @@ func TestContractErrors(t *testing.T) {
 	p.Orchestrator.Set(controlplanetest.Well)
 	for _, done := range []<-chan controlplanetest.Response{first, second, third} {
 		if r := <-done; r.Status != 200 {
-			t.Errorf("%d %s", r.Status, r.Body)
+			t.Errorf("%d %s; want r.Status == 200", r.Status, r.Body)
 		}
 	}
 }
@@ -184,11 +184,11 @@ func TestContractErrorsOfSpecialSetups(t *testing.T) {
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")) // three failures
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")) // five
 		if s := p.Health()["circuit_breaker"].(doc)["state"]; s != "open" {
-			t.Errorf("the breaker is %v after five failures in a row", s)
+			t.Errorf(`the breaker is %v after five failures in a row; want "open"`, s)
 		}
 		p.Orchestrator.Set(controlplanetest.Well)
 		if r := p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")); r.Header.Get("Retry-After") == "" {
-			t.Errorf("no Retry-After: %v", r.Header)
+			t.Errorf(`no Retry-After: %v; want r.Header.Get("Retry-After") != ""`, r.Header)
 		}
 		if m := string(p.Want(200, "GET", "/metrics", "", nil).Body); !strings.Contains(m, "platform_orchestrator_breaker_opens_total 1") {
 			t.Error("the opening is not counted")
@@ -215,7 +215,7 @@ func TestContractErrorsOfSpecialSetups(t *testing.T) {
 		p := startForWalk(t, "MODELREPO_WEBHOOK_SECRET=")
 		for _, forge := range []string{"forge-a", "forge-b"} {
 			if r := p.Want(503, "POST", "/webhooks/modelrepo/"+forge, "", `{}`, "X-Forge-A-Token", ""); r.Code() == "" {
-				t.Errorf("%s", r.Body)
+				t.Errorf(`%s; want r.Code() != ""`, r.Body)
 			}
 		}
 	})
@@ -242,7 +242,7 @@ func TestContractErrorsOfSpecialSetups(t *testing.T) {
 		server.Handle.Store(nil)
 		server.CloseClientConnections()
 		if d := decodeObject(t, <-done, "new_commit error?"); d["new_commit"] != false {
-			t.Error(d)
+			t.Error(d, `want d["new_commit"] == false`)
 		}
 	})
 	t.Run("421_host", func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestContractErrorsOfSpecialSetups(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		if resp.StatusCode != 421 {
-			t.Errorf("another host: %d", resp.StatusCode)
+			t.Errorf("another host: %d; want 421", resp.StatusCode)
 		}
 	})
 }

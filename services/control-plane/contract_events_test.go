@@ -63,7 +63,7 @@ func TestContractEvents(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			list := got[e.name]
 			if len(list) == 0 {
-				t.Fatalf("not published; there are %v", slices.Sorted(maps.Keys(got)))
+				t.Fatalf("not published; there are %v; want len(list) != 0", slices.Sorted(maps.Keys(got)))
 			}
 			for _, env := range list {
 				ns, name, _ := strings.Cut(e.name, ".")
@@ -72,10 +72,10 @@ func TestContractEvents(t *testing.T) {
 					DataSchema: "urn:platform:event:" + e.name + ":1", Tenant: env.Tenant, Actor: env.Actor, RequestID: env.RequestID, Traceparent: env.Traceparent, Data: env.Data,
 				}
 				if controlplanetest.MustJSON(env) != controlplanetest.MustJSON(want) || env.Actor == "" || env.Namespace() != ns || env.Name() != name {
-					t.Errorf("envelope %s", controlplanetest.MustJSON(env))
+					t.Errorf(`envelope %s; want controlplanetest.MustJSON(env) == controlplanetest.MustJSON(want) && env.Actor != "" && env.Namespace() == ns && env.Name() == name`, controlplanetest.MustJSON(env))
 				}
 				if (env.Tenant == "platform") != e.platform && e.name != "audit.recorded" {
-					t.Errorf("tenant %q", env.Tenant)
+					t.Errorf(`tenant %q; want ((env.Tenant == "platform") == e.platform || e.name == "audit.recorded")`, env.Tenant)
 				}
 				var data doc
 				if err := env.Decode(&data); err != nil {
@@ -84,7 +84,7 @@ func TestContractEvents(t *testing.T) {
 				known := expectContractMembers(t, data, e.data)
 				for name := range known {
 					if !slices.Contains(strings.Fields(strings.ReplaceAll(e.data, "?", "")), name) {
-						t.Errorf("member %s is not in the table", name)
+						t.Errorf(`member %s is not in the table; want slices.Contains(strings.Fields(strings.ReplaceAll(e.data, "?", "")), name)`, name)
 					}
 				}
 			}
@@ -97,13 +97,13 @@ func TestContractEvents(t *testing.T) {
 		}) bool {
 			return e.name == name
 		}) {
-			t.Errorf("%s is published and not in the table", name)
+			t.Errorf("%s is published and not in the table; want slices.ContainsFunc(eventTable, func(e struct { name, data string platform bool }) bool { return e.name == name })", name)
 		}
 	}
 	t.Run("request_id_and_actor", func(t *testing.T) {
 		for _, env := range got["event.config_changed"] {
 			if env.Actor != "walker" || env.RequestID != "req-events" {
-				t.Errorf("actor %q, request %q", env.Actor, env.RequestID)
+				t.Errorf(`actor %q, request %q; want env.Actor == "walker" && env.RequestID == "req-events"`, env.Actor, env.RequestID)
 			}
 		}
 	})
@@ -202,7 +202,7 @@ func readPublishedEvents(t *testing.T, p *controlplanetest.Plane) map[string][]o
 			t.Errorf("subject %s, want %s", msg.Subject(), want)
 		}
 		if !json.Valid(msg.Data()) || len(msg.Data()) > 1<<20 {
-			t.Errorf("%d bytes", len(msg.Data()))
+			t.Errorf("%d bytes; want json.Valid(msg.Data()) && len(msg.Data()) <= 1 << 20", len(msg.Data()))
 		}
 		name := env.Namespace() + "." + env.Name()
 		out[name] = append(out[name], env)

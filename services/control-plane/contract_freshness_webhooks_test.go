@@ -92,7 +92,7 @@ func TestContractFreshness(t *testing.T) {
 	row("→_stale_by_poll", func(t *testing.T, p *controlplanetest.Plane) {
 		second = repo.Commit("second", map[string]string{"notes": "1\n"})
 		if d := p.Want(200, "POST", "/modelrepo/sync", all, nil).Object(t); d["new_commit"] != true {
-			t.Error(d)
+			t.Error(d, `want d["new_commit"] == true`)
 		}
 		expectMembers(t, freshnessOf(p, "MACK"), doc{"status": "stale", "latest_modelrepo_commit": second, "stale_since": since})
 	})
@@ -101,7 +101,7 @@ func TestContractFreshness(t *testing.T) {
 		m := freshnessOf(p, "MCBOUND")
 		expectMembers(t, m, doc{"status": "stale", "active_run": run})
 		if m["retrain_triggered_at"] == nil {
-			t.Error(m)
+			t.Error(m, `want m["retrain_triggered_at"] != nil`)
 		}
 	})
 	row("stays_stale_failed_run", func(t *testing.T, p *controlplanetest.Plane) {
@@ -125,13 +125,13 @@ func TestContractFreshness(t *testing.T) {
 		last := moves[len(moves)-1]
 		expectMembers(t, last.Data, doc{"model": "JPCP", "status": "current", "previous": "stale"})
 		if last.Tenant != "platform" {
-			t.Errorf("tenant %s", last.Tenant)
+			t.Errorf(`tenant %s; want "platform"`, last.Tenant)
 		}
 	})
 	row("current_→_stale_again", func(t *testing.T, p *controlplanetest.Plane) {
 		known := pushPayload(second)
 		if d := deliverPush(p, known).Object(t); d["duplicate"] != true || slices.Contains(d["models_marked_stale"].([]any), any("JPCP")) {
-			t.Errorf("the known head again: %v", d) // stale only what was not trained from it
+			t.Errorf(`the known head again: %v; want d["duplicate"] == true && !slices.Contains(d["models_marked_stale"].([]any), any("JPCP"))`, d) // stale only what was not trained from it
 		}
 		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current"})
 		deliverPush(p, pushPayload(commitSHA(3)))
@@ -144,11 +144,11 @@ func TestContractFreshness(t *testing.T) {
 		other := pushPayload(commitSHA(4))
 		other["commits"].([]any)[0].(doc)["modified"] = []string{"README.md"}
 		if d := deliverPush(p, other).Object(t); len(d["models_marked_stale"].([]any)) != 0 {
-			t.Error(d)
+			t.Error(d, `want len(d["models_marked_stale"].([]any)) == 0`)
 		}
 		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "current", "touched_by_last_push": false})
 		if d := deliverPush(p, pushPayload(commitSHA(5))).Object(t); fmt.Sprint(d["models_marked_stale"]) != "[JPCP]" {
-			t.Error(d)
+			t.Error(d, `want fmt.Sprint(d["models_marked_stale"]) == "[JPCP]"`)
 		}
 		expectMembers(t, freshnessOf(p, "JPCP"), doc{"status": "stale", "touched_by_last_push": true})
 	})
@@ -164,7 +164,7 @@ func TestContractFreshness(t *testing.T) {
 		d := deliverPush(p, pushPayload(commitSHA(7))).Object(t)
 		ids := d["approvals_created"].([]any)
 		if len(ids) != 1 || len(d["retrain_triggered"].([]any)) != 0 {
-			t.Fatal(d)
+			t.Fatal(d, `want len(ids) == 1 && len(d["retrain_triggered"].([]any)) == 0`)
 		}
 		expectMembers(t, p.Approval(ids[0].(string)), doc{"model_id": "JPCP", "origin": "modelrepo", "requested_by": "system:modelrepo", "tenant": "default", "commit_sha": commitSHA(7), "status": "pending"})
 	})
@@ -176,10 +176,10 @@ func TestContractFreshness(t *testing.T) {
 		p.Orchestrator.Refuses = "MACK" // failures are independent
 		p.Orchestrator.Mu.Unlock()
 		if d := deliverPush(p, unknown).Object(t); fmt.Sprint(d["retrain_triggered"]) != "[JPCP MCBOUND RUNTIMECLASS RUNTIMEREGRESSOR]" {
-			t.Error(d)
+			t.Error(d, `want fmt.Sprint(d["retrain_triggered"]) == "[JPCP MCBOUND RUNTIMECLASS RUNTIMEREGRESSOR]"`)
 		}
 		if list := decodeItems(t, p.Want(200, "GET", "/runs?model=JPCP", all, nil), ""); list[0]["commit_sha"] != commitSHA(8) || list[0]["origin"] != "modelrepo" {
-			t.Error(list[0])
+			t.Error(list[0], `want list[0]["commit_sha"] == commitSHA(8) && list[0]["origin"] == "modelrepo"`)
 		}
 	})
 }
@@ -339,7 +339,7 @@ func TestContractWebhooks(t *testing.T) {
 		first := a(p, body, "webhook-id", uuid.NewString())
 		again := a(p, body, "webhook-id", uuid.NewString())
 		if expectMembers(t, again, doc{"duplicate": true}); again["event_id"] == nil || first["duplicate"] != false {
-			t.Errorf("%v, then %v", first, again)
+			t.Errorf(`%v, then %v; want again["event_id"] != nil && first["duplicate"] == false`, first, again)
 		}
 	})
 	row("unknown_keys_ignored", func(t *testing.T, p *controlplanetest.Plane) {
@@ -353,7 +353,7 @@ func TestContractWebhooks(t *testing.T) {
 		p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", `[`)
 		for _, body := range []string{`[`, `[1]`, `"x"`, ``} {
 			if r := p.Want(400, "POST", hookA, "", body, "X-Forge-A-Token", hookSecret); r.Code() == "" {
-				t.Errorf("%s", r.Body)
+				t.Errorf(`%s; want r.Code() != ""`, r.Body)
 			}
 			p.Want(400, "POST", hookB, "", body, "X-Forge-B-Signature-256", hmacHex(body))
 		}

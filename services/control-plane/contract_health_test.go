@@ -37,7 +37,7 @@ func runtimeOf(p *controlplanetest.Plane) (doc, []string) {
 		blockers = append(blockers, b.(string))
 	}
 	if r["horizontal_scaling_safe"] != (len(blockers) == 0) {
-		p.T.Errorf("safe %v with blockers %v", r["horizontal_scaling_safe"], blockers)
+		p.T.Errorf(`safe %v with blockers %v; want r["horizontal_scaling_safe"] == (len(blockers) == 0)`, r["horizontal_scaling_safe"], blockers)
 	}
 	return r, blockers
 }
@@ -58,7 +58,7 @@ func TestContractHealth(t *testing.T) {
 			for part := range strings.SplitSeq(name, ".") {
 				d, ok := v.(doc)
 				if v, ok = d[part], ok && slices.Contains(keysOf(d), part); !ok {
-					t.Fatalf("no %s", name)
+					t.Fatalf("no %s; want ok", name)
 				}
 			}
 			if fmt.Sprint(v) != fmt.Sprint(want) {
@@ -126,7 +126,7 @@ func TestContractHealth(t *testing.T) {
 				defer q.Serve()()
 				p = &q
 			} else if r := p.Call("POST", "/retrain", all, retrainOf("JPCP")); r.Code() != "dispatch_target_missing" {
-				t.Errorf("%d %s", r.Status, r.Body)
+				t.Errorf(`%d %s; want r.Code() == "dispatch_target_missing"`, r.Status, r.Body)
 			}
 			testenv.Eventually(t, 15*time.Second, func() error {
 				if d := p.Health()["dispatch"].(doc); d["state"] != state {
@@ -136,7 +136,7 @@ func TestContractHealth(t *testing.T) {
 			})
 			p.Want(200, "GET", "/readyz", "", nil) // decisions must still be answered
 			if s := p.Health()["status"]; s != "degraded" {
-				t.Errorf("status %v", s)
+				t.Errorf(`status %v; want "degraded"`, s)
 			}
 		})
 	}
@@ -149,15 +149,15 @@ func TestContractHealth(t *testing.T) {
 		defer p.SQL("alter table control_plane.approvals_away rename to approvals")
 		h := p.Health()
 		if h["pending_approvals"] != nil || h["ready"] != false {
-			t.Errorf("pending_approvals %v, ready %v", h["pending_approvals"], h["ready"])
+			t.Errorf(`pending_approvals %v, ready %v; want h["pending_approvals"] == nil && h["ready"] == false`, h["pending_approvals"], h["ready"])
 		}
 		if d := p.Want(503, "GET", "/readyz", "", nil).Object(t); d["status"] != "not_ready" {
-			t.Error(d)
+			t.Error(d, `want d["status"] == "not_ready"`)
 		}
 		p.Want(200, "GET", "/livez", "", nil)
 		m := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 		if !strings.Contains(m, "platform_approvals_pending 1\n") || strings.Contains(m, "platform_scrape_errors_total 0\n") {
-			t.Errorf("not the last value, or not counted: %s", linesWithPrefix(m, "platform_approvals_pending", "platform_scrape_errors_total"))
+			t.Errorf("not the last value, or not counted: %s; want strings.Contains(m, \"platform_approvals_pending 1\\n\") && !strings.Contains(m, \"platform_scrape_errors_total 0\\n\")", linesWithPrefix(m, "platform_approvals_pending", "platform_scrape_errors_total"))
 		}
 	})
 }
@@ -192,7 +192,7 @@ func TestContractHealthOfSpecialSetups(t *testing.T) {
 	apart("runtime.horizontal_scaling_safe", func(t *testing.T) {
 		p := startForWalk(t, "MODELREPO_DIR=")
 		if r, blockers := runtimeOf(p); r["horizontal_scaling_safe"] != true {
-			t.Error(blockers)
+			t.Error(blockers, `want r["horizontal_scaling_safe"] == true`)
 		}
 	})
 	apart("runtime.blocker_state_backend_embedded", func(t *testing.T) {
@@ -200,26 +200,26 @@ func TestContractHealthOfSpecialSetups(t *testing.T) {
 		p.Serve(func(c *controlplane.Config) { c.StateEmbedded, c.BrokerEmbedded = true, true })
 		r, blockers := runtimeOf(p)
 		if r["state_backend"] != "postgres-embedded" || r["configured_event_publisher"] != "nats-embedded" || !slices.Equal(blockers, []string{"state_backend_embedded", "event_publisher_process_local"}) {
-			t.Errorf("%v", r)
+			t.Errorf(`%v; want r["state_backend"] == "postgres-embedded" && r["configured_event_publisher"] == "nats-embedded" && …`, r)
 		}
 	})
 	apart("runtime.blocker_coordinator_unreachable", func(t *testing.T) {
 		p := controlplanetest.Start(t, "MODELREPO_DIR=", "REDIS_URL=redis://"+unusedAddress(t))
 		r, blockers := runtimeOf(p)
 		if r["configured_coordinator"] != "redis" || r["active_coordination"] != "none" || !slices.Equal(blockers, []string{"coordinator_unreachable"}) {
-			t.Errorf("%v", r)
+			t.Errorf(`%v; want r["configured_coordinator"] == "redis" && r["active_coordination"] == "none" && slices.Equal(blockers, []string{"coordinator_unreachable"})`, r)
 		}
 	})
 	apart("runtime.blocker_event_publisher_process_local", func(t *testing.T) {
 		p := controlplanetest.Start(t, "MODELREPO_DIR=", "EVENT_PUBLISHER=log")
 		if r, blockers := runtimeOf(p); r["configured_event_publisher"] != "log" || !slices.Equal(blockers, []string{"event_publisher_process_local"}) {
-			t.Errorf("%v", r)
+			t.Errorf(`%v; want r["configured_event_publisher"] == "log" && slices.Equal(blockers, []string{"event_publisher_process_local"})`, r)
 		}
 	})
 	apart("runtime.blocker_event_relay_disabled", func(t *testing.T) {
 		p := controlplanetest.Start(t, "MODELREPO_DIR=", "EVENT_RELAY_ENABLED=false")
 		if r, blockers := runtimeOf(p); r["event_relay_enabled"] != false || !slices.Equal(blockers, []string{"event_relay_disabled"}) {
-			t.Errorf("%v", r)
+			t.Errorf(`%v; want r["event_relay_enabled"] == false && slices.Equal(blockers, []string{"event_relay_disabled"})`, r)
 		}
 	})
 	apart("startup_checks.event_publisher_warns_of_a_dead_broker", func(t *testing.T) {
@@ -241,16 +241,16 @@ func TestContractHealthOfSpecialSetups(t *testing.T) {
 	apart("startup_checks.token_fails", func(t *testing.T) {
 		p := startWithBrokenConfig(t, "CONTROL_PLANE_CREDENTIALS_JSON={")
 		if s := p.Health()["startup_checks"].(doc)["token"].(string); !strings.HasPrefix(s, "fail: ") {
-			t.Error(s)
+			t.Error(s, `want strings.HasPrefix(s, "fail: ")`)
 		}
 		if d := p.Want(503, "GET", "/readyz", "", nil).Object(t); d["status"] != "not_ready" {
-			t.Error(d)
+			t.Error(d, `want d["status"] == "not_ready"`)
 		}
 	})
 	apart("startup_checks.registry_warns", func(t *testing.T) {
 		p := controlplanetest.Start(t, "MODELREPO_DIR="+t.TempDir()+"/none")
 		if h := p.Health(); !strings.HasPrefix(h["startup_checks"].(doc)["registry"].(string), "warn: ") || h["ready"] != true {
-			t.Error(h["startup_checks"])
+			t.Error(h["startup_checks"], `want strings.HasPrefix(h["startup_checks"].(doc)["registry"].(string), "warn: ") && h["ready"] == true`)
 		}
 	})
 	apart("status_starting", func(t *testing.T) {
@@ -270,10 +270,10 @@ func TestContractHealthOfSpecialSetups(t *testing.T) {
 		p.NoWait = true
 		p.Serve()
 		if h := p.Health(); h["status"] != "starting" || h["ready"] != false {
-			t.Errorf("%v, ready %v", h["status"], h["ready"])
+			t.Errorf(`%v, ready %v; want h["status"] == "starting" && h["ready"] == false`, h["status"], h["ready"])
 		}
 		if d := p.Want(503, "GET", "/readyz", "", nil).Object(t); d["status"] != "starting" && d["status"] != "not_ready" {
-			t.Error(d)
+			t.Error(d, `want (d["status"] == "starting" || d["status"] == "not_ready")`)
 		}
 		p.Want(200, "GET", "/ready", "", nil)
 		if err := tx.Rollback(t.Context()); err != nil {
@@ -306,7 +306,7 @@ func TestContractHealthOfSpecialSetups(t *testing.T) {
 			return nil
 		})
 		if s := p.Health()["circuit_breaker"].(doc)["state"]; s != "closed" {
-			t.Errorf("%v after a call that went well", s)
+			t.Errorf(`%v after a call that went well; want "closed"`, s)
 		}
 	})
 }

@@ -48,14 +48,14 @@ func TestContractOutbox(t *testing.T) {
 	})
 	row("state_event_and_fact_are_one_transaction", func(t *testing.T, p *controlplanetest.Plane) {
 		if n := p.Count(`select count(distinct xmin::text) from control_plane.approvals`); n != 1 {
-			t.Fatalf("%d transactions", n)
+			t.Fatalf("%d transactions; want 1", n)
 		}
 		// Without a place for the event there is no record either.
 		p.SQL(`alter table control_plane.outbox add constraint no_more check (namespace <> 'approval') not valid`)
 		r := p.Call("POST", "/api/changes", all, doc{"model_ids": []string{"MACK"}, "commit_sha": "a"})
 		p.SQL(`alter table control_plane.outbox drop constraint no_more`)
 		if r.Status < 500 || p.Count(`select count(*) from control_plane.approvals where model_id = 'MACK'`) != 0 {
-			t.Errorf("%d %s", r.Status, r.Body)
+			t.Errorf("%d %s; want r.Status >= 500 && p.Count(`select count(*) from control_plane.approvals where model_id = 'MACK'`) == 0", r.Status, r.Body)
 		}
 	})
 	row("refused_→_refusals_and_poison_later_rows_go_on", func(t *testing.T, p *controlplanetest.Plane) {
@@ -72,7 +72,7 @@ func TestContractOutbox(t *testing.T) {
 		testenv.Eventually(t, 30*time.Second, func() error {
 			refusals := p.Count(`select refusals from control_plane.outbox where id = '` + id.String() + `'`)
 			if refusals < last || refusals > 5 {
-				t.Errorf("%d refusals after %d", refusals, last)
+				t.Errorf("%d refusals after %d; want refusals >= last && refusals <= 5", refusals, last)
 			}
 			last = refusals
 			if p.Count(`select count(*) from control_plane.outbox where id = '`+id.String()+`' and poison_at is not null and refusals = 5 and last_error is not null and published_at is null`) == 1 {
@@ -90,7 +90,7 @@ func TestContractOutbox(t *testing.T) {
 		c := s.CachedInfo().Config
 		if strings.Join(c.Subjects, " ") != "platform.>" || c.Storage != jetstream.FileStorage || c.Retention != jetstream.LimitsPolicy || c.MaxAge != 7*24*time.Hour ||
 			c.MaxBytes != 1<<30 || c.MaxMsgSize != 1<<20 || c.Duplicates != 10*time.Minute || c.Replicas != 1 {
-			t.Errorf("%+v", c)
+			t.Errorf(`%+v; want strings.Join(c.Subjects, " ") == "platform.>" && c.Storage == jetstream.FileStorage && c.Retention == jetstream.LimitsPolicy && c.MaxAge == 7 * 24 * time.Hour && …`, c)
 		}
 	})
 	row("consumers_audit_and_drift", func(t *testing.T, p *controlplanetest.Plane) {
@@ -109,17 +109,17 @@ func TestContractOutbox(t *testing.T) {
 			}
 		}
 		if !found["audit"] || !found["drift"] {
-			t.Errorf("durable consumers with explicit acks: %v", found)
+			t.Errorf(`durable consumers with explicit acks: %v; want found["audit"] && found["drift"]`, found)
 		}
 	})
 	row("platform_facts_are_every_tenants", func(t *testing.T, p *controlplanetest.Plane) {
 		deliverPush(p, pushPayload(commitSHA(1)))
 		if e := p.Events("event.push"); len(e) != 1 || e[0].Tenant != "platform" {
-			t.Error(e)
+			t.Error(e, `want len(e) == 1 && e[0].Tenant == "platform"`)
 		}
 		for _, bearer := range []string{all, controlplanetest.Foreign} {
 			if list := p.Want(200, "GET", "/modelrepo/events", bearer, nil).List(t); len(list) != 1 {
-				t.Error(list)
+				t.Error(list, "want len(list) == 1")
 			}
 		}
 	})
@@ -133,10 +133,10 @@ func TestContractOutbox(t *testing.T) {
 			return nil
 		})
 		if n := p.Count(`select count(*) from control_plane.outbox where refusals > 0 or published_at is not null or poison_at is not null`); n != 0 {
-			t.Errorf("%d rows are not as they were", n)
+			t.Errorf("%d rows are not as they were; want 0", n)
 		}
 		if n := p.Count(`select count(*) from control_plane.outbox where claimed_until is null or claimed_until <= now() + interval '30 seconds'`); n != p.Count(`select count(*) from control_plane.outbox`) {
-			t.Errorf("only %d rows can be claimed within 30 s", n)
+			t.Errorf("only %d rows can be claimed within 30 s; want n == p.Count(`select count(*) from control_plane.outbox`)", n)
 		}
 	})
 }
@@ -188,13 +188,13 @@ func TestContractMetrics(t *testing.T) {
 	}
 	t.Run("age_0_when_none", func(t *testing.T) {
 		if !strings.Contains(empty, "platform_approval_age_oldest_seconds 0\n") || !strings.Contains(empty, "platform_approvals_pending 0\n") {
-			t.Error(linesWithPrefix(empty, "platform_approval"))
+			t.Error(linesWithPrefix(empty, "platform_approval"), "want strings.Contains(empty, \"platform_approval_age_oldest_seconds 0\\n\") && strings.Contains(empty, \"platform_approvals_pending 0\\n\")")
 		}
 	})
 	t.Run("unknown_ids_are_other", func(t *testing.T) {
 		text := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 		if !strings.Contains(text, `platform_approval_events_total{action="created",model_id="other"} 2`) || strings.Contains(text, "ELSEWHERE") || strings.Contains(text, "NOPE") {
-			t.Error(linesWithPrefix(text, "platform_approval_events_total"))
+			t.Error(linesWithPrefix(text, "platform_approval_events_total"), "want strings.Contains(text, `platform_approval_events_total{action=\"created\",model_id=\"other\"} 2`) && !strings.Contains(text, \"ELSEWHERE\") && !strings.Contains(text, \"NOPE\")")
 		}
 	})
 }

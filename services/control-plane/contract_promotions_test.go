@@ -47,14 +47,14 @@ func registryRows(row rows) {
 	row("GET /models", func(t *testing.T, p *controlplanetest.Plane) {
 		list := decodeArray(t, p.Want(200, "GET", "/models", "", nil), "model_name datasets")
 		if len(list) != 5 || list[0]["model_name"] != "JPCP" {
-			t.Error(list)
+			t.Error(list, `want len(list) == 5 && list[0]["model_name"] == "JPCP"`)
 		}
 	})
 	row("GET /models/{m}/meta", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, p.Want(200, "GET", "/models/RuntimeClass/meta", "", nil),
 			"name trackerName task_type type estimator supported_datasets input_schema output_schema lifecycle project bus_uuid enabled")
 		if d["name"] != "RUNTIMECLASS" || d["trackerName"] != "runtimeclass" {
-			t.Error(d)
+			t.Error(d, `want d["name"] == "RUNTIMECLASS" && d["trackerName"] == "runtimeclass"`)
 		}
 		p.Refused(404, "model_not_found", "GET", "/models/nope/meta", "", nil)
 	})
@@ -64,26 +64,26 @@ func registryRows(row rows) {
 	row("GET /models/{m}/images/{file}", func(t *testing.T, p *controlplanetest.Plane) {
 		r := p.Want(200, "GET", "/models/jpcp/images/parity.png", "", nil)
 		if !strings.HasPrefix(string(r.Body), "\x89PNG") || r.Header.Get("Content-Type") != "image/png" {
-			t.Errorf("%q %v", r.Body, r.Header)
+			t.Errorf("%q %v; want strings.HasPrefix(string(r.Body), \"\\x89PNG\") && r.Header.Get(\"Content-Type\") == \"image/png\"", r.Body, r.Header)
 		}
 		for _, file := range []string{"none.png", "..%2FREADME.md", "..%2Fmodel.yaml"} {
 			if r := p.Call("GET", "/models/jpcp/images/"+file, "", nil); r.Status != 404 {
-				t.Errorf("%s: %d %s", file, r.Status, r.Body)
+				t.Errorf("%s: %d %s; want r.Status == 404", file, r.Status, r.Body)
 			}
 		}
 	})
 	row("GET /capabilities", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := decodeObject(t, p.Want(200, "GET", "/capabilities", "", nil), "service version api features limits backends"); d["service"] != "control-plane" {
-			t.Error(d)
+			t.Error(d, `want d["service"] == "control-plane"`)
 		}
 	})
 	row("POST /admin/reload", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, callWithScope(p, 200, "manage", "POST", "/admin/reload", nil), "registry_reloaded models errors")
 		if d["registry_reloaded"] != true || len(d["models"].([]any)) != 5 || len(d["errors"].([]any)) != 0 {
-			t.Error(d)
+			t.Error(d, `want d["registry_reloaded"] == true && len(d["models"].([]any)) == 5 && len(d["errors"].([]any)) == 0`)
 		}
 		if a := p.Audits("registry.reloaded"); len(a) != 1 || a[0]["actor"] != "only-manage" {
-			t.Errorf("audit %v", a)
+			t.Errorf(`audit %v; want len(a) == 1 && a[0]["actor"] == "only-manage"`, a)
 		}
 	})
 	row("GET /status", func(t *testing.T, p *controlplanetest.Plane) {
@@ -91,7 +91,7 @@ func registryRows(row rows) {
 		for _, key := range []string{"tracker", "orchestrator", "serving", "bus"} {
 			s, ok := d["services"].(doc)[key].(doc)
 			if !ok {
-				t.Fatalf("no %s in %v", key, d)
+				t.Fatalf("no %s in %v; want ok", key, d)
 			}
 			expectContractMembers(t, s, "ok status latency_ms? note?")
 		}
@@ -103,7 +103,7 @@ func trainingRows(row rows, head, first string) {
 		id := p.Notice("JPCP", head)
 		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/approvals/"+id+"/diff", nil), "from_commit? to_commit files truncated")
 		if d["from_commit"] != first || d["to_commit"] != head || d["truncated"] != false || len(d["files"].([]any)) != 1 {
-			t.Error(d)
+			t.Error(d, `want d["from_commit"] == first && d["to_commit"] == head && d["truncated"] == false && len(d["files"].([]any)) == 1`)
 		}
 		expectContractMembers(t, d["files"].([]any)[0].(doc), "path status additions deletions patch?")
 		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+p.Notice("MACK", "deadbeef")+"/diff", all, nil)
@@ -116,10 +116,10 @@ func trainingRows(row rows, head, first string) {
 		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/runs", nil),
 			"flow_run_id model_id dataset_name origin state_type commit_sha approval_id model_version started_at ended_at")
 		if len(list) != 2 || list[0]["model_id"] != "MACK" || list[0]["approval_id"] == nil {
-			t.Error(list)
+			t.Error(list, `want len(list) == 2 && list[0]["model_id"] == "MACK" && list[0]["approval_id"] != nil`)
 		}
 		if of := decodeItems(t, p.Want(200, "GET", "/runs?model=jpcp&state=SCHEDULED", all, nil), ""); len(of) != 1 || of[0]["model_id"] != "JPCP" {
-			t.Error(of)
+			t.Error(of, `want len(of) == 1 && of[0]["model_id"] == "JPCP"`)
 		}
 		expectPaging(p, "/runs", false)
 	})
@@ -130,11 +130,11 @@ func trainingRows(row rows, head, first string) {
 		rungs := d["rungs"].([]any)
 		for i, alias := range []string{"Staging", "Canary", "Production"} {
 			if r := expectContractMembers(t, rungs[i].(doc), "alias pass reason?"); r["alias"] != alias || r["pass"] != true {
-				t.Errorf("rung %d: %v", i, r)
+				t.Errorf(`rung %d: %v; want r["alias"] == alias && r["pass"] == true`, i, r)
 			}
 		}
 		if fmt.Sprint(d["aliases_set"]) != "[Staging Canary]" || d["promotion_id"] == nil || p.Tracker.Holder("mack", "Production") != "" {
-			t.Errorf("%v; Production is %q", d, p.Tracker.Holder("mack", "Production"))
+			t.Errorf(`%v; Production is %q; want fmt.Sprint(d["aliases_set"]) == "[Staging Canary]" && d["promotion_id"] != nil && p.Tracker.Holder("mack", "Production") == ""`, d, p.Tracker.Holder("mack", "Production"))
 		}
 		expectUnknownKeyRefused(p, "POST", "/versions", body)
 	})
@@ -150,7 +150,7 @@ func promotionRows(row rows) {
 		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/promotion-policies/jpcp", body), policyMembers)
 		for name, want := range (doc{"model": "JPCP", "from_alias": "Staging", "to_alias": "Production", "enabled": true, "require_eval": false, "approval_mode": "each"}) {
 			if d[name] != want {
-				t.Errorf("default of %s is %v", name, d[name])
+				t.Errorf("default of %s is %v; want d[name] == %v", name, d[name], want)
 			}
 		}
 		for _, op := range []string{"lt", "gt", "gte", "lte"} {
@@ -159,7 +159,7 @@ func promotionRows(row rows) {
 		p.Want(200, "PUT", "/promotion-policies/jpcp", onlyScope("manage"), body)
 		expectUnknownKeyRefused(p, "PUT", "/promotion-policies/jpcp", body)
 		if a := p.Audits("promotion_policy.set"); len(a) != 6 || a[5]["details"].(doc)["old"] == nil || a[5]["details"].(doc)["new"] == nil {
-			t.Errorf("audit %v", a)
+			t.Errorf(`audit %v; want len(a) == 6 && a[5]["details"].(doc)["old"] != nil && a[5]["details"].(doc)["new"] != nil`, a)
 		}
 	})
 	row("GET /promotion-policies/{m}", func(t *testing.T, p *controlplanetest.Plane) {
@@ -177,37 +177,37 @@ func promotionRows(row rows) {
 		expectContractMembers(t, d["policy"].(doc), "allow reasons")
 		expectContractMembers(t, d["eval"].(doc), "pass metrics")
 		if a := expectContractMembers(t, d["approval"].(doc), "required state"); a["required"] != true || a["state"] != "pending" {
-			t.Errorf("approval %v", a)
+			t.Errorf(`approval %v; want a["required"] == true && a["state"] == "pending"`, a)
 		}
 		for _, c := range d["checks"].([]any) {
 			expectContractMembers(t, c.(doc), "name pass detail")
 		}
 		if d["model"] != "JPCP" || d["trackerName"] != "jpcp" || d["version"] != v1 {
-			t.Error(d)
+			t.Error(d, `want d["model"] == "JPCP" && d["trackerName"] == "jpcp" && d["version"] == v1`)
 		}
 	})
 	row("POST /promotions", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"model": "jpcp", "version": v1, "from": "Staging", "to": "Production", "reason": "better", "conditions": []doc{{"metric": "rmse", "op": "lt", "value": 11}}}
 		dry := decodeObject(t, callWithScope(p, 200, "approve", "POST", "/promotions", doc{"model": "jpcp", "dry_run": true}), "id? model version from to state allowed reasons checks")
 		if dry["id"] != nil || dry["version"] != v1 || dry["from"] != "Staging" || dry["to"] != "Production" || dry["allowed"] != true {
-			t.Errorf("defaults %v", dry)
+			t.Errorf(`defaults %v; want dry["id"] == nil && dry["version"] == v1 && dry["from"] == "Staging" && dry["to"] == "Production" && dry["allowed"] == true`, dry)
 		}
 		expectUnknownKeyRefused(p, "POST", "/promotions", body)
 		d := decodeObject(t, p.Want(200, "POST", "/promotions", onlyScope("approve"), body), "id model version from to state allowed reasons checks")
 		if d["state"] != "pending" || p.Tracker.Holder("jpcp", "Production") != "" {
-			t.Error(d)
+			t.Error(d, `want d["state"] == "pending" && p.Tracker.Holder("jpcp", "Production") == ""`)
 		}
 		id = d["id"].(string)
 		body["conditions"] = []doc{{"metric": "rmse", "op": "gt", "value": 11}}
 		denied := decodeObject(t, p.Refused(409, "promotion_denied", "POST", "/promotions", onlyScope("approve"), body), "status code detail allowed reasons model version from to state checks")
 		if denied["allowed"] != false || len(denied["reasons"].([]any)) != 1 || !strings.Contains(denied["detail"].(string), "1 check") {
-			t.Error(denied)
+			t.Error(denied, `want denied["allowed"] == false && len(denied["reasons"].([]any)) == 1 && strings.Contains(denied["detail"].(string), "1 check")`)
 		}
 	})
 	row("GET /promotions?model=&state=", func(t *testing.T, p *controlplanetest.Plane) {
 		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/promotions?model=jpcp&state=pending", nil), promotionMembers)
 		if len(list) != 1 || list[0]["id"] != id {
-			t.Error(list)
+			t.Error(list, `want len(list) == 1 && list[0]["id"] == id`)
 		}
 		for _, state := range []string{"pending", "approved", "promoted", "failed", "rejected", "expired", "superseded"} {
 			p.Want(200, "GET", "/promotions?state="+state, all, nil)
@@ -223,13 +223,13 @@ func promotionRows(row rows) {
 		expectUnknownKeyRefused(p, "POST", "/promotions/"+id+"/approve", doc{})
 		d := decodeObject(t, callWithScope(p, 200, "approve", "POST", "/promotions/"+id+"/approve", doc{"reason": "go"}), promotionMembers)
 		if d["state"] != "promoted" || p.Tracker.Holder("jpcp", "Production") != v1 {
-			t.Error(d)
+			t.Error(d, `want d["state"] == "promoted" && p.Tracker.Holder("jpcp", "Production") == v1`)
 		}
 	})
 	row("POST /promotions/{id}/reject", func(t *testing.T, p *controlplanetest.Plane) {
 		other := p.PendingPromotion("MACK") // opened by the ladder
 		if d := decodeObject(t, callWithScope(p, 200, "approve", "POST", "/promotions/"+other+"/reject", nil), promotionMembers); d["state"] != "rejected" {
-			t.Error(d)
+			t.Error(d, `want d["state"] == "rejected"`)
 		}
 	})
 	var v2 string
@@ -260,7 +260,7 @@ func promotionRows(row rows) {
 		expectPaging(p, "/alias-history", false)
 		at := decodeItems(t, p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production&at="+list[2]["from"].(string), all, nil), holderMembers)
 		if len(at) != 1 || at[0]["version"] != v1 || at[0]["via"] != "promotion" {
-			t.Errorf("at its first instant: %v", at)
+			t.Errorf(`at its first instant: %v; want len(at) == 1 && at[0]["version"] == v1 && at[0]["via"] == "promotion"`, at)
 		}
 	})
 }
@@ -271,7 +271,7 @@ func driftRows(row rows, serving *controlplanetest.Serving) {
 		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/auto-retrain/jpcp", doc{"enabled": true}), settings)
 		for name, want := range (doc{"model": "JPCP", "min_z": 3.0, "cooldown_seconds": 3600.0, "gate": "approval"}) {
 			if d[name] != want {
-				t.Errorf("default of %s is %v", name, d[name])
+				t.Errorf("default of %s is %v; want d[name] == %v", name, d[name], want)
 			}
 		}
 		for _, kind := range []string{"input", "any", "prediction"} {
@@ -290,19 +290,19 @@ func driftRows(row rows, serving *controlplanetest.Serving) {
 		one := func(body any) doc {
 			results := decodeObject(t, p.Want(200, "POST", "/drift/trigger", onlyScope("retrain"), body), "results")["results"].([]any)
 			if len(results) != 1 {
-				t.Fatal(results)
+				t.Fatal(results, "want len(results) == 1")
 			}
 			return expectContractMembers(t, results[0].(doc), "model z_score? outcome flow_run_id? approval_id? reason?")
 		}
 		refusedWithout(p, "retrain", "POST", "/drift/trigger", nil)
 		if d := one(doc{"dry_run": true, "model": "jpcp"}); d["outcome"] != "would_trigger" || d["z_score"] != z {
-			t.Error(d)
+			t.Error(d, `want d["outcome"] == "would_trigger" && d["z_score"] == z`)
 		}
 		if d := one(nil); d["outcome"] != "requested" || p.Approval(d["approval_id"].(string))["origin"] != "drift" {
-			t.Error(d)
+			t.Error(d, `want d["outcome"] == "requested" && p.Approval(d["approval_id"].(string))["origin"] == "drift"`)
 		}
 		if d := one(nil); d["outcome"] != "already_pending" && d["outcome"] != "cooling_down" {
-			t.Error(d)
+			t.Error(d, `want (d["outcome"] == "already_pending" || d["outcome"] == "cooling_down")`)
 		}
 		expectUnknownKeyRefused(p, "POST", "/drift/trigger", doc{"model": "jpcp"})
 	})
@@ -316,7 +316,7 @@ func driftRows(row rows, serving *controlplanetest.Serving) {
 		})
 		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/alerts", nil), "id source severity state title labels since")
 		if list[0]["id"] != "drift:JPCP:Production" || list[0]["source"] != "drift" || list[0]["severity"] != "critical" || list[0]["state"] != "firing" {
-			t.Error(list[0])
+			t.Error(list[0], `want list[0]["id"] == "drift:JPCP:Production" && list[0]["source"] == "drift" && list[0]["severity"] == "critical" && list[0]["state"] == "firing"`)
 		}
 		expectPaging(p, "/alerts", false)
 	})

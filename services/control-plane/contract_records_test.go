@@ -37,13 +37,13 @@ func auditRows(row rows) {
 		r := callWithScope(p, 200, "read", "GET", query, nil)
 		e := decodeItems(t, r, entryMembers)[0]
 		if e["actor"] != "operator" || e["source"] != "cli" || e["outcome"] != "failed" || e["tenant"] != "default" || len(e["hash"].(string)) != 64 {
-			t.Error(e)
+			t.Error(e, `want e["actor"] == "operator" && e["source"] == "cli" && e["outcome"] == "failed" && e["tenant"] == "default" && len(e["hash"].(string)) == 64`)
 		}
 		decodeObject(t, r, "items next_cursor count")
 		list := decodeItems(t, p.Want(200, "GET", "/audit/events", all, nil), entryMembers)
 		for i, e := range list[1:] {
 			if e["seq"].(float64) >= list[i]["seq"].(float64) {
-				t.Errorf("not newest first at %d", i)
+				t.Errorf(`not newest first at %d; want e["seq"].(float64) < list[i]["seq"].(float64)`, i)
 			}
 		}
 		expectPaging(p, "/audit/events", false)
@@ -52,14 +52,14 @@ func auditRows(row rows) {
 		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/audit/verify?from=1&to=5", nil), "verified checked head first_bad_seq? reason? verified_at signed_seq")
 		expectContractMembers(t, d["head"].(doc), "seq hash")
 		if d["verified"] != true || d["checked"].(float64) < 5 {
-			t.Error(d)
+			t.Error(d, `want d["verified"] == true && d["checked"].(float64) >= 5`)
 		}
 	})
 	row("POST /audit/checkpoints", func(t *testing.T, p *controlplanetest.Plane) {
 		refusedWithout(p, "manage", "POST", "/audit/checkpoints", nil)
 		r := p.Call("POST", "/audit/checkpoints", onlyScope("manage"), nil)
 		if r.Status != 201 && r.Status != 200 {
-			t.Fatalf("%d %s", r.Status, r.Body)
+			t.Fatalf("%d %s; want (r.Status == 201 || r.Status == 200)", r.Status, r.Body)
 		}
 		decodeObject(t, r, "seq hash ts key_id signature")
 	})
@@ -69,17 +69,17 @@ func auditRows(row rows) {
 	row("GET /audit/keys", func(t *testing.T, p *controlplanetest.Plane) {
 		k := decodeItems(t, callWithScope(p, 200, "read", "GET", "/audit/keys", nil), "key_id public_key")[0]
 		if len(k["key_id"].(string)) != 16 {
-			t.Error(k)
+			t.Error(k, `want len(k["key_id"].(string)) == 16`)
 		}
 	})
 	row("GET /audit/export", func(t *testing.T, p *controlplanetest.Plane) {
 		lines := strings.Split(strings.TrimSpace(string(callWithScope(p, 200, "read", "GET", "/audit/export?since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", nil).Body)), "\n")
 		var trailer map[string]any
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &trailer); err != nil || len(lines) < 4 {
-			t.Fatalf("%d lines, %v", len(lines), err)
+			t.Fatalf("%d lines, %v; want len(lines) >= 4", len(lines), err)
 		}
 		if !strings.Contains(lines[len(lines)-1], `"count"`) || !strings.Contains(lines[len(lines)-1], `"head"`) {
-			t.Errorf("trailer %v", trailer)
+			t.Errorf("trailer %v; want strings.Contains(lines[len(lines)-1], `\"count\"`) && strings.Contains(lines[len(lines)-1], `\"head\"`)", trailer)
 		}
 	})
 }
@@ -96,15 +96,15 @@ func costRows(row rows) {
 			}
 		}
 		if d := p.Want(200, "POST", "/costs", all, body).Object(t); d["recorded"] != false {
-			t.Errorf("a repeat: %v", d)
+			t.Errorf(`a repeat: %v; want d["recorded"] == false`, d)
 		}
 		if d := p.Want(200, "POST", "/costs", all, doc{"model": "jpcp", "version": "1", "scheduler": "mock", "job_id": "m"}).Object(t); d["synthetic"] != true {
-			t.Errorf("mock: %v", d)
+			t.Errorf(`mock: %v; want d["synthetic"] == true`, d)
 		}
 		// Of the two kinds of scheduler one bills GPUs alone, the other cores as well.
 		flux := doc{"model": "jpcp", "version": "1", "run_id": "r", "scheduler": "flux", "job_id": "8", "gpu_hours": 0, "cpu_hours": 8, "project": "cores"}
 		if d := p.Want(200, "POST", "/costs", all, flux).Object(t); fmt.Sprint(d["cost_usd"]) != "0.4" {
-			t.Errorf("cores: %v", d)
+			t.Errorf(`cores: %v; want fmt.Sprint(d["cost_usd"]) == "0.4"`, d)
 		}
 		expectUnknownKeyRefused(p, "POST", "/costs", body)
 	})
@@ -119,7 +119,7 @@ func costRows(row rows) {
 			expectContractMembers(t, d["unitEconomics"].(doc), "costPerTrainingRun")
 			r := expectContractMembers(t, cost["rows"].([]any)[0].(doc), "dimension key gpuHours costUsd runs")
 			if r["dimension"] != by || cost["total_gpu_hours"] != 2.0 {
-				t.Errorf("%v", cost)
+				t.Errorf(`%v; want r["dimension"] == by && cost["total_gpu_hours"] == 2.0`, cost)
 			}
 		}
 		p.Refused(422, "validation_error", "GET", "/costs/summary?by=user", all, nil)
@@ -128,11 +128,11 @@ func costRows(row rows) {
 		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/carbon", nil), "totals co2e_kg uncertainty methodology byModel scope")
 		expectContractMembers(t, d["totals"].(doc), "kwh co2e_g")
 		if d["uncertainty"] != 0.3 || d["scope"] != "operational" {
-			t.Error(d)
+			t.Error(d, `want d["uncertainty"] == 0.3 && d["scope"] == "operational"`)
 		}
 		for _, word := range []string{"400", "5 W", "1.5", "300", "estimate", "not a measurement"} {
 			if !strings.Contains(d["methodology"].(string), word) {
-				t.Errorf("the methodology does not say %s: %s", word, d["methodology"])
+				t.Errorf(`the methodology does not say %s: %s; want strings.Contains(d["methodology"].(string), word)`, word, d["methodology"])
 			}
 		}
 	})
@@ -140,7 +140,7 @@ func costRows(row rows) {
 	row("PUT /budgets/{project}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/budgets/power", doc{"cost_budget": 2.5, "gpu_hours_budget": 10, "period": "monthly"}), budget)
 		if d["costRatio"] != 2.0 || d["overBudget"] != true || d["period"] != "monthly" {
-			t.Error(d)
+			t.Error(d, `want d["costRatio"] == 2.0 && d["overBudget"] == true && d["period"] == "monthly"`)
 		}
 		p.Want(200, "PUT", "/budgets/other", all, doc{}) // every member is optional
 		expectUnknownKeyRefused(p, "PUT", "/budgets/power", doc{"cost_budget": 1})
@@ -161,13 +161,13 @@ func costRows(row rows) {
 		p.Want(200, "PUT", "/jobs/flux/2", all, doc{"model": "MACK", "state": "PENDING"})
 		p.Want(200, "PUT", "/jobs/mock/3", all, doc{"model": "MACK", "state": "COMPLETED"})
 		if d := p.Want(200, "PUT", "/jobs/mock/3", all, doc{"state": "RUNNING"}).Object(t); d["state"] != "COMPLETED" {
-			t.Errorf("an ended state moved: %v", d)
+			t.Errorf(`an ended state moved: %v; want d["state"] == "COMPLETED"`, d)
 		}
 		expectUnknownKeyRefused(p, "PUT", "/jobs/slurm/1", body)
 	})
 	row("GET /jobs?cluster=&state=&model=", func(t *testing.T, p *controlplanetest.Plane) {
 		if list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/jobs?cluster=alpha&state=RUNNING&model=jpcp", nil), job+byWhom); len(list) != 1 {
-			t.Error(list)
+			t.Error(list, "want len(list) == 1")
 		}
 		expectPaging(p, "/jobs", false)
 	})
@@ -179,7 +179,7 @@ func costRows(row rows) {
 		f := expectContractMembers(t, decodeObject(t, callWithScope(p, 200, "read", "GET", "/jobs/summary", nil), "facility")["facility"].(doc),
 			"nodesAllocated gpusAllocated jobsRunning queueDepth clusters partitions")
 		if f["nodesAllocated"] != 2.0 || f["gpusAllocated"] != 8.0 || f["jobsRunning"] != 1.0 || f["queueDepth"] != 1.0 {
-			t.Error(f)
+			t.Error(f, `want f["nodesAllocated"] == 2.0 && f["gpusAllocated"] == 8.0 && f["jobsRunning"] == 1.0 && f["queueDepth"] == 1.0`)
 		}
 		expectContractMembers(t, f["partitions"].([]any)[0].(doc), "name running queued gpusAllocated")
 	})
@@ -192,7 +192,7 @@ func governanceRows(row rows) {
 		d := decodeObject(t, callWithScope(p, 200, "manage", "POST", "/evals", body), eval)
 		expectContractMembers(t, d["metrics"].([]any)[0].(doc), "metric value baseline? passed")
 		if d["passRate"] != 0.5 || d["model"] != "JPCP" {
-			t.Error(d)
+			t.Error(d, `want d["passRate"] == 0.5 && d["model"] == "JPCP"`)
 		}
 		p.Want(200, "POST", "/evals", all, doc{"model": "jpcp", "version": "2", "suite": "s", "status": "passed", "metrics": []doc{}})
 		expectUnknownKeyRefused(p, "POST", "/evals", body)
@@ -201,7 +201,7 @@ func governanceRows(row rows) {
 		expectPaging(p, "/evals", false)
 		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/evals?model=jpcp&latest=true", nil), eval+byWhom)
 		if len(list) != 1 || list[0]["version"] != "2" || list[0]["passRate"] != nil {
-			t.Errorf("the latest run, which has no metrics: %v", list)
+			t.Errorf(`the latest run, which has no metrics: %v; want len(list) == 1 && list[0]["version"] == "2" && list[0]["passRate"] == nil`, list)
 		}
 	})
 	const endpoint = "model engine hostedModelId maxModelLen tensorParallel dtype enabled"
@@ -222,7 +222,7 @@ func governanceRows(row rows) {
 		body := doc{"riskClass": "high", "technicalFilePath": "docs/jpcp.pdf", "provenanceHash": controlplanetest.Digest}
 		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/compliance/jpcp/1", body), "model version riskClass technicalFile provenance")
 		if d["technicalFile"] != "docs/jpcp.pdf" || d["provenance"] != controlplanetest.Digest {
-			t.Error(d)
+			t.Error(d, `want d["technicalFile"] == "docs/jpcp.pdf" && d["provenance"] == controlplanetest.Digest`)
 		}
 		for _, class := range []string{"minimal", "limited", "prohibited"} {
 			p.Want(200, "PUT", "/compliance/jpcp/2", all, doc{"riskClass": class})
@@ -243,7 +243,7 @@ func governanceRows(row rows) {
 	})
 	row("GET /model-cards/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/model-cards/jpcp", nil), "model version? markdown source"); d["model"] != "JPCP" {
-			t.Error(d)
+			t.Error(d, `want d["model"] == "JPCP"`)
 		}
 	})
 	row("GET /model-cards", func(t *testing.T, p *controlplanetest.Plane) {
@@ -256,11 +256,11 @@ func governanceRows(row rows) {
 		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/governance/posture", nil), "controls satisfied total")
 		want := []string{"GOVERN-1.1", "MAP-1.1", "MEASURE-2.1", "MANAGE-4.1"}
 		if d["total"] != 4.0 || len(d["controls"].([]any)) != 4 {
-			t.Fatal(d)
+			t.Fatal(d, `want d["total"] == 4.0 && len(d["controls"].([]any)) == 4`)
 		}
 		for i, c := range d["controls"].([]any) {
 			if c := expectContractMembers(t, c.(doc), "control function title status evidence"); c["control"] != want[i] {
-				t.Error(c)
+				t.Error(c, "want c[\"control\"] ==", want[i])
 			}
 		}
 	})
@@ -279,18 +279,18 @@ func operationRows(row rows) {
 		list := decodeItems(t, callWithScope(p, 200, "read", "GET", "/outbox?state=poison", nil),
 			"id seq tenant namespace name subject_id payload actor request_id created_at next_attempt_at refusals published_at stream_seq poison_at last_error")
 		if len(list) != 1 || list[0]["id"] != id || list[0]["refusals"] != 5.0 || list[0]["last_error"] != "too large" {
-			t.Error(list)
+			t.Error(list, `want len(list) == 1 && list[0]["id"] == id && list[0]["refusals"] == 5.0 && list[0]["last_error"] == "too large"`)
 		}
 		expectPaging(p, "/outbox?state=published", false)
 	})
 	row("POST /outbox/{id}/replay", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := decodeObject(t, callWithScope(p, 200, "manage", "POST", "/outbox/"+id+"/replay", nil), "id refusals poison_at"); d["refusals"] != 0.0 || d["poison_at"] != nil {
-			t.Error(d)
+			t.Error(d, `want d["refusals"] == 0.0 && d["poison_at"] == nil`)
 		}
 	})
 	row("DELETE /outbox/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		if r := p.Call("DELETE", "/outbox/"+id, all, nil); r.Status != 409 {
-			t.Errorf("only poison is dropped: %d %s", r.Status, r.Body)
+			t.Errorf("only poison is dropped: %d %s; want r.Status == 409", r.Status, r.Body)
 		}
 		id = poison(p)
 		callWithScope(p, 204, "manage", "DELETE", "/outbox/"+id, nil)

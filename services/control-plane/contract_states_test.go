@@ -20,7 +20,7 @@ func expectOneFact(p *controlplanetest.Plane, id, event, action, actor string) {
 		}
 	}
 	if event != "" && n != 1 {
-		p.T.Errorf("%d events %s of %s by %s", n, event, id, actor)
+		p.T.Errorf(`%d events %s of %s by %s; want (event == "" || n == 1)`, n, event, id, actor)
 	}
 	n = 0
 	for _, a := range p.Audits(action) {
@@ -29,7 +29,7 @@ func expectOneFact(p *controlplanetest.Plane, id, event, action, actor string) {
 		}
 	}
 	if n != 1 {
-		p.T.Errorf("%d audit facts %s of %s by %s: %v", n, action, id, actor, p.Audits(action))
+		p.T.Errorf("%d audit facts %s of %s by %s: %v; want n == 1", n, action, id, actor, p.Audits(action))
 	}
 }
 
@@ -45,22 +45,22 @@ func TestContractApprovalStates(t *testing.T) {
 	row("none_→_pending", func(t *testing.T, p *controlplanetest.Plane) {
 		ids := p.Want(200, "POST", "/api/changes", all, doc{"model_ids": []string{"JPCP", "MACK"}, "commit_sha": "a"}).Object(t)["created"].([]any)
 		if len(ids) != 2 {
-			t.Fatalf("one record per model id: %v", ids)
+			t.Fatalf("one record per model id: %v; want len(ids) == 2", ids)
 		}
 		for _, id := range ids {
 			a := p.Approval(id.(string))
 			if a["status"] != "pending" || a["tenant"] != "default" || a["requested_by"] != "walker" || a["resolved_by"] != nil || a["resolved_at"] != nil {
-				t.Error(a)
+				t.Error(a, `want a["status"] == "pending" && a["tenant"] == "default" && a["requested_by"] == "walker" && a["resolved_by"] == nil && a["resolved_at"] == nil`)
 			}
 			from, err1 := time.Parse(time.RFC3339, a["requested_at"].(string))
 			until, err2 := time.Parse(time.RFC3339, a["expires_at"].(string))
 			if err1 != nil || err2 != nil || until.Sub(from).Round(time.Second) != 72*time.Hour {
-				t.Errorf("expires %v after %v", until, from)
+				t.Errorf("expires %v after %v; want until.Sub(from).Round(time.Second) == 72 * time.Hour", until, from)
 			}
 			expectOneFact(p, id.(string), "approval.created", "approval.created", "walker")
 		}
 		if n := len(p.Orchestrator.All()); n != 0 {
-			t.Errorf("%d runs", n)
+			t.Errorf("%d runs; want 0", n)
 		}
 	})
 	row("pending_→_approving_→_approved", func(t *testing.T, p *controlplanetest.Plane) {
@@ -77,15 +77,15 @@ func TestContractApprovalStates(t *testing.T) {
 		p.Orchestrator.Set(controlplanetest.Well)
 		r := <-done
 		if r.Status != 200 {
-			t.Fatalf("%d %s", r.Status, r.Body)
+			t.Fatalf("%d %s; want r.Status == 200", r.Status, r.Body)
 		}
 		a := p.Approval(id)
 		if a["status"] != "approved" || a["prefect_run_id"] != r.Object(t)["flow_run_id"] || a["resolved_by"] != "walker" || a["resolved_at"] == nil {
-			t.Error(a)
+			t.Error(a, `want a["status"] == "approved" && a["prefect_run_id"] == r.Object(t)["flow_run_id"] && a["resolved_by"] == "walker" && a["resolved_at"] != nil`)
 		}
 		expectOneFact(p, id, "approval.approved", "approval.approved", "walker")
 		if runs := p.Orchestrator.All(); len(runs) != 1 || runs[0].ID != a["prefect_run_id"] {
-			t.Errorf("runs %v", runs)
+			t.Errorf(`runs %v; want len(runs) == 1 && runs[0].ID == a["prefect_run_id"]`, runs)
 		}
 	})
 	row("approving_→_pending", func(t *testing.T, p *controlplanetest.Plane) { // after a crash: TestRow12KilledMidApprove
@@ -94,7 +94,7 @@ func TestContractApprovalStates(t *testing.T) {
 		p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", all, nil)
 		p.Orchestrator.Set(controlplanetest.Well)
 		if a := p.Approval(id); a["status"] != "pending" || a["resolved_by"] != nil || a["prefect_run_id"] != nil {
-			t.Error(a)
+			t.Error(a, `want a["status"] == "pending" && a["resolved_by"] == nil && a["prefect_run_id"] == nil`)
 		}
 		expectOneFact(p, id, "approval.dispatch_failed", "approval.dispatch_failed", "walker")
 	})
@@ -103,7 +103,7 @@ func TestContractApprovalStates(t *testing.T) {
 		id := p.Notice("MCBound", "a")
 		p.Want(200, "POST", "/reject/MCBound", all, doc{"reason": "no"})
 		if a := p.Approval(id); a["status"] != "rejected" || a["reject_reason"] != "no" || a["resolved_by"] != "walker" || a["resolved_at"] == nil || a["prefect_run_id"] != nil {
-			t.Error(a)
+			t.Error(a, `want a["status"] == "rejected" && a["reject_reason"] == "no" && a["resolved_by"] == "walker" && a["resolved_at"] != nil && a["prefect_run_id"] == nil`)
 		}
 		expectOneFact(p, id, "approval.rejected", "approval.rejected", "walker")
 		if len(p.Orchestrator.All()) != runs {
@@ -115,7 +115,7 @@ func TestContractApprovalStates(t *testing.T) {
 		p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
 		p.Refused(404, "no_pending_approval", "POST", "/approve/MCBound", all, nil)
 		if a := p.Approval(id); a["status"] != "expired" {
-			t.Error(a)
+			t.Error(a, `want a["status"] == "expired"`)
 		}
 		expectOneFact(p, id, "approval.expired", "approval.expired", "system:expiry")
 	})
@@ -123,11 +123,11 @@ func TestContractApprovalStates(t *testing.T) {
 		old := p.Notice("MCBound", "c")
 		id := p.Notice("MCBound", "d")
 		if a := p.Approval(old); a["status"] != "expired" || a["reject_reason"] != "superseded by "+id {
-			t.Error(a)
+			t.Error(a, `want a["status"] == "expired" && a["reject_reason"] == "superseded by " + id`)
 		}
 		expectOneFact(p, old, "approval.expired", "approval.expired", "ci")
 		if list := p.Want(200, "GET", "/approvals?status=pending", all, nil).List(t); p.Count(`select count(*) from control_plane.approvals where model_id = 'MCBOUND' and status = 'pending'`) != 1 {
-			t.Errorf("pending %v", list)
+			t.Errorf("pending %v; want p.Count(`select count(*) from control_plane.approvals where model_id = 'MCBOUND' and status = 'pending'`) == 1", list)
 		}
 	})
 	row("decided_moves_no_more", func(t *testing.T, p *controlplanetest.Plane) {
@@ -161,7 +161,7 @@ func TestContractApprovalExpiry(t *testing.T) {
 		t.Parallel()
 		p := startForWalk(t, "APPROVAL_EXPIRY_HOURS=0")
 		if a := p.Approval(p.Notice("JPCP", "a")); a["expires_at"] != nil {
-			t.Error(a)
+			t.Error(a, `want a["expires_at"] == nil`)
 		}
 	})
 }
@@ -192,14 +192,14 @@ func TestContractPromotionStates(t *testing.T) {
 		id, version := opened(p, "jpcp")
 		record := state(p, id, "pending")["approval_id"].(string)
 		if a := p.Approval(record); a["kind"] != "promotion" || a["origin"] != "promotion" || a["promotion_id"] != id || a["status"] != "pending" {
-			t.Error(a)
+			t.Error(a, `want a["kind"] == "promotion" && a["origin"] == "promotion" && a["promotion_id"] == id && a["status"] == "pending"`)
 		}
 		// Its record is decided by id only, and that decides the promotion.
 		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", all, nil)
 		p.Want(200, "POST", "/approvals/"+record+"/approve", all, nil)
 		state(p, id, "promoted")
 		if h := p.Tracker.Holder("jpcp", "Production"); h != version || p.Approval(record)["status"] != "approved" {
-			t.Errorf("Production is %s; %v", h, p.Approval(record))
+			t.Errorf(`Production is %s; %v; want h == version && p.Approval(record)["status"] == "approved"`, h, p.Approval(record))
 		}
 		if len(p.Audits("promotion.approved")) != 1 || len(p.Audits("promotion.promoted")) != 1 {
 			t.Error("approved and promoted are not both audited")
@@ -211,7 +211,7 @@ func TestContractPromotionStates(t *testing.T) {
 		r := p.Call("POST", "/promotions/"+id+"/approve", all, nil)
 		p.Tracker.Set(controlplanetest.Well)
 		if r.Status != 200 { // the decision stands
-			t.Errorf("%d %s", r.Status, r.Body)
+			t.Errorf("%d %s; want r.Status == 200", r.Status, r.Body)
 		}
 		state(p, id, "failed")
 	})
@@ -219,7 +219,7 @@ func TestContractPromotionStates(t *testing.T) {
 		id, _ := opened(p, "mack")
 		p.Want(200, "POST", "/promotions/"+id+"/reject", all, doc{"reason": "no"})
 		if d := state(p, id, "rejected"); d["reason"] != "no" || d["decided_by"] != "walker" {
-			t.Error(d)
+			t.Error(d, `want d["reason"] == "no" && d["decided_by"] == "walker"`)
 		}
 	})
 	row("pending_→_superseded", func(t *testing.T, p *controlplanetest.Plane) {

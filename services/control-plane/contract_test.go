@@ -79,7 +79,7 @@ func onSubtest(t *testing.T, p *controlplanetest.Plane) *controlplanetest.Plane 
 func refusedWithout(p *controlplanetest.Plane, scope, method, path string, body any) {
 	p.T.Helper()
 	if r := p.Refused(401, "missing_credential", method, path, "", body); r.Header.Get("WWW-Authenticate") != "Bearer" {
-		p.T.Errorf("WWW-Authenticate %q", r.Header.Get("WWW-Authenticate"))
+		p.T.Errorf(`WWW-Authenticate %q; want "Bearer"`, r.Header.Get("WWW-Authenticate"))
 	}
 	lacking := withoutScope(scope)
 	if scope == anyWrite {
@@ -112,7 +112,7 @@ func expectContractMembers(t *testing.T, doc map[string]any, names string) map[s
 			continue
 		}
 		if _, ok := doc[name]; !ok {
-			t.Errorf("no member %s in %v", name, slices.Sorted(maps.Keys(doc)))
+			t.Errorf("no member %s in %v; want ok", name, slices.Sorted(maps.Keys(doc)))
 		}
 	}
 	return doc
@@ -144,7 +144,7 @@ func decodeItems(t *testing.T, r controlplanetest.Response, names string) []map[
 	doc := expectContractMembers(t, r.Object(t), "items next_cursor")
 	raw, _ := doc["items"].([]any)
 	if len(raw) == 0 {
-		t.Fatalf("no items: %s", r.Body)
+		t.Fatalf("no items: %s; want len(raw) != 0", r.Body)
 	}
 	out := make([]map[string]any, len(raw))
 	for i, item := range raw {
@@ -188,7 +188,7 @@ func expectPaging(p *controlplanetest.Plane, path string, bare bool) {
 		return
 	}
 	if n, second, _ := page(p.Want(200, "GET", path+sep+"limit=1&cursor="+next, all, nil)); n != 1 || second == first {
-		p.T.Errorf("the second page has %d items: %s after %s", n, second, first)
+		p.T.Errorf("the second page has %d items: %s after %s; want n == 1 && second != first", n, second, first)
 	}
 }
 
@@ -199,6 +199,6 @@ func expectUnknownKeyRefused(p *controlplanetest.Plane, method, path string, bod
 	more["surprise"] = 1
 	r := p.Refused(422, "validation_error", method, path, all, more)
 	if !strings.Contains(string(r.Body), "surprise") {
-		p.T.Errorf("the refusal does not name the key: %s", r.Body)
+		p.T.Errorf(`the refusal does not name the key: %s; want strings.Contains(string(r.Body), "surprise")`, r.Body)
 	}
 }

@@ -71,7 +71,7 @@ func TestContractTrainingRoutes(t *testing.T) {
 	}
 	row("GET /livez", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := decodeObject(t, p.Want(200, "GET", "/livez", "", nil), "status"); d["status"] != "alive" {
-			t.Error(d)
+			t.Error(d, `want d["status"] == "alive"`)
 		}
 	})
 	row("GET /readyz", func(t *testing.T, p *controlplanetest.Plane) {
@@ -79,7 +79,7 @@ func TestContractTrainingRoutes(t *testing.T) {
 	})
 	row("GET /ready", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := decodeObject(t, p.Want(200, "GET", "/ready", "", nil), "status"); d["status"] != "alive" {
-			t.Error(d)
+			t.Error(d, `want d["status"] == "alive"`)
 		}
 	})
 	row("GET /health", func(t *testing.T, p *controlplanetest.Plane) {
@@ -91,11 +91,11 @@ func TestContractTrainingRoutes(t *testing.T) {
 		d := decodeObject(t, callWithScope(p, 200, "retrain", "POST", "/retrain", body), "flow_run_id deployment status_url parameters")
 		run = d["flow_run_id"].(string)
 		if d["deployment"] != "training_flow/platform-dispatch" || d["status_url"] != "/retrain/"+run {
-			t.Error(d)
+			t.Error(d, `want d["deployment"] == "training_flow/platform-dispatch" && d["status_url"] == "/retrain/" + run`)
 		}
 		sent := p.Orchestrator.Bodies[0]
 		if sent["model_name"] != "JPCP" || sent["dataset_cls_name"] != "JobEmbeddings" || sent["is_dummy"] != false {
-			t.Errorf("sent %v", sent)
+			t.Errorf(`sent %v; want sent["model_name"] == "JPCP" && sent["dataset_cls_name"] == "JobEmbeddings" && sent["is_dummy"] == false`, sent)
 		}
 		for _, backend := range []string{"public_archive", "object_store", "dataplane", "local"} {
 			p.Want(200, "POST", "/retrain", onlyScope("retrain"), doc{"model_name": "MACK", "dataset_name": "JobEmbeddings", "backend_name": backend, "is_dummy": true})
@@ -106,14 +106,14 @@ func TestContractTrainingRoutes(t *testing.T) {
 		}
 		expectUnknownKeyRefused(p, "POST", "/retrain", body)
 		if a := p.Audits("retrain.requested"); len(a) != 5 || a[0]["actor"] != "only-retrain" || a[0]["target"] != "model:JPCP" {
-			t.Errorf("audit %v", a)
+			t.Errorf(`audit %v; want len(a) == 5 && a[0]["actor"] == "only-retrain" && a[0]["target"] == "model:JPCP"`, a)
 		}
 	})
 	row("GET /retrain/{flow_run_id}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/retrain/"+run, nil),
 			"flow_run_id state_type? state_name? is_terminal model_id? dataset_name? commit_sha? model_version? tracker_run_id? stale")
 		if d["flow_run_id"] != run || d["is_terminal"] != false || d["model_id"] != "JPCP" || d["dataset_name"] != "JobEmbeddings" {
-			t.Error(d)
+			t.Error(d, `want d["flow_run_id"] == run && d["is_terminal"] == false && d["model_id"] == "JPCP" && d["dataset_name"] == "JobEmbeddings"`)
 		}
 		p.Refused(404, "run_not_found", "GET", "/retrain/"+run, controlplanetest.Foreign, nil)
 		theirs := p.Want(200, "POST", "/retrain", controlplanetest.Foreign, doc{"model_name": "JPCP", "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
@@ -142,45 +142,45 @@ func TestContractTrainingRoutes(t *testing.T) {
 		body := doc{"model_ids": []string{"jpcp", "Elsewhere"}, "commit_sha": first, "commit_msg": "why", "changed_files": []string{"a"}}
 		d := decodeObject(t, callWithScope(p, 200, "changes", "POST", "/api/changes", body), "created existing superseded warnings")
 		if len(d["created"].([]any)) != 2 || len(d["warnings"].([]any)) != 1 || len(p.Orchestrator.All()) != runs {
-			t.Errorf("%v, and %d new runs", d, len(p.Orchestrator.All())-runs)
+			t.Errorf(`%v, and %d new runs; want len(d["created"].([]any)) == 2 && len(d["warnings"].([]any)) == 1 && len(p.Orchestrator.All()) == runs`, d, len(p.Orchestrator.All())-runs)
 		}
 		again := p.Want(200, "POST", "/api/changes", onlyScope("changes"), body).Object(t)
 		if len(again["created"].([]any)) != 0 || len(again["existing"].([]any)) != 2 {
-			t.Errorf("the same commit: %v", again)
+			t.Errorf(`the same commit: %v; want len(again["created"].([]any)) == 0 && len(again["existing"].([]any)) == 2`, again)
 		}
 		body["commit_sha"] = "another"
 		second := p.Want(200, "POST", "/api/changes", onlyScope("changes"), body).Object(t)
 		if len(second["created"].([]any)) != 2 || len(second["superseded"].([]any)) != 2 {
-			t.Errorf("another commit: %v", second)
+			t.Errorf(`another commit: %v; want len(second["created"].([]any)) == 2 && len(second["superseded"].([]any)) == 2`, second)
 		}
 		old := p.Approval(d["created"].([]any)[0].(string))
 		if old["status"] != "expired" || old["reject_reason"] != "superseded by "+second["created"].([]any)[0].(string) {
-			t.Errorf("superseded %v", old)
+			t.Errorf(`superseded %v; want old["status"] == "expired" && old["reject_reason"] == "superseded by " + second["created"].([]any)[0].(string)`, old)
 		}
 		expectUnknownKeyRefused(p, "POST", "/api/changes", body)
 		for _, actor := range []string{"tenant", "requested_by", "principal"} { // never taken from a body
 			p.Refused(422, "validation_error", "POST", "/api/changes", all, doc{"model_ids": []string{"JPCP"}, "commit_sha": "x", actor: "other"})
 		}
 		if len(p.Events("approval.created")) != 4 || len(p.Audits("approval.created")) != 4 {
-			t.Errorf("%d events and %d facts of four records", len(p.Events("approval.created")), len(p.Audits("approval.created")))
+			t.Errorf(`%d events and %d facts of four records; want len(p.Events("approval.created")) == 4 && len(p.Audits("approval.created")) == 4`, len(p.Events("approval.created")), len(p.Audits("approval.created")))
 		}
 	})
 	var record string
 	row("GET /approvals", func(t *testing.T, p *controlplanetest.Plane) {
 		list := decodeArray(t, callWithScope(p, 200, "read", "GET", "/approvals", nil), approvalMembers)
 		if list[0]["tenant"] != "default" || list[0]["requested_by"] != "only-changes" || list[0]["kind"] != "retrain" || list[0]["origin"] != "ci" {
-			t.Error(list[0])
+			t.Error(list[0], `want list[0]["tenant"] == "default" && list[0]["requested_by"] == "only-changes" && list[0]["kind"] == "retrain" && list[0]["origin"] == "ci"`)
 		}
 		for _, state := range []string{"pending", "approving", "approved", "rejected", "expired"} {
 			for _, a := range p.Want(200, "GET", "/approvals?status="+state, all, nil).List(t) {
 				if a["status"] != state {
-					t.Errorf("status=%s gives %v", state, a)
+					t.Errorf(`status=%s gives %v; want a["status"] == %v`, state, a, state)
 				}
 			}
 		}
 		p.Refused(422, "validation_error", "GET", "/approvals?status=done", all, nil)
 		if theirs := p.Want(200, "GET", "/approvals", controlplanetest.Foreign, nil).List(t); len(theirs) != 0 {
-			t.Errorf("another tenant sees %v", theirs)
+			t.Errorf("another tenant sees %v; want len(theirs) == 0", theirs)
 		}
 		expectPaging(p, "/approvals", true)
 		many := make([]string, 60)
@@ -191,18 +191,18 @@ func TestContractTrainingRoutes(t *testing.T) {
 		r := p.Want(200, "GET", "/approvals", all, nil)
 		list = r.List(t)
 		if len(list) != 50 || r.Header.Get("X-Next-Cursor") == "" {
-			t.Errorf("%d records without limit, next %q", len(list), r.Header.Get("X-Next-Cursor"))
+			t.Errorf(`%d records without limit, next %q; want len(list) == 50 && r.Header.Get("X-Next-Cursor") != ""`, len(list), r.Header.Get("X-Next-Cursor"))
 		}
 		for i, a := range list[1:] {
 			if a["requested_at"].(string) > list[i]["requested_at"].(string) {
-				t.Errorf("not newest first at %d", i)
+				t.Errorf(`not newest first at %d; want a["requested_at"].(string) <= list[i]["requested_at"].(string)`, i)
 			}
 		}
 	})
 	row("POST /approve/{model_id}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, callWithScope(p, 200, "approve", "POST", "/approve/jpcp", nil), "flow_run_id status_url model_id approval_id status")
 		if d["model_id"] != "JPCP" || d["status"] != "approved" || d["status_url"] != "/retrain/"+d["flow_run_id"].(string) {
-			t.Error(d)
+			t.Error(d, `want d["model_id"] == "JPCP" && d["status"] == "approved" && d["status_url"] == "/retrain/" + d["flow_run_id"].(string)`)
 		}
 		record = d["approval_id"].(string)
 		p.Notice("JPCP", "c1")
@@ -215,7 +215,7 @@ func TestContractTrainingRoutes(t *testing.T) {
 		expectUnknownKeyRefused(p, "POST", "/reject/mack", doc{"reason": "no"})
 		d := decodeObject(t, callWithScope(p, 200, "approve", "POST", "/reject/mack", doc{"reason": "no"}), "model_id approval_id status")
 		if a := p.Approval(d["approval_id"].(string)); d["model_id"] != "MACK" || d["status"] != "rejected" || a["reject_reason"] != "no" || a["prefect_run_id"] != nil {
-			t.Errorf("%v: %v", d, a)
+			t.Errorf(`%v: %v; want d["model_id"] == "MACK" && d["status"] == "rejected" && a["reject_reason"] == "no" && a["prefect_run_id"] == nil`, d, a)
 		}
 		p.Notice("MACK", "c2")
 		p.Want(200, "POST", "/reject/MACK", onlyScope("approve"), nil) // the reason is optional
@@ -223,7 +223,7 @@ func TestContractTrainingRoutes(t *testing.T) {
 	row("GET /approvals/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/approvals/"+record, nil), approvalMembers)
 		if d["status"] != "approved" || d["resolved_by"] != "only-approve" || d["resolved_at"] == nil || d["prefect_run_id"] == nil {
-			t.Error(d)
+			t.Error(d, `want d["status"] == "approved" && d["resolved_by"] == "only-approve" && d["resolved_at"] != nil && d["prefect_run_id"] != nil`)
 		}
 	})
 	row("POST /approvals/{id}/approve", func(t *testing.T, p *controlplanetest.Plane) {
@@ -240,12 +240,12 @@ func TestContractTrainingRoutes(t *testing.T) {
 	row("POST /webhooks/modelrepo/forge-a", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, deliverPush(p, pushPayload(commitSHA(0))), outcome)
 		if len(d["models_marked_stale"].([]any)) != 5 || d["duplicate"] != false {
-			t.Error(d)
+			t.Error(d, `want len(d["models_marked_stale"].([]any)) == 5 && d["duplicate"] == false`)
 		}
 		other := pushPayload(commitSHA(1))
 		other["ref"] = "refs/heads/other"
 		if d := decodeObject(t, deliverPush(p, other), "skipped reason"); d["skipped"] != true {
-			t.Error(d)
+			t.Error(d, `want d["skipped"] == true`)
 		}
 	})
 	row("POST /webhooks/modelrepo/forge-b", func(t *testing.T, p *controlplanetest.Plane) {
@@ -265,7 +265,7 @@ func TestContractTrainingRoutes(t *testing.T) {
 		}
 		list := decodeArray(t, callWithScope(p, 200, "read", "GET", "/modelrepo/events", nil), "id commit_sha branch pushed_by timestamp source delivery_id?")
 		if len(list) != 20 || list[0]["commit_sha"] != commitSHA(124) || list[0]["source"] != "webhook" || list[0]["pushed_by"] != "Ada" {
-			t.Errorf("%d events, first %v", len(list), list[0])
+			t.Errorf(`%d events, first %v; want len(list) == 20 && list[0]["commit_sha"] == commitSHA(124) && list[0]["source"] == "webhook" && list[0]["pushed_by"] == "Ada"`, len(list), list[0])
 		}
 		expectPaging(p, "/modelrepo/events", true)
 	})
@@ -273,26 +273,26 @@ func TestContractTrainingRoutes(t *testing.T) {
 		head := repo.Commit("second", map[string]string{"notes": "1\n"})
 		d := decodeObject(t, callWithScope(p, 200, "manage", "POST", "/modelrepo/sync", nil), "new_commit commit_sha? models_marked_stale? error?")
 		if d["new_commit"] != true || d["commit_sha"] != head || len(d["models_marked_stale"].([]any)) != 5 {
-			t.Errorf("%v, head %s", d, head)
+			t.Errorf(`%v, head %s; want d["new_commit"] == true && d["commit_sha"] == head && len(d["models_marked_stale"].([]any)) == 5`, d, head)
 		}
 		if d := p.Want(200, "POST", "/modelrepo/sync", onlyScope("manage"), nil).Object(t); d["new_commit"] != false {
-			t.Errorf("up to date: %v", d)
+			t.Errorf(`up to date: %v; want d["new_commit"] == false`, d)
 		}
 		if e := p.Want(200, "GET", "/modelrepo/events?limit=1", all, nil).List(t)[0]; e["source"] != "poll" || e["commit_sha"] != head {
-			t.Error(e)
+			t.Error(e, `want e["source"] == "poll" && e["commit_sha"] == head`)
 		}
 	})
 	const settings = "auto_retrain poll_interval_seconds watch_branch stale_scope gate"
 	row("GET /modelrepo/config", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, callWithScope(p, 200, "read", "GET", "/modelrepo/config", nil), settings)
 		if d["auto_retrain"] != false || d["watch_branch"] != "main" || d["stale_scope"] != "all" || d["gate"] != "approval" {
-			t.Errorf("defaults %v", d)
+			t.Errorf(`defaults %v; want d["auto_retrain"] == false && d["watch_branch"] == "main" && d["stale_scope"] == "all" && d["gate"] == "approval"`, d)
 		}
 	})
 	row("PUT /modelrepo/config", func(t *testing.T, p *controlplanetest.Plane) {
 		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/modelrepo/config", doc{"stale_scope": "touched", "surprise": 1}), settings)
 		if d["stale_scope"] != "touched" || d["gate"] != "approval" {
-			t.Errorf("unknown keys are ignored, absent ones stay: %v", d)
+			t.Errorf(`unknown keys are ignored, absent ones stay: %v; want d["stale_scope"] == "touched" && d["gate"] == "approval"`, d)
 		}
 		for key, bad := range map[string][]any{
 			"poll_interval_seconds": {9, 86401, -1, "300", 10.5}, "gate": {"none", 1}, "stale_scope": {"some"}, "watch_branch": {"", "a b"},
@@ -303,21 +303,21 @@ func TestContractTrainingRoutes(t *testing.T) {
 		}
 		p.Refused(422, "validation_error", "PUT", "/modelrepo/config", all, doc{"auto_retrain": "yes"})
 		if d := p.Want(200, "GET", "/modelrepo/config", all, nil).Object(t); d["auto_retrain"] != false {
-			t.Errorf("a bad value applied the others: %v", d)
+			t.Errorf(`a bad value applied the others: %v; want d["auto_retrain"] == false`, d)
 		}
 		for _, seconds := range []int{10, 86400, 0} {
 			if d := p.Want(200, "PUT", "/modelrepo/config", onlyScope("manage"), doc{"poll_interval_seconds": seconds}).Object(t); d["poll_interval_seconds"] != float64(seconds) {
-				t.Error(d)
+				t.Error(d, `want d["poll_interval_seconds"] == float64(seconds)`)
 			}
 		}
 		if e := p.Events("event.config_changed"); len(e) == 0 || e[0].Tenant != "platform" || len(p.Audits("modelrepo.config_set")) < len(e) {
-			t.Errorf("events %v, facts %v", e, p.Audits("modelrepo.config_set"))
+			t.Errorf(`events %v, facts %v; want len(e) != 0 && e[0].Tenant == "platform" && len(p.Audits("modelrepo.config_set")) >= len(e)`, e, p.Audits("modelrepo.config_set"))
 		}
 	})
 	row("GET /metrics", func(t *testing.T, p *controlplanetest.Plane) {
 		r := p.Want(200, "GET", "/metrics", "", nil)
 		if ct := r.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/plain; version=0.0.4") {
-			t.Errorf("Content-Type %q", ct)
+			t.Errorf(`Content-Type %q; want strings.HasPrefix(ct, "text/plain; version=0.0.4")`, ct)
 		}
 	})
 }

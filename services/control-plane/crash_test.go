@@ -49,14 +49,14 @@ func TestRow12KilledMidApprove(t *testing.T) {
 			})
 			runs := p.Orchestrator.All()
 			if len(runs) != 1 || runs[0].ID != rec["prefect_run_id"] || runs[0].IdempotencyKey != "approval:"+id {
-				t.Fatalf("flow runs %v, record %v", runs, rec)
+				t.Fatalf(`flow runs %v, record %v; want len(runs) == 1 && runs[0].ID == rec["prefect_run_id"] && runs[0].IdempotencyKey == "approval:" + id`, runs, rec)
 			}
 			if rec["resolved_by"] != "operator" {
-				t.Fatalf("resolved_by %v", rec["resolved_by"])
+				t.Fatalf(`resolved_by %v; want "operator"`, rec["resolved_by"])
 			}
 			for _, e := range []string{"approval.approved", "job.dispatched"} {
 				if got := p.Events(e); len(got) != 1 {
-					t.Errorf("%d events %s", len(got), e)
+					t.Errorf("%d events %s; want len(got) == 1", len(got), e)
 				}
 			}
 		})
@@ -77,7 +77,7 @@ func TestCommandIsTakenOverAfterItsLease(t *testing.T) {
 	p.Orchestrator.Set(controlplanetest.Well)
 	p.Spawn("one of many")
 	if s := p.Approval(id)["status"]; s != "approving" {
-		t.Fatalf("status %v right after the restart", s)
+		t.Fatalf(`status %v right after the restart; want "approving"`, s)
 	}
 	p.Refused(409, "approval_in_progress", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	testenv.Eventually(t, 60*time.Second, func() error {
@@ -87,7 +87,7 @@ func TestCommandIsTakenOverAfterItsLease(t *testing.T) {
 		return nil
 	})
 	if n := len(p.Orchestrator.All()); n != 1 {
-		t.Fatalf("%d flow runs", n)
+		t.Fatalf("%d flow runs; want 1", n)
 	}
 }
 
@@ -114,11 +114,11 @@ func TestKilledMidPromotion(t *testing.T) {
 		return nil
 	})
 	if n := len(p.Events("deploy.promoted")); n != 1 {
-		t.Fatalf("%d events deploy.promoted", n)
+		t.Fatalf("%d events deploy.promoted; want 1", n)
 	}
 	items := p.Want(200, "GET", "/alias-history?model=mack&alias=production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(items) != 1 || items[0].(map[string]any)["via"] != "promotion" {
-		t.Fatalf("history %v", items)
+		t.Fatalf(`history %v; want len(items) == 1 && items[0].(map[string]any)["via"] == "promotion"`, items)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestManual(t *testing.T) {
 	}
 	head, _, ok := strings.Cut(string(page), below)
 	if !ok {
-		t.Fatalf("%s has no line %q", manual, below)
+		t.Fatalf("%s has no line %q; want ok", manual, below)
 	}
 	want := head + below + "\n" + manualRoutes(t) + "\n" + manualSettings(t) + "\n" + manualErrors(t)
 	if *update {
@@ -48,7 +48,7 @@ func TestManual(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Fatalf("%s does not match the code; run the command that it names", manual)
+		t.Fatalf("%s does not match the code; run the command that it names; want string(page) == %v", manual, want)
 	}
 }
 
@@ -110,7 +110,7 @@ func manualSettings(t *testing.T) string {
 	t.Helper()
 	settings := append(settingsOf(t, "internal/app/config.go", "Config"), settingsOf(t, "../../libs/service/config.go", "Base")...)
 	if len(settings) < 50 {
-		t.Fatalf("only %d settings", len(settings))
+		t.Fatalf("only %d settings; want len(settings) >= 50", len(settings))
 	}
 	var b strings.Builder
 	b.WriteString("## Every setting\n\nA secret may also be read from the file that `<NAME>_FILE` names. All configuration errors are reported together.\n\n| Variable | Default | |\n|---|---|---|\n")
@@ -172,7 +172,7 @@ func manualErrors(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if len(kinds) < 50 {
-		t.Fatalf("only %d errors", len(kinds))
+		t.Fatalf("only %d errors; want len(kinds) >= 50", len(kinds))
 	}
 	var b strings.Builder
 	b.WriteString("## Every error\n\nErrors are problem documents (RFC 9457). `code` is stable; `detail` states the cause and the remedy.\n\n| Status | Code | |\n|---|---|---|\n")

@@ -51,7 +51,7 @@ func TestExternalModel(t *testing.T) {
 	})
 	history := p.Want(200, "GET", "/alias-history?model=churn-model&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(history) != 1 || history[0].(map[string]any)["via"] != "promotion" {
-		t.Errorf("alias history %v", history)
+		t.Errorf(`alias history %v; want len(history) == 1 && history[0].(map[string]any)["via"] == "promotion"`, history)
 	}
 
 	r := p.Refused(400, "unknown_model", "POST", "/retrain", controlplanetest.Operator, `{"model_name":"Churn-Model","dataset_name":"x"}`)
@@ -63,7 +63,7 @@ func TestExternalModel(t *testing.T) {
 		row := m.(map[string]any)
 		return row["model_id"] == "CHURN-MODEL" && row["status"] == "no_definition"
 	}) {
-		t.Errorf("freshness %v", fresh)
+		t.Errorf(`freshness %v; want slices.ContainsFunc(fresh, func(m any) bool { row := m.(map[string]any) return row["model_id"] == "CHURN-MODEL" && row["status"] == "no_definition" })`, fresh)
 	}
 	if alerts := p.Want(200, "GET", "/alerts", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(alerts) != 0 {
 		t.Errorf("got alerts %v, want none: being external is no fault", alerts)

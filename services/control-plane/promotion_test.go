@@ -19,48 +19,48 @@ func TestLadder(t *testing.T) {
 	_, run, v := p.Trained("JPCP", "JobEmbeddings", controlplanetest.Good("rmse", 12.0))
 	out := p.Report("jpcp", v)
 	if fmt.Sprint(out["aliases_set"]) != "[Staging Canary]" || out["promotion_id"] == nil {
-		t.Fatalf("report %v", out)
+		t.Fatalf(`report %v; want fmt.Sprint(out["aliases_set"]) == "[Staging Canary]" && out["promotion_id"] != nil`, out)
 	}
 	for i, alias := range []string{"Staging", "Canary", "Production"} {
 		if r := out["rungs"].([]any)[i].(map[string]any); r["alias"] != alias || r["pass"] != true || r["reason"] != nil {
-			t.Errorf("rung %v", r)
+			t.Errorf(`rung %v; want r["alias"] == alias && r["pass"] == true && r["reason"] == nil`, r)
 		}
 	}
 	if again := p.Report("JPCP", v); fmt.Sprint(again) != fmt.Sprint(out) {
-		t.Errorf("again %v, first %v", again, out)
+		t.Errorf("again %v, first %v; want fmt.Sprint(again) == fmt.Sprint(out)", again, out)
 	}
 	id := p.PendingPromotion("jpcp")
 	pr := p.Promotion(id)
 	if pr["version"] != v || pr["origin"] != "ladder" || pr["requested_by"] != "trainer" || pr["flow_run_id"] != run {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["version"] == v && pr["origin"] == "ladder" && pr["requested_by"] == "trainer" && pr["flow_run_id"] == run`, pr)
 	}
 	gate := p.Want(200, "GET", "/promotions/JPCP/gate", controlplanetest.Reader, nil).Object(t)
 	if gate["allowed"] != false || gate["approval"].(map[string]any)["state"] != "pending" || gate["policy"].(map[string]any)["allow"] != true ||
 		gate["eval"].(map[string]any)["pass"] != true || gate["trackerName"] != "jpcp" || gate["version"] != v {
-		t.Fatalf("gate %v", gate)
+		t.Fatalf(`gate %v; want gate["allowed"] == false && gate["approval"].(map[string]any)["state"] == "pending" && gate["policy"].(map[string]any)["allow"] == true && …`, gate)
 	}
 	// What was not evaluated has not passed.
 	for _, none := range []string{"99", "2147483648"} {
 		g := p.Want(200, "GET", "/promotions/JPCP/gate?version="+none, controlplanetest.Reader, nil).Object(t)
 		if g["allowed"] != false || g["eval"].(map[string]any)["pass"] != false || !strings.Contains(fmt.Sprint(g["checks"]), "no version "+none) {
-			t.Fatalf("gate %v", g)
+			t.Fatalf(`gate %v; want g["allowed"] == false && g["eval"].(map[string]any)["pass"] == false && strings.Contains(fmt.Sprint(g["checks"]), "no version "+none)`, g)
 		}
 	}
 	// Its approval record decides it as well.
 	record := pr["approval_id"].(string)
 	if rec := p.Approval(record); rec["kind"] != "promotion" || rec["origin"] != "promotion" || rec["promotion_id"] != id || rec["status"] != "pending" {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["kind"] == "promotion" && rec["origin"] == "promotion" && rec["promotion_id"] == id && rec["status"] == "pending"`, rec)
 	}
 	ans := p.Want(200, "POST", "/approvals/"+record+"/approve", controlplanetest.Operator, `{"reason":"good"}`).Object(t)
 	if ans["status"] != "approved" || ans["promotion_id"] != id || ans["flow_run_id"] != nil {
-		t.Fatalf("answer %v", ans)
+		t.Fatalf(`answer %v; want ans["status"] == "approved" && ans["promotion_id"] == id && ans["flow_run_id"] == nil`, ans)
 	}
 	pr = p.Promotion(id)
 	if pr["state"] != "promoted" || pr["decided_by"] != "operator" || pr["reason"] != "good" || p.Tracker.Holder("jpcp", "Production") != v {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "promoted" && pr["decided_by"] == "operator" && pr["reason"] == "good" && p.Tracker.Holder("jpcp", "Production") == v`, pr)
 	}
 	if gate := p.Want(200, "GET", "/promotions/JPCP/gate?version="+v, controlplanetest.Reader, nil).Object(t); gate["approval"].(map[string]any)["state"] != "approved" {
-		t.Fatalf("gate %v", gate)
+		t.Fatalf(`gate %v; want gate["approval"].(map[string]any)["state"] == "approved"`, gate)
 	}
 	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/reject", controlplanetest.Operator, nil)
@@ -75,17 +75,17 @@ func TestLadder(t *testing.T) {
 	})
 	e := p.Events("job.completed")[0]
 	if e.Data["version"] != v || e.Data["run_id"] != "jpcp-"+v || e.Data["metrics"].(map[string]any)["rmse"] != 12.0 {
-		t.Fatalf("event %v", e.Data)
+		t.Fatalf(`event %v; want e.Data["version"] == v && e.Data["run_id"] == "jpcp-" + v && e.Data["metrics"].(map[string]any)["rmse"] == 12.0`, e.Data)
 	}
 	items := p.Want(200, "GET", "/runs?model=jpcp&state=completed", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(items) != 1 || items[0].(map[string]any)["model_version"] != v || items[0].(map[string]any)["ended_at"] == nil {
-		t.Fatalf("runs %v", items)
+		t.Fatalf(`runs %v; want len(items) == 1 && items[0].(map[string]any)["model_version"] == v && items[0].(map[string]any)["ended_at"] != nil`, items)
 	}
 	// History: Staging, Canary by the ladder, Production by the promotion.
 	for alias, via := range map[string]string{"Staging": "ladder", "Canary": "ladder", "Production": "promotion"} {
 		h := p.Want(200, "GET", "/alias-history?model=JPCP&alias="+alias, controlplanetest.Reader, nil).Object(t)["items"].([]any)
 		if len(h) != 1 || h[0].(map[string]any)["via"] != via {
-			t.Errorf("history of %s: %v", alias, h)
+			t.Errorf(`history of %s: %v; want len(h) == 1 && h[0].(map[string]any)["via"] == via`, alias, h)
 		}
 	}
 	// A late report of an older version takes nothing back.
@@ -94,7 +94,7 @@ func TestLadder(t *testing.T) {
 	p.Report("JPCP", newest)
 	late := p.Report("JPCP", "2")
 	if len(late["aliases_set"].([]any)) != 0 || p.Tracker.Holder("jpcp", "Staging") != newest {
-		t.Fatalf("late report %v; Staging is %s", late, p.Tracker.Holder("jpcp", "Staging"))
+		t.Fatalf(`late report %v; Staging is %s; want len(late["aliases_set"].([]any)) == 0 && p.Tracker.Holder("jpcp", "Staging") == newest`, late, p.Tracker.Holder("jpcp", "Staging"))
 	}
 }
 
@@ -111,16 +111,16 @@ func TestOwnTraining(t *testing.T) {
 	}
 	id := train("JPCP", "rmse", 12, controlplanetest.Operator)
 	if pr := p.Promotion(id); pr["requested_by"] != "operator" || p.Approval(pr["approval_id"].(string))["requested_by"] != "operator" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["requested_by"] == "operator" && p.Approval(pr["approval_id"].(string))["requested_by"] == "operator"`, pr)
 	}
 	if got := p.Audits("promotion.opened"); len(got) != 1 || got[0]["actor"] != "trainer" {
-		t.Fatalf("audit %v", got)
+		t.Fatalf(`audit %v; want len(got) == 1 && got[0]["actor"] == "trainer"`, got)
 	}
 	p.Refused(403, "own_request", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Approver, nil)
 	seeded := train("JPCP", "rmse", 11, controlplanetest.Seeder)
 	if pr := p.Want(200, "POST", "/promotions/"+seeded+"/approve", controlplanetest.Seeder, nil).Object(t); pr["requested_by"] != "system:seed" || pr["state"] != "promoted" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["requested_by"] == "system:seed" && pr["state"] == "promoted"`, pr)
 	}
 }
 
@@ -132,10 +132,10 @@ func TestApprovalModeRun(t *testing.T) {
 	out := p.Report("JPCP", v)
 	pr := p.Promotion(out["promotion_id"].(string))
 	if pr["state"] != "promoted" || pr["decided_by"] != "operator" || !strings.Contains(pr["reason"].(string), approval) {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "promoted" && pr["decided_by"] == "operator" && strings.Contains(pr["reason"].(string), approval)`, pr)
 	}
 	if h := p.Tracker.Holder("jpcp", "Production"); h != v {
-		t.Fatalf("Production is %q", h)
+		t.Fatalf("Production is %q; want %v", h, v)
 	}
 	// A run that nobody approved waits for a person all the same.
 	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
@@ -143,7 +143,7 @@ func TestApprovalModeRun(t *testing.T) {
 	next.RunTags = map[string]string{"prefect_flow_run_id": run}
 	out = p.Report("JPCP", p.Tracker.Add("jpcp", next))
 	if pr := p.Promotion(out["promotion_id"].(string)); pr["state"] != "pending" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "pending"`, pr)
 	}
 }
 
@@ -167,11 +167,11 @@ func TestLadderHoldsBack(t *testing.T) {
 		out := p.Report("JPCP", v)
 		last := out["rungs"].([]any)[2].(map[string]any)
 		if fmt.Sprint(out["aliases_set"]) != c.set || out["promotion_id"] != nil || last["pass"] != false || !strings.Contains(fmt.Sprint(out["rungs"]), c.reason) {
-			t.Errorf("%s: %v", name, out)
+			t.Errorf(`%s: %v; want fmt.Sprint(out["aliases_set"]) == c.set && out["promotion_id"] == nil && last["pass"] == false && strings.Contains(fmt.Sprint(out["rungs"]), c.reason)`, name, out)
 		}
 	}
 	if h := p.Tracker.Holder("jpcp", "Production"); h != "" {
-		t.Fatalf("Production is %q", h)
+		t.Fatalf(`Production is %q; want ""`, h)
 	}
 	other := controlplanetest.Good("rmse", 1.0)
 	other.RunTags = map[string]string{"prefect_flow_run_id": "f1"}
@@ -189,14 +189,14 @@ func TestExternalMoves(t *testing.T) {
 	p.Tracker.Move("jpcp", "Production", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 13.0)))
 	r := p.Refused(409, "alias_moved", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t)
 	if r["version"] != "2" || p.Tracker.Holder("jpcp", "Production") != "2" {
-		t.Fatalf("answer %v", r)
+		t.Fatalf(`answer %v; want r["version"] == "2" && p.Tracker.Holder("jpcp", "Production") == "2"`, r)
 	}
 	if pr := p.Promotion(id); pr["state"] != "superseded" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "superseded"`, pr)
 	}
 	h := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(h) != 1 || h[0].(map[string]any)["via"] != "external" || h[0].(map[string]any)["actor"] != "external" {
-		t.Fatalf("history %v", h)
+		t.Fatalf(`history %v; want len(h) == 1 && h[0].(map[string]any)["via"] == "external" && h[0].(map[string]any)["actor"] == "external"`, h)
 	}
 	// The watcher finds one that nobody asks about.
 	p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
@@ -212,7 +212,7 @@ func TestExternalMoves(t *testing.T) {
 	})
 	for _, e := range p.Events("deploy.alias_changed") {
 		if e.Tenant != "platform" {
-			t.Errorf("event %v", e)
+			t.Errorf(`event %v; want e.Tenant == "platform"`, e)
 		}
 	}
 }
@@ -232,11 +232,11 @@ func TestTrackerFails(t *testing.T) {
 	}
 	p.Tracker.Set(controlplanetest.Well)
 	if pr := p.Promotion(id); pr["state"] != "pending" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "pending"`, pr)
 	}
 	p.Tracker.Set(controlplanetest.FailMoves)
 	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t); pr["state"] != "approved" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "approved"`, pr)
 	}
 	p.Tracker.Set(controlplanetest.Well)
 	testenv.Eventually(t, 30*time.Second, func() error {
@@ -251,11 +251,11 @@ func TestTrackerFails(t *testing.T) {
 	id = p.PendingPromotion("JPCP")
 	p.Tracker.Set(controlplanetest.Refusing)
 	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t); pr["state"] != "failed" || !strings.Contains(pr["reason"].(string), "refused") {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "failed" && strings.Contains(pr["reason"].(string), "refused")`, pr)
 	}
 	p.Tracker.Set(controlplanetest.Well)
 	if got := p.Audits("promotion.failed"); len(got) != 1 || got[0]["outcome"] != "failed" {
-		t.Fatalf("audit %v", got)
+		t.Fatalf(`audit %v; want len(got) == 1 && got[0]["outcome"] == "failed"`, got)
 	}
 }
 
@@ -268,35 +268,35 @@ func TestPromotionStates(t *testing.T) {
 	body := map[string]any{"model": "MACK", "approve": true}
 	first := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t)
 	if first["state"] != "pending" || first["allowed"] != true { // asking is not deciding
-		t.Fatalf("promotion %v", first)
+		t.Fatalf(`promotion %v; want first["state"] == "pending" && first["allowed"] == true`, first)
 	}
 	if again := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t); again["id"] != first["id"] {
-		t.Fatalf("opened twice: %v", again)
+		t.Fatalf(`opened twice: %v; want again["id"] == %v`, again, first["id"])
 	}
 	id := first["id"].(string)
 	p.Refused(403, "own_request", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	body["conditions"] = []any{map[string]any{"metric": "accuracy", "op": "gt", "value": 0.8}}
 	second := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t)["id"].(string)
 	if pr := p.Promotion(id); pr["state"] != "superseded" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "superseded"`, pr)
 	}
 	if rec := p.Approval(p.Promotion(id)["approval_id"].(string)); rec["status"] != "expired" {
-		t.Fatalf("record %v", rec)
+		t.Fatalf(`record %v; want rec["status"] == "expired"`, rec)
 	}
 	if pr := p.Want(200, "POST", "/promotions/"+second+"/reject", controlplanetest.Approver, `{"reason":"not now"}`).Object(t); pr["state"] != "rejected" || pr["decided_by"] != "approver" || pr["reason"] != "not now" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "rejected" && pr["decided_by"] == "approver" && pr["reason"] == "not now"`, pr)
 	}
 	if g := p.Want(200, "GET", "/promotions/mack/gate?version="+v, controlplanetest.Reader, nil).Object(t); g["approval"].(map[string]any)["state"] != "rejected" {
-		t.Fatalf("gate %v", g)
+		t.Fatalf(`gate %v; want g["approval"].(map[string]any)["state"] == "rejected"`, g)
 	}
 	third := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t)["id"].(string)
 	p.SQL("update control_plane.promotions set expires_at = now() - interval '1 hour' where id = $1", third)
 	p.Refused(409, "already_decided", "POST", "/promotions/"+third+"/approve", controlplanetest.Approver, nil)
 	if pr := p.Promotion(third); pr["state"] != "expired" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "expired"`, pr)
 	}
 	if reasons := fmt.Sprint(p.Refused(409, "promotion_denied", "POST", "/promotions", controlplanetest.Operator, `{"model":"MACK","conditions":[{"metric":"accuracy","op":"gt","value":0.99}]}`).Object(t)["reasons"]); !strings.Contains(reasons, "accuracy is 0.9; wanted > 0.99") {
-		t.Fatalf("reasons %s", reasons)
+		t.Fatalf(`reasons %s; want strings.Contains(reasons, "accuracy is 0.9; wanted > 0.99")`, reasons)
 	}
 }
 
@@ -310,30 +310,30 @@ func TestPolicies(t *testing.T) {
 	jpcp := list[0].(map[string]any)
 	if len(list) != 5 || jpcp["model"] != "JPCP" || jpcp["metric"] != "rmse" || jpcp["operator"] != "lte" || jpcp["threshold"] != 50.0 ||
 		jpcp["from_alias"] != "Staging" || jpcp["to_alias"] != "Production" || jpcp["approval_mode"] != "run" || jpcp["updated_by"] != "system:registry" {
-		t.Fatalf("policies %v", list)
+		t.Fatalf(`policies %v; want len(list) == 5 && jpcp["model"] == "JPCP" && jpcp["metric"] == "rmse" && jpcp["operator"] == "lte" && jpcp["threshold"] == 50.0 && jpcp["from_alias"] == "Staging" && …`, list)
 	}
 	page := p.Want(200, "GET", "/promotion-policies?limit=2", controlplanetest.Reader, nil).Object(t)
 	rest := p.Want(200, "GET", "/promotion-policies?limit=500&cursor="+page["next_cursor"].(string), controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(rest) != 3 {
-		t.Fatalf("second page %v", rest)
+		t.Fatalf("second page %v; want len(rest) == 3", rest)
 	}
 	set := p.Want(200, "PUT", "/promotion-policies/jpcp", controlplanetest.Operator, `{"metric":"mae","operator":"lt","threshold":5,"from_alias":"canary","approval_mode":"each"}`).Object(t)
 	if set["from_alias"] != "Canary" || set["approval_mode"] != "each" || set["updated_by"] != "operator" || set["enabled"] != true {
-		t.Fatalf("policy %v", set)
+		t.Fatalf(`policy %v; want set["from_alias"] == "Canary" && set["approval_mode"] == "each" && set["updated_by"] == "operator" && set["enabled"] == true`, set)
 	}
 	if got := p.Audits("promotion_policy.set"); len(got) != 1 || got[0]["details"].(map[string]any)["old"].(map[string]any)["metric"] != "rmse" {
-		t.Fatalf("audit %v", got)
+		t.Fatalf(`audit %v; want len(got) == 1 && got[0]["details"].(map[string]any)["old"].(map[string]any)["metric"] == "rmse"`, got)
 	}
 	p.Want(204, "DELETE", "/promotion-policies/MACK", controlplanetest.Foreign, nil) // policies belong to no tenant, so every tenant may read who changes them
 	if got := p.Audits("promotion_policy.removed"); len(got) != 1 || got[0]["tenant"] != "platform" || got[0]["actor"] != "mallory" ||
 		got[0]["details"].(map[string]any)["actor_tenant"] != "other" || p.Audits("promotion_policy.set")[0]["tenant"] != "platform" {
-		t.Fatalf("audit %v", got)
+		t.Fatalf(`audit %v; want len(got) == 1 && got[0]["tenant"] == "platform" && got[0]["actor"] == "mallory" && got[0]["details"].(map[string]any)["actor_tenant"] == "other" && …`, got)
 	}
 	p.Refused(404, "policy_not_found", "DELETE", "/promotion-policies/MACK", controlplanetest.Operator, nil)
 	stop()
 	p.Serve()
 	if got := p.Want(200, "GET", "/promotion-policies/JPCP", controlplanetest.Reader, nil).Object(t); got["metric"] != "mae" {
-		t.Fatalf("policy %v", got)
+		t.Fatalf(`policy %v; want got["metric"] == "mae"`, got)
 	}
 	p.Refused(404, "policy_not_found", "GET", "/promotion-policies/MACK", controlplanetest.Reader, nil)
 }

@@ -46,19 +46,19 @@ func openAPIOperations(t *testing.T) []operation {
 			if _, public := op["security"]; !public {
 				i := strings.LastIndex(summary, "[")
 				if i < 0 {
-					t.Fatalf("%s %s names no scope", method, path)
+					t.Fatalf("%s %s names no scope; want i >= 0", method, path)
 				}
 				o.scope = strings.TrimSuffix(summary[i+1:], "]")
 			} else if strings.HasSuffix(summary, "(signed)") {
 				o.scope = "signed"
 			} else if !strings.HasSuffix(summary, "(public)") {
-				t.Fatalf("%s %s is public and does not say so", method, path)
+				t.Fatalf(`%s %s is public and does not say so; want strings.HasSuffix(summary, "(public)")`, method, path)
 			}
 			out = append(out, o)
 		}
 	}
 	if len(out) < 30 {
-		t.Fatalf("only %d operations", len(out))
+		t.Fatalf("only %d operations; want len(out) >= 30", len(out))
 	}
 	return out
 }
@@ -96,20 +96,20 @@ func TestEveryRoute(t *testing.T) {
 			for _, bearer := range []string{"", lacking[o.scope], controlplanetest.Reader} {
 				get, head := p.Call("GET", o.at(), bearer, nil), p.Call("HEAD", o.at(), bearer, nil)
 				if head.Status != get.Status || len(head.Body) > 0 {
-					t.Errorf("HEAD %s: %d %q, GET: %d", o.path, head.Status, head.Body, get.Status)
+					t.Errorf("HEAD %s: %d %q, GET: %d; want head.Status == get.Status && len(head.Body) <= 0", o.path, head.Status, head.Body, get.Status)
 				}
 			}
 		}
 		if o.scope == "" {
 			if r.Status >= 400 && r.Code() != "image_not_found" { // the samples have no pictures
-				t.Errorf("%s: %d %s", name, r.Status, r.Body)
+				t.Errorf(`%s: %d %s; want (r.Status < 400 || r.Code() == "image_not_found")`, name, r.Status, r.Body)
 			}
 			continue
 		}
 		if o.scope == "signed" { // by a proof over the request, which no bearer makes
 			for _, bearer := range []string{"", controlplanetest.Operator} {
 				if r := p.Call(o.method, o.at(), bearer, `{}`); r.Status != 401 || r.Code() != "invalid_webhook_proof" || r.Header.Get("X-Request-Id") == "" {
-					t.Errorf("%s: %d %s", name, r.Status, r.Body)
+					t.Errorf(`%s: %d %s; want r.Status == 401 && r.Code() == "invalid_webhook_proof" && r.Header.Get("X-Request-Id") != ""`, name, r.Status, r.Body)
 				}
 			}
 			continue
@@ -121,17 +121,17 @@ func TestEveryRoute(t *testing.T) {
 				t.Errorf("%s: %d %s, want %d %s: %s", name, r.Status, r.Code(), status, code, r.Body)
 			}
 			if r.Header.Get("X-Request-Id") == "" || r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Cache-Control") != "no-store" {
-				t.Errorf("%s: headers %v", name, r.Header)
+				t.Errorf(`%s: headers %v; want r.Header.Get("X-Request-Id") != "" && r.Header.Get("X-Content-Type-Options") == "nosniff" && r.Header.Get("Cache-Control") == "no-store"`, name, r.Header)
 			}
 		}
 		if r.Status != 401 || r.Code() != "missing_credential" || r.Header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%s without credential: %d %s %v", name, r.Status, r.Code(), r.Header)
+			t.Errorf(`%s without credential: %d %s %v; want r.Status == 401 && r.Code() == "missing_credential" && r.Header.Get("WWW-Authenticate") == "Bearer"`, name, r.Status, r.Code(), r.Header)
 		}
 		check(401, "invalid_credential", "nobody", nil)
 		check(403, "insufficient_scope", lacking[o.scope], nil)
 		for _, bearer := range scoped[o.scope] {
 			if r := p.Call(o.method, o.at(), bearer, nil); r.Status == 401 || r.Status == 403 || r.Status >= 500 {
-				t.Errorf("%s: %d %s", name, r.Status, r.Body)
+				t.Errorf("%s: %d %s; want r.Status != 401 && r.Status != 403 && r.Status < 500", name, r.Status, r.Body)
 			}
 		}
 		if !o.body {
@@ -164,7 +164,7 @@ func TestUnknownRoutes(t *testing.T) {
 	}
 	features := p.Want(200, "GET", "/capabilities", "", nil).Object(t)
 	if features["service"] != "control-plane" || len(features["features"].([]any)) == 0 || len(features["backends"].([]any)) != 4 {
-		t.Fatalf("capabilities %v", features)
+		t.Fatalf(`capabilities %v; want features["service"] == "control-plane" && len(features["features"].([]any)) != 0 && len(features["backends"].([]any)) == 4`, features)
 	}
 	for _, path := range []string{"/docs", "/redoc", "/openapi.json"} {
 		p.Want(200, "GET", path, "", nil)
@@ -324,16 +324,16 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal(r.Body, &doc); err != nil || len(doc.Errors) == 0 || doc.Errors[0].Msg == "" {
-			t.Errorf("%s %s: no errors[]: %s", c.method, c.path, r.Body)
+			t.Errorf(`%s %s: no errors[]: %s; want len(doc.Errors) != 0 && doc.Errors[0].Msg != ""`, c.method, c.path, r.Body)
 		} else if c.field != "" && !strings.Contains(strings.Join(doc.Errors[0].Loc, "."), c.field) && !strings.Contains(string(r.Body), c.field) {
-			t.Errorf("%s %s: errors %v do not name %s", c.method, c.path, doc.Errors, c.field)
+			t.Errorf(`%s %s: errors %v do not name %s; want ((c.field == "" || strings.Contains(strings.Join(doc.Errors[0].Loc, "."), c.field)) || strings.Contains(string(r.Body), c.field))`, c.method, c.path, doc.Errors, c.field)
 		}
 	}
 	if n := len(p.Orchestrator.All()); n != 0 {
-		t.Errorf("%d flow runs", n)
+		t.Errorf("%d flow runs; want 0", n)
 	}
 	if list := p.Want(200, "GET", "/approvals", controlplanetest.Operator, nil).List(t); len(list) != 0 {
-		t.Errorf("approvals %v", list)
+		t.Errorf("approvals %v; want len(list) == 0", list)
 	}
 }
 
@@ -352,11 +352,11 @@ func TestLargestNotice(t *testing.T) {
 	body := map[string]any{"model_ids": models, "commit_sha": "abc", "commit_msg": "all", "changed_files": files}
 	out := p.Want(200, "POST", "/api/changes", controlplanetest.CI, body).Object(t)
 	if len(out["created"].([]any)) != 499 || len(out["warnings"].([]any)) != 499 {
-		t.Fatalf("created %d, warnings %d", len(out["created"].([]any)), len(out["warnings"].([]any)))
+		t.Fatalf(`created %d, warnings %d; want len(out["created"].([]any)) == 499 && len(out["warnings"].([]any)) == 499`, len(out["created"].([]any)), len(out["warnings"].([]any)))
 	}
 	again := p.Want(200, "POST", "/api/changes", controlplanetest.CI, body).Object(t)
 	if len(again["created"].([]any)) != 0 || len(again["existing"].([]any)) != 499 {
-		t.Fatalf("again: %v", len(again["existing"].([]any)))
+		t.Fatalf(`again: %v; want len(again["created"].([]any)) == 0 && len(again["existing"].([]any)) == 499`, len(again["existing"].([]any)))
 	}
 	// Paging through them finds each once.
 	seen := map[string]bool{}
@@ -365,7 +365,7 @@ func TestLargestNotice(t *testing.T) {
 		r := p.Want(200, "GET", "/approvals?limit=200&cursor="+cursor, controlplanetest.Reader, nil)
 		for _, a := range r.List(t) {
 			if seen[a["id"].(string)] || len(a["changed_files"].([]any)) != 10_000 {
-				t.Fatalf("%v twice, or without its files", a["id"])
+				t.Fatalf(`%v twice, or without its files; want !seen[a["id"].(string)] && len(a["changed_files"].([]any)) == 10_000`, a["id"])
 			}
 			seen[a["id"].(string)] = true
 		}
@@ -374,7 +374,7 @@ func TestLargestNotice(t *testing.T) {
 		}
 	}
 	if len(seen) != 499 {
-		t.Fatalf("%d records over all pages", len(seen))
+		t.Fatalf("%d records over all pages; want 499", len(seen))
 	}
 }
 
@@ -388,13 +388,13 @@ func TestHealthAndModels(t *testing.T) {
 		"status", "ready", "prefect_api_url", "auth_configured", "models", "pending_approvals", "deployment", "dispatch", "circuit_breaker", "startup_checks", "poller", "runtime",
 	} {
 		if _, ok := h[name]; !ok {
-			t.Errorf("health lacks %s", name)
+			t.Errorf("health lacks %s; want ok", name)
 		}
 	}
 	checks := h["startup_checks"].(map[string]any)
 	for _, name := range []string{"db", "registry", "token", "coordinator", "event_publisher"} {
 		if checks[name] != "ok" {
-			t.Errorf("%s: %v", name, checks[name])
+			t.Errorf(`%s: %v; want checks[name] == "ok"`, name, checks[name])
 		}
 	}
 	runtime := h["runtime"].(map[string]any)
@@ -403,41 +403,41 @@ func TestHealthAndModels(t *testing.T) {
 		"configured_event_publisher": "nats", "event_relay_enabled": true, "horizontal_scaling_safe": false,
 	} {
 		if runtime[name] != want {
-			t.Errorf("runtime.%s is %v", name, runtime[name])
+			t.Errorf("runtime.%s is %v; want runtime[name] == %v", name, runtime[name], want)
 		}
 	}
 	if h["status"] != "ok" || h["circuit_breaker"].(map[string]any)["state"] != "closed" || h["prefect_api_url"] != p.Orchestrator.URL {
-		t.Errorf("health %v", h)
+		t.Errorf(`health %v; want h["status"] == "ok" && h["circuit_breaker"].(map[string]any)["state"] == "closed" && h["prefect_api_url"] == p.Orchestrator.URL`, h)
 	}
 	if ds := h["models"].(map[string]any)["JPCP"].([]any); ds[0] != "JobEmbeddings" {
-		t.Errorf("datasets %v", ds)
+		t.Errorf(`datasets %v; want ds[0] == "JobEmbeddings"`, ds)
 	}
 	models := p.Want(200, "GET", "/models", "", nil).List(t)
 	if len(models) != 5 || models[0]["model_name"] != "JPCP" {
-		t.Fatalf("models %v", models)
+		t.Fatalf(`models %v; want len(models) == 5 && models[0]["model_name"] == "JPCP"`, models)
 	}
 	meta := p.Want(200, "GET", "/models/runtimeclass/meta", "", nil).Object(t)
 	if meta["name"] != "RUNTIMECLASS" || meta["trackerName"] != "runtimeclass" || meta["type"] != "classification" || meta["estimator"] != "random_forest" {
-		t.Fatalf("meta %v", meta)
+		t.Fatalf(`meta %v; want meta["name"] == "RUNTIMECLASS" && meta["trackerName"] == "runtimeclass" && meta["type"] == "classification" && meta["estimator"] == "random_forest"`, meta)
 	}
 	if r := p.Want(200, "GET", "/models/JPCP/readme", "", nil).Object(t); r["text"] == "" || len(r["sha"].(string)) != 64 {
-		t.Fatalf("readme %v", r)
+		t.Fatalf(`readme %v; want r["text"] != "" && len(r["sha"].(string)) == 64`, r)
 	}
 	p.Notice("JPCP", "abc")
 	if n := p.Health()["pending_approvals"]; n != 1.0 {
-		t.Errorf("pending_approvals %v", n)
+		t.Errorf("pending_approvals %v; want 1.0", n)
 	}
 	metrics := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 	for _, line := range []string{
 		"platform_approvals_pending 1\n", `platform_approval_events_total{action="created",model_id="JPCP"} 1`, "platform_approval_age_oldest_seconds ", "platform_outbox_rows{state=\"pending\"}",
 	} {
 		if !strings.Contains(metrics, line) {
-			t.Errorf("metrics lack %s", line)
+			t.Errorf("metrics lack %s; want strings.Contains(metrics, line)", line)
 		}
 	}
 	fresh := p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)
 	if len(fresh["models"].([]any)) != 5 || fresh["last_event"] != nil {
-		t.Fatalf("freshness %v", fresh)
+		t.Fatalf(`freshness %v; want len(fresh["models"].([]any)) == 5 && fresh["last_event"] == nil`, fresh)
 	}
 }
 
@@ -447,7 +447,7 @@ func TestEventsAreRelayed(t *testing.T) {
 	p := controlplanetest.Start(t)
 	r := p.Want(200, "POST", "/api/changes", controlplanetest.CI, `{"model_ids":["JPCP"],"commit_sha":"abc"}`, "X-Request-ID", "req-1")
 	if r.Header.Get("X-Request-Id") != "req-1" {
-		t.Fatalf("%v", r.Header)
+		t.Fatalf(`%v; want r.Header.Get("X-Request-Id") == "req-1"`, r.Header)
 	}
 	testenv.Eventually(t, 20*time.Second, func() error {
 		box := p.Health()["runtime"].(map[string]any)["outbox"].(map[string]any)
@@ -458,7 +458,7 @@ func TestEventsAreRelayed(t *testing.T) {
 	})
 	for _, a := range p.Audits("approval.created") {
 		if a["request_id"] != "req-1" {
-			t.Errorf("audit %v", a)
+			t.Errorf(`audit %v; want a["request_id"] == "req-1"`, a)
 		}
 	}
 }

@@ -44,22 +44,22 @@ func TestRow19InspectTheFixtureReport(t *testing.T) {
 	first := tw.Inspect(report).Want(200, "")
 	for _, body := range [][]byte{report, append([]byte("\ufeff"), report...), pretty} {
 		if r := tw.Inspect(body).Want(200, ""); !bytes.Equal(r.Body, first.Body) {
-			t.Errorf("another answer: %s", r.Body)
+			t.Errorf("another answer: %s; want bytes.Equal(r.Body, first.Body)", r.Body)
 		}
 	}
 	if got := first.At("snapshot", "source", "evidence_report_digest"); got != `"sha256:d3ee44db187a100d4803c8819f2b076cefc2cf7b21dd4ab4b5f5229dc3e9edec"` {
-		t.Error(got)
+		t.Error(got, "want `\"sha256:d3ee44db187a100d4803c8819f2b076cefc2cf7b21dd4ab4b5f5229dc3e9edec\"`")
 	}
 	var codes []string
 	for i := 0; first.At("snapshot", "attention", i) != ""; i++ {
 		codes = append(codes, strings.Trim(first.At("snapshot", "attention", i, "code"), `"`))
 	}
 	if got := strings.Join(codes, " "); got != "verification_disagreement rejected_attempts human_decision_pending" {
-		t.Error(got)
+		t.Error(got, `want "verification_disagreement rejected_attempts human_decision_pending"`)
 	}
 	snapshot, _ := first.JSON().Get("snapshot")
 	if got := first.At("snapshot_digest"); got != `"`+canon.Digest(snapshot)+`"` {
-		t.Error("snapshot digest", got)
+		t.Error("snapshot digest", got, "want got == `\"` + canon.Digest(snapshot) + `\"`")
 	}
 }
 
@@ -80,7 +80,7 @@ func TestRow21MediaTypes(t *testing.T) {
 	for _, fields := range [][]string{{"Content-Type: text/plain", length}, {length}, {"Content-Type: ", length}, {asJSON, asJSON, length}, {"Content-Type: text/plain"}} {
 		r := postBody(tw, report, fields...).Want(415, "unsupported_media_type")
 		if got := r.At("error", "details", "supported"); got != `["application/json","application/vnd.svc.control-tower.v1+json"]` {
-			t.Error(got)
+			t.Error(got, "want `[\"application/json\",\"application/vnd.svc.control-tower.v1+json\"]`")
 		}
 	}
 	postBody(tw, report, "Content-Type: Application/JSON; x=y", length).Want(200, "")
@@ -111,7 +111,7 @@ func TestRow23LargestBody(t *testing.T) {
 		began := time.Now()
 		r := postBody(tw, nil, asJSON, "Content-Length: "+length).Want(413, "payload_too_large")
 		if r.At("error", "details") != `{"max_request_body_bytes":2097152}` || time.Since(began) > 5*time.Second {
-			t.Errorf("%s after %v", r.Body, time.Since(began))
+			t.Errorf("%s after %v; want r.At(\"error\", \"details\") == `{\"max_request_body_bytes\":2097152}` && time.Since(began) <= 5 * time.Second", r.Body, time.Since(began))
 		}
 	}
 	report := fixtureReport(t)
@@ -128,10 +128,10 @@ func TestRow24ShortBody(t *testing.T) {
 	defer c.Close()
 	r := c.Answer().Want(408, "request_timeout")
 	if took := time.Since(began); took < 400*time.Millisecond || took > 1500*time.Millisecond {
-		t.Errorf("after %v", took)
+		t.Errorf("after %v; want took >= 400 * time.Millisecond && took <= 1500 * time.Millisecond", took)
 	}
 	if got := r.At("error", "details"); got != `{"request_timeout_seconds":0.5}` {
-		t.Error(got)
+		t.Error(got, "want `{\"request_timeout_seconds\":0.5}`")
 	}
 	// A body that ends early is not waited for.
 	slow := evidenceapitest.Start(t, evidenceapitest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Second })
@@ -157,7 +157,7 @@ func TestRow26InvalidReports(t *testing.T) {
 	swap := func(old, new string) string {
 		out := strings.Replace(report, old, new, 1)
 		if out == report {
-			t.Fatalf("the report has no %s", old)
+			t.Fatalf("the report has no %s; want out != report", old)
 		}
 		return out
 	}
@@ -194,7 +194,7 @@ func TestRow26InvalidReports(t *testing.T) {
 	}
 	tw.Inspect([]byte{0xff})
 	if got := tw.Get("/api/v1/metrics").At("operations", "run_evidence_inspections_total"); got != "16" {
-		t.Error("bytes that are no text count:", got)
+		t.Error("bytes that are no text count:", got, `want "16"`)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestExpectContinue(t *testing.T) {
 	c := tw.Send(evidenceapitest.Request{Method: "POST", Target: inspect, Fields: fields})
 	defer c.Close()
 	if head := c.Head(); head.StatusLine != "HTTP/1.1 100 Continue" {
-		t.Fatal(head.StatusLine)
+		t.Fatal(head.StatusLine, `want "HTTP/1.1 100 Continue"`)
 	}
 	if _, err := c.Write(report); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestRow53RequestLine(t *testing.T) {
 	}
 	tw.Do(line(65536)).Want(404, "not_found")
 	if r := tw.Do(line(65537)); r.Status != 414 || strings.Count(string(r.Body), "\n") > 1 || len(r.Body) == 0 {
-		t.Errorf("%d %q", r.Status, r.Body)
+		t.Errorf("%d %q; want r.Status == 414 && strings.Count(string(r.Body), \"\\n\") <= 1 && len(r.Body) != 0", r.Status, r.Body)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestRow54Fields(t *testing.T) {
 	long := func(n int) string { return "X-Long: " + strings.Repeat("a", n-len("X-Long: \r\n")) }
 	tw.Get("/api/v1/status", long(65536)).Want(200, "")
 	if r := tw.Get("/api/v1/status", long(65537)); r.Status != 431 {
-		t.Errorf("%d %q", r.Status, r.Body)
+		t.Errorf("%d %q; want r.Status == 431", r.Status, r.Body)
 	}
 	many := func(n int) (out []string) { // beside Host and the token
 		for i := range n - 2 {
@@ -44,7 +44,7 @@ func TestRow54Fields(t *testing.T) {
 	}
 	tw.Get("/api/v1/status", many(99)...).Want(200, "")
 	if r := tw.Get("/api/v1/status", many(100)...); r.Status != 431 {
-		t.Errorf("%d %q", r.Status, r.Body)
+		t.Errorf("%d %q; want r.Status == 431", r.Status, r.Body)
 	}
 }
 
@@ -53,18 +53,18 @@ func TestRow55OneRequestAConnection(t *testing.T) {
 	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Millisecond })
 	one := evidenceapitest.Request{Target: "/healthz"}.Text(tw.Addr)
 	if got := string(tw.Raw(append(one, one...))); strings.Count(got, "HTTP/1.1 ") != 1 || !strings.HasSuffix(got, "\r\n\r\nok\n") {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want strings.Count(got, \"HTTP/1.1 \") == 1 && strings.HasSuffix(got, \"\\r\\n\\r\\nok\\n\")", got)
 	}
 	began := time.Now()
 	if got := tw.Raw([]byte("GET /healthz HTTP/1.1\r\nHost: localhost\r\n")); len(got) != 0 {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want len(got) == 0", got)
 	}
 	if took := time.Since(began); took < 200*time.Millisecond || took > 5*time.Second {
-		t.Errorf("after %v", took)
+		t.Errorf("after %v; want took >= 200 * time.Millisecond && took <= 5 * time.Second", took)
 	}
 	for text, status := range map[string]string{"nonsense\r\n\r\n": "400", "GET / HTTP/2.0\r\n\r\n": "505", "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n": "400"} {
 		if got := string(tw.Raw([]byte(text))); !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || !strings.Contains(got, "\r\nX-Request-ID: req_") || strings.Contains(got, "{") {
-			t.Errorf("%q: %q", text, got)
+			t.Errorf("%q: %q; want strings.HasPrefix(got, \"HTTP/1.1 \"+status+\" \") && strings.Contains(got, \"\\r\\nX-Request-ID: req_\") && !strings.Contains(got, \"{\")", text, got)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestOpenConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := beyond.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("one connection more is served: %d bytes, %v", n, err)
+		t.Errorf("one connection more is served: %d bytes, %v; want n == 0 && errors.Is(err, os.ErrDeadlineExceeded)", n, err)
 	}
 	if err := open[17].Close(); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestRow56SettingsThatAreRefused(t *testing.T) {
 		"SVC_CONTROL_TOWER_MAX_SSE_CLIENTS=x", "SVC_CONTROL_TOWER_PORT=65536", "SVC_CONTROL_TOWER_PORT=-1",
 	} {
 		if _, err := evidenceapi.LoadConfig([]string{env}); err == nil {
-			t.Errorf("%.60s was taken", env)
+			t.Errorf("%.60s was taken; want an error", env)
 		}
 	}
 	for _, env := range []string{token + good, token + strings.Repeat("~", 4096), "SVC_CONTROL_TOWER_REQUEST_TIMEOUT=0.1", "SVC_CONTROL_TOWER_REQUEST_TIMEOUT=300",
@@ -148,15 +148,15 @@ func TestRow56SettingsThatAreRefused(t *testing.T) {
 	// All faults at once, and never the secret.
 	_, err := evidenceapi.LoadConfig([]string{token + "short-secret", "SVC_CONTROL_TOWER_PORT=x", "SVC_CONTROL_TOWER_MAX_SSE_CLIENTS=99"})
 	if err == nil || strings.Count(err.Error(), "\n") != 2 || strings.Contains(err.Error(), "short-secret") {
-		t.Error(err)
+		t.Error(err, "want an error && strings.Count(err.Error(), \"\\n\") == 2 && !strings.Contains(err.Error(), \"short-secret\")")
 	}
 	cfg, err := evidenceapi.LoadConfig([]string{token + good})
 	if err != nil || strings.Contains(fmt.Sprintf("%v %+v %#v %s", cfg, cfg, cfg, cfg.Token), good) {
-		t.Errorf("the token shows: %v", err)
+		t.Errorf(`the token shows: %v; want !strings.Contains(fmt.Sprintf("%%v %%+v %%#v %%s", cfg, cfg, cfg, cfg.Token), good)`, err)
 	}
 	for value, on := range map[string]bool{"1": true, "true": true, "yes": true, "on": true, "": false, "0": false, "false": false, "no": false, "off": false, "2": false} {
 		if cfg, err := evidenceapi.LoadConfig([]string{"SVC_HTTP_ACCESS_LOG=" + value}); err != nil || (cfg.AccessLog != nil) != on {
-			t.Errorf("SVC_HTTP_ACCESS_LOG=%s: %v", value, err)
+			t.Errorf("SVC_HTTP_ACCESS_LOG=%s: %v; want (cfg.AccessLog != nil) == on", value, err)
 		}
 	}
 	// The longest token is as good as any.
@@ -168,7 +168,7 @@ func TestRow56SettingsThatAreRefused(t *testing.T) {
 	called := false
 	err = evidenceapi.Run(t.Context(), evidenceapi.Config{MaxStreams: 65, Started: func(evidenceapi.Tower) { called = true }}, slog.New(slog.DiscardHandler))
 	if err == nil || called {
-		t.Error(err)
+		t.Error(err, "want an error && !called")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestTakenPort(t *testing.T) {
 	}
 	err := evidenceapi.Run(t.Context(), evidenceapi.Config{Port: port}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err == nil || !strings.Contains(err.Error(), "is taken") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "is taken")`)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestRow57ThePage(t *testing.T) {
 	without := func(what string, r *evidenceapitest.Response) {
 		t.Helper()
 		if strings.Contains(string(r.Body), evidenceapitest.Token) || strings.Contains(string(r.Body), "run/demo:0002") {
-			t.Errorf("%s: token or report in the page", what)
+			t.Errorf(`%s: token or report in the page; want !strings.Contains(string(r.Body), evidenceapitest.Token) && !strings.Contains(string(r.Body), "run/demo:0002")`, what)
 		}
 	}
 	without("bare", bare)
@@ -206,7 +206,7 @@ func TestRow57ThePage(t *testing.T) {
 	}
 	without("spent", tw.Do(evidenceapitest.Request{Target: launch, NoToken: true}).Want(200, ""))
 	if len(launch) != len("/?launch=")+32 {
-		t.Error(launch)
+		t.Error(launch, `want len(launch) == len("/?launch=") + 32`)
 	}
 	policy := func(r *evidenceapitest.Response) string { return r.Header.Get("Content-Security-Policy") }
 	if policy(bare) == policy(full) {

@@ -45,7 +45,7 @@ func replaceBytes(t testing.TB, path, old, new string) {
 	}
 	at := bytes.Index(text, []byte(old))
 	if at < 0 || len(old) != len(new) {
-		t.Fatalf("the file has no %q", old)
+		t.Fatalf("the file has no %q; want at >= 0 && len(old) == len(new)", old)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -91,23 +91,23 @@ func TestRow28Limits(t *testing.T) {
 	for _, path := range []string{"runs", "events"} {
 		r := tw.Get("/api/v1/"+path+"?limit=200").Want(200, "")
 		if r.At("items", 199) == "" || r.At("items", 200) != "" || r.At("next_cursor") == "null" {
-			t.Errorf("%s: not 200 on the page", path)
+			t.Errorf(`%s: not 200 on the page; want r.At("items", 199) != "" && r.At("items", 200) == "" && r.At("next_cursor") != "null"`, path)
 		}
 	}
 	for _, path := range []string{"runs", "work-units", "connections", "events"} {
 		for _, limit := range []string{"0", "201", "x", "+5", "%2B5", "", "%20", "-1", "1.0", "0000000001", "1%00", "٣"} {
 			r := tw.Get("/api/v1/"+path+"?limit="+url.PathEscape(limit)).Want(400, "invalid_limit")
 			if got := r.At("error", "details"); got != `{"maximum":200,"minimum":1}` {
-				t.Error(got)
+				t.Error(got, "want `{\"maximum\":200,\"minimum\":1}`")
 			}
 		}
 		for limit, want := range map[string]string{"1": "1", "200": "200", "000000007": "7"} {
 			if got := tw.Get("/api/v1/"+path+"?limit="+limit).Want(200, "").At("page", "limit"); got != want {
-				t.Errorf("%s: %s", limit, got)
+				t.Errorf("%s: %s; want got == %v", limit, got, want)
 			}
 		}
 		if got := tw.Get("/api/v1/"+path).Want(200, "").At("page", "limit"); got != "50" {
-			t.Errorf("the default is %s", got)
+			t.Errorf(`the default is %s; want "50"`, got)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestRow29Filters(t *testing.T) {
 		tw.Get("/api/v1/"+query).Want(400, code)
 	}
 	if got := tw.Get("/api/v1/events?event_type=x").At("error", "details"); got != `{"allowed":["run.cancelled","run.created"]}` {
-		t.Error(got)
+		t.Error(got, "want `{\"allowed\":[\"run.cancelled\",\"run.created\"]}`")
 	}
 	if got := tw.Get("/api/v1/runs?state=x").At("error", "details", "allowed", 13); got == "" {
 		t.Error("not all 14 states are named")
@@ -156,7 +156,7 @@ func TestRow30Pages(t *testing.T) {
 			seen = append(seen, itemStrings(r, key)...)
 			next := r.At("next_cursor")
 			if next != r.At("page", "next_cursor") {
-				t.Errorf("two cursors: %s", r.Body)
+				t.Errorf(`two cursors: %s; want next == r.At("page", "next_cursor")`, r.Body)
 			}
 			if next == "null" {
 				break
@@ -170,7 +170,7 @@ func TestRow30Pages(t *testing.T) {
 		}
 	}
 	if got := fmt.Sprint(itemStrings(tw.Get("/api/v1/runs"), "run_id")); got != "[run/demo:0001 run/demo:0002 run/demo:0003]" {
-		t.Error(got)
+		t.Error(got, `want "[run/demo:0001 run/demo:0002 run/demo:0003]"`)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestRow31Cursors(t *testing.T) {
 	}
 	// The fixtures' key is the one of the published vector.
 	if want := "eyJhZnRlciI6InJ1bi9kZW1vOjAwMDEiLCJraW5kIjoicHJvZHVjdC1zcGluZS1ydW4tbGlzdC1jdXJzb3ItdjEiLCJtYWMiOiJmMmUzMTJhYzRjNjI2MmU0YWUxNDJkNjE5OTMyYTRkOSJ9"; cursor != want {
-		t.Error(cursor)
+		t.Error(cursor, "want", want)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestRow32CursorsOutliveTheServer(t *testing.T) {
 	}
 	again := evidenceapitest.Start(t, evidenceapitest.At(first.Store))
 	if got := fmt.Sprint(itemStrings(again.Get("/api/v1/runs?cursor="+cursor).Want(200, ""), "run_id")); got != "[run/demo:0002 run/demo:0003]" {
-		t.Error(got)
+		t.Error(got, `want "[run/demo:0002 run/demo:0003]"`)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestRow33NoMatchIsAnEmptyPage(t *testing.T) {
 	tw := evidenceapitest.Start(t)
 	for _, q := range []string{"runs?project_id=unknown", "runs?state=decided", "work-units?project_id=%00", "events?run_id=none"} {
 		if got := tw.Get("/api/v1/"+q).Want(200, "").At("items"); got != "[]" {
-			t.Error(got)
+			t.Error(got, `want "[]"`)
 		}
 	}
 }
@@ -225,16 +225,16 @@ func TestRow34RunByEitherSpelling(t *testing.T) {
 		t.Error("two answers")
 	}
 	if plain.At("run", "state") != `"proposed"` || plain.At("create_request_digest") != `"sha256:de61a65aba8edd1971f333a21f2ba1a694c7a0a26dd147277934704bae013f1f"` {
-		t.Errorf("%s", plain.Body)
+		t.Errorf("%s; want plain.At(\"run\", \"state\") == `\"proposed\"` && plain.At(\"create_request_digest\") == `\"sha256:de61a65aba8edd1971f333a21f2ba1a694c7a0a26dd147277934704bae013f1f\"`", plain.Body)
 	}
 	if got := tw.Get("/api/v1/runs/run/demo:0001/attempts").Want(200, "").At("attempts"); got != "[]" {
-		t.Error(got)
+		t.Error(got, `want "[]"`)
 	}
 	// The longest identifier, and one that ends like a sub-resource.
 	for id, path := range map[string]string{strings.Repeat("r", 192): strings.Repeat("r", 192), "run/attempts": "run%2Fattempts"} {
 		createRun(t, tw.Store, id)
 		if got := tw.Get("/api/v1/runs/"+path).Want(200, "").At("run", "run_id"); got != `"`+id+`"` {
-			t.Error(got)
+			t.Error(got, "want got == `\"` + id + `\"`")
 		}
 	}
 }
@@ -262,7 +262,7 @@ func TestRow36Evidence(t *testing.T) {
 	r := tw.Get(run2+"/evidence").Want(200, "")
 	report, _ := r.JSON().Get("evidence_report")
 	if r.At("evidence_report_digest") != `"`+canon.Digest(report)+`"` || canon.Digest(report) != fixture.Report().Digest() {
-		t.Errorf("%s", r.Body)
+		t.Errorf("%s; want r.At(\"evidence_report_digest\") == `\"` + canon.Digest(report) + `\"` && canon.Digest(report) == fixture.Report().Digest()", r.Body)
 	}
 }
 
@@ -280,7 +280,7 @@ func answersWithin(t *testing.T, bound time.Duration) evidenceapitest.Option {
 				Duration float64 `json:"duration_ms"`
 			}
 			if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Duration > float64(bound.Milliseconds()) {
-				t.Errorf("not answered within %v: %s %v", bound, line, err)
+				t.Errorf("not answered within %v: %s %v; want entry.Duration <= float64(bound.Milliseconds())", bound, line, err)
 			}
 		}
 	})
@@ -330,7 +330,7 @@ func TestRow38ChangedRow(t *testing.T) {
 	for _, path := range []string{"runs/run/demo:0001", "runs/run/demo:0001/attempts", "runs", "work-units", "projects/project/demo"} {
 		r := tw.Get("/api/v1/"+path).Want(400, "persisted_state_corrupt")
 		if r.At("error", "details", "id") != `"run/demo:0001"` || r.At("error", "details", "reason") == "" {
-			t.Errorf("%s", r.Body)
+			t.Errorf("%s; want r.At(\"error\", \"details\", \"id\") == `\"run/demo:0001\"` && r.At(\"error\", \"details\", \"reason\") != \"\"", r.Body)
 		}
 	}
 	tw.Get(run2).Want(200, "")
@@ -341,7 +341,7 @@ func TestRow38ChangedRow(t *testing.T) {
 	before := other.Get("/api/v1/runs?limit=2").Want(200, "")
 	page := other.Get("/api/v1/runs?limit=2&cursor="+strings.Trim(before.At("next_cursor"), `"`)).Want(400, "persisted_state_corrupt")
 	if page.At("error", "details", "id") != `"run/demo:0003"` {
-		t.Errorf("%s", page.Body)
+		t.Errorf("%s; want page.At(\"error\", \"details\", \"id\") == `\"run/demo:0003\"`", page.Body)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestRow39ForeignRow(t *testing.T) {
 		tw.Get("/api/v1/runs/"+store.FixtureForeignRow+part).Want(400, "not_product_spine_cli_run")
 	}
 	if got := fmt.Sprint(itemStrings(tw.Get("/api/v1/runs"), "run_id")); strings.Contains(got, store.FixtureForeignRow) {
-		t.Error(got)
+		t.Error(got, "want !strings.Contains(got, store.FixtureForeignRow)")
 	}
 }
 
@@ -384,13 +384,13 @@ func TestRow40Derived(t *testing.T) {
 	list := tw.Get("/api/v1/work-units").Want(200, "")
 	one := tw.Get("/api/v1/work-units/work/demo-0001").Want(200, "")
 	if list.At("items", 0) != one.At("work_unit") || one.At("work_unit", "run_count") != "3" || one.At("work_unit", "revisions", 0, "run_count") != "3" {
-		t.Errorf("%s\n%s", list.Body, one.Body)
+		t.Errorf("%s\n%s; want list.At(\"items\", 0) == one.At(\"work_unit\") && one.At(\"work_unit\", \"run_count\") == \"3\" && one.At(\"work_unit\", \"revisions\", 0, \"run_count\") == \"3\"", list.Body, one.Body)
 	}
 	p := tw.Get("/api/v1/projects/project/demo").Want(200, "")
 	states, _ := p.JSON().Get("project")
 	counts, _ := states.(*canon.Object).Get("runs_by_state")
 	if counts.(*canon.Object).Len() != 14 || p.At("project", "runs_by_state", "awaiting_human_decision") != "1" || p.At("project", "work_unit_count") != "1" {
-		t.Errorf("%s", p.Body)
+		t.Errorf(`%s; want counts.(*canon.Object).Len() == 14 && p.At("project", "runs_by_state", "awaiting_human_decision") == "1" && p.At("project", "work_unit_count") == "1"`, p.Body)
 	}
 }
 
@@ -398,12 +398,12 @@ func TestRow41ChangedConnector(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
 	if got := tw.Get("/api/v1/connections/demo-model").Want(200, "").At("connection", "project_spend_usd_max"); got != "5.0" {
-		t.Error(got)
+		t.Error(got, `want "5.0"`)
 	}
 	editStore(t, tw.Store, `UPDATE connections SET metadata_json = json_set(metadata_json, '$.extra', 'x') WHERE connection_id = 'demo-model'`)
 	for _, path := range []string{"connections/demo-model", "connections"} {
 		if r := tw.Get("/api/v1/"+path).Want(500, "connection_record_invalid"); r.At("error", "details", "id") != `"demo-model"` {
-			t.Errorf("%s", r.Body)
+			t.Errorf("%s; want r.At(\"error\", \"details\", \"id\") == `\"demo-model\"`", r.Body)
 		}
 	}
 	tw.Get("/api/v1/connections/demo-agent").Want(200, "")
@@ -422,7 +422,7 @@ func TestRow42FaultyStore(t *testing.T) {
 	heals := func(what string) {
 		t.Helper()
 		if r := tw.Get(run2 + "/evidence"); r.Status != 200 {
-			t.Errorf("%s and healed: %s", what, r.Body)
+			t.Errorf("%s and healed: %s; want r.Status == 200", what, r.Body)
 		}
 	}
 	heals("whole")
@@ -465,7 +465,7 @@ func TestRow42FaultyStore(t *testing.T) {
 	})
 	heals("locked for a while")
 	if took := time.Since(began); took < 500*time.Millisecond {
-		t.Errorf("answered after %v, from a locked store", took)
+		t.Errorf("answered after %v, from a locked store; want took >= 500 * time.Millisecond", took)
 	}
 	if err := <-rolledBack; err != nil {
 		t.Fatal(err)

@@ -31,11 +31,11 @@ func openStream(t *testing.T, tw *evidenceapitest.Tower, target string, fields .
 	head := c.Head()
 	if head.Status != 200 || head.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || head.Header.Get("X-Accel-Buffering") != "no" ||
 		head.Header.Get("Content-Length")+head.Header.Get("ETag")+head.Header.Get("X-SVC-Content-Digest") != "" {
-		t.Fatalf("%s %v", head.StatusLine, head.Header)
+		t.Fatalf(`%s %v; want head.Status == 200 && head.Header.Get("Content-Type") == "text/event-stream; charset=utf-8" && head.Header.Get("X-Accel-Buffering") == "no" && …`, head.StatusLine, head.Header)
 	}
 	evidenceapitest.CheckFields(t, head)
 	if first := c.Next(); first != "retry: 3000\n\n" {
-		t.Fatalf("the stream begins with %q", first)
+		t.Fatalf("the stream begins with %q; want \"retry: 3000\\n\\n\"", first)
 	}
 	return c
 }
@@ -84,11 +84,11 @@ func TestRow43LiveEvent(t *testing.T) {
 		frame := c.Next()
 		best = min(best, time.Since(began))
 		if !strings.HasPrefix(frame, fmt.Sprintf("id: %d\nevent: run.created\ndata: {", i+5)) || !strings.Contains(frame, `"run_id":"`+id+`"`) || strings.Count(frame, "\n\n") != 1 {
-			t.Errorf("%q", frame)
+			t.Errorf("%q; want strings.HasPrefix(frame, fmt.Sprintf(\"id: %%d\\nevent: run.created\\ndata: {\", i+5)) && strings.Contains(frame, `\"run_id\":\"`+id+`\"`) && strings.Count(frame, \"\\n\\n\") == 1", frame)
 		}
 	}
 	if best > 500*time.Millisecond {
-		t.Errorf("after %v at best", best)
+		t.Errorf("after %v at best; want best <= 500 * time.Millisecond", best)
 	}
 }
 
@@ -99,19 +99,19 @@ func TestRow44Replay(t *testing.T) {
 	first, second := c.Next(), c.Next()
 	sum := sha256.Sum256([]byte(first))
 	if len(first) != 682 || hex.EncodeToString(sum[:]) != "d13da651677c3b058e1adabded69d7db7775c29321870a5b2f53b5e2cd8eeb8e" {
-		t.Errorf("%d bytes: %q", len(first), first)
+		t.Errorf(`%d bytes: %q; want len(first) == 682 && hex.EncodeToString(sum[:]) == "d13da651677c3b058e1adabded69d7db7775c29321870a5b2f53b5e2cd8eeb8e"`, len(first), first)
 	}
 	if second != string(evidencetest.RunEvents()[1].Frame()) {
-		t.Errorf("%q", second)
+		t.Errorf("%q; want second == string(evidencetest.RunEvents()[1].Frame())", second)
 	}
 	again := openStream(t, tw, stream, "Last-Event-ID:  \t1 ")
 	if got := again.Next(); got != second {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want %v", got, second)
 	}
 	// Filters hold for what is replayed.
 	only := openStream(t, tw, stream+"?event_type=run.cancelled&run_id=run/demo:0001&project_id=project/demo&work_unit_id=work/demo-0001", "Last-Event-ID: 0")
 	if got := only.Next(); got != second {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want %v", got, second)
 	}
 }
 
@@ -124,11 +124,11 @@ func TestRow45LastEventID(t *testing.T) {
 			f = append(f, "Last-Event-ID: "+v)
 		}
 		if r := tw.Get(stream, f...).Want(400, "invalid_last_event_id"); r.At("error", "details") != "" {
-			t.Errorf("%q: %s", bad, r.Body)
+			t.Errorf(`%q: %s; want r.At("error", "details") == ""`, bad, r.Body)
 		}
 	}
 	if got := tw.Get(stream, "Last-Event-ID: 999").Want(400, "invalid_last_event_id").At("error", "details"); got != `{"latest_sequence":2}` {
-		t.Error(got)
+		t.Error(got, "want `{\"latest_sequence\":2}`")
 	}
 	empty := filepath.Join(t.TempDir(), "empty.sqlite")
 	if err := store.Create(t.Context(), empty, store.WriterOptions{}); err != nil {
@@ -137,7 +137,7 @@ func TestRow45LastEventID(t *testing.T) {
 	none := evidenceapitest.Start(t, evidenceapitest.At(empty))
 	openStream(t, none, stream, "Last-Event-ID: 0")
 	if got := none.Get(stream, "Last-Event-ID: 1").Want(400, "invalid_last_event_id").At("error", "details"); got != `{"latest_sequence":0}` {
-		t.Error(got)
+		t.Error(got, "want `{\"latest_sequence\":0}`")
 	}
 }
 
@@ -145,7 +145,7 @@ func TestRow46StreamChecks(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
 	if got := tw.Get(stream+"?limit=1").Want(400, "unexpected_query_parameters").At("error", "details", "allowed"); got != `["event_type","project_id","run_id","work_unit_id"]` {
-		t.Error(got)
+		t.Error(got, "want `[\"event_type\",\"project_id\",\"run_id\",\"work_unit_id\"]`")
 	}
 	tw.Get(stream, "Accept: text/html").Want(406, "not_acceptable")
 	tw.Get(stream+"?run_id=%20").Want(400, "invalid_filter")
@@ -162,11 +162,11 @@ func TestRow47HeartbeatAndLength(t *testing.T) {
 	})
 	c := openStream(t, tw, stream)
 	if got := c.Next(); got != ": keepalive\n\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \": keepalive\\n\\n\"", got)
 	}
 	rest := c.Rest()
 	if !strings.HasSuffix(rest, ": stream-ended reason=max-duration\n\n") || strings.Trim(strings.ReplaceAll(rest, ": keepalive\n\n", ""), "\n") != ": stream-ended reason=max-duration" {
-		t.Errorf("%q", rest)
+		t.Errorf("%q; want strings.HasSuffix(rest, \": stream-ended reason=max-duration\\n\\n\") && …", rest)
 	}
 }
 
@@ -177,18 +177,18 @@ func TestRow48Drain(t *testing.T) {
 	held := holdSlot(t, tw)
 	tw.Drain()
 	if rest := c.Rest(); rest != ": stream-ended reason=shutdown\n\n" {
-		t.Errorf("%q", rest)
+		t.Errorf("%q; want \": stream-ended reason=shutdown\\n\\n\"", rest)
 	}
 	r := tw.Get("/api/v1/status").Want(503, "shutting_down")
 	if r.Header.Get("Retry-After") != "1" || r.At("error", "details") != `{"retry_after_seconds":1}` {
-		t.Errorf("%v %s", r.Header, r.Body)
+		t.Errorf("%v %s; want r.Header.Get(\"Retry-After\") == \"1\" && r.At(\"error\", \"details\") == `{\"retry_after_seconds\":1}`", r.Header, r.Body)
 	}
 	tw.Do(evidenceapitest.Request{Target: "/readyz", NoToken: true}).Want(503, "shutting_down")
 	tw.Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
 	began := time.Now()
 	held.finish(t)
 	if err := tw.Wait(); err != nil || time.Since(began) > 4*time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
+		t.Errorf("%v after %v; want time.Since(began) <= 4 * time.Second", err, time.Since(began))
 	}
 }
 
@@ -199,7 +199,7 @@ func TestDrainEndsAfterItsTime(t *testing.T) {
 	began := time.Now()
 	tw.Drain()
 	if err := tw.Wait(); err != nil || time.Since(began) > 5*time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
+		t.Errorf("%v after %v; want time.Since(began) <= 5 * time.Second", err, time.Since(began))
 	}
 }
 
@@ -252,7 +252,7 @@ func TestDrainDoesNotWaitForTheStore(t *testing.T) {
 			end(tw)
 			// Less than the wait for the lock has left.
 			if err := tw.Wait(); err != nil || time.Since(began) > 1500*time.Millisecond {
-				t.Errorf("%v after %v", err, time.Since(began))
+				t.Errorf("%v after %v; want time.Since(began) <= 1500 * time.Millisecond", err, time.Since(began))
 			}
 		})
 	}
@@ -270,10 +270,10 @@ func TestRow48DrainOfALockedStore(t *testing.T) {
 	began := time.Now()
 	tw.Drain()
 	if rest := c.Rest(); rest != ": stream-ended reason=shutdown\n\n" {
-		t.Errorf("%q", rest)
+		t.Errorf("%q; want \": stream-ended reason=shutdown\\n\\n\"", rest)
 	}
 	if err := tw.Wait(); err != nil || time.Since(began) > 5500*time.Millisecond {
-		t.Errorf("%v after %v", err, time.Since(began))
+		t.Errorf("%v after %v; want time.Since(began) <= 5500 * time.Millisecond", err, time.Since(began))
 	}
 }
 
@@ -296,7 +296,7 @@ func TestRow49StoreTurnsToGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rest := c.Rest(); rest != ": stream-ended reason=store-error\n\n" {
-		t.Errorf("%q", rest)
+		t.Errorf("%q; want \": stream-ended reason=store-error\\n\\n\"", rest)
 	}
 }
 
@@ -308,10 +308,10 @@ func TestRow50StreamSlots(t *testing.T) {
 		open = append(open, openStream(t, tw, stream))
 	}
 	if r := tw.Get(stream).Want(503, "too_many_streams"); r.Header.Get("Retry-After") != "1" {
-		t.Errorf("%v", r.Header)
+		t.Errorf(`%v; want r.Header.Get("Retry-After") == "1"`, r.Header)
 	}
 	if got := tw.Get("/api/v1/metrics").At("concurrency"); got != `{"event_stream_clients":8,"in_flight_requests":1,"max_concurrent_requests":16,"max_event_stream_clients":8}` {
-		t.Error(got)
+		t.Error(got, "want `{\"event_stream_clients\":8,\"in_flight_requests\":1,\"max_concurrent_requests\":16,\"max_event_stream_clients\":8}`")
 	}
 	open[3].Close()
 	pollUntil(t, func() bool { return tw.Get("/api/v1/metrics").At("concurrency", "event_stream_clients") == "7" })
@@ -349,7 +349,7 @@ func holdSlot(t *testing.T, tw *evidenceapitest.Tower) held {
 		Fields: []string{asJSON, fmt.Sprintf("Content-Length: %d", len(report)), "Expect: 100-continue"}})
 	t.Cleanup(c.Close)
 	if head := c.Head(); head.Status != 100 {
-		t.Fatal(head.StatusLine)
+		t.Fatal(head.StatusLine, "want head.Status == 100")
 	}
 	return held{c, report}
 }
@@ -371,7 +371,7 @@ func TestRow51RequestSlots(t *testing.T) {
 	}
 	for _, target := range []string{"/api/v1/status", "/readyz", "/", "/nope"} {
 		if r := tw.Get(target).Want(503, "overloaded"); r.Header.Get("Retry-After") != "1" {
-			t.Errorf("%v", r.Header)
+			t.Errorf(`%v; want r.Header.Get("Retry-After") == "1"`, r.Header)
 		}
 	}
 	tw.Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
@@ -381,7 +381,7 @@ func TestRow51RequestSlots(t *testing.T) {
 		h.finish(t)
 	}
 	if got := tw.Get("/api/v1/metrics").At("admission", "overload_rejections_total"); got != "5" {
-		t.Error(got)
+		t.Error(got, `want "5"`)
 	}
 }
 

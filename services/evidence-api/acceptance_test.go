@@ -19,7 +19,7 @@ func TestRow01HealthNeedsNoToken(t *testing.T) {
 	t.Parallel()
 	r := evidenceapitest.Start(t).Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
 	if string(r.Body) != "ok\n" || r.Header.Get("ETag") != "" || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
-		t.Errorf("%q %v", r.Body, r.Header)
+		t.Errorf("%q %v; want string(r.Body) == \"ok\\n\" && r.Header.Get(\"ETag\") == \"\" && r.Header.Get(\"Content-Type\") == \"text/plain; charset=utf-8\"", r.Body, r.Header)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestRow02ReadinessNeedsNoToken(t *testing.T) {
 	t.Parallel()
 	r := evidenceapitest.Start(t).Do(evidenceapitest.Request{Target: "/readyz", NoToken: true}).Want(200, "")
 	if r.At("kind") != `"svc-readiness"` || r.Header.Get("X-SVC-Content-Digest") != canon.DigestBytes(r.Body) {
-		t.Errorf("%s %v", r.Body, r.Header)
+		t.Errorf("%s %v; want r.At(\"kind\") == `\"svc-readiness\"` && r.Header.Get(\"X-SVC-Content-Digest\") == canon.DigestBytes(r.Body)", r.Body, r.Header)
 	}
 }
 
@@ -39,10 +39,10 @@ func TestRow03Status(t *testing.T) {
 		`"max_sse_clients":8,"overload_status":503,"per_client_rate_limit":"not_implemented","request_timeout_seconds":10.0,` +
 		`"retry_after_seconds":1,"sse_heartbeat_seconds":15.0,"sse_max_stream_seconds":300.0}`
 	if got := r.At("operations", "limits"); got != limits {
-		t.Errorf("limits %s", got)
+		t.Errorf("limits %s; want %v", got, limits)
 	}
 	if got := r.Header.Get("ETag"); got != `"`+strings.TrimPrefix(canon.DigestBytes(r.Body), "sha256:")+`"` {
-		t.Errorf("ETag %s", got)
+		t.Errorf("ETag %s; want got == `\"` + strings.TrimPrefix(canon.DigestBytes(r.Body), \"sha256:\") + `\"`", got)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestRow04WrongTokensAllLookAlike(t *testing.T) {
 		for _, target := range []string{"/api/v1/status", "/api/v1/runs", "/api/v1/no-such-route", "/api/v1/", "/metrics"} {
 			r := tw.Do(evidenceapitest.Request{Target: target, NoToken: true, Fields: f}).Want(403, "invalid_session_token")
 			if !bytes.Equal(r.Body, want) {
-				t.Errorf("%s: another body for %s", name, target)
+				t.Errorf("%s: another body for %s; want bytes.Equal(r.Body, want)", name, target)
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func TestRow07OtherVersions(t *testing.T) {
 	for _, target := range []string{"/api/v2/status", "/api/v1", "/api/", "/api/v1x/status", "/api/V1/status"} {
 		r := tw.Do(evidenceapitest.Request{Target: target, NoToken: true}).Want(404, "unsupported_api_version")
 		if got := r.At("error", "details"); got != `{"supported_versions":["v1"]}` {
-			t.Errorf("%s: %s", target, got)
+			t.Errorf("%s: %s; want got == `{\"supported_versions\":[\"v1\"]}`", target, got)
 		}
 	}
 }
@@ -150,11 +150,11 @@ func TestRow10QueryWhereNoneIsTaken(t *testing.T) {
 	for _, target := range []string{"/api/v1/status?x=1", "/healthz?x=1", "/readyz?x", "/metrics?x=1", "/api/v1/projects/project/demo?limit=1", "/api/v1/runs/X?limit=1"} {
 		r := tw.Get(target).Want(400, "unexpected_query_parameters")
 		if got := r.At("error", "details"); got != `{"allowed":[]}` {
-			t.Errorf("%s: %s", target, got)
+			t.Errorf("%s: %s; want got == `{\"allowed\":[]}`", target, got)
 		}
 	}
 	if got := tw.Get("/?x=1").Want(400, "unexpected_query_parameters").At("error", "details"); got != `{"allowed":["launch"]}` {
-		t.Error(got)
+		t.Error(got, "want `{\"allowed\":[\"launch\"]}`")
 	}
 	tw.Get("/api/v1/status?").Want(200, "")
 }
@@ -170,7 +170,7 @@ func TestRow12QueryNames(t *testing.T) {
 	for _, query := range []string{"limit=1&limit=2", "foo=1", "LIMIT=1", "limit=1&%6cimit=1"} {
 		r := tw.Get("/api/v1/runs?"+query).Want(400, "unexpected_query_parameters")
 		if got := r.At("error", "details", "allowed"); got != `["cursor","limit","project_id","state"]` {
-			t.Errorf("%s: %s", query, got)
+			t.Errorf("%s: %s; want got == `[\"cursor\",\"limit\",\"project_id\",\"state\"]`", query, got)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestRow13NotAcceptable(t *testing.T) {
 	for _, accept := range []string{"text/html", "application/json;q=0", "text/event-stream"} {
 		r := tw.Get("/api/v1/status", "Accept: "+accept).Want(406, "not_acceptable")
 		if got := r.At("error", "details", "supported"); got != `["application/json","application/vnd.svc.control-tower.v1+json"]` {
-			t.Errorf("%s: %s", accept, got)
+			t.Errorf("%s: %s; want got == `[\"application/json\",\"application/vnd.svc.control-tower.v1+json\"]`", accept, got)
 		}
 	}
 	// Not looked at here.
@@ -197,11 +197,11 @@ func TestRow14Negotiation(t *testing.T) {
 	for accept, want := range map[string]string{vendor: vendor, "application/*": "application/json", "": "application/json"} {
 		r := tw.Get("/api/v1/status", "Accept: "+accept).Want(200, "")
 		if got := r.Header.Get("Content-Type"); got != want+"; charset=utf-8" {
-			t.Errorf("%q: %s", accept, got)
+			t.Errorf(`%q: %s; want got == want + "; charset=utf-8"`, accept, got)
 		}
 	}
 	if got := tw.Get("/api/v1/nope", "Accept: "+vendor).Want(404, "not_found").Header.Get("Content-Type"); got != vendor+"; charset=utf-8" {
-		t.Error("an error:", got)
+		t.Error("an error:", got, `want got == vendor + "; charset=utf-8"`)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestRow16Methods(t *testing.T) {
 	} {
 		r := tw.Do(evidenceapitest.Request{Method: request[0], Target: request[1]})
 		if r.Status != 405 || r.Header.Get("Allow") != allow || request[0] != "HEAD" && r.Code() != "method_not_allowed" {
-			t.Errorf("%v: %d %q %s", request, r.Status, r.Header.Get("Allow"), r.Body)
+			t.Errorf(`%v: %d %q %s; want r.Status == 405 && r.Header.Get("Allow") == allow && (request[0] == "HEAD" || r.Code() == "method_not_allowed")`, request, r.Status, r.Header.Get("Allow"), r.Body)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestRow17Head(t *testing.T) {
 		get := tw.Get(target, id)
 		head := tw.Do(evidenceapitest.Request{Method: "HEAD", Target: target, Fields: []string{id}})
 		if head.StatusLine != get.StatusLine || formatHeader(head) != formatHeader(get) || len(head.Body) != 0 {
-			t.Errorf("%s:\n%s\n%s", target, formatHeader(head), formatHeader(get))
+			t.Errorf("%s:\n%s\n%s; want head.StatusLine == get.StatusLine && formatHeader(head) == formatHeader(get) && len(head.Body) == 0", target, formatHeader(head), formatHeader(get))
 		}
 	}
 }
@@ -260,20 +260,20 @@ func TestRow18RequestIDs(t *testing.T) {
 	tw := evidenceapitest.Start(t)
 	for _, id := range []string{"a:b.c", strings.Repeat("9", 128)} {
 		if got := tw.Get("/api/v1/status", "X-Request-ID: "+id).Header.Get("X-Request-ID"); got != id {
-			t.Errorf("%q became %q", id, got)
+			t.Errorf("%q became %q; want got == %v", id, got, id)
 		}
 	}
 	made := regexp.MustCompile(`^req_[0-9a-f]{32}$`)
 	for _, sent := range [][]string{{"X-Request-ID: bad id"}, {"X-Request-ID: " + strings.Repeat("a", 129)}, {"X-Request-ID: a", "X-Request-ID: a"}, nil} {
 		if got := tw.Get("/api/v1/status", sent...).Header.Get("X-Request-ID"); !made.MatchString(got) {
-			t.Errorf("%q became %q", sent, got)
+			t.Errorf("%q became %q; want made.MatchString(got)", sent, got)
 		}
 	}
 	trace := "00-" + strings.Repeat("ab", 16) + "-" + strings.Repeat("cd", 8) + "-01"
 	if got := tw.Get("/healthz", "traceparent: "+trace).Header.Values("traceparent"); len(got) != 1 || got[0] != trace {
-		t.Errorf("traceparent %q", got)
+		t.Errorf("traceparent %q; want len(got) == 1 && got[0] == trace", got)
 	}
 	if got := tw.Get("/healthz", "traceparent: "+strings.ToUpper(trace)).Header.Values("traceparent"); len(got) != 0 {
-		t.Errorf("traceparent %q", got)
+		t.Errorf("traceparent %q; want len(got) == 0", got)
 	}
 }

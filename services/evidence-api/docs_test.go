@@ -35,7 +35,7 @@ func TestManual(t *testing.T) {
 	}
 	head, _, ok := strings.Cut(string(page), below)
 	if !ok {
-		t.Fatalf("%s lacks the line %q", manual, below)
+		t.Fatalf("%s lacks the line %q; want ok", manual, below)
 	}
 	want := head + below + manualRoutes() + manualSettings(t) + manualLimits(t) + manualErrors()
 	if *update {
@@ -45,7 +45,7 @@ func TestManual(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Fatalf("%s does not match the code; run the command that it names", manual)
+		t.Fatalf("%s does not match the code; run the command that it names; want string(page) == %v", manual, want)
 	}
 }
 
@@ -105,7 +105,7 @@ func manualSettings(t *testing.T) string {
 		return false
 	})
 	if rows != 7 {
-		t.Fatalf("%d variables", rows)
+		t.Fatalf("%d variables; want 7", rows)
 	}
 	return b.String()
 }

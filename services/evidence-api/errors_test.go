@@ -154,7 +154,7 @@ func TestEveryErrorToTheByte(t *testing.T) {
 			request.Fields = append(request.Fields, "X-Request-ID: golden")
 			r := tw.Do(request).Want(e.Status, string(e.Code))
 			if got := r.At("error", "retryable") == "true"; got != e.Retryable {
-				t.Errorf("retryable %v", got)
+				t.Errorf("retryable %v; want %v", got, e.Retryable)
 			}
 			got := r.StatusLine + "\n" + formatHeader(r) + "\n" + string(r.Body) + "\n"
 			golden := filepath.Join("testdata", "errors", string(e.Code)+".txt")
@@ -183,7 +183,7 @@ func TestNoGoldenFileIsLeftOver(t *testing.T) {
 	}
 	for _, f := range files {
 		if _, ok := catalogue.Lookup(catalogue.Code(strings.TrimSuffix(filepath.Base(f), ".txt"))); !ok {
-			t.Errorf("%s belongs to no code", f)
+			t.Errorf("%s belongs to no code; want ok", f)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestFaultsAreLoggedOnce(t *testing.T) {
 	tw.Get("/api/v1/nope", "X-Request-ID: the-other").Want(404, "not_found")
 	log := tw.Log.String()
 	if strings.Count(log, "the-one") != 1 || strings.Contains(log, "the-other") || strings.Contains(log, evidenceapitest.Token) {
-		t.Error(log)
+		t.Error(log, `want strings.Count(log, "the-one") == 1 && !strings.Contains(log, "the-other") && !strings.Contains(log, evidenceapitest.Token)`)
 	}
 }
 

@@ -42,10 +42,10 @@ func FuzzInspectFraming(f *testing.F) {
 		}
 		answer = bytes.TrimPrefix(answer, []byte("HTTP/1.1 100 Continue\r\n\r\n"))
 		if !bytes.HasPrefix(answer, []byte("HTTP/1.1 2")) && !bytes.HasPrefix(answer, []byte("HTTP/1.1 4")) {
-			t.Fatalf("answered with %.200q", answer)
+			t.Fatalf(`answered with %.200q; want (bytes.HasPrefix(answer, []byte("HTTP/1.1 2")) || bytes.HasPrefix(answer, []byte("HTTP/1.1 4")))`, answer)
 		}
 		if bytes.Contains(answer, []byte("\r\n\r\nHTTP/1.1")) {
-			t.Fatalf("two answers: %q", answer)
+			t.Fatalf("two answers: %q; want !bytes.Contains(answer, []byte(\"\\r\\n\\r\\nHTTP/1.1\"))", answer)
 		}
 	})
 }

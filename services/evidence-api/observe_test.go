@@ -53,7 +53,7 @@ func TestAccessLog(t *testing.T) {
 		byID[id.(string)] = o
 		for _, secret := range []string{"secret-cursor", evidenceapitest.Token, "demo:0002"} {
 			if strings.Contains(line, secret) {
-				t.Errorf("%s in %s", secret, line)
+				t.Errorf("%s in %s; want !strings.Contains(line, secret)", secret, line)
 			}
 		}
 	}
@@ -64,14 +64,14 @@ func TestAccessLog(t *testing.T) {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 		if o.Len() != 9 || get("event") != "http_request" || get("service") != "svc-control-tower" {
-			t.Errorf("%s: %v", id, o.Keys())
+			t.Errorf(`%s: %v; want o.Len() == 9 && get("event") == "http_request" && get("service") == "svc-control-tower"`, id, o.Keys())
 		}
 	}
 	if n, _ := byID["second"].Get("response_bytes"); n != canon.NewInt(0) {
-		t.Errorf("HEAD sent %v bytes", n)
+		t.Errorf("HEAD sent %v bytes; want n == canon.NewInt(0)", n)
 	}
 	if n, _ := byID["fourth"].Get("response_bytes"); n != canon.NewInt(int64(len("retry: 3000\n\n"))) {
-		t.Errorf("the stream sent %v bytes", n)
+		t.Errorf("the stream sent %v bytes; want n == canon.NewInt(int64(len(\"retry: 3000\\n\\n\")))", n)
 	}
 }
 
@@ -84,10 +84,10 @@ func TestCounters(t *testing.T) {
 	tw.Get("/api/v1/runs").Want(500, "store_error")
 	r := tw.Get("/api/v1/metrics").Want(200, "")
 	if got := r.At("requests"); got != `{"by_status_class":{"1xx":0,"2xx":1,"3xx":0,"4xx":1,"5xx":1},"client_errors_total":1,"server_errors_total":1,"total":3}` {
-		t.Error(got)
+		t.Error(got, "want `{\"by_status_class\":{\"1xx\":0,\"2xx\":1,\"3xx\":0,\"4xx\":1,\"5xx\":1},\"client_errors_total\":1,\"server_errors_total\":1,\"total\":3}`")
 	}
 	if r.At("latency_ms", "count") != "3" || r.At("latency_ms", "buckets", 10, "count") != "3" || r.At("dependencies", "product_spine_store", "state") != `"configured_unprobed"` {
-		t.Errorf("%s", r.Body)
+		t.Errorf("%s; want r.At(\"latency_ms\", \"count\") == \"3\" && r.At(\"latency_ms\", \"buckets\", 10, \"count\") == \"3\" && r.At(\"dependencies\", \"product_spine_store\", \"state\") == `\"configured_unprobed\"`", r.Body)
 	}
 	text := string(tw.Get("/metrics").Want(200, "").Body)
 	for _, line := range []string{
@@ -100,12 +100,12 @@ func TestCounters(t *testing.T) {
 		`svc_control_tower_rejections_total{reason="overload"} 0`,
 	} {
 		if !strings.Contains(text, line+"\n") {
-			t.Errorf("no line %s in\n%s", line, text)
+			t.Errorf("no line %s in\n%s; want strings.Contains(text, line+\"\\n\")", line, text)
 		}
 	}
 	none := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	if got := none.Get("/api/v1/metrics").At("dependencies", "product_spine_store", "state"); got != `"not_configured"` {
-		t.Error(got)
+		t.Error(got, "want `\"not_configured\"`")
 	}
 }
 
@@ -116,10 +116,10 @@ func TestProofs(t *testing.T) {
 	text := func(r *evidenceapitest.Response, path ...any) string { return strings.Trim(r.At(path...), `"`) }
 	c := tw.Get("/api/v1/events/checkpoint?since=2").Want(200, "")
 	if c.At("checkpoint", "tree_size") != "4" || c.At("consistency", "from_size") != "2" || !strings.HasPrefix(text(c, "checkpoint", "origin"), "svc/") {
-		t.Errorf("%s", c.Body)
+		t.Errorf(`%s; want c.At("checkpoint", "tree_size") == "4" && c.At("consistency", "from_size") == "2" && strings.HasPrefix(text(c, "checkpoint", "origin"), "svc/")`, c.Body)
 	}
 	if got := tw.Get("/api/v1/events/checkpoint").Want(200, "").At("consistency"); got != "null" {
-		t.Error(got)
+		t.Error(got, `want "null"`)
 	}
 	for _, since := range []string{"1", "4", "004"} {
 		tw.Get("/api/v1/events/checkpoint?since="+since).Want(200, "")
@@ -132,10 +132,10 @@ func TestProofs(t *testing.T) {
 		id := text(list, "items", i, "event_id")
 		p := tw.Get("/api/v1/events/"+id+"/proof").Want(200, "")
 		if leaf := tree.Hex(tree.Leaf([]byte(list.At("items", i)))); leaf != text(p, "leaf_hash") {
-			t.Errorf("%s: the leaf is not the hash of the envelope", id)
+			t.Errorf(`%s: the leaf is not the hash of the envelope; want leaf == text(p, "leaf_hash")`, id)
 		}
 		if text(p, "root_hash") != text(c, "checkpoint", "root_hash") || p.At("inclusion_path", 1) == "" {
-			t.Errorf("%s", p.Body)
+			t.Errorf(`%s; want text(p, "root_hash") == text(c, "checkpoint", "root_hash") && p.At("inclusion_path", 1) != ""`, p.Body)
 		}
 	}
 	for _, id := range []string{"evt-000000000005", "evt-1", "x", "evt-000000000000"} {
@@ -148,6 +148,6 @@ func TestOpenAPIAnswer(t *testing.T) {
 	t.Parallel()
 	r := evidenceapitest.Start(t).Get("/api/v1/openapi.json").Want(200, "")
 	if r.At("openapi") != `"3.1.0"` || r.At("info", "version") != `"1.2.3-test"` || r.At("x-svc-kind") != `"svc-openapi"` || r.At("kind") != "" {
-		t.Errorf("%.300s", r.Body)
+		t.Errorf("%.300s; want r.At(\"openapi\") == `\"3.1.0\"` && r.At(\"info\", \"version\") == `\"1.2.3-test\"` && r.At(\"x-svc-kind\") == `\"svc-openapi\"` && r.At(\"kind\") == \"\"", r.Body)
 	}
 }

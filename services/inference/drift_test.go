@@ -34,7 +34,7 @@ func (i *instance) drift(query string) []driftStatus {
 	i.T.Helper()
 	s, body := i.Get("/drift/status" + query)
 	if s != 200 {
-		i.T.Fatalf("drift status: %d %s", s, body)
+		i.T.Fatalf("drift status: %d %s; want s == 200", s, body)
 	}
 	var out []driftStatus
 	if err := json.Unmarshal([]byte(body), &out); err != nil {
@@ -64,11 +64,11 @@ func TestDriftOfPredictions(t *testing.T) {
 	i := start(t, reg, slow)
 
 	if d := i.drift("")[0]; d.Status != "NO_BASELINE" || d.Snapshots != 0 || d.Model != "TAGGED" || d.Version != "1" || d.LiveMean != nil {
-		t.Errorf("at first: %+v", d)
+		t.Errorf(`at first: %+v; want d.Status == "NO_BASELINE" && d.Snapshots == 0 && d.Model == "TAGGED" && d.Version == "1" && d.LiveMean == nil`, d)
 	}
 	i.predicts(1, 5, 5)
 	if s, body := i.Post("/drift/tagged/baseline", nil); s != 409 || inferencetest.ProblemOf(t, s, body).Code != "not_enough_snapshots" {
-		t.Errorf("a baseline of five: %d %s", s, body)
+		t.Errorf(`a baseline of five: %d %s; want s == 409 && inferencetest.ProblemOf(t, s, body).Code == "not_enough_snapshots"`, s, body)
 	}
 	i.predicts(6, 95, 100)
 	var baseline struct {
@@ -78,37 +78,37 @@ func TestDriftOfPredictions(t *testing.T) {
 	}
 	i.OK("/drift/Tagged/baseline", `{"alias": "production"}`, &baseline)
 	if baseline.N != 100 || baseline.Mean != 50.5 || baseline.Std < 28.8 || baseline.Std > 28.9 || baseline.Alias != "Production" {
-		t.Errorf("baseline %+v", baseline)
+		t.Errorf(`baseline %+v; want baseline.N == 100 && baseline.Mean == 50.5 && baseline.Std >= 28.8 && baseline.Std <= 28.9 && baseline.Alias == "Production"`, baseline)
 	}
 	if d := i.drift("?alias=Production")[0]; d.Status != "OK" || d.Overall != "OK" || *d.ZScore != 0 || d.Baseline != 100 || d.SetAt == "" ||
 		len(d.Recent) != 24 || d.Recent[23] != 100 || len(d.Measures) != 4 {
-		t.Errorf("against itself: %+v", d)
+		t.Errorf(`against itself: %+v; want d.Status == "OK" && d.Overall == "OK" && *d.ZScore == 0 && d.Baseline == 100 && d.SetAt != "" && len(d.Recent) == 24 && d.Recent[23] == 100 && len(d.Measures) == 4`, d)
 	}
 	var reset struct{ Deleted int }
 	i.OK("/drift/tagged/reset", nil, &reset)
 	if reset.Deleted != 100 {
-		t.Errorf("reset %+v", reset)
+		t.Errorf("reset %+v; want reset.Deleted == 100", reset)
 	}
 	i.predicts(500, 9, 9)
 	if d := i.drift("")[0]; d.Status != "INSUFFICIENT" || d.Baseline != 100 {
-		t.Errorf("nine predictions: %+v", d)
+		t.Errorf(`nine predictions: %+v; want d.Status == "INSUFFICIENT" && d.Baseline == 100`, d)
 	}
 	i.predicts(509, 21, 30)
 	if d := i.drift("?z_mode=standard_error&window=20")[0]; d.Status != "CRITICAL" || d.Snapshots != 20 || *d.ZScore != *d.ZSE || *d.ZScore < 10 {
-		t.Errorf("moved far: %+v", d)
+		t.Errorf(`moved far: %+v; want d.Status == "CRITICAL" && d.Snapshots == 20 && *d.ZScore == *d.ZSE && *d.ZScore >= 10`, d)
 	}
 	for _, bad := range []string{"?window=5", "?window=x", "?z_mode=huh", "?alias=Champion", "?limit=0", "?cursor=x"} {
 		if s, body := i.Get("/drift/status" + bad); s != 422 {
-			t.Errorf("%s: %d %s", bad, s, body)
+			t.Errorf("%s: %d %s; want s == 422", bad, s, body)
 		}
 	}
 	for path, status := range map[string]int{"/drift/nosuch/reset": 404, "/drift/nosuch/baseline": 404} {
 		if s, body := i.Post(path, nil); s != status {
-			t.Errorf("%s: %d %s", path, s, body)
+			t.Errorf("%s: %d %s; want s == %v", path, s, body, status)
 		}
 	}
 	if s, body := i.Post("/drift/tagged/reset", `{"aliass": "Production"}`); s != 422 {
-		t.Errorf("an unknown field: %d %s", s, body)
+		t.Errorf("an unknown field: %d %s; want s == 422", s, body)
 	}
 	testenv.Eventually(t, 20*time.Second, func() error {
 		for _, e := range i.events("drift", "status_changed") {
@@ -119,17 +119,17 @@ func TestDriftOfPredictions(t *testing.T) {
 		return fmt.Errorf("no drift.status_changed to CRITICAL: %v", i.events("drift", "status_changed"))
 	})
 	if n := len(i.events("drift", "baseline_set")); n != 1 {
-		t.Errorf("%d events baseline_set", n)
+		t.Errorf("%d events baseline_set; want 1", n)
 	}
 	if n := len(i.events("drift", "reset")); n != 1 {
-		t.Errorf("%d events reset", n)
+		t.Errorf("%d events reset; want 1", n)
 	}
 	var actions []string
 	for _, f := range i.events("audit", "recorded") {
 		actions = append(actions, fmt.Sprint(f["action"], " ", f["target"], " by ", f["actor"]))
 	}
 	if got := strings.Join(actions, "; "); got != "drift.baseline_set model:TAGGED@Production by anonymous; drift.reset model:TAGGED@Production by anonymous" {
-		t.Errorf("audit facts: %s", got)
+		t.Errorf(`audit facts: %s; want "drift.baseline_set model:TAGGED@Production by anonymous; drift.reset model:TAGGED@Production by anonymous"`, got)
 	}
 }
 
@@ -210,11 +210,11 @@ func TestPipeline(t *testing.T) {
 	var p inferencetest.Prediction
 	i.OK("/infer-pipeline/infer", map[string]any{"embedding": embedding, "num_nodes": 2, "user_id": "alice", "job_id": "job-1"}, &p)
 	if p.Prediction != 27.0 || p.JobID != "job-1" || p.ModelName != "JPCP" {
-		t.Errorf("%+v", p)
+		t.Errorf(`%+v; want p.Prediction == 27.0 && p.JobID == "job-1" && p.ModelName == "JPCP"`, p)
 	}
 	i.OK("/infer-pipeline/infer", map[string]any{"features": map[string]any{"embedding": embedding, "num_nodes": 1}}, &p)
 	if p.Prediction != 17.0 {
-		t.Errorf("%+v", p)
+		t.Errorf("%+v; want p.Prediction == 17.0", p)
 	}
 	// What is written down of the row is the vector's norm, mean and deviation.
 	ctx := context.Background()
@@ -231,7 +231,7 @@ func TestPipeline(t *testing.T) {
 			return err
 		}
 		if source != "pipeline" || job != "job-1" || norm != 5 || mean != 7.0/384 || predicted != 27 {
-			t.Errorf("snapshot: %s %s %v %v %v %v", source, job, norm, mean, std, predicted)
+			t.Errorf(`snapshot: %s %s %v %v %v %v; want source == "pipeline" && job == "job-1" && norm == 5 && mean == 7.0 / 384 && predicted == 27`, source, job, norm, mean, std, predicted)
 		}
 		return nil
 	})

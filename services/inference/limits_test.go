@@ -63,11 +63,11 @@ func TestDeadline(t *testing.T) {
 	i := start(t, reg)
 	s, _, body := i.Do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
 	if d := inferencetest.ProblemOf(t, s, body); s != 504 || d.Code != "deadline_exceeded" {
-		t.Errorf("%d %s", s, body)
+		t.Errorf(`%d %s; want s == 504 && d.Code == "deadline_exceeded"`, s, body)
 	}
 	// The row that was given up takes nothing with it.
 	if s, body := i.Post("/predict/slow", `{"features": {"x": 2}}`); s != 200 || !strings.Contains(body, `"prediction":2,`) {
-		t.Errorf("%d %s", s, body)
+		t.Errorf("%d %s; want s == 200 && strings.Contains(body, `\"prediction\":2,`)", s, body)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		}
 	}
 	if s, _, body := i.Do(http.MethodGet, "/models", nil, "Authorization", "Bearer wrong"); s != 401 || inferencetest.ProblemOf(t, s, body).Code != "invalid_credential" {
-		t.Errorf("a wrong secret: %d %s", s, body)
+		t.Errorf(`a wrong secret: %d %s; want s == 401 && inferencetest.ProblemOf(t, s, body).Code == "invalid_credential"`, s, body)
 	}
 	testenv.Eventually(t, 10*time.Second, func() error {
 		facts := i.events("audit", "recorded")
@@ -205,7 +205,7 @@ func TestOtherOriginsCannotWriteToAnOpenService(t *testing.T) {
 	t.Parallel()
 	i := start(t, fixturetest.NewRegistry(t))
 	if s, _, body := i.Do(http.MethodPost, "/reload", nil, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); s != 403 || inferencetest.ProblemOf(t, s, body).Code != "cross_origin_request" {
-		t.Errorf("%d %s", s, body)
+		t.Errorf(`%d %s; want s == 403 && inferencetest.ProblemOf(t, s, body).Code == "cross_origin_request"`, s, body)
 	}
 }
 
@@ -225,6 +225,6 @@ func TestConfig(t *testing.T) {
 	}
 	if _, err := inference.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", `INFERENCE_CREDENTIALS_JSON={"changeme-changeme": {"principal":"a","tenant":"b","scopes":["admin"]}}`}); err == nil ||
 		!strings.Contains(err.Error(), "placeholder") || strings.Contains(err.Error(), "changeme") {
-		t.Errorf("a placeholder secret: %v", err)
+		t.Errorf(`a placeholder secret: %v; want an error && strings.Contains(err.Error(), "placeholder") && !strings.Contains(err.Error(), "changeme")`, err)
 	}
 }

@@ -18,7 +18,7 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../deploy/prometheus/rules/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %v", files, err)
+		t.Fatalf("%v, %v; want len(files) != 0", files, err)
 	}
 	names := map[string]bool{}
 	// Not the recorded ones, which have colons, and not the control plane's.
@@ -43,7 +43,7 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 		}
 	}
 	if len(names) != 5 {
-		t.Fatalf("the rules name %v", names)
+		t.Fatalf("the rules name %v; want len(names) == 5", names)
 	}
 	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
@@ -52,12 +52,12 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 	s, text := i.Get("/metrics")
 	for name := range names {
 		if s != 200 || !strings.Contains(text, "\n"+name+"{") && !strings.Contains(text, "\n"+name+" ") {
-			t.Errorf("no metric %s", name)
+			t.Errorf("no metric %s; want s == 200 && (strings.Contains(text, \"\\n\"+name+\"{\") || strings.Contains(text, \"\\n\"+name+\" \"))", name)
 		}
 	}
 	for _, status := range []string{"success", "error", "timeout", "shed", "mismatch", "invalid", "not_found"} {
 		if !strings.Contains(text, `status="`+status+`"`) {
-			t.Errorf("no predictions counted as %s", status)
+			t.Errorf("no predictions counted as %s; want strings.Contains(text, `status=\"`+status+`\"`)", status)
 		}
 	}
 }

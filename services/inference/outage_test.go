@@ -37,16 +37,16 @@ func TestDatabaseOutage(t *testing.T) {
 		i.OK("/predict/tagged", fmt.Sprintf(`{"features": {"x": %d}}`, 11+x), nil)
 	}
 	if s, body := i.Get("/drift/status"); s != 503 || inferencetest.ProblemOf(t, s, body).Code != "store_unavailable" {
-		t.Errorf("drift without the database: %d %s", s, body)
+		t.Errorf(`drift without the database: %d %s; want s == 503 && inferencetest.ProblemOf(t, s, body).Code == "store_unavailable"`, s, body)
 	}
 	if s, body := i.Get("/readyz"); s != 200 {
-		t.Errorf("readiness without the database: %d %s", s, body)
+		t.Errorf("readiness without the database: %d %s; want s == 200", s, body)
 	}
 	reg.Alias("tagged", "Staging", "1")
 	var r reloaded
 	i.OK("/reload", nil, &r)
 	if r.Count != 1 {
-		t.Errorf("reload without the database: %+v", r)
+		t.Errorf("reload without the database: %+v; want r.Count == 1", r)
 	}
 	proxy.Cut(false)
 	testenv.Eventually(t, 15*time.Second, func() error {
@@ -111,7 +111,7 @@ func TestClassifier(t *testing.T) {
 		sum += v
 	}
 	if p.Prediction != "high" || len(p.Probabilities) != 3 || sum < 0.999 || sum > 1.001 {
-		t.Errorf("%+v", p)
+		t.Errorf(`%+v; want p.Prediction == "high" && len(p.Probabilities) == 3 && sum >= 0.999 && sum <= 1.001`, p)
 	}
 	send := func(n int, width float64) {
 		for range n {
@@ -140,6 +140,6 @@ func TestClassifier(t *testing.T) {
 		}
 	}
 	if strings.Contains(body, `"ks"`) {
-		t.Errorf("labels have no distribution function: %s", body)
+		t.Errorf("labels have no distribution function: %s; want !strings.Contains(body, `\"ks\"`)", body)
 	}
 }

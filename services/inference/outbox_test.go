@@ -56,7 +56,7 @@ func TestOutboxRoutes(t *testing.T) {
 	}
 	for _, r := range [][2]string{{"GET", "/outbox"}, {"POST", "/outbox/" + id + "/replay"}, {"DELETE", "/outbox/" + id}, {"POST", "/outbox/republish"}} {
 		if s, b := ask(askSecret, r[0], r[1], nil); s != 403 || inferencetest.ProblemOf(t, s, b).Code != "insufficient_scope" {
-			t.Errorf("%v by predict: %d %s", r, s, b)
+			t.Errorf(`%v by predict: %d %s; want s == 403 && inferencetest.ProblemOf(t, s, b).Code == "insufficient_scope"`, r, s, b)
 		}
 	}
 	s, b := ask(adminSecret, "GET", "/outbox", nil)
@@ -64,26 +64,26 @@ func TestOutboxRoutes(t *testing.T) {
 		Items []struct{ ID, Digest, State string }
 	}
 	if err := json.Unmarshal([]byte(b), &page); err != nil || s != 200 || len(page.Items) != 1 || page.Items[0].ID != id || page.Items[0].State != "poison" {
-		t.Fatalf("%d %s", s, b)
+		t.Fatalf(`%d %s; want s == 200 && len(page.Items) == 1 && page.Items[0].ID == id && page.Items[0].State == "poison"`, s, b)
 	}
 	for _, r := range [][2]string{{"POST", "/outbox/" + foreign + "/replay"}, {"DELETE", "/outbox/" + foreign}} {
 		if s, b := ask(adminSecret, r[0], r[1], nil); s != 404 || inferencetest.ProblemOf(t, s, b).Code != "event_not_found" {
-			t.Errorf("%v of another tenant: %d %s", r, s, b)
+			t.Errorf(`%v of another tenant: %d %s; want s == 404 && inferencetest.ProblemOf(t, s, b).Code == "event_not_found"`, r, s, b)
 		}
 	}
 	if s, b := ask(adminSecret, "POST", "/outbox/"+id+"/replay", nil); s != 200 || !strings.Contains(b, `"state":"pending"`) {
-		t.Errorf("replay: %d %s", s, b)
+		t.Errorf("replay: %d %s; want s == 200 && strings.Contains(b, `\"state\":\"pending\"`)", s, b)
 	}
 	if s, b := ask(adminSecret, "DELETE", "/outbox/"+id, nil); s != 409 || inferencetest.ProblemOf(t, s, b).Code != "event_not_poison" {
-		t.Errorf("drop of a pending one: %d %s", s, b)
+		t.Errorf(`drop of a pending one: %d %s; want s == 409 && inferencetest.ProblemOf(t, s, b).Code == "event_not_poison"`, s, b)
 	}
 	i.sql("update inference.outbox set poison_at = now() where id = $1", id)
 	if s, b := ask(adminSecret, "DELETE", "/outbox/"+id, nil); s != 204 {
-		t.Errorf("drop: %d %s", s, b)
+		t.Errorf("drop: %d %s; want s == 204", s, b)
 	}
 	now := time.Now()
 	if s, b := ask(adminSecret, "POST", "/outbox/republish", map[string]any{"from": now.Add(-time.Hour), "to": now}); s != 200 || !strings.Contains(b, `"republished":0`) {
-		t.Errorf("republish: %d %s", s, b)
+		t.Errorf("republish: %d %s; want s == 200 && strings.Contains(b, `\"republished\":0`)", s, b)
 	}
 	for _, action := range []string{"outbox.replayed", "outbox.drop", "outbox.dropped", "outbox.republished"} {
 		found := false

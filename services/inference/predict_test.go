@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 			}
 			d := inferencetest.ProblemOf(t, s, body)
 			if d.Code != c.code || !strings.Contains(body, c.detail) || d.ErrorList() != c.errors || d.RequestID == "" {
-				t.Errorf("got %s\nwant code %s, detail with %q, errors %q", body, c.code, c.detail, c.errors)
+				t.Errorf("got %s\nwant code %s, detail with %q, errors %q; want d.Code == c.code && strings.Contains(body, c.detail) && d.ErrorList() == c.errors && d.RequestID != \"\"", body, c.code, c.detail, c.errors)
 			}
 		})
 	}
@@ -119,13 +119,13 @@ func TestRefusals(t *testing.T) {
 	t.Run("bad deadline", func(t *testing.T) {
 		s, _, body := i.Do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "X-Request-Timeout-Ms", "soon")
 		if d := inferencetest.ProblemOf(t, s, body); s != 422 || d.ErrorList() != "header.X-Request-Timeout-Ms: expected a whole number of milliseconds, at least 1" {
-			t.Errorf("%d %s", s, body)
+			t.Errorf(`%d %s; want s == 422 && d.ErrorList() == "header.X-Request-Timeout-Ms: expected a whole number of milliseconds, at least 1"`, s, body)
 		}
 	})
 	t.Run("form", func(t *testing.T) {
 		s, _, body := i.Do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "Content-Type", "application/x-www-form-urlencoded")
 		if s != 415 {
-			t.Errorf("%d %s", s, body)
+			t.Errorf("%d %s; want s == 415", s, body)
 		}
 	})
 }

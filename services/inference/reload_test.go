@@ -69,10 +69,10 @@ func TestFollowsAliasesByPoll(t *testing.T) {
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
 	i := start(t, reg)
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "Nothing is loaded") {
-		t.Fatalf("%d %s", s, body)
+		t.Fatalf(`%d %s; want s == 404 && strings.Contains(body, "Nothing is loaded")`, s, body)
 	}
 	if _, body := i.Get("/health"); !strings.Contains(body, `"status":"degraded"`) || !strings.Contains(body, `"models_loaded":0`) {
-		t.Errorf("health of an empty service: %s", body)
+		t.Errorf("health of an empty service: %s; want strings.Contains(body, `\"status\":\"degraded\"`) && strings.Contains(body, `\"models_loaded\":0`)", body)
 	}
 	reg.Alias("tagged", "Production", v1)
 	i.becomes("tagged", v1)
@@ -87,16 +87,16 @@ func TestFollowsAliasesByPoll(t *testing.T) {
 		return nil
 	})
 	if got := i.version("tagged"); got != v2 {
-		t.Errorf("with the tracker down: %s", got)
+		t.Errorf("with the tracker down: %s; want %v", got, v2)
 	}
 	if s, body := i.Get("/readyz"); s != 200 || !strings.Contains(body, "warn") {
-		t.Errorf("readiness with the tracker down: %d %s", s, body)
+		t.Errorf(`readiness with the tracker down: %d %s; want s == 200 && strings.Contains(body, "warn")`, s, body)
 	}
 	if s, body := i.Post("/reload", nil); s != 503 || inferencetest.ProblemOf(t, s, body).Code != "tracker_unavailable" {
-		t.Errorf("reload with the tracker down: %d %s", s, body)
+		t.Errorf(`reload with the tracker down: %d %s; want s == 503 && inferencetest.ProblemOf(t, s, body).Code == "tracker_unavailable"`, s, body)
 	}
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}, "version": "1"}`); s != 503 || inferencetest.ProblemOf(t, s, body).Code != "tracker_unavailable" {
-		t.Errorf("lazy load with the tracker down: %d %s", s, body)
+		t.Errorf(`lazy load with the tracker down: %d %s; want s == 503 && inferencetest.ProblemOf(t, s, body).Code == "tracker_unavailable"`, s, body)
 	}
 	reg.Down(false)
 	reg.Alias("tagged", "Production", "")
@@ -149,7 +149,7 @@ func TestFollowsAliasesByEvent(t *testing.T) {
 		}
 		if strings.Contains(string(e.Data), `"version": "2"`) || strings.Contains(string(e.Data), `"version":"2"`) {
 			if e.Tenant != "platform" || e.Actor != "system:inference" || e.Source != "/services/inference" {
-				t.Errorf("the load was told as %+v", e)
+				t.Errorf(`the load was told as %+v; want e.Tenant == "platform" && e.Actor == "system:inference" && e.Source == "/services/inference"`, e)
 			}
 			return
 		}
@@ -169,7 +169,7 @@ func TestReloadReports(t *testing.T) {
 	var r reloaded
 	i.OK("/reload", nil, &r)
 	if r.Count != 0 || !slices.Equal(r.Unchanged, []string{"OTHER", "TAGGED"}) {
-		t.Errorf("nothing changed: %+v", r)
+		t.Errorf(`nothing changed: %+v; want r.Count == 0 && slices.Equal(r.Unchanged, []string{"OTHER", "TAGGED"})`, r)
 	}
 	reg.Alias("tagged", "Production", v2)
 	bad := reg.Register("other", tagged(t, 10), nil)
@@ -177,20 +177,20 @@ func TestReloadReports(t *testing.T) {
 	reg.Alias("other", "Production", bad)
 	i.OK("/reload/Tagged", nil, &r)
 	if r.Count != 1 || !slices.Equal(r.Reloaded, []string{"TAGGED"}) || len(r.Failed) != 0 {
-		t.Errorf("one model: %+v", r)
+		t.Errorf(`one model: %+v; want r.Count == 1 && slices.Equal(r.Reloaded, []string{"TAGGED"}) && len(r.Failed) == 0`, r)
 	}
 	i.OK("/reload", nil, &r)
 	if r.Count != 0 || len(r.Failed) != 1 || r.Failed[0].Model != "OTHER" || !strings.Contains(r.Failed[0].Reason, "artifact digest") {
-		t.Errorf("a corrupt artifact: %+v", r)
+		t.Errorf(`a corrupt artifact: %+v; want r.Count == 0 && len(r.Failed) == 1 && r.Failed[0].Model == "OTHER" && strings.Contains(r.Failed[0].Reason, "artifact digest")`, r)
 	}
 	if got := i.version("other"); got != other {
-		t.Errorf("the last good version is %s, %s answers", other, got)
+		t.Errorf("the last good version is %s, %s answers; want got == %v", other, got, other)
 	}
 	if _, body := i.Get("/health"); !strings.Contains(body, `"last_error":"Production, version 2: artifact digest`) || !strings.Contains(body, `"models_loaded":2`) {
-		t.Errorf("health: %s", body)
+		t.Errorf("health: %s; want strings.Contains(body, `\"last_error\":\"Production, version 2: artifact digest`) && strings.Contains(body, `\"models_loaded\":2`)", body)
 	}
 	if s, body := i.Post("/reload/nosuch", nil); s != 404 {
-		t.Errorf("reload of an unknown model: %d %s", s, body)
+		t.Errorf("reload of an unknown model: %d %s; want s == 404", s, body)
 	}
 
 	var models []struct {
@@ -203,19 +203,19 @@ func TestReloadReports(t *testing.T) {
 	}
 	_, body := i.Get("/models?alias=*")
 	if err := json.Unmarshal([]byte(body), &models); err != nil || len(models) != 3 {
-		t.Fatalf("models: %s", body)
+		t.Fatalf("models: %s; want len(models) == 3", body)
 	}
 	if m := models[0]; m.Name != "OTHER" || m.Origin != "generated" || !m.Verified || m.Inputs[0].Name != "x" {
-		t.Errorf("models: %s", body)
+		t.Errorf(`models: %s; want m.Name == "OTHER" && m.Origin == "generated" && m.Verified && m.Inputs[0].Name == "x"`, body)
 	}
 	_, header, page := i.Do(http.MethodGet, "/models?alias=*&limit=2", nil)
 	next := header.Get("X-Next-Cursor")
 	_, rest := i.Get("/models?alias=*&limit=2&cursor=" + next)
 	if next == "" || strings.Count(page, "model_name") != 2 || strings.Count(rest, "model_name") != 1 || !strings.Contains(rest, "Staging") {
-		t.Errorf("pages %s and %s", page, rest)
+		t.Errorf(`pages %s and %s; want next != "" && strings.Count(page, "model_name") == 2 && strings.Count(rest, "model_name") == 1 && strings.Contains(rest, "Staging")`, page, rest)
 	}
 	if s, body := i.Get("/models?alias=Champion"); s != 422 {
-		t.Errorf("unknown alias: %d %s", s, body)
+		t.Errorf("unknown alias: %d %s; want s == 422", s, body)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 				var p inferencetest.Prediction
 				if s != 200 || json.Unmarshal([]byte(out), &p) != nil {
 					failed.Add(1)
-					t.Errorf("%d %s", s, out)
+					t.Errorf("%d %s; want s == 200 && json.Unmarshal([]byte(out), &p) == nil", s, out)
 					return
 				}
 				// A half-loaded or mixed-up model would not give its own version's number.
@@ -268,7 +268,7 @@ func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 		var r reloaded
 		i.OK("/reload", nil, &r)
 		if (target == bad) != (len(r.Failed) == 1) {
-			t.Errorf("promoting version %s: %+v", target, r)
+			t.Errorf("promoting version %s: %+v; want (target == bad) == (len(r.Failed) == 1)", target, r)
 		}
 		seen := answered.Load()
 		testenv.Eventually(t, 10*time.Second, func() error {
@@ -281,7 +281,7 @@ func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 	stop()
 	wg.Wait()
 	if failed.Load() != 0 || answered.Load() < 600 {
-		t.Errorf("%d failed, %d answered", failed.Load(), answered.Load())
+		t.Errorf("%d failed, %d answered; want failed.Load() == 0 && answered.Load() >= 600", failed.Load(), answered.Load())
 	}
 	t.Logf("%d requests answered", answered.Load())
 
@@ -346,7 +346,7 @@ func TestRawVersions(t *testing.T) {
 	for range 8 { // one load for all that wait
 		wg.Go(func() {
 			if s, body := ask("2"); s != 200 || !strings.Contains(body, `"prediction":2001`) || strings.Contains(body, "alias") {
-				t.Errorf("%d %s", s, body)
+				t.Errorf("%d %s; want s == 200 && strings.Contains(body, `\"prediction\":2001`) && !strings.Contains(body, \"alias\")", s, body)
 			}
 		})
 	}
@@ -356,17 +356,17 @@ func TestRawVersions(t *testing.T) {
 	}
 	for n := 3; n <= 10; n++ { // the ninth pushes version 2 out
 		if s, body := ask(fmt.Sprint(n)); s != 200 {
-			t.Fatalf("version %d: %d %s", n, s, body)
+			t.Fatalf("version %d: %d %s; want s == 200", n, s, body)
 		}
 	}
 	if s, body := ask("2"); s != 200 {
-		t.Errorf("%d %s", s, body)
+		t.Errorf("%d %s; want s == 200", s, body)
 	}
 	if s, body := ask(wrong); s != 404 || !strings.Contains(body, "artifact digest") {
-		t.Errorf("a wrong digest: %d %s", s, body)
+		t.Errorf(`a wrong digest: %d %s; want s == 404 && strings.Contains(body, "artifact digest")`, s, body)
 	}
 	if s, body := ask(unsigned); s != 200 {
-		t.Errorf("an absent digest: %d %s", s, body)
+		t.Errorf("an absent digest: %d %s; want s == 200", s, body)
 	}
 }
 
@@ -376,7 +376,7 @@ func TestRequireDigest(t *testing.T) {
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), map[string]string{"artifact_digest": ""}))
 	i := start(t, reg, func(c *inference.Config) { c.RequireDigest = true })
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "REQUIRE_DIGEST is set") {
-		t.Errorf("%d %s", s, body)
+		t.Errorf(`%d %s; want s == 404 && strings.Contains(body, "REQUIRE_DIGEST is set")`, s, body)
 	}
 }
 
@@ -389,14 +389,14 @@ func TestPreloadAliases(t *testing.T) {
 	reg.Alias("tagged", "Canary", v2)
 	i := start(t, reg, slow, func(c *inference.Config) { c.PreloadAliases = "production" })
 	if _, body := i.Get("/models?alias=*"); strings.Contains(body, "Canary") {
-		t.Errorf("Canary is loaded: %s", body)
+		t.Errorf(`Canary is loaded: %s; want !strings.Contains(body, "Canary")`, body)
 	}
 	var p inferencetest.Prediction
 	i.OK("/predict/tagged", `{"features": {"x": 1}, "alias": "canary"}`, &p)
 	if p.Prediction != 2001.0 || p.Alias != "Canary" || p.ModelVersion != v2 {
-		t.Errorf("%+v", p)
+		t.Errorf(`%+v; want p.Prediction == 2001.0 && p.Alias == "Canary" && p.ModelVersion == v2`, p)
 	}
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}, "alias": "staging"}`); s != 404 {
-		t.Errorf("%d %s", s, body)
+		t.Errorf("%d %s; want s == 404", s, body)
 	}
 }

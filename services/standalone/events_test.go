@@ -50,7 +50,7 @@ func TestEventsPage(t *testing.T) {
 	}
 	head, _, ok := strings.Cut(string(page), below)
 	if !ok {
-		t.Fatalf("%s lacks the line %q", eventsPage, below)
+		t.Fatalf("%s lacks the line %q; want ok", eventsPage, below)
 	}
 	want := head + below + renderCatalogue()
 	if *update {
@@ -60,7 +60,7 @@ func TestEventsPage(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Fatalf("%s is not what the services declare; run the command that it names", eventsPage)
+		t.Fatalf("%s is not what the services declare; run the command that it names; want string(page) == %v", eventsPage, want)
 	}
 }
 

@@ -42,7 +42,7 @@ func replayNamed(t *testing.T, group string, names ...string) {
 	for _, name := range names {
 		c, ok := cases[name]
 		if !ok {
-			t.Fatalf("%s has no exchange %q", group, name)
+			t.Fatalf("%s has no exchange %q; want ok", group, name)
 		}
 		t.Run(name, func(t *testing.T) { t.Parallel(); replayExchange(t, c) })
 	}
@@ -53,7 +53,7 @@ func TestRow73UnsafeSetupNeverDials(t *testing.T) {
 	t.Parallel()
 	p := playExchanges(t, nil)
 	if _, err := controltower.New("http://127.0.0.1:"+strconv.Itoa(p.port), token, 0); !isConfig(err) {
-		t.Errorf("without a timeout: %v", err)
+		t.Errorf("without a timeout: %v; want isConfig(err)", err)
 	}
 	p.verify(t, 0)
 	replayNamed(t, "refused", `base URL "https://127.0.0.1:{port}"`, `base URL "http://10.0.0.1:{port}"`, "limit 0", "limit 201", "timeout below 0")
@@ -99,7 +99,7 @@ func TestRow77VectorsInBothLanguages(t *testing.T) {
 			want = *v.C1
 		}
 		if c1, err := canon.C1(value); err != nil || string(c1) != want || canon.DigestBytes(c1) != "sha256:"+v.SHA {
-			t.Errorf("%s: %.100s, %v", v.Name, c1, err)
+			t.Errorf(`%s: %.100s, %v; want string(c1) == want && canon.DigestBytes(c1) == "sha256:" + v.SHA`, v.Name, c1, err)
 		}
 	}
 	var refused []struct {
@@ -135,7 +135,7 @@ func TestRow77VectorsInBothLanguages(t *testing.T) {
 	var fixtures struct{ Report struct{ Digest string } }
 	vectortest.Load(t, "fixtures.json", &fixtures)
 	if got := fixture.Report().Digest(); got != fixtures.Report.Digest {
-		t.Errorf("the fixture report has digest %s", got)
+		t.Errorf("the fixture report has digest %s; want %v", got, fixtures.Report.Digest)
 	}
 	runPythonTests(t, "tests.test_vectors.Row77")
 }

@@ -29,10 +29,10 @@ func TestACallerWhoGivesUpIsTheCause(t *testing.T) {
 	enough := errors.New("enough")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(enough) })
 	if _, err := clientOf(t, p.port).Status(ctx); !isTransport(err) || !errors.Is(err, enough) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want isTransport(err) && errors.Is(err, enough)", err)
 	}
 	if _, err := clientOf(t, p.port).Status(ctx); !isTransport(err) {
-		t.Errorf("given up before: %v", err)
+		t.Errorf("given up before: %v; want isTransport(err)", err)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestAStreamEndsWithItsCaller(t *testing.T) {
 		}
 	}
 	if events != 1 || !isTransport(last) || !errors.Is(last, context.Canceled) || state.LastEventID != 1 || state.EndReason != "" {
-		t.Errorf("%d events, %v, %+v", events, last, state)
+		t.Errorf(`%d events, %v, %+v; want events == 1 && isTransport(last) && errors.Is(last, context.Canceled) && state.LastEventID == 1 && state.EndReason == ""`, events, last, state)
 	}
 	p.verify(t, 1)
 }
@@ -80,7 +80,7 @@ func TestNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Status(t.Context()); !isTransport(err) || !strings.Contains(err.Error(), "is the server running?") {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want isTransport(err) && strings.Contains(err.Error(), "is the server running?")`, err)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestAReportBeyondTheBoundIsNotSent(t *testing.T) {
 	t.Parallel()
 	p := playExchanges(t, nil)
 	if _, err := clientOf(t, p.port).InspectRunEvidence(t.Context(), make([]byte, controltower.MaxReport+1)); !isConfig(err) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want isConfig(err)", err)
 	}
 	p.verify(t, 0)
 }
@@ -99,7 +99,7 @@ func TestTheTokenIsNeverShown(t *testing.T) {
 	_, err := controltower.New("http://127.0.0.1:1", "a token too short", time.Second)
 	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v %#v %+v %#v", c, c, *c, *c), fmt.Sprint(err)} {
 		if strings.Contains(text, token) || strings.Contains(text, "a token too short") {
-			t.Errorf("the token stands in %q", text)
+			t.Errorf(`the token stands in %q; want !strings.Contains(text, token) && !strings.Contains(text, "a token too short")`, text)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	for range len(exchanges) {
 		calls.Go(func() {
 			if r, err := c.Run(t.Context(), runID); err != nil || r.Value.Run.RunID != runID {
-				t.Errorf("%+v, %v", r, err)
+				t.Errorf("%+v, %v; want r.Value.Run.RunID == runID", r, err)
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func TestWaitsBetweenAttempts(t *testing.T) {
 		{"a setup", policy, 1, &controltower.ConfigError{}, 0.5, 0, false},
 	} {
 		if got, again := controltower.Pause(tc.policy, tc.attempt, tc.err, tc.jitter); got != tc.want || again != tc.again {
-			t.Errorf("%s: %v, %v", tc.name, got, again)
+			t.Errorf("%s: %v, %v; want got == tc.want && again == tc.again", tc.name, got, again)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestWaitsBetweenAttempts(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := controltower.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
+			t.Errorf("%v after %v; want errors.Is(err, context.DeadlineExceeded) && time.Since(start) == time.Second", err, time.Since(start))
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestKeysThatDifferInCaseAlone(t *testing.T) {
 		err := call(clientOf(t, p.port))
 		p.verify(t, 1)
 		if _, ok := errors.AsType[*controltower.ProtocolError](err); !ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ok", name, err)
 		}
 	}
 }

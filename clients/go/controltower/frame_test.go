@@ -21,11 +21,11 @@ func FuzzFrames(f *testing.F) {
 		whole := controltower.Blocks(bound, data)
 		cut = min(max(cut, 0), len(data))
 		if parts := controltower.Blocks(bound, data[:cut], data[cut:]); !slices.Equal(whole, parts) {
-			t.Errorf("cut at %d: %q, whole: %q", cut, parts, whole)
+			t.Errorf("cut at %d: %q, whole: %q; want slices.Equal(whole, parts)", cut, parts, whole)
 		}
 		for _, b := range whole {
 			if strings.ContainsAny(b, "\r\n") {
-				t.Errorf("a field holds the end of a line: %q", b)
+				t.Errorf("a field holds the end of a line: %q; want !strings.ContainsAny(b, \"\\r\\n\")", b)
 			}
 		}
 	})

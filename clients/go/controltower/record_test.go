@@ -29,7 +29,7 @@ func TestTheSuiteIsAsRecorded(t *testing.T) {
 		seen := map[string]bool{}
 		for i, c := range cases {
 			if seen[c.Name] {
-				t.Errorf("%s: two exchanges are named %q", name, c.Name)
+				t.Errorf("%s: two exchanges are named %q; want !seen[c.Name]", name, c.Name)
 			}
 			seen[c.Name] = true
 			if c.Exchanges == nil {
@@ -50,7 +50,7 @@ func TestTheSuiteIsAsRecorded(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, b.Bytes()) {
-			t.Errorf("%s is not what the recipes make (%v); run go test -run TheSuiteIsAsRecorded -update", file, err)
+			t.Errorf("%s is not what the recipes make (%v); run go test -run TheSuiteIsAsRecorded -update; want bytes.Equal(got, b.Bytes())", file, err)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func replayExchange(t *testing.T, c recorded) {
 	a, _ := json.Marshal(got)
 	b, _ := json.Marshal(c.Expect)
 	if string(a) != string(b) {
-		t.Errorf("got      %s\nexpected %s", a, b)
+		t.Errorf("got      %s\nexpected %s; want string(a) == string(b)", a, b)
 	}
 	p.verify(t, len(c.Exchanges))
 }

@@ -97,7 +97,7 @@ func loadSuite(t testing.TB) map[string][]recorded {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(suiteFolder(t), "*.json"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded exchanges: %v", err)
+		t.Fatalf("no recorded exchanges: %v; want len(files) != 0", err)
 	}
 	out := map[string][]recorded{}
 	for _, f := range files {

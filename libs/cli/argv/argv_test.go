@@ -66,12 +66,12 @@ func TestArrange(t *testing.T) {
 			}
 			var f *argv.Fault
 			if !errors.As(err, &f) || f.Sentence != tc.sentence || f.Hint != tc.hint || !strings.HasPrefix(f.Error(), tc.sentence) {
-				t.Fatalf("got %+v", f)
+				t.Fatalf("got %+v; want errors.As(err, &f) && f.Sentence == tc.sentence && f.Hint == tc.hint && strings.HasPrefix(f.Error(), tc.sentence)", f)
 			}
 		})
 	}
 	if got, err := argv.Arrange(testApp(), nil); err != nil || len(got) != 0 {
-		t.Error(got, err)
+		t.Error(got, err, "want len(got) == 0")
 	}
 }
 
@@ -90,7 +90,7 @@ func FuzzArrange(f *testing.F) {
 		// Property: nothing is invented but one "--"; nothing is lost but a "--", or all that stands beside a wish for help.
 		help := len(got) > 0 && got[len(got)-1] == "--help"
 		if err == nil && (len(got) > len(words)+1 || !help && len(got) < len(words)-1) {
-			t.Fatalf("%q became %q", words, got)
+			t.Fatalf("%q became %q; want (an error || !len(got) > len(words)+1 || !help && len(got) < len(words)-1)", words, got)
 		}
 	})
 }

@@ -42,10 +42,10 @@ printf '[%s]\n' "${COMPREPLY[@]}"
 	out, err := c.CombinedOutput()
 	want := "[$(touch expanded)]\n[`touch expanded`]\n[*]\n[two words]\n[__complete -- predict J(CP]\n"
 	if err != nil || string(out) != want {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s; want string(out) == want", err, out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
-		t.Fatalf("completion ran a command: %v", left)
+		t.Fatalf("completion ran a command: %v; want len(left) <= 0", left)
 	}
 }
 
@@ -73,20 +73,20 @@ func TestInstall(t *testing.T) {
 	home := t.TempDir()
 	path, already, err := completion.Install("svc", "/bin/bash", home)
 	if err != nil || already || path != filepath.Join(home, ".local/share/bash-completion/completions/svc") {
-		t.Fatal(path, already, err)
+		t.Fatal(path, already, err, `want !already && path == filepath.Join(home, ".local/share/bash-completion/completions/svc")`)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(data), "complete -o default -F _svc svc\n") || strings.Contains(string(data), "APP") {
-		t.Fatalf("%v\n%s", err, data)
+		t.Fatalf("%v\n%s; want strings.Contains(string(data), \"complete -o default -F _svc svc\\n\") && !strings.Contains(string(data), \"APP\")", err, data)
 	}
 	if _, already, err := completion.Install("svc", "/bin/bash", home); err != nil || !already {
-		t.Error(already, err)
+		t.Error(already, err, "want already")
 	}
 	if _, _, err := completion.Install("svc", "/bin/csh", home); !errors.Is(err, completion.ErrShell) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, completion.ErrShell)")
 	}
 	if _, _, err := completion.Install("svc", "/bin/zsh", ""); !errors.Is(err, completion.ErrHome) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, completion.ErrHome)")
 	}
 	if _, _, err := completion.Install("svc", "/bin/fish", path); err == nil {
 		t.Error("a file in place of the folder gave no error")
@@ -111,6 +111,6 @@ func TestCandidates(t *testing.T) {
 		}
 	}
 	if got, _ := completion.Candidates(app, nil); !slices.Equal(got, []string{"run"}) {
-		t.Error(got)
+		t.Error(got, `want slices.Equal(got, []string{"run"})`)
 	}
 }

@@ -20,7 +20,7 @@ func TestFrom(t *testing.T) {
 		t.Fatalf("a foreign error must keep its cause: %+v", f)
 	}
 	if f := Usage("unknown option %s", "--x"); f.Exit != ExitUsage || f.Code != "usage" {
-		t.Fatalf("%+v", f)
+		t.Fatalf(`%+v; want f.Exit == ExitUsage && f.Code == "usage"`, f)
 	}
 }
 
@@ -29,6 +29,6 @@ func TestWithHintCopies(t *testing.T) {
 	t.Parallel()
 	f := New("a", "b")
 	if g := f.WithHint("run: %s", "mlp"); g.Hint != "run: mlp" || f.Hint != "" || g.Message != "b" {
-		t.Fatalf("%+v from %+v", g, f)
+		t.Fatalf(`%+v from %+v; want g.Hint == "run: mlp" && f.Hint == "" && g.Message == "b"`, g, f)
 	}
 }

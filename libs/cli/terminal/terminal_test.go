@@ -72,7 +72,7 @@ func TestTableFits(t *testing.T) {
 		}
 		for line := range strings.SplitSeq(b.String(), "\n") {
 			if utf8.RuneCountInString(line) > width {
-				t.Errorf("width %d: %q", width, line)
+				t.Errorf("width %d: %q; want utf8.RuneCountInString(line) <= width", width, line)
 			}
 		}
 	}
@@ -82,6 +82,6 @@ func TestTabs(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	if err := terminal.Tabs(&b, [][]string{{"a", "b"}, {"c", ""}, {}}); err != nil || b.String() != "a\tb\nc\t\n\n" {
-		t.Errorf("%v %q", err, b.String())
+		t.Errorf("%v %q; want b.String() == \"a\\tb\\nc\\t\\n\\n\"", err, b.String())
 	}
 }

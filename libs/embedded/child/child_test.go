@@ -23,7 +23,7 @@ func TestStop(t *testing.T) {
 	t.Parallel()
 	p := startChild(t, "sleep", "600")
 	if p.Err() != nil || p.PID() == 0 {
-		t.Errorf("running: %v, %d", p.Err(), p.PID())
+		t.Errorf("running: %v, %d; want p.Err() == nil && p.PID() != 0", p.Err(), p.PID())
 	}
 	for range 2 {
 		if err := p.Stop(t.Context(), syscall.SIGTERM); err != nil {
@@ -31,7 +31,7 @@ func TestStop(t *testing.T) {
 		}
 	}
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "terminated") {
-		t.Errorf("ended: %v", err)
+		t.Errorf(`ended: %v; want an error && strings.Contains(err.Error(), "terminated")`, err)
 	}
 }
 

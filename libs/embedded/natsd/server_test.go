@@ -36,7 +36,7 @@ func TestStreamsSurviveARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := st.CachedInfo().State.Msgs; n != uint64(run) {
-			t.Errorf("%d messages in run %d", n, run)
+			t.Errorf("%d messages in run %d; want n == uint64(run)", n, run)
 		}
 		if _, err := js.Publish(t.Context(), "s", []byte("x")); err != nil {
 			t.Fatal(err)
@@ -55,10 +55,10 @@ func TestOnlyWithTheTokenAndOnlyOnLoopback(t *testing.T) {
 	}
 	defer s.Stop()
 	if _, err := nats.Connect(strings.Replace(s.URL(), "let-me-in@", "", 1)); !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("without the token: %v", err)
+		t.Errorf("without the token: %v; want errors.Is(err, nats.ErrAuthorization)", err)
 	}
 	if a := s.srv.Addr().(*net.TCPAddr); !a.IP.IsLoopback() {
-		t.Errorf("listens on %v", a)
+		t.Errorf("listens on %v; want a.IP.IsLoopback()", a)
 	}
 	nc, err := nats.Connect(s.URL())
 	if err != nil {
@@ -66,7 +66,7 @@ func TestOnlyWithTheTokenAndOnlyOnLoopback(t *testing.T) {
 	}
 	defer nc.Close()
 	if nc.MaxPayload() != MaxMessage {
-		t.Errorf("messages of %d bytes", nc.MaxPayload())
+		t.Errorf("messages of %d bytes; want %v", nc.MaxPayload(), MaxMessage)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestFaultsAreSentences(t *testing.T) {
 	}
 	defer l.Close()
 	if _, err := Start(Config{Dir: t.TempDir(), Port: l.Addr().(*net.TCPAddr).Port}); err == nil || !strings.Contains(err.Error(), "not free") {
-		t.Errorf("a taken port: %v", err)
+		t.Errorf(`a taken port: %v; want an error && strings.Contains(err.Error(), "not free")`, err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -87,10 +87,10 @@ func TestFaultsAreSentences(t *testing.T) {
 	var log bytes.Buffer
 	_, err = Start(Config{Dir: filepath.Join(file, "nats"), Log: slog.New(slog.NewJSONHandler(&log, nil))})
 	if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a directory that cannot be made: %v", err)
+		t.Errorf("a directory that cannot be made: %v; want an error && strings.Contains(err.Error(), file) && !strings.Contains(err.Error(), \"\\n\")", err)
 	}
 	if !strings.Contains(log.String(), `"level":"ERROR"`) {
-		t.Errorf("the log has no error: %s", &log)
+		t.Errorf("the log has no error: %s; want strings.Contains(log.String(), `\"level\":\"ERROR\"`)", &log)
 	}
 }
 
@@ -103,6 +103,6 @@ func TestTheLogIsQuietWhileAllIsWell(t *testing.T) {
 	}
 	s.Stop()
 	if log.Len() != 0 {
-		t.Errorf("%s", &log)
+		t.Errorf("%s; want log.Len() == 0", &log)
 	}
 }

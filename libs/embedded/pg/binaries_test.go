@@ -11,7 +11,7 @@ import (
 func TestFindBinaries(t *testing.T) {
 	dir, major, err := FindBinaries()
 	if err != nil || major < oldest {
-		t.Fatalf("%s, %d, %v", dir, major, err)
+		t.Fatalf("%s, %d, %v; want major >= oldest", dir, major, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
 		t.Error(err)
@@ -27,13 +27,13 @@ func TestNoBinaries(t *testing.T) {
 	defer func() { places = old }()
 
 	if _, _, err := FindBinaries(); !errors.Is(err, ErrNoBinaries) {
-		t.Errorf("found: %v", err)
+		t.Errorf("found: %v; want errors.Is(err, ErrNoBinaries)", err)
 	}
 	cache := t.TempDir()
 	_, err := chooseBinaries(0, "/data", cache, false, &bytes.Buffer{})
 	expectError(t, err, "no PostgreSQL server", "PLATFORM_DATABASE_URL")
 	if left, err := os.ReadDir(cache); err != nil || len(left) != 0 {
-		t.Errorf("a failed download left %v, %v", left, err)
+		t.Errorf("a failed download left %v, %v; want len(left) == 0", left, err)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestReachable(t *testing.T) {
 	t.Parallel()
 	open := filepath.Join(os.TempDir(), "does-not-exist-yet", "cache")
 	if !reachableByAll(open) {
-		t.Errorf("%s is not reachable", open)
+		t.Errorf("%s is not reachable; want reachableByAll(open)", open)
 	}
 	closed := t.TempDir()
 	if err := os.Chmod(closed, 0o700); err != nil {
@@ -75,7 +75,7 @@ func TestOpenForEveryUser(t *testing.T) {
 	for _, path := range []string{filepath.Dir(dir), dir, file} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm()&0o007 != 0o005 {
-			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+			t.Errorf("%s: %v, %v; want info.Mode().Perm() & 0o007 == 0o005", path, info.Mode(), err)
 		}
 	}
 	if err := makeOpen(filepath.Join(file, "c")); err == nil {

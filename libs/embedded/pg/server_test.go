@@ -64,7 +64,7 @@ func TestPortThatCannotBeKeptIsOnlyLogged(t *testing.T) {
 		t.Error("the server does not answer")
 	}
 	if text := log.String(); !strings.Contains(text, "the port is not remembered") {
-		t.Errorf("the log says %q", text)
+		t.Errorf(`the log says %q; want strings.Contains(text, "the port is not remembered")`, text)
 	}
 }
 
@@ -83,20 +83,20 @@ func TestDataAndAddressSurviveARestart(t *testing.T) {
 	}
 	stopServer(t, s) // with a session open
 	if err, ok := <-s.Wait(); ok {
-		t.Errorf("a stopped server has died: %v", err)
+		t.Errorf("a stopped server has died: %v; want !ok", err)
 	}
 	stopServer(t, s)
 
 	begin := time.Now()
 	s = startServer(t, cfg)
 	if d := time.Since(begin); d > 2*time.Second { // 40 ms on an idle machine
-		t.Errorf("the second start took %v", d)
+		t.Errorf("the second start took %v; want d <= 2 * time.Second", d)
 	}
 	if s.URL("") != first {
-		t.Errorf("now at %s, was at %s", s.URL(""), first)
+		t.Errorf(`now at %s, was at %s; want s.URL("") == %v`, s.URL(""), first, first)
 	}
 	if got := queryValue[string](t, s, "select name from fruit"); got != "quince" {
-		t.Errorf("read %q", got)
+		t.Errorf(`read %q; want "quince"`, got)
 	}
 	for setting, want := range map[string]string{
 		"fsync": "on", "shared_buffers": "32MB", "jit": "off", "max_connections": "80", "listen_addresses": "127.0.0.1",
@@ -115,7 +115,7 @@ func TestTheDirectoryIsPrivate(t *testing.T) {
 	for name, want := range map[string]os.FileMode{"": 0o700, "data": 0o700, "password": 0o600} {
 		info, err := os.Stat(filepath.Join(cfg.Dir, name))
 		if err != nil || info.Mode().Perm() != want {
-			t.Errorf("%q: %v, %v", name, info.Mode(), err)
+			t.Errorf("%q: %v, %v; want info.Mode().Perm() == want", name, info.Mode(), err)
 		}
 	}
 	u := strings.Replace(s.URL(""), s.password, "wrong", 1)
@@ -170,12 +170,12 @@ func TestServerDiesWithItsParent(t *testing.T) {
 		line, err := bufio.NewReader(out).ReadString('\n')
 		pid, perr := strconv.Atoi(strings.TrimSpace(line))
 		if kerr := cmd.Process.Kill(); err != nil || perr != nil || kerr != nil {
-			t.Fatalf("%q %v %v %v", line, err, perr, kerr)
+			t.Fatalf("%q %v %v %v; want perr == nil && kerr == nil", line, err, perr, kerr)
 		}
 		_ = cmd.Wait()                        // it was killed, which is an error here
 		s := startServer(t, Config{Dir: dir}) // at once, while the other may still be shutting down
 		if s.proc.PID() == pid || processAlive(pid) {
-			t.Errorf("the server %d outlived its parent", pid)
+			t.Errorf("the server %d outlived its parent; want s.proc.PID() != pid && !processAlive(pid)", pid)
 		}
 		queryValue[int](t, s, "select 1")
 		stopServer(t, s)
@@ -271,7 +271,7 @@ func TestRemovalOutlastsWriters(t *testing.T) {
 	}
 	writers.Wait()
 	if _, err := os.Stat(part); !os.IsNotExist(err) {
-		t.Errorf("still there: %v", err)
+		t.Errorf("still there: %v; want os.IsNotExist(err)", err)
 	}
 }
 
@@ -312,11 +312,11 @@ func expectError(t *testing.T, err error, texts ...string) {
 	}
 	for _, s := range texts {
 		if !strings.Contains(err.Error(), s) {
-			t.Errorf("%q does not say %q", err, s)
+			t.Errorf("%q does not say %q; want strings.Contains(err.Error(), s)", err, s)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("%q is more than a sentence", err)
+		t.Errorf("%q is more than a sentence; want !strings.Contains(err.Error(), \"\\n\")", err)
 	}
 }
 
@@ -406,7 +406,7 @@ func TestLogIsExplained(t *testing.T) {
 		fmt.Fprintf(l, "line %d\n", i)
 	}
 	if len(l.lines) != tailLines || l.last() != "line 99" || strings.Count(forwarded.String(), "\n") != 100 {
-		t.Errorf("%d lines, last %q", len(l.lines), l.last())
+		t.Errorf("%d lines, last %q; want len(l.lines) == tailLines && l.last() == \"line 99\" && strings.Count(forwarded.String(), \"\\n\") == 100", len(l.lines), l.last())
 	}
 }
 

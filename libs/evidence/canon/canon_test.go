@@ -83,7 +83,7 @@ func TestNamedDigests(t *testing.T) {
 		}
 	}
 	if got := canon.DigestHexC2(mustParse(t, `"caf\u00e9 \ud83d\ude00"`)); !strings.HasPrefix(got, "312f3c27b74fe65d") {
-		t.Errorf("DigestHexC2 = %s", got)
+		t.Errorf(`DigestHexC2 = %s; want strings.HasPrefix(got, "312f3c27b74fe65d")`, got)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestVectorsOfRefusals(t *testing.T) {
 				t.Errorf("reason %s; want %s (%v)", syntax.Reason, v.Reason, err)
 			}
 			if got != nil {
-				t.Errorf("a refused document gave a value: %v", got)
+				t.Errorf("a refused document gave a value: %v; want nil", got)
 			}
 		})
 	}
@@ -119,14 +119,14 @@ func TestVectorsOfFloats(t *testing.T) {
 	for _, v := range all {
 		b, err := hex.DecodeString(v.Bits)
 		if err != nil || len(b) != 8 {
-			t.Fatal(v, err)
+			t.Fatal(v, err, "want len(b) == 8")
 		}
 		f := math.Float64frombits(new(big.Int).SetBytes(b).Uint64())
 		if got, err := canon.C1(canon.Float(f)); err != nil || string(got) != v.C1 {
 			t.Errorf("C1(%s) = %s, %v; want %s", v.Bits, got, err, v.C1)
 		}
 		if back := mustParse(t, v.C1); back != canon.Float(f) {
-			t.Errorf("Parse(%s) = %v", v.C1, back)
+			t.Errorf("Parse(%s) = %v; want back == canon.Float(f)", v.C1, back)
 		}
 	}
 }
@@ -168,12 +168,12 @@ func TestRefusalsNeverQuoteTheDocument(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{"a":"hunter2" "b"}`, `["hunter2", hunter2]`, `hunter2`, `{"a":hunter2}`} {
 		if _, err := canon.Parse([]byte(text)); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("Parse(%q): %v", text, err)
+			t.Errorf(`Parse(%q): %v; want an error && !strings.Contains(err.Error(), "hunter2")`, text, err)
 		}
 	}
 	key := strings.Repeat("é", 4000)
 	if _, err := canon.Parse([]byte(`{"` + key + `":x}`)); err == nil || len(err.Error()) > 500 {
-		t.Errorf("a long key makes a message of %d bytes", len(err.Error()))
+		t.Errorf("a long key makes a message of %d bytes; want an error && len(err.Error()) <= 500", len(err.Error()))
 	}
 }
 
@@ -237,10 +237,10 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		"a map's key that is no text": map[string]int{"\xff": 1}, "a fault inside a map": map[string]any{"k": math.NaN()},
 	} {
 		if got, err := canon.C1(v); err == nil {
-			t.Errorf("%s was written: %.40q", name, got)
+			t.Errorf("%s was written: %.40q; want an error", name, got)
 		}
 		if got, err := canon.From(v); err == nil && name != "nesting of 513" {
-			t.Errorf("%s was converted: %v", name, got)
+			t.Errorf(`%s was converted: %v; want (an error || name == "nesting of 513")`, name, got)
 		}
 	}
 	defer func() {
@@ -303,7 +303,7 @@ func TestDocumentsFromStructs(t *testing.T) {
 		t.Error("a document and the value made of it have two digests")
 	}
 	if v, err := canon.From(nil); v != nil || err != nil {
-		t.Error("From(nil)", v, err)
+		t.Error("From(nil)", v, err, "want v == nil")
 	}
 }
 
@@ -311,18 +311,18 @@ func TestIntegersAreExact(t *testing.T) {
 	t.Parallel()
 	huge := mustParse(t, "-100000000000000000000000001").(canon.Int)
 	if _, fits := huge.Int64(); fits || huge.Sign() != -1 || huge.Big().String() != huge.String() {
-		t.Errorf("huge: %v", huge)
+		t.Errorf("huge: %v; want !fits && huge.Sign() == -1 && huge.Big().String() == huge.String()", huge)
 	}
 	if canon.BigInt(huge.Big()) != huge {
 		t.Error("BigInt(Big()) differs")
 	}
 	for _, zero := range []canon.Int{{}, canon.NewInt(0), mustParse(t, "0").(canon.Int), mustParse(t, "-0").(canon.Int), canon.BigInt(new(big.Int))} {
 		if zero != (canon.Int{}) || zero.Sign() != 0 || zero.String() != "0" || zero.Big().Sign() != 0 {
-			t.Errorf("zero: %#v", zero)
+			t.Errorf(`zero: %#v; want zero == (canon.Int{}) && zero.Sign() == 0 && zero.String() == "0" && zero.Big().Sign() == 0`, zero)
 		}
 	}
 	if n, ok := mustParse(t, "9007199254740993").(canon.Int).Int64(); !ok || n != 9007199254740993 || canon.NewInt(5).Sign() != 1 {
-		t.Error(n, ok)
+		t.Error(n, ok, "want ok && n == 9007199254740993 && canon.NewInt(5).Sign() == 1")
 	}
 }
 
@@ -335,14 +335,14 @@ func TestObjectKeepsOrderAndFindsKeys(t *testing.T) {
 		}
 		o.Set("k", "first")
 		if v, ok := o.Get("k"); !ok || v != "first" || o.Len() != size || o.Keys()[0] != "k" {
-			t.Errorf("size %d: Get = %v, %v", size, v, ok)
+			t.Errorf(`size %d: Get = %v, %v; want ok && v == "first" && o.Len() == size && o.Keys()[0] == "k"`, size, v, ok)
 		}
 		if !o.Delete("kk") || o.Delete("kk") || o.Len() != size-1 {
-			t.Errorf("size %d: Delete", size)
+			t.Errorf(`size %d: Delete; want o.Delete("kk") && !o.Delete("kk") && o.Len() == size - 1`, size)
 		}
 		last := strings.Repeat("k", size)
 		if v, ok := o.Get(last); !ok || v != canon.NewInt(int64(size-1)) {
-			t.Errorf("size %d: last is %v, %v", size, v, ok)
+			t.Errorf("size %d: last is %v, %v; want ok && v == canon.NewInt(int64(size - 1))", size, v, ok)
 		}
 		c := canon.Clone(canon.Array{o}).(canon.Array)[0].(*canon.Object)
 		c.Set(last, nil)
@@ -368,7 +368,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var e *canon.SyntaxError
 			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(data) || e.Reason == "" || v != nil {
-				t.Fatalf("Parse = %v, %#v", v, err)
+				t.Fatalf(`Parse = %v, %#v; want errors.As(err, &e) && e.Offset >= 0 && e.Offset <= len(data) && e.Reason != "" && v == nil`, v, err)
 			}
 			return
 		}
@@ -386,7 +386,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%s(%q) = %q does not parse: %v", name, data, text, err)
 			}
 			if again, err := canon.C1(back); err != nil || string(again) != string(one) {
-				t.Fatalf("%s of %q changed the document: %q, then %q (%v)", name, data, one, again, err)
+				t.Fatalf("%s of %q changed the document: %q, then %q (%v); want string(again) == string(one)", name, data, one, again, err)
 			}
 		}
 	})
@@ -411,7 +411,7 @@ func FuzzAgreesWithEncodingJSON(f *testing.F) {
 		if err != nil {
 			var e *canon.SyntaxError
 			if errors.As(err, &e) && stdErr == nil && e.Reason == canon.InvalidJSON && !strictOnly(e) {
-				t.Fatalf("%q: refused as %v, encoding/json takes it", data, err)
+				t.Fatalf("%q: refused as %v, encoding/json takes it; want (((!errors.As(err, &e) || an error) || e.Reason != canon.InvalidJSON) || strictOnly(e))", data, err)
 			}
 			return
 		}
@@ -419,7 +419,7 @@ func FuzzAgreesWithEncodingJSON(f *testing.F) {
 			t.Fatalf("%q: taken, encoding/json says %v", data, stdErr)
 		}
 		if !sameAsStd(v, std) {
-			t.Fatalf("%q: %v, encoding/json reads %v", data, v, std)
+			t.Fatalf("%q: %v, encoding/json reads %v; want sameAsStd(v, std)", data, v, std)
 		}
 	})
 }
@@ -480,11 +480,11 @@ func TestObjectInsideAStructOfEncodingJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := canon.C1(doc.Payload); err != nil || string(got) != `{"f":1.0,"n":12345678901234567890}` || doc.Details != nil {
-		t.Fatalf("payload %s, details %v, %v", got, doc.Details, err)
+		t.Fatalf("payload %s, details %v, %v; want string(got) == `{\"f\":1.0,\"n\":12345678901234567890}` && doc.Details == nil", got, doc.Details, err)
 	}
 	for _, bad := range []string{`{"payload":[]}`, `{"payload":{"a":1,"a":2}}`} {
 		if err := json.Unmarshal([]byte(bad), &doc); err == nil {
-			t.Errorf("%s was taken", bad)
+			t.Errorf("%s was taken; want an error", bad)
 		}
 	}
 }

@@ -24,14 +24,14 @@ func TestInputFiles(t *testing.T) {
 	}
 	pad := func(n int) string { return `{"a":"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}` }
 	if v, err := canon.ReadFile(write("most", pad(canon.MaxFile)), canon.ObjectRoot()); err != nil || v.(*canon.Object).Len() != 1 {
-		t.Error("a file of 2 MiB:", err)
+		t.Error("a file of 2 MiB:", err, "want v.(*canon.Object).Len() == 1")
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(write("array", `[1]`), link); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := canon.ReadFile(link); err != nil || len(v.(canon.Array)) != 1 {
-		t.Error("a link:", v, err)
+		t.Error("a link:", v, err, "want len(v.(canon.Array)) == 1")
 	}
 	for path, want := range map[string]canon.Reason{
 		write("more", pad(canon.MaxFile+1)): canon.TooLarge, write("empty", ""): canon.InvalidJSON, link: canon.NotAnObject,
@@ -47,11 +47,11 @@ func TestInputFiles(t *testing.T) {
 	}
 	for _, path := range []string{dir, pipe} {
 		if _, err := canon.ReadFile(path); err == nil || !strings.Contains(err.Error(), "no regular file") {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf(`%s: %v; want an error && strings.Contains(err.Error(), "no regular file")`, path, err)
 		}
 	}
 	if _, err := canon.ReadFile(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, fs.ErrNotExist)")
 	}
 }
 
@@ -67,7 +67,7 @@ func TestReadBytesIsBoundedToo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if data, err := canon.ReadBytes(path); (err == nil) != c.ok || c.ok && len(data) != c.size {
-			t.Errorf("%d bytes: %d, %v", c.size, len(data), err)
+			t.Errorf("%d bytes: %d, %v; want (err == nil) == c.ok && (!c.ok || len(data) == c.size)", c.size, len(data), err)
 		}
 	}
 	if _, err := canon.ReadBytes(dir); err == nil {

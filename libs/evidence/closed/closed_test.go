@@ -16,14 +16,14 @@ func TestTheFirstFaultStays(t *testing.T) {
 	r := closed.NewReader(codes)
 	o := r.Root(doc, "b", "list", "s")
 	if !r.OK() || r.Fault() != nil || o.String("s") != "text" || o.Null("s") {
-		t.Fatal(r.Fault())
+		t.Fatal(r.Fault(), `want r.OK() && r.Fault() == nil && o.String("s") == "text" && !o.Null("s")`)
 	}
 	if n := o.Object("b", "n").Int("n", 1); n != 0 {
-		t.Error("a refused integer is", n)
+		t.Error("a refused integer is", n, "want 0")
 	}
 	f := r.Fault()
 	if f == nil || f.Code != "value" || f.Path != "/b/n" {
-		t.Fatal(f)
+		t.Fatal(f, `want f != nil && f.Code == "value" && f.Path == "/b/n"`)
 	}
 	// After it nothing is read and nothing else is found.
 	o.Array("list", 3, func(canon.Value, string) { t.Error("an element was read after a fault") })
@@ -56,7 +56,7 @@ func TestFaultsNameAPlaceAndNoValue(t *testing.T) {
 	}
 	long := closed.Fault{Code: "c", Path: "/" + strings.Repeat("k", 10_000), Detail: "d"}
 	if n := len(long.Error()); n > 300 {
-		t.Errorf("a long key makes a message of %d bytes", n)
+		t.Errorf("a long key makes a message of %d bytes; want n <= 300", n)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestKeysThatMayStandThere(t *testing.T) {
 	}
 	o, r = read(map[string]any{"id": "a", "note": "n", "part": map[string]any{"x": true}})
 	if o.String("note") != "n" || !o.ObjectWith("part", nil, []string{"x"}).Bool("x") || !r.OK() {
-		t.Error("a note", r.Fault())
+		t.Error("a note", r.Fault(), `want o.String("note") == "n" && o.ObjectWith("part", nil, []string{"x"}).Bool("x") && r.OK()`)
 	}
 	for want, doc := range map[string]map[string]any{
 		"missing": {"note": "n"}, "unknown": {"id": "a", "none": 1}, "type": {"id": "a", "note": nil},
@@ -97,7 +97,7 @@ func TestOpenObjectsAndNumbers(t *testing.T) {
 	}
 	o, r := open()
 	if o.Number("half") != 0.5 || o.Number("whole") != 3 || o.Exact("whole") != canon.NewInt(3) || o.Number("none") != 0 || o.Exact("none") != canon.NewInt(0) || !r.OK() {
-		t.Error(r.Fault())
+		t.Error(r.Fault(), `want o.Number("half") == 0.5 && o.Number("whole") == 3 && o.Exact("whole") == canon.NewInt(3) && o.Number("none") == 0 && o.Exact("none") == canon.NewInt(0) && r.OK()`)
 	}
 	for name, read := range map[string]func(closed.Object){
 		"/word":  func(o closed.Object) { o.Number("word") },
@@ -107,20 +107,20 @@ func TestOpenObjectsAndNumbers(t *testing.T) {
 		o, r := open()
 		read(o)
 		if f := r.Fault(); f == nil || f.Code != "type" || f.Path != name {
-			t.Error(name, f)
+			t.Error(name, f, `want f != nil && f.Code == "type" && f.Path == name`)
 		}
 	}
 	r = closed.NewReader(codes)
 	if r.Open(canon.Array{}, "", "id"); r.Fault() == nil || r.Fault().Code != "root" {
-		t.Error(r.Fault())
+		t.Error(r.Fault(), `want r.Fault() != nil && r.Fault().Code == "root"`)
 	}
 	r = closed.NewReader(codes)
 	if r.Open(canon.NewObject(), "/x", "id"); r.Fault() == nil || r.Fault().Code != "missing" {
-		t.Error(r.Fault())
+		t.Error(r.Fault(), `want r.Fault() != nil && r.Fault().Code == "missing"`)
 	}
 	r = closed.NewReader(codes)
 	huge, _ := canon.Parse([]byte(`{"n":1` + strings.Repeat("0", 400) + `}`))
 	if r.Open(huge, "").Number("n"); r.Fault() == nil || r.Fault().Code != "value" {
-		t.Error(r.Fault())
+		t.Error(r.Fault(), `want r.Fault() != nil && r.Fault().Code == "value"`)
 	}
 }

@@ -24,7 +24,7 @@ const named = "eyJhZnRlciI6InJ1bi9kZW1vOjAwMDEiLCJraW5kIjoicHJvZHVjdC1zcGluZS1yd
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	if got := cursor.Encode(testKey(), cursor.Runs, "run/demo:0001"); got != named {
-		t.Error(got)
+		t.Error(got, "want", named)
 	}
 	var all []struct {
 		Key, After, Cursor string
@@ -32,7 +32,7 @@ func TestVectors(t *testing.T) {
 	}
 	vectortest.Load(t, "cursors.json", &all)
 	if len(all) != 4 {
-		t.Fatal(len(all))
+		t.Fatal(len(all), "want 4")
 	}
 	for _, v := range all {
 		key, err := hex.DecodeString(v.Key)
@@ -40,10 +40,10 @@ func TestVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := cursor.Encode(key, v.Kind, v.After); got != v.Cursor {
-			t.Errorf("%s: %s", v.Kind, got)
+			t.Errorf("%s: %s; want got == %v", v.Kind, got, v.Cursor)
 		}
 		if after, err := cursor.Decode(key, v.Kind, v.Cursor); err != nil || after != v.After {
-			t.Errorf("%s: %s, %v", v.Kind, after, err)
+			t.Errorf("%s: %s, %v; want after == v.After", v.Kind, after, err)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestOnlyWhatWasIssuedIsTaken(t *testing.T) {
 	other[31]++
 	long := strings.Repeat("r", 192)
 	if after, err := cursor.Decode(key, cursor.Runs, cursor.Encode(key, cursor.Runs, long)); err != nil || after != long {
-		t.Error("the longest id:", err)
+		t.Error("the longest id:", err, "want after == long")
 	}
 	for name, c := range map[string]struct {
 		key  []byte
@@ -88,7 +88,7 @@ func TestOnlyWhatWasIssuedIsTaken(t *testing.T) {
 		"a run of no id":          {key, cursor.Runs, cursor.Encode(key, cursor.Runs, "run demo")},
 	} {
 		if after, err := cursor.Decode(c.key, c.kind, c.text); !errors.Is(err, cursor.ErrInvalid) {
-			t.Errorf("%s: %q, %v", name, after, err)
+			t.Errorf("%s: %q, %v; want errors.Is(err, cursor.ErrInvalid)", name, after, err)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		after, err := cursor.Decode(testKey(), cursor.Runs, text)
 		if err == nil && cursor.Encode(testKey(), cursor.Runs, after) != text {
-			t.Fatalf("%q was taken as %q", text, after)
+			t.Fatalf("%q was taken as %q; want (an error || cursor.Encode(testKey(), cursor.Runs, after) == text)", text, after)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func TestProjectionsThatDoNotFitTheReport(t *testing.T) {
 		change(&run)
 		var f *report.Fault
 		if err := r.Agrees(run); !errors.As(err, &f) || f.Path != path {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v; want errors.As(err, &f) && f.Path == path", path, err)
 		}
 	}
 	// What the report does not know is the projection's own.
@@ -67,7 +67,7 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			var fault *report.Fault
 			if !errors.As(err, &fault) || fault.Code == "" || fault.Detail == "" {
-				t.Fatalf("%#v is no fault", err)
+				t.Fatalf(`%#v is no fault; want errors.As(err, &fault) && fault.Code != "" && fault.Detail != ""`, err)
 			}
 			return
 		}
@@ -75,7 +75,7 @@ func FuzzReport(f *testing.F) {
 		s := report.Inspect(r)
 		back, err := report.Parse(canonicalBytes(t, r))
 		if err != nil || back.Digest() != r.Digest() || report.Inspect(back).Digest() != s.Digest() {
-			t.Fatalf("the report does not read back: %v", err)
+			t.Fatalf("the report does not read back: %v; want back.Digest() == r.Digest() && report.Inspect(back).Digest() == s.Digest()", err)
 		}
 		if run, err := r.Run("p", fixture.SourceRevision, spine.EvidenceReady); err == nil {
 			if err := r.Agrees(run); err != nil {

@@ -38,7 +38,7 @@ func putAt(t *testing.T, doc canon.Value, pointer string, v canon.Value) canon.V
 		}
 		next, ok := at.(*canon.Object).Get(p)
 		if !ok {
-			t.Fatalf("no %s", pointer)
+			t.Fatalf("no %s; want ok", pointer)
 		}
 		at = next
 	}
@@ -82,7 +82,7 @@ func TestFixtureReport(t *testing.T) {
 	r := fixture.Report()
 	c1, err := canon.C1(r)
 	if err != nil || len(c1) != 2196 || r.Digest() != want {
-		t.Fatalf("C1 of %d bytes, %s, %v", len(c1), r.Digest(), err)
+		t.Fatalf("C1 of %d bytes, %s, %v; want len(c1) == 2196 && r.Digest() == want", len(c1), r.Digest(), err)
 	}
 	if v.Report.Digest != want || v.Report.Bytes != len(c1) {
 		t.Error("the vector file says otherwise")
@@ -92,11 +92,11 @@ func TestFixtureReport(t *testing.T) {
 	}
 	back, err := report.Parse(append([]byte("\uFEFF"), c1...))
 	if err != nil || back.Digest() != want {
-		t.Error("the report does not read back:", err)
+		t.Error("the report does not read back:", err, "want back.Digest() == want")
 	}
 	run, err := r.Run(fixture.ProjectID, strings.ToUpper(fixture.SourceRevision), "awaiting_human_decision")
 	if err != nil || canon.Digest(run) != "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" || canon.Digest(run) != v.Imported.Digest {
-		t.Errorf("the run made of it: %s, %v", canon.Digest(run), err)
+		t.Errorf(`the run made of it: %s, %v; want canon.Digest(run) == "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" && canon.Digest(run) == v.Imported.Digest`, canon.Digest(run), err)
 	}
 	if err := r.Agrees(run); err != nil {
 		t.Error(err)
@@ -258,7 +258,7 @@ func TestSnapshotsAreFrozen(t *testing.T) {
 			}
 			want, err := os.ReadFile(file)
 			if err != nil || string(got) != string(want) {
-				t.Errorf("%v: the snapshot is not the frozen one:\n%s", err, got)
+				t.Errorf("%v: the snapshot is not the frozen one:\n%s; want string(got) == string(want)", err, got)
 			}
 		})
 	}
@@ -269,7 +269,7 @@ func TestSnapshotDependsOnTheReportAlone(t *testing.T) {
 	first := report.Inspect(fixture.Report())
 	c1, err := canon.C1(first)
 	if err != nil || first.Digest() != canon.DigestBytes(c1) {
-		t.Fatal(first.Digest(), err)
+		t.Fatal(first.Digest(), err, "want first.Digest() == canon.DigestBytes(c1)")
 	}
 	// The same report with its keys in another order and white space.
 	text, err := canon.P(fixture.Report())
@@ -278,14 +278,14 @@ func TestSnapshotDependsOnTheReportAlone(t *testing.T) {
 	}
 	again, err := report.Parse(text)
 	if err != nil || report.Inspect(again).Digest() != first.Digest() {
-		t.Error("another spelling of the report has another snapshot", err)
+		t.Error("another spelling of the report has another snapshot", err, "want report.Inspect(again).Digest() == first.Digest()")
 	}
 	var codes []string
 	for _, a := range first.Attention {
 		codes = append(codes, a.Severity+" "+a.Code)
 	}
 	if got := strings.Join(codes, ", "); got != "high verification_disagreement, medium rejected_attempts, action human_decision_pending" {
-		t.Error("attention:", got)
+		t.Error("attention:", got, `want "high verification_disagreement, medium rejected_attempts, action human_decision_pending"`)
 	}
 	// Attempts in another place of the array are another report of the same story.
 	turned := fixture.Report()
@@ -299,7 +299,7 @@ func TestSnapshotDependsOnTheReportAlone(t *testing.T) {
 	}
 	for i, e := range report.Inspect(mixedReport()).Timeline {
 		if e.Sequence != int64(i)+1 {
-			t.Errorf("timeline entry %d has sequence %d", i+1, e.Sequence)
+			t.Errorf("timeline entry %d has sequence %d; want e.Sequence == int64(i) + 1", i+1, e.Sequence)
 		}
 	}
 }
@@ -329,7 +329,7 @@ func TestRunsMadeOfTheirReports(t *testing.T) {
 		t.Errorf("attempts %s\nwant %s", got, want)
 	}
 	if c := strings.Join(run.Routing.AdmittedConnectors, " "); c != "import/fixture-failure import/fixture-result import/result-bundle" {
-		t.Error("connectors", c)
+		t.Error("connectors", c, `want "import/fixture-failure import/fixture-result import/result-bundle"`)
 	}
 	if err := r.Agrees(run); err != nil {
 		t.Error(err)
@@ -341,7 +341,7 @@ func TestRunsMadeOfTheirReports(t *testing.T) {
 		"a state of no run": {"project/x", fixture.SourceRevision, "ready"},
 	} {
 		if _, err := r.Run(c.project, c.revision, reportState(c.state)); err == nil {
-			t.Errorf("%s was made", name)
+			t.Errorf("%s was made; want an error", name)
 		}
 	}
 	long := mixedReport()

@@ -27,27 +27,27 @@ func TestFixtureEvents(t *testing.T) {
 	vectortest.Load(t, "fixtures.json", &v)
 	events := evidencetest.RunEvents()
 	if len(v.Events) != len(events) {
-		t.Fatal(len(v.Events))
+		t.Fatal(len(v.Events), "want len(v.Events) == len(events)")
 	}
 	for i, e := range events {
 		want := v.Events[i]
 		c1, err := canon.C1(e)
 		if err != nil || len(c1) != want.EnvelopeBytes || e.PayloadDigest != want.PayloadDigest {
-			t.Errorf("event %d: %d bytes, %s, %v", i+1, len(c1), e.PayloadDigest, err)
+			t.Errorf("event %d: %d bytes, %s, %v; want len(c1) == want.EnvelopeBytes && e.PayloadDigest == want.PayloadDigest", i+1, len(c1), e.PayloadDigest, err)
 		}
 		sum := sha256.Sum256(e.Frame())
 		if string(e.Frame()) != want.Frame || len(want.Frame) != want.FrameBytes || hex.EncodeToString(sum[:]) != want.FrameSHA256 {
-			t.Errorf("event %d: frame %q", i+1, e.Frame())
+			t.Errorf("event %d: frame %q; want string(e.Frame()) == want.Frame && len(want.Frame) == want.FrameBytes && hex.EncodeToString(sum[:]) == want.FrameSHA256", i+1, e.Frame())
 		}
 		if e.Value().Len() != 16 {
-			t.Errorf("event %d has %d keys", i+1, e.Value().Len())
+			t.Errorf("event %d has %d keys; want e.Value().Len() == 16", i+1, e.Value().Len())
 		}
 		parsed, err := canon.Parse(c1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if back, err := spine.ReadEvent(parsed); err != nil || canon.Digest(back) != canon.Digest(e) {
-			t.Errorf("event %d does not read back: %v", i+1, err)
+			t.Errorf("event %d does not read back: %v; want canon.Digest(back) == canon.Digest(e)", i+1, err)
 		}
 	}
 	if e := events[0]; e.PayloadDigest != "sha256:3b909e9f11d89dbadc4c136c4bc6512ac431ca348a86af323454690a07e5e37d" || v.Events[0].EnvelopeBytes != 649 ||
@@ -68,10 +68,10 @@ func TestEventOfAnImportedRun(t *testing.T) {
 	e := spine.CreatedEvent(3, fixture.CreatedAt, run, spine.ImportRequestDigest(run, *run.EvidenceReportDigest),
 		&spine.EvidenceRef{Kind: "svc-run-evidence-report", Digest: *run.EvidenceReportDigest})
 	if state, _ := e.Payload.Get("state"); state != "awaiting_human_decision" {
-		t.Error(state)
+		t.Error(state, `want "awaiting_human_decision"`)
 	}
 	if back, err := spine.ReadEvent(canon.Clone(e.Value())); err != nil || back.EvidenceReference.Digest != *run.EvidenceReportDigest {
-		t.Error(err)
+		t.Error(err, "want back.EvidenceReference.Digest == *run.EvidenceReportDigest")
 	}
 }
 

@@ -29,11 +29,11 @@ func TestEveryMoveOfARun(t *testing.T) {
 	}
 	states := spine.States()
 	if len(states) != 14 || len(table) != 14 {
-		t.Fatalf("%d states", len(states))
+		t.Fatalf("%d states; want len(states) == 14 && len(table) == 14", len(states))
 	}
 	for _, from := range states {
 		if next := from.Next(); !slices.Equal(next, table[from]) || from.Final() != (len(next) == 0) || !from.Valid() {
-			t.Errorf("%s: next %v", from, next)
+			t.Errorf("%s: next %v; want slices.Equal(next, table[from]) && from.Final() == (len(next) == 0) && from.Valid()", from, next)
 		}
 		for _, to := range states {
 			want := from == to || slices.Contains(table[from], to)
@@ -65,12 +65,12 @@ func TestAttemptStates(t *testing.T) {
 	t.Parallel()
 	for _, s := range attemptStates {
 		if !s.Valid() {
-			t.Errorf("%q is not a state of an attempt", s)
+			t.Errorf("%q is not a state of an attempt; want s.Valid()", s)
 		}
 	}
 	for _, s := range []spine.AttemptState{"", "done", "Created", "proposed"} {
 		if s.Valid() {
-			t.Errorf("%q is a state of an attempt", s)
+			t.Errorf("%q is a state of an attempt; want !s.Valid()", s)
 		}
 	}
 }
@@ -80,21 +80,21 @@ func TestMovesOfRuns(t *testing.T) {
 	run := fixture.Run()
 	cancelled, err := run.Move(spine.Cancelled)
 	if err != nil || cancelled.State != spine.Cancelled || run.State != spine.Proposed {
-		t.Error(cancelled.State, err)
+		t.Error(cancelled.State, err, "want cancelled.State == spine.Cancelled && run.State == spine.Proposed")
 	}
 	if again, err := cancelled.Move(spine.Cancelled); err != nil || again.State != spine.Cancelled {
-		t.Error("the same state again:", err)
+		t.Error("the same state again:", err, "want again.State == spine.Cancelled")
 	}
 	var move *spine.MoveError
 	if _, err := cancelled.Move(spine.Proposed); !errors.As(err, &move) || move.From != spine.Cancelled || move.Error() == "" {
-		t.Error("back from cancelled:", err)
+		t.Error("back from cancelled:", err, `want errors.As(err, &move) && move.From == spine.Cancelled && move.Error() != ""`)
 	}
 	ready, err := fixture.Report().Run(fixture.ProjectID, fixture.SourceRevision, spine.EvidenceReady)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ready.Move(spine.Cancelled); !errors.As(err, &move) {
-		t.Error("evidence_ready was cancelled:", err)
+		t.Error("evidence_ready was cancelled:", err, "want errors.As(err, &move)")
 	}
 	waiting, err := ready.Move(spine.AwaitingHumanDecision)
 	if err != nil {
@@ -102,17 +102,17 @@ func TestMovesOfRuns(t *testing.T) {
 	}
 	// Cancelling keeps the evidence.
 	if c, err := waiting.Move(spine.Cancelled); err != nil || c.EvidenceReportDigest == nil {
-		t.Error(err)
+		t.Error(err, "want c.EvidenceReportDigest != nil")
 	}
 	var fault *spine.Fault
 	if _, err := waiting.Move(spine.Decided); !errors.As(err, &fault) || fault.Code != spine.InvalidRunEvidence {
-		t.Error("decided without a record:", err)
+		t.Error("decided without a record:", err, "want errors.As(err, &fault) && fault.Code == spine.InvalidRunEvidence")
 	}
 	previewed, err := run.Move(spine.Previewed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := previewed.Move(spine.Admitted); !errors.As(err, &fault) || fault.Code != spine.InvalidAdmission {
-		t.Error("admitted without a connector:", err)
+		t.Error("admitted without a connector:", err, "want errors.As(err, &fault) && fault.Code == spine.InvalidAdmission")
 	}
 }

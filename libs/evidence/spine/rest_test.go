@@ -41,12 +41,12 @@ func TestNames(t *testing.T) {
 	} {
 		for _, s := range c.good {
 			if !c.is(s) {
-				t.Errorf("%q is no %s", s, name)
+				t.Errorf("%q is no %s; want c.is(s)", s, name)
 			}
 		}
 		for _, s := range c.bad {
 			if c.is(s) {
-				t.Errorf("%q is a %s", s, name)
+				t.Errorf("%q is a %s; want !c.is(s)", s, name)
 			}
 		}
 	}
@@ -69,11 +69,11 @@ func TestTimesAreBroughtToUTC(t *testing.T) {
 		"2026-01-02T03:04:05+24:00", "2026-01-02T03:04:05-9900", "2026-01-02T03:04:05+05:60", "2026-01-02T03:04:05+0560", "20260102T0304+24", "2026-01-02T03:04:05.1234567890Z"} {
 		var f *spine.Fault
 		if at, err := spine.ParseTime(text); !errors.As(err, &f) || f.Code != "invalid_timestamp" {
-			t.Errorf("ParseTime(%q) = %v, %v", text, at, err)
+			t.Errorf(`ParseTime(%q) = %v, %v; want errors.As(err, &f) && f.Code == "invalid_timestamp"`, text, at, err)
 		}
 	}
 	if got := spine.FormatTime(time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))); got != "2026-01-02T03:04:05Z" {
-		t.Error(got)
+		t.Error(got, `want "2026-01-02T03:04:05Z"`)
 	}
 }
 
@@ -81,13 +81,13 @@ func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{" key 1\t": "key 1", strings.Repeat("é", 256): strings.Repeat("é", 256)} {
 		if got, err := spine.IdempotencyKey(raw); err != nil || got != want {
-			t.Errorf("IdempotencyKey(%q) = %q, %v", raw, got, err)
+			t.Errorf("IdempotencyKey(%q) = %q, %v; want got == want", raw, got, err)
 		}
 	}
 	for _, raw := range []string{"", "  ", strings.Repeat("x", 257), "a\nb", "a\x00", "a\u0085b", "\xff"} {
 		var f *spine.Fault
 		if got, err := spine.IdempotencyKey(raw); !errors.As(err, &f) || f.Code != "invalid_idempotency_key" {
-			t.Errorf("IdempotencyKey(%q) = %q, %v", raw, got, err)
+			t.Errorf(`IdempotencyKey(%q) = %q, %v; want errors.As(err, &f) && f.Code == "invalid_idempotency_key"`, raw, got, err)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestConnections(t *testing.T) {
 	for _, c := range fixture.Connections() {
 		back, err := spine.ReadConnection(c.Value())
 		if err != nil || canon.Digest(back) != canon.Digest(c) {
-			t.Errorf("%s: %v", c.ID, err)
+			t.Errorf("%s: %v; want canon.Digest(back) == canon.Digest(c)", c.ID, err)
 		}
 		if err := spine.CheckStorable(c.Value()); err != nil {
 			t.Error(err)
@@ -138,7 +138,7 @@ func TestNothingThatMayHoldASecretIsStored(t *testing.T) {
 		err := spine.CheckStorable(canon.Array{one("a", canon.Array{one(key, "hunter2")})})
 		var f *spine.Fault
 		if !errors.As(err, &f) || f.Code != spine.CredentialKey || f.Path != "/0/a/0/"+key || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v", key, err)
+			t.Errorf(`%s: %v; want errors.As(err, &f) && f.Code == spine.CredentialKey && f.Path == "/0/a/0/" + key && !strings.Contains(err.Error(), "hunter2")`, key, err)
 		}
 	}
 	for _, ok := range []canon.Value{one("auth", one("secret_ref", "env:NAME")), one("db_Secret_Ref", "env:X"), one("auth_ref_configured", true), canon.Float(1), nil} {
@@ -148,7 +148,7 @@ func TestNothingThatMayHoldASecretIsStored(t *testing.T) {
 	}
 	var f *spine.Fault
 	if err := spine.CheckStorable(one("n", canon.Float(math.Inf(-1)))); !errors.As(err, &f) || f.Code != spine.InvalidValue || f.Path != "/n" {
-		t.Error(err)
+		t.Error(err, `want errors.As(err, &f) && f.Code == spine.InvalidValue && f.Path == "/n"`)
 	}
 }
 
@@ -171,10 +171,10 @@ func TestWhatRunsAddUpTo(t *testing.T) {
 	}
 	p := evidencetest.ProjectOf(fixture.ProjectID, runs)
 	if p.RunCount != 4 || p.WorkUnitCount != 1 || len(p.RunsByState) != 14 || p.RunsByState[spine.Proposed] != 3 || p.RunsByState[spine.AwaitingHumanDecision] != 1 {
-		t.Errorf("project %+v", p)
+		t.Errorf("project %+v; want p.RunCount == 4 && p.WorkUnitCount == 1 && len(p.RunsByState) == 14 && p.RunsByState[spine.Proposed] == 3 && p.RunsByState[spine.AwaitingHumanDecision] == 1", p)
 	}
 	if none := evidencetest.ProjectOf("project/none", runs); none.RunCount != 0 || len(none.RunsByState) != 14 {
-		t.Errorf("project of no run %+v", none)
+		t.Errorf("project of no run %+v; want none.RunCount == 0 && len(none.RunsByState) == 14", none)
 	}
 	if len(evidencetest.WorkUnits(nil)) != 0 {
 		t.Error("work units of nothing")

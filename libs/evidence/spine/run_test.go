@@ -28,10 +28,10 @@ func TestFixtureRun(t *testing.T) {
 	run := fixture.Run()
 	c1, err := canon.C1(run)
 	if err != nil || len(c1) != 669 {
-		t.Fatalf("C1 has %d bytes, %v", len(c1), err)
+		t.Fatalf("C1 has %d bytes, %v; want len(c1) == 669", len(c1), err)
 	}
 	if got := spine.CreateRequestDigest(run); got != want {
-		t.Errorf("create_request_digest %s", got)
+		t.Errorf("create_request_digest %s; want %v", got, want)
 	}
 	var v struct {
 		Run struct {
@@ -45,14 +45,14 @@ func TestFixtureRun(t *testing.T) {
 	}
 	vectortest.Load(t, "fixtures.json", &v)
 	if v.Run.Bytes != 669 || v.Run.Digest != want {
-		t.Error("the vector file says otherwise", v.Run)
+		t.Error("the vector file says otherwise", v.Run, "want v.Run.Bytes == 669 && v.Run.Digest == want")
 	}
 	second := importedRun(t)
 	if got := canon.Digest(second); got != "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" || got != v.Imported.Digest {
-		t.Errorf("imported projection %s", got)
+		t.Errorf(`imported projection %s; want got == "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" && got == v.Imported.Digest`, got)
 	}
 	if got := spine.ImportRequestDigest(second, *second.EvidenceReportDigest); got != "sha256:37c27f9f501f33b1dc6295a04e9262e183daa9d4bae0806a88f53c545ba83145" || got != v.Imported.Request {
-		t.Errorf("imported create_request_digest %s", got)
+		t.Errorf(`imported create_request_digest %s; want got == "sha256:37c27f9f501f33b1dc6295a04e9262e183daa9d4bae0806a88f53c545ba83145" && got == v.Imported.Request`, got)
 	}
 	parsed, err := canon.Parse(c1)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestFixtureRun(t *testing.T) {
 	}
 	for name, read := range map[string]func(canon.Value) (spine.Run, error){"ParseRun": spine.ParseRun, "ReadRun": spine.ReadRun} {
 		if back, err := read(parsed); err != nil || canon.Digest(back) != canon.Digest(run) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want canon.Digest(back) == canon.Digest(run)", name, err)
 		}
 	}
 }
@@ -71,11 +71,11 @@ func TestSourceRevisionsAreLoweredOnInputOnly(t *testing.T) {
 	run.WorkUnit.SourceRevision = strings.Repeat("AbCd", 16)
 	back, err := spine.ParseRun(run.Value())
 	if err != nil || back.WorkUnit.SourceRevision != strings.Repeat("abcd", 16) {
-		t.Error(back.WorkUnit.SourceRevision, err)
+		t.Error(back.WorkUnit.SourceRevision, err, `want back.WorkUnit.SourceRevision == strings.Repeat("abcd", 16)`)
 	}
 	var f *spine.Fault
 	if _, err := spine.ReadRun(run.Value()); !errors.As(err, &f) || f.Code != spine.InvalidSourceRevision || f.Path != "/work_unit/source_revision" {
-		t.Error(err)
+		t.Error(err, `want errors.As(err, &f) && f.Code == spine.InvalidSourceRevision && f.Path == "/work_unit/source_revision"`)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestEveryFaultOfAProjection(t *testing.T) {
 	for _, v := range []canon.Value{nil, canon.Array{}, "x", (*canon.Object)(nil)} {
 		var f *spine.Fault
 		if _, err := spine.ParseRun(v); !errors.As(err, &f) || f.Code != spine.InvalidShape || f.Path != "" {
-			t.Errorf("ParseRun(%v) = %v", v, err)
+			t.Errorf(`ParseRun(%v) = %v; want errors.As(err, &f) && f.Code == spine.InvalidShape && f.Path == ""`, v, err)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestEvidenceOfAttemptsByState(t *testing.T) {
 			err := run.Check()
 			var f *spine.Fault
 			if ok := strings.Contains(allowed, " "+held+" "); ok != (err == nil) || !ok && (!errors.As(err, &f) || f.Code != spine.InvalidAttemptEvidence) {
-				t.Errorf("%s with %q: %v", state, held, err)
+				t.Errorf("%s with %q: %v; want ok == (err == nil) && (ok || !!errors.As(err, &f) || f.Code != spine.InvalidAttemptEvidence)", state, held, err)
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			var fault *spine.Fault
 			if !errors.As(err, &fault) || fault.Code == "" || storedErr == nil {
-				t.Fatalf("%v, as stored %v", err, storedErr)
+				t.Fatalf(`%v, as stored %v; want errors.As(err, &fault) && fault.Code != "" && an error`, err, storedErr)
 			}
 			return
 		}

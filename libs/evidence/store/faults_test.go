@@ -81,7 +81,7 @@ func TestKilledWriterLeavesAWholeStore(t *testing.T) {
 		confirmed = append(confirmed, strings.Fields(out.String())...)
 		v := wantSound(t, path)
 		if v.Checked.Runs != v.Checked.Events || v.Checked.Runs < int64(len(confirmed)) || v.Checked.Runs > int64(len(confirmed)+round+1) {
-			t.Fatalf("%d runs, %d events, %d confirmed", v.Checked.Runs, v.Checked.Events, len(confirmed))
+			t.Fatalf("%d runs, %d events, %d confirmed; want v.Checked.Runs == v.Checked.Events && v.Checked.Runs >= int64(len(confirmed)) && v.Checked.Runs <= int64(len(confirmed) + round + 1)", v.Checked.Runs, v.Checked.Events, len(confirmed))
 		}
 	}
 	r := openReader(t, path, store.ReadWait)
@@ -158,7 +158,7 @@ func TestLockedTruncatedGarbageRemovedReplaced(t *testing.T) {
 	ok := func() {
 		t.Helper()
 		if page := mustGet(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 3 {
-			t.Fatalf("%d runs", len(page.Items))
+			t.Fatalf("%d runs; want 3", len(page.Items))
 		}
 		mustGet(r.Mark(ctx))
 	}
@@ -182,7 +182,7 @@ func TestLockedTruncatedGarbageRemovedReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := bad(); !strings.Contains(e.Message, "locked") {
-		t.Fatal(e)
+		t.Fatal(e, `want strings.Contains(e.Message, "locked")`)
 	}
 	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestLockedTruncatedGarbageRemovedReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if page := mustGet(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 1 || page.Items[0].Projection.RunID != numberedRun(7).RunID {
-		t.Fatalf("replaced: %+v", page)
+		t.Fatalf("replaced: %+v; want len(page.Items) == 1 && page.Items[0].Projection.RunID == numberedRun(7).RunID", page)
 	}
 	if mustGet(r.Mark(ctx)) == mark {
 		t.Fatal("the mark of a replaced store is the same")
@@ -324,16 +324,16 @@ func TestRowFaults(t *testing.T) {
 			r := openReader(t, path, store.ReadWait)
 			_, err := r.Run(t.Context(), c.id)
 			if e := wantCode(t, err, c.run); e != nil && e.ID != c.id {
-				t.Fatalf("the error names %q", e.ID)
+				t.Fatalf("the error names %q; want (e == nil || e.ID == c.id)", e.ID)
 			}
 			_, err = r.Evidence(t.Context(), c.id)
 			wantCode(t, err, c.proof)
 			page, err := r.Runs(t.Context(), store.RunQuery{})
 			if e := wantCode(t, err, c.list); e != nil && e.ID != c.id {
-				t.Fatalf("the page's error names %q", e.ID)
+				t.Fatalf("the page's error names %q; want (e == nil || e.ID == c.id)", e.ID)
 			}
 			if err == nil && len(page.Items) != 3 {
-				t.Fatalf("%d runs", len(page.Items))
+				t.Fatalf("%d runs; want (an error || len(page.Items) == 3)", len(page.Items))
 			}
 		})
 	}
@@ -345,7 +345,7 @@ func TestRowFaults(t *testing.T) {
 	wantCode(t, err, store.ConnectionRecordInvalid)
 	_, err = r.Connections(t.Context(), store.Window{})
 	if e := wantCode(t, err, store.ConnectionRecordInvalid); e.ID != "demo-scm" {
-		t.Fatalf("the error names %q", e.ID)
+		t.Fatalf(`the error names %q; want "demo-scm"`, e.ID)
 	}
 	_, err = r.Events(t.Context(), store.EventQuery{})
 	wantCode(t, err, store.StoreError)
@@ -400,7 +400,7 @@ func TestFaultsFailTheirOwnPage(t *testing.T) {
 	} {
 		next, err := c.page(store.Window{Limit: c.sound})
 		if err != nil || next == "" {
-			t.Errorf("%s: the page before: %q, %v", name, next, err)
+			t.Errorf(`%s: the page before: %q, %v; want next != ""`, name, next, err)
 			continue
 		}
 		_, err = c.page(store.Window{Cursor: &next})

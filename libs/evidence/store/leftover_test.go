@@ -82,7 +82,7 @@ func wantSound(t testing.TB, path string) store.Verification {
 	t.Helper()
 	v, err := store.Verify(context.Background(), path, store.VerifyOptions{})
 	if err != nil || !v.OK {
-		t.Fatalf("verify: %+v, %v", v, err)
+		t.Fatalf("verify: %+v, %v; want v.OK", v, err)
 	}
 	return v
 }

@@ -65,30 +65,30 @@ func TestMigrations(t *testing.T) {
 			r := openReader(t, path, store.ReadWait)
 			_, err := r.Run(t.Context(), "run/demo:0001")
 			if e := wantCode(t, err, store.StoreError); !strings.Contains(e.Message, "svc store migrate") {
-				t.Fatal(e.Message)
+				t.Fatal(e.Message, `want strings.Contains(e.Message, "svc store migrate")`)
 			}
 			if string(before) != string(mustGet(os.ReadFile(path))) {
 				t.Fatal("a reader migrated")
 			}
 			if from := mustGet(store.Migrate(t.Context(), path, store.WriterOptions{})); from != c.version {
-				t.Fatalf("migrated from %d", from)
+				t.Fatalf("migrated from %d; want %v", from, c.version)
 			}
 			after := mustGet(os.ReadFile(path))
 			if from := mustGet(store.Migrate(t.Context(), path, store.WriterOptions{})); from != store.Version || string(after) != string(mustGet(os.ReadFile(path))) {
-				t.Fatalf("a store of version %d was migrated again", from)
+				t.Fatalf("a store of version %d was migrated again; want from == store.Version && string(after) == string(mustGet(os.ReadFile(path)))", from)
 			}
 			// The same reader reads it now.
 			mustGet(r.Run(t.Context(), "run/demo:0001"))
 			if page := mustGet(r.Runs(t.Context(), store.RunQuery{ProjectID: pointerTo("project/demo")})); len(page.Items) != 1 {
-				t.Fatalf("%d runs of the project", len(page.Items))
+				t.Fatalf("%d runs of the project; want 1", len(page.Items))
 			}
 			v := wantClean(t, path)
 			if v.Checked.Runs != 1 || v.Checked.ForeignRows != 1 || v.Checked.Events != c.events || v.Checked.Checkpoints != 1 {
-				t.Fatalf("checked %+v", v.Checked)
+				t.Fatalf("checked %+v; want v.Checked.Runs == 1 && v.Checked.ForeignRows == 1 && v.Checked.Events == c.events && v.Checked.Checkpoints == 1", v.Checked)
 			}
 			var since string
 			if err := openRaw(t, path).QueryRowContext(t.Context(), "SELECT value FROM store_meta WHERE key = 'events_since'").Scan(&since); err != nil || since != c.since {
-				t.Fatalf("events_since %s %v", since, err)
+				t.Fatalf("events_since %s %v; want since == c.since", since, err)
 			}
 			w := openWriter(t, path, store.WriterOptions{})
 			mustGet(w.CancelRun(t.Context(), "run/demo:0001", at))
@@ -106,7 +106,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	wantCode(t, err, store.StoreError)
 	_, err = store.OpenWriter(t.Context(), path, store.WriterOptions{})
 	if e := wantCode(t, err, store.StoreError); !strings.Contains(e.Message, "newer") {
-		t.Fatal(e.Message)
+		t.Fatal(e.Message, `want strings.Contains(e.Message, "newer")`)
 	}
 	strange := filepath.Join(t.TempDir(), "other.db")
 	editStore(t, strange, "CREATE TABLE theirs (x)")

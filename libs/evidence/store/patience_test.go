@@ -40,11 +40,11 @@ func TestLockDeadlineBoundsAllWaitsTogether(t *testing.T) {
 		"mark":   func() error { _, err := r.Mark(ctx); return err },
 	} {
 		if e := wantCode(t, read(), store.StoreError); !strings.Contains(e.Message, "locked") {
-			t.Errorf("%s: %v", name, e)
+			t.Errorf(`%s: %v; want strings.Contains(e.Message, "locked")`, name, e)
 		}
 	}
 	if took := time.Since(began); took < 300*time.Millisecond || took > 10*time.Second {
-		t.Errorf("after %v", took)
+		t.Errorf("after %v; want took >= 300 * time.Millisecond && took <= 10 * time.Second", took)
 	}
 }
 
@@ -66,10 +66,10 @@ func TestContextEndsAWaitForALock(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
 	if _, err := r.Run(ctx, fixture.Run().RunID); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, context.Canceled)")
 	}
 	if _, _, err := r.Stamp(ctx); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, context.Canceled)")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestSettledPagesAreDroppedToo(t *testing.T) {
 		for range 3 {
 			run := mustGet(r.Run(t.Context(), id))
 			if string(run.Document) != string(mustGet(canon.C1(run.Projection))) {
-				t.Fatalf("%s", run.Document)
+				t.Fatalf("%s; want string(run.Document) == string(mustGet(canon.C1(run.Projection)))", run.Document)
 			}
 		}
 		f := mustGet(os.OpenFile(path, os.O_WRONLY, 0))

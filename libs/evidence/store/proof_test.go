@@ -81,7 +81,7 @@ func TestEveryProofUpToSeventeenEvents(t *testing.T) {
 		for i := range size {
 			proof := mustGet(r.Inclusion(ctx, ids[i]))
 			if proof.TreeSize != size || proof.Root != root || proof.Leaf != leaves[i] || !slices.Equal(proof.Path, inclusionPath(int(i), leaves)) {
-				t.Fatalf("inclusion of %d in %d: %+v", i, size, proof)
+				t.Fatalf("inclusion of %d in %d: %+v; want proof.TreeSize == size && proof.Root == root && proof.Leaf == leaves[i] && slices.Equal(proof.Path, inclusionPath(int(i), leaves))", i, size, proof)
 			}
 			if err := tlog.CheckRecord(proof.Path, size, root, i, leaves[i]); err != nil {
 				t.Fatalf("inclusion of %d in %d: %v", i, size, err)
@@ -89,7 +89,7 @@ func TestEveryProofUpToSeventeenEvents(t *testing.T) {
 			from := i + 1
 			c, consistency, err := r.Checkpoint(ctx, from)
 			if err != nil || c.TreeSize != size || c.Root != root || !slices.Equal(consistency, consistencyProof(int(from), leaves, true)) {
-				t.Fatalf("consistency of %d with %d: %+v %v, %v", from, size, c, consistency, err)
+				t.Fatalf("consistency of %d with %d: %+v %v, %v; want c.TreeSize == size && c.Root == root && slices.Equal(consistency, consistencyProof(int(from), leaves, true))", from, size, c, consistency, err)
 			}
 			if err := tlog.CheckTree(consistency, size, root, from, merkleRoot(leaves[:from])); err != nil {
 				t.Fatalf("consistency of %d with %d: %v", from, size, err)

@@ -59,7 +59,7 @@ func TestStampChangesWithEveryByte(t *testing.T) {
 		change()
 		next := awaitStamp(t, r)
 		if next == last {
-			t.Errorf("%s left the stamp", name)
+			t.Errorf("%s left the stamp; want next != last", name)
 		}
 		last = next
 	}

@@ -115,33 +115,33 @@ func TestFixtureRunThroughTheStore(t *testing.T) {
 	out := mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: fixture.Run(), IdempotencyKey: " key ", At: at}))
 	if !out.Created || out.Replayed || out.IdempotencyKey != "key" ||
 		out.CreateRequestDigest != "sha256:de61a65aba8edd1971f333a21f2ba1a694c7a0a26dd147277934704bae013f1f" {
-		t.Fatalf("created %+v", out)
+		t.Fatalf(`created %+v; want out.Created && !out.Replayed && out.IdempotencyKey == "key" && out.CreateRequestDigest == "sha256:de61a65aba8edd1971f333a21f2ba1a694c7a0a26dd147277934704bae013f1f"`, out)
 	}
 	cancelled := mustGet(w.CancelRun(t.Context(), "run/demo:0001", mustGet(spine.ParseTime(fixture.CancelledAt))))
 	if !cancelled.Changed || cancelled.Projection.State != spine.Cancelled {
-		t.Fatalf("cancelled %+v", cancelled)
+		t.Fatalf("cancelled %+v; want cancelled.Changed && cancelled.Projection.State == spine.Cancelled", cancelled)
 	}
 	if again := mustGet(w.CancelRun(t.Context(), "run/demo:0001", time.Time{})); again.Changed || again.UpdatedAt != fixture.CancelledAt {
-		t.Fatalf("cancelled again %+v", again)
+		t.Fatalf("cancelled again %+v; want !again.Changed && again.UpdatedAt == fixture.CancelledAt", again)
 	}
 	r := openReader(t, path, store.ReadWait)
 	page := mustGet(r.Events(t.Context(), store.EventQuery{}))
 	if len(page.Items) != 2 || page.Next != "" {
-		t.Fatalf("%d events", len(page.Items))
+		t.Fatalf(`%d events; want len(page.Items) == 2 && page.Next == ""`, len(page.Items))
 	}
 	first := page.Items[0]
 	frame := fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", first.Sequence, first.Type, first.Envelope)
 	sum := sha256.Sum256([]byte(frame))
 	if len(first.Envelope) != 649 || len(frame) != 682 ||
 		hex.EncodeToString(sum[:]) != "d13da651677c3b058e1adabded69d7db7775c29321870a5b2f53b5e2cd8eeb8e" {
-		t.Fatalf("frame of %d bytes: %s", len(frame), frame)
+		t.Fatalf(`frame of %d bytes: %s; want len(first.Envelope) == 649 && len(frame) == 682 && hex.EncodeToString(sum[:]) == "d13da651677c3b058e1adabded69d7db7775c29321870a5b2f53b5e2cd8eeb8e"`, len(frame), frame)
 	}
 	if !strings.Contains(string(page.Items[1].Envelope), "sha256:100433982768fdda4d0aa6c97f6c2024b8580e2b929aa2cee78d7d2bdc0d62c3") {
-		t.Fatalf("second event %s", page.Items[1].Envelope)
+		t.Fatalf(`second event %s; want strings.Contains(string(page.Items[1].Envelope), "sha256:100433982768fdda4d0aa6c97f6c2024b8580e2b929aa2cee78d7d2bdc0d62c3")`, page.Items[1].Envelope)
 	}
 	c, path1, err := r.Checkpoint(t.Context(), 1)
 	if err != nil || tree.Hex(c.Root) != "79a2b09fe3c620d751fb05c933d4c26c0117ee6d6ae4c480d73aee3805e27506" || c.TreeSize != 2 {
-		t.Fatalf("checkpoint %+v %v", c, err)
+		t.Fatalf(`checkpoint %+v %v; want tree.Hex(c.Root) == "79a2b09fe3c620d751fb05c933d4c26c0117ee6d6ae4c480d73aee3805e27506" && c.TreeSize == 2`, c, err)
 	}
 	leaf := tree.Leaf(first.Envelope)
 	if err := tlog.CheckTree(path1, 2, c.Root, 1, leaf); err != nil {
@@ -149,12 +149,12 @@ func TestFixtureRunThroughTheStore(t *testing.T) {
 	}
 	proof := mustGet(r.Inclusion(t.Context(), first.ID))
 	if err := tlog.CheckRecord(proof.Path, proof.TreeSize, proof.Root, 0, leaf); err != nil || proof.Leaf != leaf {
-		t.Fatal(err)
+		t.Fatal(err, "want proof.Leaf == leaf")
 	}
 	wantClean(t, path)
 	info := mustGet(os.Stat(path))
 	if info.Mode().Perm() != 0o600 {
-		t.Fatalf("the file that holds the cursor key has mode %v", info.Mode())
+		t.Fatalf("the file that holds the cursor key has mode %v; want info.Mode().Perm() == 0o600", info.Mode())
 	}
 }
 
@@ -162,7 +162,7 @@ func wantClean(t testing.TB, path string) store.Verification {
 	t.Helper()
 	v, err := store.Verify(context.Background(), path, store.VerifyOptions{})
 	if err != nil || !v.OK {
-		t.Fatalf("verify: %+v, %v", v, err)
+		t.Fatalf("verify: %+v, %v; want v.OK", v, err)
 	}
 	return v
 }
@@ -187,7 +187,7 @@ func TestReplayAndConflict(t *testing.T) {
 	mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "one", At: at}))
 	again := mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "one"}))
 	if again.Created || !again.Replayed || again.CreatedAt != fixture.CreatedAt {
-		t.Fatalf("replay %+v", again)
+		t.Fatalf("replay %+v; want !again.Created && again.Replayed && again.CreatedAt == fixture.CreatedAt", again)
 	}
 	before := mustGet(os.ReadFile(path))
 	other := numberedRun(1)
@@ -217,7 +217,7 @@ func TestReplayAndConflict(t *testing.T) {
 	// A replay of a run that has moved on shows it as it is now.
 	mustGet(w.CancelRun(ctx, numberedRun(1).RunID, time.Time{}))
 	if moved := mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "one"})); moved.Projection.State != spine.Cancelled {
-		t.Fatalf("replayed in state %s", moved.Projection.State)
+		t.Fatalf("replayed in state %s; want %v", moved.Projection.State, spine.Cancelled)
 	}
 	wantClean(t, path)
 }
@@ -249,23 +249,23 @@ func TestImportEvidence(t *testing.T) {
 
 	out := mustGet(w.ImportEvidence(ctx, in))
 	if out.CreateRequestDigest != "sha256:37c27f9f501f33b1dc6295a04e9262e183daa9d4bae0806a88f53c545ba83145" {
-		t.Fatalf("imported %+v", out)
+		t.Fatalf(`imported %+v; want out.CreateRequestDigest == "sha256:37c27f9f501f33b1dc6295a04e9262e183daa9d4bae0806a88f53c545ba83145"`, out)
 	}
 	if d := canon.Digest(out.Projection.Value()); d != "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" {
-		t.Fatalf("projection %s", d)
+		t.Fatalf(`projection %s; want "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d"`, d)
 	}
 	if again := mustGet(w.ImportEvidence(ctx, in)); !again.Replayed {
-		t.Fatalf("replay %+v", again)
+		t.Fatalf("replay %+v; want again.Replayed", again)
 	}
 	r := openReader(t, path, store.ReadWait)
 	evidence := mustGet(r.Evidence(ctx, "run/demo:0002"))
 	if evidence.Digest != "sha256:d3ee44db187a100d4803c8819f2b076cefc2cf7b21dd4ab4b5f5229dc3e9edec" || canon.Digest(evidence.Report) != evidence.Digest {
-		t.Fatalf("evidence %s", evidence.Digest)
+		t.Fatalf(`evidence %s; want evidence.Digest == "sha256:d3ee44db187a100d4803c8819f2b076cefc2cf7b21dd4ab4b5f5229dc3e9edec" && canon.Digest(evidence.Report) == evidence.Digest`, evidence.Digest)
 	}
 	event := mustGet(r.Events(ctx, store.EventQuery{})).Items[0]
 	if !strings.Contains(string(event.Envelope), `"evidence_reference":{"digest":"`+evidence.Digest+`","kind":"svc-run-evidence-report"}`) ||
 		!strings.Contains(string(event.Envelope), `"state":"awaiting_human_decision"`) {
-		t.Fatalf("event %s", event.Envelope)
+		t.Fatalf("event %s; want strings.Contains(string(event.Envelope), `\"evidence_reference\":{\"digest\":\"`+evidence.Digest+`\",\"kind\":\"svc-run-evidence-report\"}`) && …", event.Envelope)
 	}
 	// Cancelled: the evidence stays.
 	mustGet(w.CancelRun(ctx, "run/demo:0002", time.Time{}))
@@ -292,14 +292,14 @@ func TestFixturesAreTheSameBytes(t *testing.T) {
 	v := wantClean(t, one)
 	want := store.Checked{Runs: 3, ForeignRows: 1, EvidenceReports: 1, IdempotencyKeys: 3, Connections: 4, Events: 4, Checkpoints: 5}
 	if v.Checked != want {
-		t.Fatalf("checked %+v", v.Checked)
+		t.Fatalf("checked %+v; want %v", v.Checked, want)
 	}
 	w := openWriter(t, one, store.WriterOptions{})
 	if err := store.Seed(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	if again := wantClean(t, one); again.Checked != want {
-		t.Fatalf("seeded twice: %+v", again.Checked)
+		t.Fatalf("seeded twice: %+v; want %v", again.Checked, want)
 	}
 }
 
@@ -325,15 +325,15 @@ func TestPages(t *testing.T) {
 		q.Cursor = pointerTo(page.Next)
 	}
 	if strings.Join(ids, " ") != "run/demo:0001 run/demo:0002 run/demo:0003" {
-		t.Fatalf("runs %v", ids)
+		t.Fatalf(`runs %v; want strings.Join(ids, " ") == "run/demo:0001 run/demo:0002 run/demo:0003"`, ids)
 	}
 	// The fixture store's key is 00..1f, so its first cursor is the one of the vectors.
 	if first != "eyJhZnRlciI6InJ1bi9kZW1vOjAwMDEiLCJraW5kIjoicHJvZHVjdC1zcGluZS1ydW4tbGlzdC1jdXJzb3ItdjEiLCJtYWMiOiJmMmUzMTJhYzRjNjI2MmU0YWUxNDJkNjE5OTMyYTRkOSJ9" {
-		t.Fatalf("cursor %s", first)
+		t.Fatalf(`cursor %s; want "eyJhZnRlciI6InJ1bi9kZW1vOjAwMDEiLCJraW5kIjoicHJvZHVjdC1zcGluZS1ydW4tbGlzdC1jdXJzb3ItdjEiLCJtYWMiOiJmMmUzMTJhYzRjNjI2MmU0YWUxNDJkNjE5OTMyYTRkOSJ9"`, first)
 	}
 	// Another reader, as after a restart, takes the cursor.
 	if page := mustGet(openReader(t, path, store.ReadWait).Runs(ctx, store.RunQuery{Window: store.Window{Cursor: &first}})); len(page.Items) != 2 {
-		t.Fatalf("%d runs after a restart", len(page.Items))
+		t.Fatalf("%d runs after a restart; want 2", len(page.Items))
 	}
 	_, err := r.Events(ctx, store.EventQuery{Window: store.Window{Cursor: &first}})
 	wantCode(t, err, store.InvalidCursor)
@@ -347,7 +347,7 @@ func TestPages(t *testing.T) {
 	}
 	_, err = r.Runs(ctx, store.RunQuery{State: pointerTo("nope")})
 	if e := wantCode(t, err, store.InvalidState); len(e.Allowed) != 14 {
-		t.Fatalf("allowed %v", e.Allowed)
+		t.Fatalf("allowed %v; want len(e.Allowed) == 14", e.Allowed)
 	}
 	_, err = r.Runs(ctx, store.RunQuery{ProjectID: pointerTo(" ")})
 	wantCode(t, err, store.InvalidFilter)
@@ -363,7 +363,7 @@ func TestPages(t *testing.T) {
 		{store.RunQuery{ProjectID: pointerTo("unknown")}, 0},
 	} {
 		if page := mustGet(r.Runs(ctx, c.q)); len(page.Items) != c.want || page.Items == nil {
-			t.Fatalf("%+v: %d", c.q, len(page.Items))
+			t.Fatalf("%+v: %d; want len(page.Items) == c.want && page.Items != nil", c.q, len(page.Items))
 		}
 	}
 	for filter, want := range map[store.EventFilter]int{
@@ -380,33 +380,33 @@ func TestPages(t *testing.T) {
 	one := mustGet(r.Events(ctx, store.EventQuery{Window: store.Window{Limit: 3}}))
 	rest := mustGet(r.Events(ctx, store.EventQuery{Window: store.Window{Cursor: &one.Next}}))
 	if len(one.Items) != 3 || len(rest.Items) != 1 || rest.Items[0].Sequence != 4 || rest.Next != "" {
-		t.Fatalf("events %d and %d", len(one.Items), len(rest.Items))
+		t.Fatalf(`events %d and %d; want len(one.Items) == 3 && len(rest.Items) == 1 && rest.Items[0].Sequence == 4 && rest.Next == ""`, len(one.Items), len(rest.Items))
 	}
 	items, seen, err := r.EventsAfter(ctx, 1, store.EventFilter{RunID: pointerTo("run/demo:0001")}, 200)
 	if err != nil || len(items) != 0 || seen != 4 {
-		t.Fatalf("after 1: %d, seen %d, %v", len(items), seen, err)
+		t.Fatalf("after 1: %d, seen %d, %v; want len(items) == 0 && seen == 4", len(items), seen, err)
 	}
 
 	units := mustGet(r.WorkUnits(ctx, store.WorkUnitQuery{ProjectID: pointerTo("project/demo")}))
 	if len(units.Items) != 1 || units.Items[0].RunCount != 3 || len(units.Items[0].Revisions) != 1 {
-		t.Fatalf("units %+v", units)
+		t.Fatalf("units %+v; want len(units.Items) == 1 && units.Items[0].RunCount == 3 && len(units.Items[0].Revisions) == 1", units)
 	}
 	if unit := mustGet(r.WorkUnit(ctx, "work/demo-0001")); unit.RunCount != 3 {
-		t.Fatalf("unit %+v", unit)
+		t.Fatalf("unit %+v; want unit.RunCount == 3", unit)
 	}
 	project := mustGet(r.Project(ctx, "project/demo"))
 	if project.RunCount != 3 || project.WorkUnitCount != 1 || len(project.RunsByState) != 14 || project.RunsByState[spine.Cancelled] != 1 {
-		t.Fatalf("project %+v", project)
+		t.Fatalf("project %+v; want project.RunCount == 3 && project.WorkUnitCount == 1 && len(project.RunsByState) == 14 && project.RunsByState[spine.Cancelled] == 1", project)
 	}
 	connections := mustGet(r.Connections(ctx, store.Window{Limit: 3}))
 	if len(connections.Items) != 3 || connections.Items[0].ID != "demo-agent" {
-		t.Fatalf("connections %+v", connections)
+		t.Fatalf(`connections %+v; want len(connections.Items) == 3 && connections.Items[0].ID == "demo-agent"`, connections)
 	}
 	if last := mustGet(r.Connections(ctx, store.Window{Cursor: &connections.Next})); len(last.Items) != 1 || last.Next != "" {
-		t.Fatalf("connections %+v", last)
+		t.Fatalf(`connections %+v; want len(last.Items) == 1 && last.Next == ""`, last)
 	}
 	if c := mustGet(r.Connection(ctx, "demo-model")); c.ProjectSpendUSDMax != 5 {
-		t.Fatalf("connection %+v", c)
+		t.Fatalf("connection %+v; want c.ProjectSpendUSDMax == 5", c)
 	}
 	for _, id := range []string{"none", "no id", "", "run/demo:0001\n"} {
 		_, err := r.Run(ctx, id)
@@ -449,6 +449,6 @@ func TestOrderIsOfCodePoints(t *testing.T) {
 		q.Cursor = &page.Next
 	}
 	if want := "0 A Z a a-b a/b"; strings.Join(ids, " ") != want || strings.Join(units, " ") != want {
-		t.Fatalf("order %v, %v", ids, units)
+		t.Fatalf(`order %v, %v; want strings.Join(ids, " ") == want && strings.Join(units, " ") == want`, ids, units)
 	}
 }

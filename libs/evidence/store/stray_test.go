@@ -61,7 +61,7 @@ func TestChangedColumnsFailFilteredReads(t *testing.T) {
 				continue
 			}
 			if store.CodeOf(err) != store.PersistedStateCorrupt || err.(*store.Error).ID != id {
-				t.Errorf("%s, %s: %v", name, read, err)
+				t.Errorf("%s, %s: %v; want store.CodeOf(err) == store.PersistedStateCorrupt && err.(*store.Error).ID == id", name, read, err)
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func TestHiddenRunFailsReads(t *testing.T) {
 	wantCode(t, err, store.PersistedStateCorrupt)
 	_, err = r.Runs(t.Context(), store.RunQuery{})
 	if e := wantCode(t, err, store.PersistedStateCorrupt); e.ID != "run/demo:0002" {
-		t.Fatal(e.ID)
+		t.Fatal(e.ID, `want "run/demo:0002"`)
 	}
 	_, err = r.Run(t.Context(), store.FixtureForeignRow)
 	wantCode(t, err, store.NotProductSpineRun)
@@ -130,20 +130,20 @@ func TestRegrownLog(t *testing.T) {
 	_ = w.Close()
 	v := mustGet(store.Verify(t.Context(), path, options))
 	if !v.OK || v.Checked.SignedEvents != 1 || v.OldestSigned != 1 {
-		t.Fatalf("%+v", v)
+		t.Fatalf("%+v; want v.OK && v.Checked.SignedEvents == 1 && v.OldestSigned == 1", v)
 	}
 	w = openWriter(t, path, store.WriterOptions{})
 	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(2), IdempotencyKey: "2", At: at}))
 	_ = w.Close()
 	if v = mustGet(store.Verify(t.Context(), path, options)); v.OK || faultCodes(v) != "checkpoint_unsigned(event 2)" || v.Checked.SignedEvents != 1 {
-		t.Fatalf("%s %+v", faultCodes(v), v.Checked)
+		t.Fatalf(`%s %+v; want !v.OK && faultCodes(v) == "checkpoint_unsigned(event 2)" && v.Checked.SignedEvents == 1`, faultCodes(v), v.Checked)
 	}
 	// Whoever has the key vouches for them with the next act.
 	w = openWriter(t, path, store.WriterOptions{Signer: signer})
 	mustGet(w.CancelRun(t.Context(), numberedRun(2).RunID, at.Add(time.Hour)))
 	_ = w.Close()
 	if v = mustGet(store.Verify(t.Context(), path, options)); !v.OK || v.Checked.SignedEvents != 3 {
-		t.Fatalf("%s %+v", faultCodes(v), v.Checked)
+		t.Fatalf("%s %+v; want v.OK && v.Checked.SignedEvents == 3", faultCodes(v), v.Checked)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestOlderRuns(t *testing.T) {
 			}
 			mustGet(store.Migrate(ctx, path, o))
 			if v := wantClean(t, path); v.Checked.RunsWithoutEvents != 1 {
-				t.Fatalf("%+v", v.Checked)
+				t.Fatalf("%+v; want v.Checked.RunsWithoutEvents == 1", v.Checked)
 			}
 			w := openWriter(t, path, store.WriterOptions{Signer: signer})
 			mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "1", At: at.Add(-time.Hour)}))
@@ -197,6 +197,6 @@ func TestOlderRuns(t *testing.T) {
 	editStore(t, path, fmt.Sprintf(`UPDATE runs SET state = '%s', metadata_json = replace(metadata_json, '"proposed"', '"%[1]s"') WHERE run_id = '%s'`,
 		spine.Previewed, numberedRun(1).RunID))
 	if v := mustGet(store.Verify(ctx, path, store.VerifyOptions{})); faultCodes(v) != "event_missing("+numberedRun(1).RunID+")" {
-		t.Fatal(faultCodes(v))
+		t.Fatal(faultCodes(v), `want faultCodes(v) == "event_missing(" + numberedRun(1).RunID + ")"`)
 	}
 }

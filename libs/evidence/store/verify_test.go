@@ -74,7 +74,7 @@ func TestEveryChangedColumnIsFound(t *testing.T) {
 	t.Parallel()
 	source, options := signedStore(t)
 	if v, err := store.Verify(t.Context(), source, options); err != nil || !v.OK || v.Checked.SignedCheckpoints != 2 || v.OldestSigned != 5 {
-		t.Fatalf("the untouched store: %+v %v", v, err)
+		t.Fatalf("the untouched store: %+v %v; want v.OK && v.Checked.SignedCheckpoints == 2 && v.OldestSigned == 5", v, err)
 	}
 	whole := mustGet(os.ReadFile(source))
 
@@ -125,14 +125,14 @@ func TestEveryChangedColumnIsFound(t *testing.T) {
 			editWithoutTriggers(t, path, change)
 			v, err := store.Verify(t.Context(), path, options)
 			if err != nil || v.OK || len(v.Findings) == 0 {
-				t.Fatalf("%s was not found: %+v %v", change, v, err)
+				t.Fatalf("%s was not found: %+v %v; want !v.OK && len(v.Findings) != 0", change, v, err)
 			}
 			t.Log(faultCodes(v))
 		})
 	}
 	for table, names := range tables {
 		if len(names) == 0 {
-			t.Fatalf("no columns of %s", table)
+			t.Fatalf("no columns of %s; want len(names) != 0", table)
 		}
 		if table == "store_meta" {
 			for _, k := range []string{"store_id", "cursor_key", "events_since", "tree_frontier"} {
@@ -195,7 +195,7 @@ func TestTriggersRefuseChanges(t *testing.T) {
 	db := openRaw(t, path)
 	for _, change := range []string{"UPDATE events SET occurred_at = ''", "DELETE FROM events", "UPDATE checkpoints SET note = ''", "DELETE FROM checkpoints"} {
 		if _, err := db.ExecContext(t.Context(), change); err == nil || !strings.Contains(err.Error(), "append-only") {
-			t.Fatalf("%s: %v", change, err)
+			t.Fatalf(`%s: %v; want an error && strings.Contains(err.Error(), "append-only")`, change, err)
 		}
 	}
 }
@@ -207,15 +207,15 @@ func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 	r := openReader(t, path, store.ReadWait)
 	c, _, err := r.Checkpoint(ctx, 0)
 	if err != nil || c.SignedNote == "" || c.TreeSize != 6 || !strings.HasPrefix(c.SignedNote, c.Origin+"\n6\n") {
-		t.Fatalf("checkpoint %+v %v", c, err)
+		t.Fatalf("checkpoint %+v %v; want c.SignedNote != \"\" && c.TreeSize == 6 && strings.HasPrefix(c.SignedNote, c.Origin+\"\\n6\\n\")", c, err)
 	}
 	_, stranger := newTestKey(t)
 	if v := mustGet(store.Verify(ctx, path, store.VerifyOptions{PublicKey: stranger})); v.OK || !strings.Contains(faultCodes(v), "checkpoint_signature") {
-		t.Fatalf("another key: %s", faultCodes(v))
+		t.Fatalf(`another key: %s; want !v.OK && strings.Contains(faultCodes(v), "checkpoint_signature")`, faultCodes(v))
 	}
 	unsigned := fixtureStore(t)
 	if v := mustGet(store.Verify(ctx, unsigned, options)); v.OK || !strings.Contains(faultCodes(v), "checkpoint_unsigned") {
-		t.Fatalf("unsigned: %s", faultCodes(v))
+		t.Fatalf(`unsigned: %s; want !v.OK && strings.Contains(faultCodes(v), "checkpoint_unsigned")`, faultCodes(v))
 	}
 	document := fmt.Sprintf(`{"kind":"svc-event-log-checkpoint","checkpoint":{"origin":%q,"tree_size":6,"root_hash":%q,"created_at":"x","signed_note":null}}`, c.Origin, tree.Hex(c.Root))
 	body, _, _ := strings.Cut(c.SignedNote, "\n\n")
@@ -223,11 +223,11 @@ func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 		o := options
 		o.Checkpoint = []byte(older)
 		if v := mustGet(store.Verify(ctx, path, o)); !v.OK {
-			t.Fatalf("%s: %s", name, faultCodes(v))
+			t.Fatalf("%s: %s; want v.OK", name, faultCodes(v))
 		}
 		// The log that never had those two events does not continue it.
 		if v := mustGet(store.Verify(ctx, unsigned, store.VerifyOptions{Checkpoint: []byte(older)})); v.OK || !strings.Contains(faultCodes(v), "checkpoint_inconsistent") {
-			t.Fatalf("%s on a shorter log: %s", name, faultCodes(v))
+			t.Fatalf(`%s on a shorter log: %s; want !v.OK && strings.Contains(faultCodes(v), "checkpoint_inconsistent")`, name, faultCodes(v))
 		}
 	}
 	other := c.Origin + "\n6\n" + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n"
@@ -236,7 +236,7 @@ func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 	}
 	for _, bad := range []string{"", "x", "{}", "svc/x\n-1\nAAAA\n", `{"kind":"svc-event-log-checkpoint"}`} {
 		if _, err := store.Verify(ctx, path, store.VerifyOptions{Checkpoint: []byte(bad)}); err == nil {
-			t.Fatalf("%q was taken", bad)
+			t.Fatalf("%q was taken; want an error", bad)
 		}
 	}
 }
@@ -250,12 +250,12 @@ func TestFindingsAreText(t *testing.T) {
 	v := mustGet(store.Verify(t.Context(), path, store.VerifyOptions{}))
 	for _, f := range v.Findings {
 		if !utf8.ValidString(f.Subject) || !utf8.ValidString(f.Detail) {
-			t.Errorf("%q %q", f.Subject, f.Detail)
+			t.Errorf("%q %q; want utf8.ValidString(f.Subject) && utf8.ValidString(f.Detail)", f.Subject, f.Detail)
 		}
 	}
 	mustGet(canon.From(v))
 	if all := faultCodes(v); !strings.Contains(all, "persisted_state_corrupt(\ufffdA)") || !strings.Contains(all, "connection_record_invalid(\ufffd)") {
-		t.Error(all)
+		t.Error(all, "want strings.Contains(all, \"persisted_state_corrupt(\\ufffdA)\") && strings.Contains(all, \"connection_record_invalid(\\ufffd)\")")
 	}
 }
 

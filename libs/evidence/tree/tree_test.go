@@ -32,7 +32,7 @@ func TestFixtureEvents(t *testing.T) {
 		t.Errorf("root = %s, want %s", root, want)
 	}
 	if tree.Empty() != sha256.Sum256(nil) {
-		t.Errorf("root over no event = %s", tree.Hex(tree.Empty()))
+		t.Errorf("root over no event = %s; want tree.Empty() == sha256.Sum256(nil)", tree.Hex(tree.Empty()))
 	}
 }
 
@@ -41,11 +41,11 @@ func TestHexOfHashes(t *testing.T) {
 	h := tree.Leaf([]byte("x"))
 	back, err := tree.ParseHex(tree.Hex(h))
 	if err != nil || back != h {
-		t.Errorf("ParseHex(Hex(%s)) = %s, %v", tree.Hex(h), tree.Hex(back), err)
+		t.Errorf("ParseHex(Hex(%s)) = %s, %v; want back == h", tree.Hex(h), tree.Hex(back), err)
 	}
 	for _, bad := range []string{"", "ab", tree.Hex(h)[1:], tree.Hex(h) + "00", "G" + tree.Hex(h)[1:], "A" + tree.Hex(h)[1:]} {
 		if _, err := tree.ParseHex(bad); err == nil {
-			t.Errorf("ParseHex(%q) passed", bad)
+			t.Errorf("ParseHex(%q) passed; want an error", bad)
 		}
 	}
 }

@@ -37,11 +37,11 @@ func TestReadBody(t *testing.T) {
 	for _, body := range []string{"", "x", big} {
 		text := fmt.Sprintf("POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		if res, got := parseAnswer(t, "POST", exchangeText(t, addr, text)); res.StatusCode != 200 || got != body {
-			t.Errorf("%v, %d bytes", res, len(got))
+			t.Errorf("%v, %d bytes; want res.StatusCode == 200 && got == body", res, len(got))
 		}
 		// What follows the body is ignored.
 		if res, got := parseAnswer(t, "POST", exchangeText(t, addr, text+"GET / HTTP/1.1\r\n\r\n")); res.StatusCode != 200 || got != body {
-			t.Errorf("followed: %v, %d bytes", res, len(got))
+			t.Errorf("followed: %v, %d bytes; want res.StatusCode == 200 && got == body", res, len(got))
 		}
 		// The body in a packet of its own.
 		c := dialServer(t, addr)
@@ -52,7 +52,7 @@ func TestReadBody(t *testing.T) {
 			}
 		}
 		if answer, err := io.ReadAll(c); err != nil || !bytes.HasSuffix(answer, []byte("\r\n\r\n"+body)) {
-			t.Errorf("in parts: %.100q, %v", answer, err)
+			t.Errorf("in parts: %.100q, %v; want bytes.HasSuffix(answer, []byte(\"\\r\\n\\r\\n\"+body))", answer, err)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestBodyInTwoReads(t *testing.T) {
 		_ = w.Answer(200, nil, fmt.Appendf(nil, "%s %s %v %v %v", a, b, err, err2, errors.Is(err3, httpd.ErrTimeout)))
 	}})
 	if _, body := parseAnswer(t, "POST", exchangeText(t, addr, "POST / HTTP/1.1\r\n\r\nabcdef")); body != "ab cde <nil> <nil> true" {
-		t.Errorf("%q", body)
+		t.Errorf(`%q; want "ab cde <nil> <nil> true"`, body)
 	}
 }
 
@@ -77,10 +77,10 @@ func TestBodyLateOrCut(t *testing.T) {
 	const text = "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabcd"
 	began := time.Now()
 	if res, _ := parseAnswer(t, "POST", exchangeText(t, addr, text)); res.StatusCode != 408 {
-		t.Errorf("late: %v", res)
+		t.Errorf("late: %v; want res.StatusCode == 408", res)
 	}
 	if took := time.Since(began); took < due || took > due+5*time.Second {
-		t.Errorf("answered after %v", took)
+		t.Errorf("answered after %v; want took >= due && took <= due + 5*time.Second", took)
 	}
 	began = time.Now()
 	c := dialServer(t, addr)
@@ -91,10 +91,10 @@ func TestBodyLateOrCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if answer, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 408 ")) {
-		t.Errorf("cut: %q, %v", answer, err)
+		t.Errorf(`cut: %q, %v; want bytes.HasPrefix(answer, []byte("HTTP/1.1 408 "))`, answer, err)
 	}
 	if took := time.Since(began); took >= due {
-		t.Errorf("a body that ended was waited for: %v", took)
+		t.Errorf("a body that ended was waited for: %v; want took < due", took)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestExpectContinue(t *testing.T) {
 			if row.asked {
 				got := make([]byte, len(asks))
 				if _, err := io.ReadFull(c, got); err != nil || string(got) != asks {
-					t.Fatalf("%q, %v", got, err)
+					t.Fatalf("%q, %v; want string(got) == asks", got, err)
 				}
 			}
 			if _, err := io.WriteString(c, row.body); err != nil {
@@ -132,7 +132,7 @@ func TestExpectContinue(t *testing.T) {
 			}
 			answer, err := io.ReadAll(c)
 			if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 "+row.status+" ") {
-				t.Errorf("%q, %v", answer, err)
+				t.Errorf(`%q, %v; want strings.HasPrefix(string(answer), "HTTP/1.1 "+row.status+" ")`, answer, err)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 			// The answer comes at once, the half-close with it.
 			answer, err := io.ReadAll(c)
 			if err != nil || !strings.HasSuffix(string(answer), "\r\n\r\nno\n") {
-				t.Fatalf("%s%q, %v", request, answer, err)
+				t.Fatalf("%s%q, %v; want strings.HasSuffix(string(answer), \"\\r\\n\\r\\nno\\n\")", request, answer, err)
 			}
 			if _, err := c.Write(make([]byte, 200<<10)); err != nil {
 				t.Fatalf("%sthe rest of the body was not taken: %v", request, err)
@@ -168,7 +168,7 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 	}
 	// An answer that ended with the discarding would take half a second.
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("20 answers took %v", took)
+		t.Errorf("20 answers took %v; want took <= 5 * time.Second", took)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestDiscardEnds(t *testing.T) {
 				break
 			}
 			if err != nil || sent > 64<<20 {
-				t.Fatalf("%d bytes taken, %v", sent, err)
+				t.Fatalf("%d bytes taken, %v; want sent <= 64 << 20", sent, err)
 			}
 		}
 	})
@@ -215,7 +215,7 @@ func TestDiscardEnds(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took < 450*time.Millisecond {
-			t.Errorf("reset after %v", took)
+			t.Errorf("reset after %v; want took >= 450 * time.Millisecond", took)
 		}
 	})
 }
@@ -237,6 +237,6 @@ func TestReadIsClosedAtOnce(t *testing.T) {
 	}
 	// Each wait for the peer would take half a second.
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("%v", took)
+		t.Errorf("%v; want took <= 5 * time.Second", took)
 	}
 }

@@ -86,16 +86,16 @@ func TestParserLevelAnswers(t *testing.T) {
 				return
 			}
 			if got := res.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
-				t.Errorf("Content-Type %q", got)
+				t.Errorf(`Content-Type %q; want "text/plain; charset=utf-8"`, got)
 			}
 			if got := res.Header.Get("X-Request-ID"); !id.MatchString(got) {
-				t.Errorf("X-Request-ID %q", got)
+				t.Errorf("X-Request-ID %q; want id.MatchString(got)", got)
 			}
 			if got := res.Header.Get("X-Refused"); got != fmt.Sprint(row.status) {
-				t.Errorf("X-Refused %q", got)
+				t.Errorf("X-Refused %q; want got == fmt.Sprint(row.status)", got)
 			}
 			if !strings.HasSuffix(body, ".\n") || strings.Count(body, "\n") != 1 {
-				t.Errorf("not one sentence: %q", body)
+				t.Errorf("not one sentence: %q; want strings.HasSuffix(body, \".\\n\") && strings.Count(body, \"\\n\") == 1", body)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestHead(t *testing.T) {
 	}
 	refused := exchangeText(t, addr, "HEAD / HTTP/1.1\r\n"+makeFields(100)+"\r\n")
 	if !strings.HasPrefix(refused, "HTTP/1.1 431 ") || !strings.HasSuffix(refused, "\r\n\r\n") {
-		t.Errorf("%q", refused)
+		t.Errorf("%q; want strings.HasPrefix(refused, \"HTTP/1.1 431 \") && strings.HasSuffix(refused, \"\\r\\n\\r\\n\")", refused)
 	}
 }
 
@@ -148,10 +148,10 @@ func TestExactBytes(t *testing.T) {
 			t.Error(err)
 		}
 		if err := w.Answer(200, nil, nil); !errors.Is(err, httpd.ErrAnswered) {
-			t.Errorf("a second answer: %v", err)
+			t.Errorf("a second answer: %v; want errors.Is(err, httpd.ErrAnswered)", err)
 		}
 		if _, err := w.Stream(200, nil, limit); !errors.Is(err, httpd.ErrAnswered) {
-			t.Errorf("a stream after an answer: %v", err)
+			t.Errorf("a stream after an answer: %v; want errors.Is(err, httpd.ErrAnswered)", err)
 		}
 	}})
 	const want = "HTTP/1.1 404 Not Found\r\nB: 1  Evil: 2\r\nA: é\r\nDate: now\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno\n"
@@ -189,16 +189,16 @@ func TestRequestFields(t *testing.T) {
 		r := <-got
 		if r.Target != row.target || r.Path != row.path || r.RawQuery != row.query || r.HasQuery != row.hasQuery ||
 			r.Authority != row.authority || r.Absolute != row.absolute {
-			t.Errorf("%s: %+v", row.target, r)
+			t.Errorf("%s: %+v; want r.Target == row.target && r.Path == row.path && r.RawQuery == row.query && r.HasQuery == row.hasQuery && r.Authority == row.authority && r.Absolute == row.absolute", row.target, r)
 		}
 		if v := r.Header.Values("a"); len(v) != 2 || v[0] != " b " || v[1] != "c" || r.Header.Get("A") != " b " || r.Header.Get("b") != "\td" || r.Header.Get("c") != "" {
-			t.Errorf("%s: %q", row.target, r.Header)
+			t.Errorf("%s: %q; want len(v) == 2 && v[0] == \" b \" && v[1] == \"c\" && r.Header.Get(\"A\") == \" b \" && r.Header.Get(\"b\") == \"\\td\" && r.Header.Get(\"c\") == \"\"", row.target, r.Header)
 		}
 		if _, ok := r.Header.Sole("a"); ok {
 			t.Error("a repeated field is not the only one")
 		}
 		if v, ok := r.Header.Sole("b"); !ok || v != "\td" {
-			t.Errorf("Sole: %q %v", v, ok)
+			t.Errorf("Sole: %q %v; want ok && v == \"\\td\"", v, ok)
 		}
 	}
 }
@@ -234,10 +234,10 @@ func TestLateAndCutHeads(t *testing.T) {
 			}
 			answer, err := io.ReadAll(c)
 			if len(answer) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("%q, %v", answer, err)
+				t.Errorf("%q, %v; want len(answer) <= 0 && (err == nil || errors.Is(err, syscall.ECONNRESET))", answer, err)
 			}
 			if took := time.Since(began); took < due || took > due+5*time.Second {
-				t.Errorf("closed after %v", took)
+				t.Errorf("closed after %v; want took >= due && took <= due + 5*time.Second", took)
 			}
 		})
 		t.Run("cut", func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestLateAndCutHeads(t *testing.T) {
 				t.Fatal(err)
 			}
 			if answer, err := io.ReadAll(c); len(answer) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("%q, %v", answer, err)
+				t.Errorf("%q, %v; want len(answer) <= 0 && (err == nil || errors.Is(err, syscall.ECONNRESET))", answer, err)
 			}
 		})
 	}
@@ -294,11 +294,11 @@ func TestStalledHeads(t *testing.T) {
 	}
 	began := time.Now()
 	if res, _ := parseAnswer(t, "GET", exchangeText(t, addr, "GET /healthz HTTP/1.1\r\n\r\n")); res.StatusCode != 200 {
-		t.Errorf("%v", res)
+		t.Errorf("%v; want res.StatusCode == 200", res)
 	}
 	// 1,000 take their turns, 280 at a time, half a second each.
 	if took := time.Since(began); took > limit {
-		t.Errorf("answered after %v", took)
+		t.Errorf("answered after %v; want took <= limit", took)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestListenerPauses(t *testing.T) {
 	<-entered
 	for _, c := range held {
 		if answer, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")) {
-			t.Errorf("%q, %v", answer, err)
+			t.Errorf(`%q, %v; want bytes.HasPrefix(answer, []byte("HTTP/1.1 200 "))`, answer, err)
 		}
 	}
 }

@@ -40,19 +40,19 @@ func FuzzHead(f *testing.F) {
 		r, end, status, done := parseIn(data, max(len(data), 1))
 		again, end2, status2, done2 := parseIn(data, max(1, size%4096))
 		if end != end2 || status != status2 || done != done2 || !reflect.DeepEqual(r, again) {
-			t.Fatalf("at once: %d %d %v %+v; in pieces: %d %d %v %+v", end, status, done, r, end2, status2, done2, again)
+			t.Fatalf("at once: %d %d %v %+v; in pieces: %d %d %v %+v; want end == end2 && status == status2 && done == done2 && reflect.DeepEqual(r, again)", end, status, done, r, end2, status2, done2, again)
 		}
 		if status != 0 && refusals[status] == "" {
-			t.Fatalf("refused with %d", status)
+			t.Fatalf(`refused with %d; want (status == 0 || refusals[status] != "")`, status)
 		}
 		if !done {
 			return
 		}
 		if len(r.Header) > MaxFields || !bytes.HasSuffix(data[:end], []byte("\n")) || r.Target == "" || r.Absolute && r.Path == "" {
-			t.Fatalf("%+v", r)
+			t.Fatalf("%+v; want len(r.Header) <= MaxFields && bytes.HasSuffix(data[:end], []byte(\"\\n\")) && r.Target != \"\" && (!r.Absolute || r.Path != \"\")", r)
 		}
 		if !r.Absolute && r.Path+map[bool]string{true: "?"}[r.HasQuery]+r.RawQuery != r.Target {
-			t.Fatalf("%+v does not add up to its target", r)
+			t.Fatalf(`%+v does not add up to its target; want (r.Absolute || r.Path + map[bool]string{true: "?"}[r.HasQuery] + r.RawQuery == r.Target)`, r)
 		}
 		text := fmt.Sprintf("%s %s %s\r\n", r.Method, r.Target, r.Proto)
 		for _, field := range r.Header {

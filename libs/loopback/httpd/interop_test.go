@@ -57,12 +57,12 @@ func TestNetHTTPClient(t *testing.T) {
 				t.Errorf("%s %q: %v, %d bytes, %v", row.path, row.expect, res.Status, len(got), err)
 			}
 			if at, err := http.ParseTime(res.Header.Get("Date")); err != nil || time.Since(at) > limit {
-				t.Errorf("Date: %v, %v", at, err)
+				t.Errorf("Date: %v, %v; want time.Since(at) <= limit", at, err)
 			}
 		}
 	}
 	res, err := client.Head("http://" + addr + "/" + strings.Repeat("x", 100))
 	if err != nil || res.StatusCode != 411 {
-		t.Errorf("%v, %v", res, err)
+		t.Errorf("%v, %v; want res.StatusCode == 411", res, err)
 	}
 }

@@ -40,7 +40,7 @@ func TestLargeHeadsTakeTurns(t *testing.T) {
 	answered := func(c net.Conn) {
 		t.Helper()
 		if answer, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") {
-			t.Errorf("%q, %v", answer, err)
+			t.Errorf(`%q, %v; want strings.HasPrefix(string(answer), "HTTP/1.1 200 ")`, answer, err)
 		}
 	}
 	large := "GET / HTTP/1.1\r\n" + strings.Repeat("A: "+strings.Repeat("x", 60000)+"\r\n", 3)
@@ -55,7 +55,7 @@ func TestLargeHeadsTakeTurns(t *testing.T) {
 	}
 	for until := time.Now().Add(limit); taken() < largeHeads; runtime.Gosched() {
 		if time.Now().After(until) {
-			t.Fatalf("%d large heads", taken())
+			t.Fatalf("%d large heads; want !time.Now().After(until)", taken())
 		}
 	}
 	waiting := send(large + "\r\n")

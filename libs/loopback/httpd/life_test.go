@@ -61,7 +61,7 @@ func TestShutdownCutsHeadsAndWaitsForHandlers(t *testing.T) {
 	<-entered
 	cancel()
 	if answer, _ := io.ReadAll(idle); len(answer) > 0 {
-		t.Errorf("%q", answer)
+		t.Errorf("%q; want len(answer) <= 0", answer)
 	}
 	select {
 	case <-done:
@@ -74,7 +74,7 @@ func TestShutdownCutsHeadsAndWaitsForHandlers(t *testing.T) {
 	}
 	close(leave)
 	if answer, err := io.ReadAll(busy); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")) {
-		t.Errorf("%q, %v", answer, err)
+		t.Errorf(`%q, %v; want bytes.HasPrefix(answer, []byte("HTTP/1.1 200 "))`, answer, err)
 	}
 	awaitEnd(t, done)
 }
@@ -95,7 +95,7 @@ func TestAbortCutsHandlers(t *testing.T) {
 		}
 		entered <- struct{}{}
 		if _, err := r.ReadBody(10); !errors.Is(err, httpd.ErrTimeout) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want errors.Is(err, httpd.ErrTimeout)", err)
 		}
 	}}
 	addr, cancel, done := runServer(t, s)
@@ -129,7 +129,7 @@ func TestListenerThatFails(t *testing.T) {
 	}
 	_ = l.Close()
 	if err := (&httpd.Server{Handler: echoRequest, MaxConns: 1}).Serve(context.Background(), l); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want errors.Is(err, net.ErrClosed)", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestAcceptFaultsPass(t *testing.T) {
 	addr := serveListener(t, &httpd.Server{Handler: echoRequest, Log: slog.New(slog.NewTextHandler(&log, nil)), MaxConns: 1}, &scarce{Listener: l, left: 3})
 	exchangeText(t, addr, "GET / HTTP/1.1\r\n\r\n")
 	if strings.Count(log.String(), "accept failed") != 3 {
-		t.Error(log.String())
+		t.Error(log.String(), `want strings.Count(log.String(), "accept failed") == 3`)
 	}
 }
 
@@ -178,16 +178,16 @@ func TestPanicAndSilence(t *testing.T) {
 	}})
 	for _, path := range []string{"/panic", "/silent"} {
 		if answer := exchangeText(t, addr, "GET "+path+" HTTP/1.1\r\n\r\n"); answer != "" {
-			t.Errorf("%q", answer)
+			t.Errorf(`%q; want ""`, answer)
 		}
 	}
 	if answer := exchangeText(t, addr, "GET / HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
-		t.Errorf("%q", answer)
+		t.Errorf(`%q; want strings.HasPrefix(answer, "HTTP/1.1 200 ")`, answer)
 	}
 	cancel()
 	awaitEnd(t, done)
 	if !strings.Contains(log.String(), "handler panicked") || !strings.Contains(log.String(), "oh") {
-		t.Error(log.String())
+		t.Error(log.String(), `want strings.Contains(log.String(), "handler panicked") && strings.Contains(log.String(), "oh")`)
 	}
 }
 
@@ -216,12 +216,12 @@ func TestStream(t *testing.T) {
 		}
 		got := make([]byte, len(text))
 		if _, err := io.ReadFull(c, got); err != nil || string(got) != text {
-			t.Fatalf("%q, %v", got, err)
+			t.Fatalf("%q, %v; want string(got) == text", got, err)
 		}
 	}
 	close(next)
 	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
-		t.Errorf("%q, %v", rest, err)
+		t.Errorf("%q, %v; want len(rest) <= 0", rest, err)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestStreamWriteDeadline(t *testing.T) {
 	select {
 	case took := <-failed:
 		if took < due {
-			t.Errorf("cut after %v", took)
+			t.Errorf("cut after %v; want took >= due", took)
 		}
 	case <-time.After(limit):
 		t.Fatal("a write waits for ever")
@@ -306,7 +306,7 @@ func TestAnswerDeadline(t *testing.T) {
 	select {
 	case err := <-failed:
 		if ne, ok := errors.AsType[net.Error](err); !ok || !ne.Timeout() {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want ok && ne.Timeout()", err)
 		}
 	case <-time.After(limit):
 		t.Fatal("a write waits for ever")
@@ -337,7 +337,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for until := time.Now().Add(limit); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(until) {
 			stacks := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+			t.Fatalf("%d goroutines, %d before\n%s; want !time.Now().After(until)", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }

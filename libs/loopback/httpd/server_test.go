@@ -92,7 +92,7 @@ func parseAnswer(t testing.TB, method, answer string) (*http.Response, string) {
 		t.Fatalf("%q: %v", answer, err)
 	}
 	if in.Buffered() > 0 {
-		t.Fatalf("bytes after the answer: %q", answer)
+		t.Fatalf("bytes after the answer: %q; want in.Buffered() <= 0", answer)
 	}
 	return res, string(body)
 }

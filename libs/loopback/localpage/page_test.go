@@ -32,10 +32,10 @@ func TestBootStaysData(t *testing.T) {
 		page := renderPage(t, &localpage.Boot{Token: "t&<", Document: text})
 		found := bootForm.FindAllStringSubmatch(page, -1)
 		if len(found) != 1 {
-			t.Fatalf("%q: %d boot elements", text, len(found))
+			t.Fatalf("%q: %d boot elements; want len(found) == 1", text, len(found))
 		}
 		if strings.ContainsAny(found[0][1], "<>") {
-			t.Errorf("%q stands in the page as %s", text, found[0][1])
+			t.Errorf(`%q stands in the page as %s; want !strings.ContainsAny(found[0][1], "<>")`, text, found[0][1])
 		}
 		var boot localpage.Boot
 		if err := json.Unmarshal([]byte(found[0][1]), &boot); err != nil {
@@ -54,7 +54,7 @@ func TestBarePage(t *testing.T) {
 	t.Parallel()
 	page := renderPage(t, nil)
 	if got := bootForm.FindStringSubmatch(page); got == nil || strings.TrimSpace(got[1]) != "null" {
-		t.Errorf("the bare page carries %q", got)
+		t.Errorf(`the bare page carries %q; want got != nil && strings.TrimSpace(got[1]) == "null"`, got)
 	}
 	if !strings.Contains(page, "<title>A &lt;page&gt;</title>") {
 		t.Error("the title is not escaped")
@@ -67,7 +67,7 @@ func TestPolicy(t *testing.T) {
 	page := renderPage(t, nil)
 	for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "javascript:", " style=", "http://", "https://", "@import", "url("} {
 		if strings.Contains(page, bad) {
-			t.Errorf("the page holds %q", bad)
+			t.Errorf("the page holds %q; want !strings.Contains(page, bad)", bad)
 		}
 	}
 	if regexp.MustCompile(`<[^>]+\son[a-z]+=`).MatchString(page) {
@@ -82,7 +82,7 @@ func TestNonceIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "short", `aaaaaaaaaaaaaaaa" onload="x`, strings.Repeat("a", 129)} {
 		if _, err := (localpage.Page{}).HTML(bad, nil); err == nil {
-			t.Errorf("nonce %q is taken", bad)
+			t.Errorf("nonce %q is taken; want an error", bad)
 		}
 	}
 }

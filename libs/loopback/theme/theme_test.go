@@ -66,7 +66,7 @@ func readTokens(t *testing.T) (light, dark map[string]string) {
 	light, dark = read(blocks[0][1]), read(blocks[1][1])
 	for name := range light {
 		if dark[name] == "" {
-			t.Errorf("--%s has no dark value", name)
+			t.Errorf(`--%s has no dark value; want dark[name] != ""`, name)
 		}
 	}
 	return light, dark
@@ -81,7 +81,7 @@ func contrastRatio(t *testing.T, a, b string) float64 {
 func relativeLuminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	if len(colour) != 7 {
-		t.Fatalf("colour %q is not #rrggbb", colour)
+		t.Fatalf("colour %q is not #rrggbb; want len(colour) == 7", colour)
 	}
 	var sum float64
 	for i, weight := range []float64{.2126, .7152, .0722} {

@@ -42,7 +42,7 @@ func TestCorruptFiles(t *testing.T) {
 	}
 	for n := 1; n < len(data); n += len(data) / 97 {
 		if err := openAndRun(t, data[:n]); err == nil {
-			t.Errorf("the first %d of %d bytes opened", n, len(data))
+			t.Errorf("the first %d of %d bytes opened; want an error", n, len(data))
 		}
 	}
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -52,7 +52,7 @@ func TestCorruptFiles(t *testing.T) {
 			junk[i] = byte(rng.Uint32())
 		}
 		if err := openAndRun(t, junk); err == nil {
-			t.Errorf("%d random bytes opened", len(junk))
+			t.Errorf("%d random bytes opened; want an error", len(junk))
 		}
 	}
 	opened := 0

@@ -62,7 +62,7 @@ func TestInitAfterFailure(t *testing.T) {
 	if Version() == "" { // another test of the process may have loaded it
 		for _, path := range []string{filepath.Join(t.TempDir(), "none.so"), writeFile(t, filepath.Join(t.TempDir(), "bad.so"), "not a library")} {
 			if err := Init(path); !errors.Is(err, ErrMissing) {
-				t.Fatalf("%s: %v", path, err)
+				t.Fatalf("%s: %v; want errors.Is(err, ErrMissing)", path, err)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func TestInitAfterFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := Version(); !strings.HasPrefix(v, "1.") {
-		t.Fatalf("version %q", v)
+		t.Fatalf(`version %q; want strings.HasPrefix(v, "1.")`, v)
 	}
 }
 

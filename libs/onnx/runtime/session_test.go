@@ -117,7 +117,7 @@ func TestRunConcurrent(t *testing.T) {
 					return
 				}
 				if out[0].Name != "prediction" || len(out[0].Floats) != n || len(out[0].Dims) != 2 || out[0].Dims[0] != int64(n) {
-					t.Errorf("shape of %+v for %d rows", out[0], n)
+					t.Errorf(`shape of %+v for %d rows; want out[0].Name == "prediction" && len(out[0].Floats) == n && len(out[0].Dims) == 2 && out[0].Dims[0] == int64(n)`, out[0], n)
 					return
 				}
 				for i := range n {
@@ -137,7 +137,7 @@ func TestInfoAndNamedInputs(t *testing.T) {
 	data, want := randomForest(t, 3, 4, true)
 	s := openSession(t, data)
 	if got := fmt.Sprint(s.Inputs(), s.Outputs()); got != "[{c0 float [-1 1] []} {c1 float [-1 1] []} {c2 float [-1 1] []}] [{prediction float [-1 1] []}]" {
-		t.Fatal(got)
+		t.Fatal(got, `want "[{c0 float [-1 1] []} {c1 float [-1 1] []} {c2 float [-1 1] []}] [{prediction float [-1 1] []}]"`)
 	}
 	col := func(name string, v float32) runtime.Tensor {
 		return runtime.Tensor{Name: name, Floats: []float32{v}, Dims: []int64{1, 1}}
@@ -178,7 +178,7 @@ func TestWrongInputs(t *testing.T) {
 	}
 	out, err := s.Run([]runtime.Tensor{{Floats: []float32{}, Dims: []int64{0, 3}}})
 	if err == nil && len(out[0].Floats) != 0 {
-		t.Errorf("no rows answered %v", out)
+		t.Errorf("no rows answered %v; want (an error || len(out[0].Floats) == 0)", out)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestTextInAndOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%q %v", out[0].Strings, out[1].Int64s); got != `["RED" "" "BLÉ"] [7 -1 8]` {
-			t.Fatal(got)
+			t.Fatal(got, "want `[\"RED\" \"\" \"BLÉ\"] [7 -1 8]`")
 		}
 	}
 	if _, err := s.Run([]runtime.Tensor{{Strings: []string{"red\x00"}, Dims: []int64{1, 1}}}); err == nil {
@@ -252,7 +252,7 @@ func TestOpenFile(t *testing.T) {
 	data, _ := randomForest(t, 2, 2, false)
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	if _, err := runtime.Open(path, runtime.Options{}); !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
+		t.Fatal(err, "want errors.Is(err, os.ErrNotExist)")
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestZipMapIsTakenOff(t *testing.T) {
 	}
 	defer s.Close()
 	if got := fmt.Sprint(s.Outputs()); got != "[{output_label int64 [-1] []} {probabilities float [-1 2] [0 1]}]" {
-		t.Fatal(got)
+		t.Fatal(got, `want "[{output_label int64 [-1] []} {probabilities float [-1 2] [0 1]}]"`)
 	}
 	out, err := s.Run([]runtime.Tensor{{Floats: []float32{0.9, 0, 0, 0.1, 0, 0}, Dims: []int64{2, 3}}})
 	if err != nil {
@@ -284,6 +284,6 @@ func TestZipMapIsTakenOff(t *testing.T) {
 	}
 	p := out[1].Floats
 	if fmt.Sprint(out[0].Int64s) != "[1 0]" || len(p) != 4 || !(p[1] > 0.5 && p[2] > 0.5) || !nearlyEqual(p[0]+p[1], 1) {
-		t.Fatalf("%v %v", out[0].Int64s, p)
+		t.Fatalf(`%v %v; want fmt.Sprint(out[0].Int64s) == "[1 0]" && len(p) == 4 && p[1] > 0.5 && p[2] > 0.5 && nearlyEqual(p[0]+p[1], 1)`, out[0].Int64s, p)
 	}
 }

@@ -93,7 +93,7 @@ func (f fixture) run(t *testing.T, in orchestrator.CreateFlowRun) orchestrator.F
 	}
 	run, created, err := f.c.CreateFlowRun(t.Context(), f.deployment.ID, in)
 	if err != nil || !created {
-		t.Fatalf("created %v, %v", created, err)
+		t.Fatalf("created %v, %v; want created", created, err)
 	}
 	return run
 }
@@ -110,7 +110,7 @@ func wantStatus(t *testing.T, err error, status int) *orchestrator.Error {
 		t.Fatalf("got %v, want status %d", err, status)
 	}
 	if e.Detail == "" {
-		t.Fatalf("status %d without a reason", status)
+		t.Fatalf(`status %d without a reason; want e.Detail != ""`, status)
 	}
 	return e
 }
@@ -129,10 +129,10 @@ func testFlows(t *testing.T, c *orchestrator.Client) {
 	first := mustSucceed(c.CreateFlow(t.Context(), name, "a"))(t)
 	again := mustSucceed(c.CreateFlow(t.Context(), name))(t)
 	if again.ID != first.ID {
-		t.Fatalf("the same name gave flows %s and %s", first.ID, again.ID)
+		t.Fatalf("the same name gave flows %s and %s; want again.ID == %v", first.ID, again.ID, first.ID)
 	}
 	if got := mustSucceed(c.ReadFlow(t.Context(), first.ID))(t); got.Name != name || len(got.Tags) != 1 {
-		t.Fatalf("read %+v", got)
+		t.Fatalf("read %+v; want got.Name == name && len(got.Tags) == 1", got)
 	}
 	if got := mustSucceed(c.ReadFlowByName(t.Context(), name))(t); got.ID != first.ID {
 		t.Fatalf("by name %s, want %s", got.ID, first.ID)
@@ -147,14 +147,14 @@ func testDeployments(t *testing.T, c *orchestrator.Client) {
 	ctx, f := t.Context(), setupFixture(t, c)
 	got := mustSucceed(c.ReadDeploymentByName(ctx, f.flow.Name, "dispatch"))(t)
 	if got.ID != f.deployment.ID || got.FlowID != f.flow.ID || !got.EnforceParameterSchema || got.WorkPoolName == nil || *got.WorkPoolName != f.pool.Name {
-		t.Fatalf("read %+v", got)
+		t.Fatalf("read %+v; want got.ID == f.deployment.ID && got.FlowID == f.flow.ID && got.EnforceParameterSchema && got.WorkPoolName != nil && *got.WorkPoolName == f.pool.Name", got)
 	}
 	if !got.DeclaresParameter("is_dummy") || got.DeclaresParameter("commit_sha") {
-		t.Fatalf("parameters of %s", got.ParameterSchema)
+		t.Fatalf(`parameters of %s; want got.DeclaresParameter("is_dummy") && !got.DeclaresParameter("commit_sha")`, got.ParameterSchema)
 	}
 	again := mustSucceed(c.CreateDeployment(ctx, orchestrator.CreateDeployment{FlowID: f.flow.ID, Name: "dispatch", Description: "new", WorkPoolName: f.pool.Name}))(t)
 	if again.ID != f.deployment.ID || again.Description == nil || *again.Description != "new" {
-		t.Fatalf("second creation gave %+v", again)
+		t.Fatalf(`second creation gave %+v; want again.ID == f.deployment.ID && again.Description != nil && *again.Description == "new"`, again)
 	}
 	if err := c.PauseDeployment(ctx, f.deployment.ID); err != nil {
 		t.Fatal(err)
@@ -169,10 +169,10 @@ func testDeployments(t *testing.T, c *orchestrator.Client) {
 		t.Fatal(err)
 	}
 	if err := c.DeleteDeployment(ctx, f.deployment.ID); !errors.Is(err, orchestrator.ErrNotFound) {
-		t.Fatalf("second deletion: %v", err)
+		t.Fatalf("second deletion: %v; want errors.Is(err, orchestrator.ErrNotFound)", err)
 	}
 	if _, err := c.ReadDeploymentByName(ctx, f.flow.Name, "dispatch"); !errors.Is(err, orchestrator.ErrNotFound) {
-		t.Fatalf("read after deletion: %v", err)
+		t.Fatalf("read after deletion: %v; want errors.Is(err, orchestrator.ErrNotFound)", err)
 	}
 }
 
@@ -184,11 +184,11 @@ func testParameters(t *testing.T, c *orchestrator.Client) {
 	}
 	_, _, err := c.CreateFlowRun(t.Context(), f.deployment.ID, orchestrator.CreateFlowRun{Parameters: map[string]any{"model_name": 7}})
 	if e := wantStatus(t, err, http.StatusConflict); !strings.Contains(e.Detail, "model_name") {
-		t.Fatalf("%q does not name the field", e.Detail)
+		t.Fatalf(`%q does not name the field; want strings.Contains(e.Detail, "model_name")`, e.Detail)
 	}
 	run := f.run(t, orchestrator.CreateFlowRun{Parameters: map[string]any{"model_name": "JPCP", "is_dummy": true, "n": 1.5}})
 	if run.Parameters["model_name"] != "JPCP" || run.Parameters["is_dummy"] != true || run.Parameters["n"] != 1.5 {
-		t.Fatalf("parameters %v", run.Parameters)
+		t.Fatalf(`parameters %v; want run.Parameters["model_name"] == "JPCP" && run.Parameters["is_dummy"] == true && run.Parameters["n"] == 1.5`, run.Parameters)
 	}
 }
 
@@ -199,7 +199,7 @@ func testIdempotency(t *testing.T, c *orchestrator.Client) {
 		IdempotencyKey: "k", Parameters: map[string]any{"model_name": "OTHER"},
 	})
 	if err != nil || created || again.ID != first.ID || again.Parameters["model_name"] != "JPCP" {
-		t.Fatalf("again: created %v, %+v, %v", created, again, err)
+		t.Fatalf(`again: created %v, %+v, %v; want !created && again.ID == first.ID && again.Parameters["model_name"] == "JPCP"`, created, again, err)
 	}
 	if f.run(t, orchestrator.CreateFlowRun{IdempotencyKey: "other"}).ID == first.ID {
 		t.Fatal("another key gave the same run")
@@ -239,7 +239,7 @@ func testConcurrentCreation(t *testing.T, c *orchestrator.Client) {
 	}
 	wg.Wait()
 	if len(ids) != 1 {
-		t.Fatalf("%d callers got %d runs", callers, len(ids))
+		t.Fatalf("%d callers got %d runs; want len(ids) == 1", callers, len(ids))
 	}
 	if made == 0 { // a real server may say so to more than one
 		t.Error("no caller was told it created the run")
@@ -255,29 +255,29 @@ func testLife(t *testing.T, c *orchestrator.Client) {
 	run := f.run(t, orchestrator.CreateFlowRun{Name: "named", Tags: []string{"mine"}})
 	if run.StateType != orchestrator.Scheduled || run.StateName != "Scheduled" || run.Name != "named" || run.ExpectedStartTime == nil ||
 		run.State == nil || run.State.Details.FlowRunID == nil || *run.State.Details.FlowRunID != run.ID {
-		t.Fatalf("new run %+v", run)
+		t.Fatalf(`new run %+v; want run.StateType == orchestrator.Scheduled && run.StateName == "Scheduled" && run.Name == "named" && run.ExpectedStartTime != nil && run.State != nil && …`, run)
 	}
 	if strings.Join(run.Tags, ",") != "from-deployment,mine" && strings.Join(run.Tags, ",") != "mine,from-deployment" {
-		t.Fatalf("tags %v", run.Tags)
+		t.Fatalf(`tags %v; want (strings.Join(run.Tags, ",") == "from-deployment,mine" || strings.Join(run.Tags, ",") == "mine,from-deployment")`, run.Tags)
 	}
 	for _, s := range []orchestrator.StateType{orchestrator.Pending, orchestrator.Running} {
 		if v := f.set(t, run.ID, s, false); v.Status != orchestrator.Accept || v.State.Type != s {
-			t.Fatalf("to %s: %+v", s, v)
+			t.Fatalf("to %s: %+v; want v.Status == orchestrator.Accept && v.State.Type == s", s, v)
 		}
 	}
 	if run = mustSucceed(c.ReadFlowRun(ctx, run.ID))(t); run.RunCount != 1 || run.StartTime == nil || run.EndTime != nil {
-		t.Fatalf("running %+v", run)
+		t.Fatalf("running %+v; want run.RunCount == 1 && run.StartTime != nil && run.EndTime == nil", run)
 	}
 	v := mustSucceed(c.SetState(ctx, run.ID, orchestrator.State{Type: orchestrator.Failed, Message: "no data"}, false))(t)
 	if v.Status != orchestrator.Accept {
-		t.Fatalf("to FAILED: %+v", v)
+		t.Fatalf("to FAILED: %+v; want v.Status == %v", v, orchestrator.Accept)
 	}
 	if run = mustSucceed(c.ReadFlowRun(ctx, run.ID))(t); run.StateType != orchestrator.Failed || run.Message() != "no data" || run.EndTime == nil || run.TotalRunTime <= 0 {
-		t.Fatalf("failed %+v", run)
+		t.Fatalf(`failed %+v; want run.StateType == orchestrator.Failed && run.Message() == "no data" && run.EndTime != nil && run.TotalRunTime > 0`, run)
 	}
 	// A finished run may be proposed again.
 	if v := f.set(t, run.ID, orchestrator.Scheduled, false); v.Status != orchestrator.Accept {
-		t.Fatalf("again: %+v", v)
+		t.Fatalf("again: %+v; want v.Status == %v", v, orchestrator.Accept)
 	}
 	if run = mustSucceed(c.ReadFlowRun(ctx, run.ID))(t); run.EndTime != nil {
 		t.Fatal("a scheduled run has an end")
@@ -287,7 +287,7 @@ func testLife(t *testing.T, c *orchestrator.Client) {
 		types = append(types, string(s.Type))
 	}
 	if got := strings.Join(types, " "); got != "SCHEDULED PENDING RUNNING FAILED SCHEDULED" {
-		t.Fatalf("states %s", got)
+		t.Fatalf(`states %s; want "SCHEDULED PENDING RUNNING FAILED SCHEDULED"`, got)
 	}
 }
 
@@ -316,7 +316,7 @@ func testRefusals(t *testing.T, c *orchestrator.Client) {
 	refused(orchestrator.Cancelling, orchestrator.Abort, orchestrator.Cancelled)
 	// Force skips the rules.
 	if v := f.set(t, run.ID, orchestrator.Crashed, true); v.Status != orchestrator.Accept {
-		t.Fatalf("forced: %+v", v)
+		t.Fatalf("forced: %+v; want v.Status == %v", v, orchestrator.Accept)
 	}
 	// A run whose time has not come waits.
 	later := time.Now().Add(time.Hour)
@@ -326,7 +326,7 @@ func testRefusals(t *testing.T, c *orchestrator.Client) {
 	}
 	v := f.set(t, run.ID, orchestrator.Running, false)
 	if v.Status != orchestrator.Wait || v.Details.DelaySeconds < 3500 || v.Details.DelaySeconds > 3600 {
-		t.Fatalf("early: %+v", v)
+		t.Fatalf("early: %+v; want v.Status == orchestrator.Wait && v.Details.DelaySeconds >= 3500 && v.Details.DelaySeconds <= 3600", v)
 	}
 }
 
@@ -407,22 +407,22 @@ func testLogs(t *testing.T, c *orchestrator.Client) {
 		got, err = c.Logs(ctx, run.ID, 0, 0) // a real server may store in the background
 	}
 	if err != nil || len(got) != 2 {
-		t.Fatalf("%d lines, %v", len(got), err)
+		t.Fatalf("%d lines, %v; want len(got) == 2", len(got), err)
 	}
 	for i := range lines {
 		if got[i].Message != lines[i].Message || got[i].Level != lines[i].Level || !got[i].Timestamp.Equal(lines[i].Timestamp) {
-			t.Fatalf("line %d is %+v", i, got[i])
+			t.Fatalf("line %d is %+v; want got[i].Message == lines[i].Message && got[i].Level == lines[i].Level && got[i].Timestamp.Equal(lines[i].Timestamp)", i, got[i])
 		}
 	}
 	if page := mustSucceed(c.Logs(ctx, run.ID, 1, 1))(t); len(page) != 1 || page[0].Message != lines[1].Message {
-		t.Fatalf("second page %+v", page)
+		t.Fatalf("second page %+v; want len(page) == 1 && page[0].Message == lines[1].Message", page)
 	}
 }
 
 func testWorker(t *testing.T, c *orchestrator.Client) {
 	ctx, f := t.Context(), setupFixture(t, c)
 	if f.pool.Status == nil || *f.pool.Status != "NOT_READY" {
-		t.Fatalf("new pool %+v", f.pool)
+		t.Fatalf(`new pool %+v; want f.pool.Status != nil && *f.pool.Status == "NOT_READY"`, f.pool)
 	}
 	_, err := c.CreateWorkPool(ctx, f.pool.Name, "process", "")
 	wantStatus(t, err, http.StatusConflict)
@@ -430,7 +430,7 @@ func testWorker(t *testing.T, c *orchestrator.Client) {
 		t.Fatal(err)
 	}
 	if p := mustSucceed(c.ReadWorkPool(ctx, f.pool.Name))(t); p.Status == nil || *p.Status != "READY" {
-		t.Fatalf("polled pool %+v", p)
+		t.Fatalf(`polled pool %+v; want p.Status != nil && *p.Status == "READY"`, p)
 	}
 	first := f.run(t, orchestrator.CreateFlowRun{})
 	f.run(t, orchestrator.CreateFlowRun{})
@@ -440,10 +440,10 @@ func testWorker(t *testing.T, c *orchestrator.Client) {
 	}
 	f.set(t, first.ID, orchestrator.Pending, false)
 	if due = mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 10))(t); len(due) != 1 || due[0].FlowRun.ID == first.ID {
-		t.Fatalf("due after the claim %+v", due)
+		t.Fatalf("due after the claim %+v; want len(due) == 1 && due[0].FlowRun.ID != first.ID", due)
 	}
 	if due = mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(-time.Hour), 10))(t); len(due) != 0 {
-		t.Fatalf("due an hour ago %+v", due)
+		t.Fatalf("due an hour ago %+v; want len(due) == 0", due)
 	}
 }
 
@@ -454,7 +454,7 @@ func testSchedules(t *testing.T, c *orchestrator.Client) {
 		Schedules: []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: "30 3 * * *", Timezone: "Europe/Rome"}, Active: true}},
 	}))(t)
 	if len(d.Schedules) != 1 || d.Schedules[0].Schedule.Cron != "30 3 * * *" || !d.Schedules[0].Active {
-		t.Fatalf("schedules %+v", d.Schedules)
+		t.Fatalf(`schedules %+v; want len(d.Schedules) == 1 && d.Schedules[0].Schedule.Cron == "30 3 * * *" && d.Schedules[0].Active`, d.Schedules)
 	}
 	filter := orchestrator.Filter{DeploymentIDs: []uuid.UUID{d.ID}, Sort: orchestrator.ByExpectedStartTimeAsc}
 	deadline, cancel := context.WithTimeout(ctx, 90*time.Second) // a real server schedules once a minute
@@ -472,13 +472,13 @@ func testSchedules(t *testing.T, c *orchestrator.Client) {
 	for _, r := range runs {
 		at := r.ExpectedStartTime.In(rome)
 		if at.Hour() != 3 || at.Minute() != 30 || at.Before(time.Now()) || !r.AutoScheduled || r.StateType != orchestrator.Scheduled || r.Parameters["model_name"] != "JPCP" {
-			t.Fatalf("scheduled run %+v", r)
+			t.Fatalf(`scheduled run %+v; want at.Hour() == 3 && at.Minute() == 30 && !at.Before(time.Now()) && r.AutoScheduled && r.StateType == orchestrator.Scheduled && r.Parameters["model_name"] == "JPCP"`, r)
 		}
 	}
 	// Without schedules the runs made ahead go.
 	mustSucceed(c.CreateDeployment(ctx, orchestrator.CreateDeployment{FlowID: f.flow.ID, Name: "nightly", WorkPoolName: f.pool.Name}))(t)
 	if n := mustSucceed(c.CountFlowRuns(ctx, filter))(t); n != 0 {
-		t.Fatalf("%d runs stay", n)
+		t.Fatalf("%d runs stay; want 0", n)
 	}
 	_, err := c.CreateDeployment(ctx, orchestrator.CreateDeployment{
 		FlowID: f.flow.ID, Name: "wrong", Schedules: []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: "61 * * * *"}, Active: true}},
@@ -490,7 +490,7 @@ func testErrors(t *testing.T, c *orchestrator.Client) {
 	ctx := t.Context()
 	_, err := c.ReadFlowRun(ctx, uuid.New())
 	if !errors.Is(err, orchestrator.ErrNotFound) {
-		t.Fatal(err)
+		t.Fatal(err, "want errors.Is(err, orchestrator.ErrNotFound)")
 	}
 	_, _, err = c.CreateFlowRun(ctx, uuid.New(), orchestrator.CreateFlowRun{})
 	wantStatus(t, err, http.StatusNotFound)

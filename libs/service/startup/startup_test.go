@@ -58,7 +58,7 @@ func TestFoundationServesUntilTheContextEnds(t *testing.T) {
 	deadline := time.Now().Add(10 * time.Second)
 	for err = startup.CheckHealth(ctx, "http://"+ln.Addr().String()); err != nil; err = startup.CheckHealth(ctx, "http://"+ln.Addr().String()) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not ready within 10 s: %v", err)
+			t.Fatalf("not ready within 10 s: %v; want !time.Now().After(deadline)", err)
 		}
 	}
 	stop()
@@ -163,7 +163,7 @@ func TestProgramExitCodes(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			code := sampleProgram(failing).Execute(t.Context(), c.args, c.env, nil, &stdout, &stderr)
 			if code != c.code || stdout.String() != c.stdout || stderr.String() != c.stderr {
-				t.Errorf("exit %d, stdout %q, stderr %q\nwant %d, %q, %q", code, stdout.String(), stderr.String(), c.code, c.stdout, c.stderr)
+				t.Errorf("exit %d, stdout %q, stderr %q\nwant %d, %q, %q; want code == c.code && stdout.String() == c.stdout && stderr.String() == c.stderr", code, stdout.String(), stderr.String(), c.code, c.stdout, c.stderr)
 			}
 		})
 	}

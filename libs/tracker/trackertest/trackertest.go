@@ -75,7 +75,7 @@ func wantCode(t *testing.T, err error, code string) {
 		t.Fatalf("error is %v, want code %s", err, code)
 	}
 	if e.Message == "" {
-		t.Errorf("code %s comes without a message", code)
+		t.Errorf(`code %s comes without a message; want e.Message != ""`, code)
 	}
 }
 
@@ -105,7 +105,7 @@ func (s suite) experiments(t *testing.T) {
 	_, err = s.c.CreateExperiment(ctx, name, nil)
 	wantCode(t, err, tracker.CodeAlreadyExists)
 	if !errors.Is(err, tracker.ErrExists) {
-		t.Errorf("%v is no ErrExists", err)
+		t.Errorf("%v is no ErrExists; want errors.Is(err, tracker.ErrExists)", err)
 	}
 	e, err := s.c.EnsureExperiment(ctx, name)
 	checkErr(t, err)
@@ -131,7 +131,7 @@ func (s suite) experiments(t *testing.T) {
 	}
 	wg.Wait()
 	if len(slices.Compact(ids)) != 1 {
-		t.Errorf("one name gave experiments %v", ids)
+		t.Errorf("one name gave experiments %v; want len(slices.Compact(ids)) == 1", ids)
 	}
 }
 
@@ -190,10 +190,10 @@ func (s suite) specialMetrics(t *testing.T) {
 	got, err := s.c.GetRun(ctx, r.ID)
 	checkErr(t, err)
 	if !math.IsNaN(got.Metrics["nan"]) {
-		t.Errorf("NaN came back as %v", got.Metrics["nan"])
+		t.Errorf(`NaN came back as %v; want math.IsNaN(got.Metrics["nan"])`, got.Metrics["nan"])
 	}
 	if got.Metrics["inf"] < 1e308 || got.Metrics["ninf"] > -1e308 {
-		t.Errorf("infinities came back as %v and %v", got.Metrics["inf"], got.Metrics["ninf"])
+		t.Errorf(`infinities came back as %v and %v; want got.Metrics["inf"] >= 1e308 && got.Metrics["ninf"] <= -1e308`, got.Metrics["inf"], got.Metrics["ninf"])
 	}
 	checkEqual(t, "smallest number", got.Metrics["tiny"], 5e-324)
 	checkEqual(t, "metric with a slash", got.Metrics["val/r2"], -0.25)
@@ -301,7 +301,7 @@ func (s suite) injection(t *testing.T) {
 		runs, _, err := s.c.SearchRuns(ctx, tracker.RunQuery{ExperimentIDs: []string{r.ExperimentID}, Filter: f})
 		var te *tracker.Error
 		if err != nil && (!errors.As(err, &te) || te.Status >= 500) || err == nil && strings.Contains(f, "x") && len(runs) > 0 {
-			t.Errorf("%q: %d runs, %v", f, len(runs), err)
+			t.Errorf(`%q: %d runs, %v; want (err == nil || !!errors.As(err, &te) || te.Status >= 500) && ((an error || !strings.Contains(f, "x")) || len(runs) <= 0)`, f, len(runs), err)
 		}
 	}
 	_, err := s.c.GetRun(ctx, r.ID)
@@ -321,7 +321,7 @@ func (s suite) artifacts(t *testing.T) {
 	var got bytes.Buffer
 	checkErr(t, s.c.DownloadArtifact(ctx, "runs:/"+r.ID+"/model/data/big.bin", &got))
 	if !bytes.Equal(got.Bytes(), big) {
-		t.Errorf("%d bytes came back, not the %d sent", got.Len(), len(big))
+		t.Errorf("%d bytes came back, not the %d sent; want bytes.Equal(got.Bytes(), big)", got.Len(), len(big))
 	}
 	for uri, want := range map[string]string{
 		"runs:/" + r.ID + "/model/MLmodel":      "flavors: {onnx: 1}",
@@ -359,7 +359,7 @@ func (s suite) artifacts(t *testing.T) {
 	small := tracker.New(s.c.URL(), nil, tracker.MaxDownload(1000))
 	got.Reset()
 	if err := small.DownloadArtifact(ctx, "runs:/"+r.ID+"/model/data/big.bin", &got); !errors.Is(err, tracker.ErrTooLarge) || got.Len() > 1000 {
-		t.Errorf("a file over the bound: %v with %d bytes", err, got.Len())
+		t.Errorf("a file over the bound: %v with %d bytes; want errors.Is(err, tracker.ErrTooLarge) && got.Len() <= 1000", err, got.Len())
 	}
 }
 
@@ -367,13 +367,13 @@ func (s suite) badArtifactPaths(t *testing.T) {
 	ctx, r := t.Context(), s.run(t, tracker.NewRun{})
 	for _, p := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a\x00b", `..\x`, "a/", "./a"} {
 		if err := s.c.UploadArtifact(ctx, r.ID, p, strings.NewReader("x")); err == nil {
-			t.Errorf("%q was stored", p)
+			t.Errorf("%q was stored; want an error", p)
 		}
 	}
 	for _, uri := range []string{"mlflow-artifacts:/../x", "mlflow-artifacts:/a/%2e%2e/%2e%2e/x", "file:///etc/passwd", "s3://b/k",
 		"mlflow-artifacts://elsewhere/x", "http://elsewhere/x", "runs:/", "models:/x", "nothing", ""} {
 		if err := s.c.DownloadArtifact(ctx, uri, io.Discard); err == nil {
-			t.Errorf("%q was read", uri)
+			t.Errorf("%q was read; want an error", uri)
 		}
 	}
 }
@@ -498,10 +498,10 @@ func (s suite) downloadModel(t *testing.T) {
 	}
 	small, dir := tracker.New(s.c.URL(), nil, tracker.MaxDownload(32)), t.TempDir() // the first file fills it
 	if _, err := small.DownloadModel(ctx, v, dir); !errors.Is(err, tracker.ErrTooLarge) {
-		t.Errorf("a model over the bound: %v", err)
+		t.Errorf("a model over the bound: %v; want errors.Is(err, tracker.ErrTooLarge)", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("a failed download leaves %v, %v", left, err)
+		t.Errorf("a failed download leaves %v, %v; want len(left) <= 0", left, err)
 	}
 	files, err := s.c.ListArtifacts(ctx, "models:/"+name+"/1")
 	checkErr(t, err)
@@ -558,7 +558,7 @@ func (s suite) aliasIsNeverAbsent(t *testing.T) {
 			for ctx.Err() == nil {
 				v, err := s.c.GetByAlias(ctx, name, "Production")
 				if ctx.Err() == nil && (err != nil || v.Version != "1" && v.Version != "2") {
-					t.Errorf("alias names %q, %v", v.Version, err)
+					t.Errorf(`alias names %q, %v; want (ctx.Err() != nil || !err != nil || v.Version != "1" && v.Version != "2")`, v.Version, err)
 					return
 				}
 			}

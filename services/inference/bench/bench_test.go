@@ -92,7 +92,7 @@ func BenchmarkPredict(b *testing.B) {
 			b.Fatal(err)
 		}
 		if r.Failed > 0 {
-			b.Fatalf("%d requests failed at %s", r.Failed, url)
+			b.Fatalf("%d requests failed at %s; want r.Failed <= 0", r.Failed, url)
 		}
 		return r
 	}

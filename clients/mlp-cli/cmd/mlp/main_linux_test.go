@@ -49,7 +49,7 @@ func TestClosedStdoutIsNoError(t *testing.T) {
 			var errOut bytes.Buffer
 			c.Stdout, c.Stderr = w, &errOut
 			if err := c.Run(); err != nil || errOut.Len() > 0 {
-				t.Fatalf("%v\n%s", err, errOut.String())
+				t.Fatalf("%v\n%s; want errOut.Len() <= 0", err, errOut.String())
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func TestCtrlCAtAPrompt(t *testing.T) {
 			}
 			var exit *exec.ExitError
 			if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(rest), "error: interrupted; nothing") {
-				t.Fatalf("%v\n%s%s", err, seen, rest)
+				t.Fatalf("%v\n%s%s; want errors.As(err, &exit) && exit.ExitCode() == 1 && strings.Contains(string(rest), \"error: interrupted; nothing\")", err, seen, rest)
 			}
 			after, err := unix.IoctlGetTermios(int(side.Fd()), unix.TCGETS)
 			if err != nil || after.Lflag != before.Lflag {
-				t.Fatalf("the terminal was %x and is %x (%v)", before.Lflag, after.Lflag, err)
+				t.Fatalf("the terminal was %x and is %x (%v); want after.Lflag == before.Lflag", before.Lflag, after.Lflag, err)
 			}
 		})
 	}

@@ -64,7 +64,7 @@ func TestArrange(t *testing.T) {
 			}
 			f := fault.From(err)
 			if f == nil || f.Message != tc.fault || f.Hint != tc.hint || f.Exit != 2 {
-				t.Fatalf("got %+v", f)
+				t.Fatalf("got %+v; want f != nil && f.Message == tc.fault && f.Hint == tc.hint && f.Exit == 2", f)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func FuzzArrange(f *testing.F) {
 		}
 		// Property: nothing is invented but one "--", and nothing is lost but a "--" of the caller.
 		if err == nil && (len(got) > len(argv)+1 || len(got) < len(argv)-1) {
-			t.Fatalf("%q became %q", argv, got)
+			t.Fatalf("%q became %q; want (an error || !len(got) > len(argv)+1 || len(got) < len(argv)-1)", argv, got)
 		}
 	})
 }
@@ -110,7 +110,7 @@ func TestUsageFaults(t *testing.T) {
 			t.Parallel()
 			r := runMLP(t, map[string]string{"HOME": t.TempDir()}, "", strings.Fields(tc.line)...)
 			if r.code != tc.code || !strings.Contains(r.err+r.out, tc.want) || r.out != "" {
-				t.Fatalf("exit %d\nout %q\nerr %q", r.code, r.out, r.err)
+				t.Fatalf("exit %d\nout %q\nerr %q; want r.code == tc.code && strings.Contains(r.err+r.out, tc.want) && r.out == \"\"", r.code, r.out, r.err)
 			}
 		})
 	}
@@ -131,6 +131,6 @@ func TestFaultAsDocument(t *testing.T) {
 		t.Fatalf("%v: %q", err, r.out)
 	}
 	if r.code != 1 || r.err != "" || doc.Code != "unreachable" || doc.ExitCode != 1 || doc.Hint == nil || !strings.Contains(doc.Error, "refused the connection") {
-		t.Fatalf("exit %d, err %q, doc %+v", r.code, r.err, doc)
+		t.Fatalf(`exit %d, err %q, doc %+v; want r.code == 1 && r.err == "" && doc.Code == "unreachable" && doc.ExitCode == 1 && doc.Hint != nil && strings.Contains(doc.Error, "refused the connection")`, r.code, r.err, doc)
 	}
 }

@@ -16,7 +16,7 @@ func TestConfigPriority(t *testing.T) {
 		t.Helper()
 		r := runMLP(t, vars, "", append(append([]string{"--json"}, argv...), "config", "show")...)
 		if r.code != 0 {
-			t.Fatalf("exit %d: %s", r.code, r.out)
+			t.Fatalf("exit %d: %s; want r.code == 0", r.code, r.out)
 		}
 		var rows []struct {
 			Key, Source string
@@ -45,7 +45,7 @@ func TestConfigPriority(t *testing.T) {
 	must := func(in string, argv ...string) {
 		t.Helper()
 		if r := runMLP(t, vars, in, argv...); r.code != 0 {
-			t.Fatalf("%v: exit %d %s", argv, r.code, r.err)
+			t.Fatalf("%v: exit %d %s; want r.code == 0", argv, r.code, r.err)
 		}
 	}
 	want("serving", "http://localhost:18001", "default")
@@ -64,11 +64,11 @@ func TestConfigPriority(t *testing.T) {
 	path := filepath.Join(home, ".config", "platform", "config.toml")
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("mode %v, %v", info.Mode(), err)
+		t.Fatalf("mode %v, %v; want info.Mode().Perm() == 0o600", info.Mode(), err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(data), "s3cret-from-a-pipe") {
-		t.Fatalf("the secret was not stored: %v", err)
+		t.Fatalf(`the secret was not stored: %v; want strings.Contains(string(data), "s3cret-from-a-pipe")`, err)
 	}
 	must("", "config", "unset", "control_plane_token")
 	want("control_plane_token", "", "default")
@@ -88,7 +88,7 @@ func TestBrokenConfigNamesItsLine(t *testing.T) {
 			}
 			r := runMLP(t, map[string]string{"PLATFORM_CONFIG": path}, "", "config", "show")
 			if r.code != 1 || !strings.Contains(r.err, path+tc.want) {
-				t.Fatalf("exit %d: %s", r.code, r.err)
+				t.Fatalf("exit %d: %s; want r.code == 1 && strings.Contains(r.err, path+tc.want)", r.code, r.err)
 			}
 		})
 	}
@@ -98,9 +98,9 @@ func TestBrokenConfigNamesItsLine(t *testing.T) {
 func TestNoHome(t *testing.T) {
 	t.Parallel()
 	if r := runMLP(t, nil, "", "config", "show"); r.code != 0 {
-		t.Fatalf("exit %d: %s", r.code, r.err)
+		t.Fatalf("exit %d: %s; want r.code == 0", r.code, r.err)
 	}
 	if r := runMLP(t, nil, "", "config", "set", "serving", "http://x"); r.code != 1 || !strings.Contains(r.err, "PLATFORM_CONFIG") {
-		t.Fatalf("exit %d: %s", r.code, r.err)
+		t.Fatalf(`exit %d: %s; want r.code == 1 && strings.Contains(r.err, "PLATFORM_CONFIG")`, r.code, r.err)
 	}
 }

@@ -57,7 +57,7 @@ func TestRefusals(t *testing.T) {
 			vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "a-token"}
 			r := runMLP(t, vars, "", "approvals", "list")
 			if r.code != 1 || r.out != "" || !strings.Contains(r.err, tc.sentence) || !strings.Contains(r.err, tc.hint) {
-				t.Fatalf("exit %d\nout %q\nerr %q", r.code, r.out, r.err)
+				t.Fatalf("exit %d\nout %q\nerr %q; want r.code == 1 && r.out == \"\" && strings.Contains(r.err, tc.sentence) && strings.Contains(r.err, tc.hint)", r.code, r.out, r.err)
 			}
 			if strings.Contains(r.err, "a-token") {
 				t.Fatal("the token is shown")
@@ -65,14 +65,14 @@ func TestRefusals(t *testing.T) {
 			r = runMLP(t, vars, "", "--json", "approvals", "list")
 			var doc map[string]any
 			if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.err != "" || r.code != 1 {
-				t.Fatalf("exit %d, %v\nout %q\nerr %q", r.code, err, r.out, r.err)
+				t.Fatalf("exit %d, %v\nout %q\nerr %q; want r.err == \"\" && r.code == 1", r.code, err, r.out, r.err)
 			}
 			if doc["code"] != tc.code || doc["exit_code"] != 1.0 || doc["status"] != float64(tc.status) || doc["service"] != "control_plane" || doc["request_id"] != "req-7" {
-				t.Fatalf("document %v", doc)
+				t.Fatalf(`document %v; want doc["code"] == tc.code && doc["exit_code"] == 1.0 && doc["status"] == float64(tc.status) && doc["service"] == "control_plane" && doc["request_id"] == "req-7"`, doc)
 			}
 			for _, k := range []string{"error", "code", "exit_code", "hint", "service", "status", "request_id"} {
 				if _, ok := doc[k]; !ok {
-					t.Fatalf("no member %s: %v", k, doc)
+					t.Fatalf("no member %s: %v; want ok", k, doc)
 				}
 			}
 		})
@@ -86,21 +86,21 @@ func TestFormats(t *testing.T) {
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}
 	table := runMLP(t, vars, "", "approvals", "list")
 	if table.code != 0 || !strings.HasPrefix(table.out, "ID") || !strings.Contains(table.out, "0123456789  a[31m, \"b\"") || strings.Contains(table.out, "\x1b") {
-		t.Fatalf("%q", table.out)
+		t.Fatalf("%q; want table.code == 0 && strings.HasPrefix(table.out, \"ID\") && strings.Contains(table.out, \"0123456789 a[31m, \\\"b\\\"\") && !strings.Contains(table.out, \"\\x1b\")", table.out)
 	}
 	var list []map[string]any
 	js := runMLP(t, vars, "", "--json", "approvals", "list")
 	if err := json.Unmarshal([]byte(js.out), &list); err != nil || len(list) != 1 || list[0]["model_id"] != "JPCP" || list[0]["resolved_by"] != nil {
-		t.Fatalf("%v %q", err, js.out)
+		t.Fatalf(`%v %q; want len(list) == 1 && list[0]["model_id"] == "JPCP" && list[0]["resolved_by"] == nil`, err, js.out)
 	}
 	y := runMLP(t, vars, "", "--output", "yaml", "approvals", "list")
 	if !strings.Contains(y.out, "model_id: JPCP") || !strings.Contains(y.out, "resolved_by: null") {
-		t.Fatalf("%q", y.out)
+		t.Fatalf(`%q; want strings.Contains(y.out, "model_id: JPCP") && strings.Contains(y.out, "resolved_by: null")`, y.out)
 	}
 	c := runMLP(t, vars, "", "-o", "csv", "approvals", "list")
 	lines := strings.Split(strings.TrimSpace(c.out), "\n")
 	if len(lines) != 2 || lines[0] != "id,model,kind,commit,message,status,requested_by,age" || !strings.Contains(lines[1], "2026-01-02T03:04:05Z") {
-		t.Fatalf("%q", c.out)
+		t.Fatalf(`%q; want len(lines) == 2 && lines[0] == "id,model,kind,commit,message,status,requested_by,age" && strings.Contains(lines[1], "2026-01-02T03:04:05Z")`, c.out)
 	}
 }
 
@@ -121,6 +121,6 @@ func TestDryRunOfNothingPending(t *testing.T) {
 		Checks  []Check
 	}
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 0 || !doc.DryRun || doc.Command != "approvals approve" || doc.Target != "JPCP" || len(doc.Checks) != 1 || doc.Checks[0].Pass || wrote {
-		t.Fatalf("exit %d, %v, wrote %v: %s", r.code, err, wrote, r.out)
+		t.Fatalf(`exit %d, %v, wrote %v: %s; want r.code == 0 && doc.DryRun && doc.Command == "approvals approve" && doc.Target == "JPCP" && len(doc.Checks) == 1 && !doc.Checks[0].Pass && !wrote`, r.code, err, wrote, r.out)
 	}
 }

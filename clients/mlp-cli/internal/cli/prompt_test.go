@@ -39,7 +39,7 @@ func TestConfirmEndsWithItsContext(t *testing.T) {
 	yes, err := env.Confirm(ctx, "Train?", true)
 	typing.Close()
 	if f := fault.From(err); yes || f == nil || f.Code != "interrupted" || f.Exit != fault.ExitRuntime {
-		t.Fatalf("%v, %v", yes, err)
+		t.Fatalf(`%v, %v; want !yes && f != nil && f.Code == "interrupted" && f.Exit == fault.ExitRuntime`, yes, err)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestConfirm(t *testing.T) {
 		env := &Env{In: strings.NewReader(tc.in), Err: &talk, InTTY: true, Format: output.Table}
 		yes, err := env.Confirm(t.Context(), "Train?", tc.byDefault)
 		if err != nil || yes != tc.want || strings.Contains(talk.String(), "Nothing changed.") == yes {
-			t.Errorf("%+v: %v, %v, %q", tc, yes, err, talk.String())
+			t.Errorf(`%+v: %v, %v, %q; want yes == tc.want && strings.Contains(talk.String(), "Nothing changed.") != yes`, tc, yes, err, talk.String())
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestPromptsShareTheirInput(t *testing.T) {
 	first, err1 := env.Confirm(t.Context(), "One?", false)
 	second, err2 := env.Confirm(t.Context(), "Two?", true)
 	if !first || second || err1 != nil || err2 != nil {
-		t.Fatalf("%v %v, %v %v", first, second, err1, err2)
+		t.Fatalf("%v %v, %v %v; want first && !second", first, second, err1, err2)
 	}
 }
 
@@ -81,11 +81,11 @@ func TestWatchRefusesStructuredFormats(t *testing.T) {
 		for _, format := range []string{"json", "yaml", "csv"} {
 			r := runMLP(t, vars, "", append([]string{"-o", format}, strings.Fields(command+" --watch")...)...)
 			if r.code != 2 || r.err != "" || !strings.Contains(r.out, "--watch is for people") {
-				t.Errorf("%s %s: exit %d\n%s%s", format, command, r.code, r.out, r.err)
+				t.Errorf("%s %s: exit %d\n%s%s; want r.code == 2 && r.err == \"\" && strings.Contains(r.out, \"--watch is for people\")", format, command, r.code, r.out, r.err)
 			}
 		}
 		if r := runMLP(t, vars, "", strings.Fields(command+" --watch --interval 0")...); r.code != 2 {
-			t.Errorf("%s: an interval of 0 exits %d", command, r.code)
+			t.Errorf("%s: an interval of 0 exits %d; want r.code == 2", command, r.code)
 		}
 	}
 }
@@ -102,6 +102,6 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		return nil
 	})
 	if err != nil || rounds != 1 {
-		t.Fatalf("%d rounds, %v", rounds, err)
+		t.Fatalf("%d rounds, %v; want rounds == 1", rounds, err)
 	}
 }

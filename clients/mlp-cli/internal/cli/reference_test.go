@@ -31,7 +31,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 	head, rest, ok := strings.Cut(string(data), referenceMark)
 	if !ok {
-		t.Fatalf("%s has no mark %q", referenceFile, referenceMark)
+		t.Fatalf("%s has no mark %q; want ok", referenceFile, referenceMark)
 	}
 	if *update {
 		if err := os.WriteFile(referenceFile, []byte(head+referenceMark+b.String()), 0o644); err != nil {

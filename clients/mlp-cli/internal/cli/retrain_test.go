@@ -67,7 +67,7 @@ func TestFollow(t *testing.T) {
 			url := serveDispatcher(t, &polls, func([]byte) {}, tc.followed...)
 			r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--follow")
 			if r.code != tc.code || polls.Load() != tc.polls || !strings.Contains(r.out, tc.want) {
-				t.Fatalf("exit %d after %d questions\n%s", r.code, polls.Load(), r.out)
+				t.Fatalf("exit %d after %d questions\n%s; want r.code == tc.code && polls.Load() == tc.polls && strings.Contains(r.out, tc.want)", r.code, polls.Load(), r.out)
 			}
 		})
 	}
@@ -82,14 +82,14 @@ func TestBackends(t *testing.T) {
 		r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--backend", backend)
 		var sent map[string]any
 		if err := json.Unmarshal(body, &sent); err != nil || r.code != 0 || sent["backend_name"] != backend || sent["dataset_name"] != "JobEmbeddings" || sent["is_dummy"] != false {
-			t.Errorf("%s: exit %d, sent %s\n%s", backend, r.code, body, r.out)
+			t.Errorf("%s: exit %d, sent %s\n%s; want r.code == 0 && sent[\"backend_name\"] == backend && sent[\"dataset_name\"] == \"JobEmbeddings\" && sent[\"is_dummy\"] == false", backend, r.code, body, r.out)
 		}
 		repo := t.TempDir()
 		if err := os.Mkdir(filepath.Join(repo, "models"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if r := runMLP(t, map[string]string{"HOME": t.TempDir()}, "", "--json", "pipeline", "run", "--repo", repo, "-m", "JPCP", "--dry-run", "-b", backend); r.code != 0 {
-			t.Errorf("pipeline run --backend %s: exit %d\n%s", backend, r.code, r.out)
+			t.Errorf("pipeline run --backend %s: exit %d\n%s; want r.code == 0", backend, r.code, r.out)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestReasonThatWouldBeLost(t *testing.T) {
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": "http://127.0.0.1:1", "SERVING_URL": "http://127.0.0.1:1", "CONTROL_PLANE_TOKEN": "t"}
 	for _, line := range []string{"retrain JPCP --reason why", "drift baseline JPCP -r why"} {
 		if r := runMLP(t, vars, "", strings.Fields(line)...); r.code != 1 || !strings.Contains(r.err, "keeps no reason") || !strings.Contains(r.err, "nothing changed") {
-			t.Errorf("%s: exit %d\n%s", line, r.code, r.err)
+			t.Errorf("%s: exit %d\n%s; want r.code == 1 && strings.Contains(r.err, \"keeps no reason\") && strings.Contains(r.err, \"nothing changed\")", line, r.code, r.err)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestUnfinished(t *testing.T) {
 			}
 			f := fault.From(unfinishedFault(tc.res, "JPCP", err, tc.interrupted))
 			if f.Code != tc.code || f.Exit != fault.ExitRuntime || !strings.Contains(f.Message, tc.has) || strings.Contains(f.Message, tc.not) {
-				t.Fatalf("%+v", f)
+				t.Fatalf("%+v; want f.Code == tc.code && f.Exit == fault.ExitRuntime && strings.Contains(f.Message, tc.has) && !strings.Contains(f.Message, tc.not)", f)
 			}
 		})
 	}
@@ -159,16 +159,16 @@ func TestValidateListsFaults(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 1 || r.err != "" || doc.Code != "invalid_modelrepo" || len(doc.Faults) < 2 {
-			t.Fatalf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
+			t.Fatalf("exit %d, %v\n%s%s; want r.code == 1 && r.err == \"\" && doc.Code == \"invalid_modelrepo\" && len(doc.Faults) >= 2", r.code, err, r.out, r.err)
 		}
 		for _, f := range doc.Faults {
 			if f.File == "" || f.Message == "" || f.Line == nil {
-				t.Errorf("%+v", f)
+				t.Errorf(`%+v; want f.File != "" && f.Message != "" && f.Line != nil`, f)
 			}
 		}
 	}
 	if r := runMLP(t, map[string]string{"HOME": t.TempDir()}, "", "pipeline", "validate", "--repo", repo); r.code != 1 || strings.Count(r.out, "model.yaml:") < 2 {
-		t.Fatalf("exit %d\n%s", r.code, r.out)
+		t.Fatalf("exit %d\n%s; want r.code == 1 && strings.Count(r.out, \"model.yaml:\") >= 2", r.code, r.out)
 	}
 }
 

@@ -47,14 +47,14 @@ func TestPredictionsAreAskedOnce(t *testing.T) {
 		before := predictions.Load()
 		r := runMLP(t, vars, "", append([]string{"--json"}, strings.Fields(line)...)...)
 		if got := predictions.Load() - before; r.code != 1 || got != 1 {
-			t.Errorf("%s: exit %d, %d requests\n%s", line, r.code, got, r.out)
+			t.Errorf("%s: exit %d, %d requests\n%s; want r.code == 1 && got == 1", line, r.code, got, r.out)
 		}
 	}
 	if got, want := probes.Load(), predictions.Load(); got != want {
 		t.Errorf("%d of %d predictions are marked as probes, want all", got, want)
 	}
 	if keys.Load() != 0 || wrong.Load() != 0 {
-		t.Fatalf("%d with a key, %d with another body", keys.Load(), wrong.Load())
+		t.Fatalf("%d with a key, %d with another body; want keys.Load() == 0 && wrong.Load() == 0", keys.Load(), wrong.Load())
 	}
 }
 
@@ -73,7 +73,7 @@ func TestBenchmarkDocument(t *testing.T) {
 	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "serve", "benchmark", "-n", "20", "--concurrency", "3")
 	var doc map[string]any
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 0 || doc["requests"] != 20.0 || doc["errors"] != 0.0 || doc["version"] != "3" {
-		t.Fatalf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
+		t.Fatalf("exit %d, %v\n%s%s; want r.code == 0 && doc[\"requests\"] == 20.0 && doc[\"errors\"] == 0.0 && doc[\"version\"] == \"3\"", r.code, err, r.out, r.err)
 	}
 	// What inference leaves out is null here.
 	r = runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "predict", "JPCP", "-f", `{"a":1}`)
@@ -83,7 +83,7 @@ func TestBenchmarkDocument(t *testing.T) {
 	}
 	for _, k := range []string{"alias", "unit", "job_id"} {
 		if v, ok := doc[k]; !ok || v != nil {
-			t.Errorf("%s is %v (%v)", k, v, ok)
+			t.Errorf("%s is %v (%v); want ok && v == nil", k, v, ok)
 		}
 	}
 }

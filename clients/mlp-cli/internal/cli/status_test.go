@@ -36,7 +36,7 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 			t.Parallel()
 			r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": tc.cp, "SERVING_URL": tc.serving}, "", "--json", "status")
 			if r.code != tc.code || r.err != "" {
-				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+				t.Fatalf("exit %d\n%s%s; want r.code == tc.code && r.err == \"\"", r.code, r.out, r.err)
 			}
 			if tc.code != 0 {
 				return
@@ -46,14 +46,14 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 				Errors   []serviceError
 			}
 			if err := json.Unmarshal([]byte(r.out), &doc); err != nil || len(doc.Services) != 2 {
-				t.Fatalf("%v\n%s", err, r.out)
+				t.Fatalf("%v\n%s; want len(doc.Services) == 2", err, r.out)
 			}
 			var names []string
 			for _, e := range doc.Errors {
 				names = append(names, e.Service)
 			}
 			if doc.Services[0].Status != tc.cpStatus || doc.Services[1].Status != tc.servingStatus || strings.Join(names, ",") != tc.errors {
-				t.Fatalf("%s", r.out)
+				t.Fatalf(`%s; want doc.Services[0].Status == tc.cpStatus && doc.Services[1].Status == tc.servingStatus && strings.Join(names, ",") == tc.errors`, r.out)
 			}
 		})
 	}
@@ -70,16 +70,16 @@ func TestAgesFollowTheClock(t *testing.T) {
 	one.Lock()
 	defer one.Unlock()
 	if code := Main(t.Context(), env, []string{"mlp", "approvals", "list"}); code != 0 || !strings.Contains(out.String(), "2h 5m") {
-		t.Fatalf("exit %d\n%s%s", code, out.String(), talk.String())
+		t.Fatalf("exit %d\n%s%s; want code == 0 && strings.Contains(out.String(), \"2h 5m\")", code, out.String(), talk.String())
 	}
 	if code := Main(t.Context(), env, []string{"mlp", "approvals", "approve", "JPCP"}); code != 0 || !strings.Contains(talk.String(), "requested by ci, 2h 5m ago") || !strings.Contains(talk.String(), "Nothing changed.") {
-		t.Fatalf("exit %d\n%s", code, talk.String())
+		t.Fatalf("exit %d\n%s; want code == 0 && strings.Contains(talk.String(), \"requested by ci, 2h 5m ago\") && strings.Contains(talk.String(), \"Nothing changed.\")", code, talk.String())
 	}
 	// A list is an array, also where the service says null.
 	env.In, env.InTTY = strings.NewReader(""), false
 	out.Reset()
 	if code := Main(t.Context(), env, []string{"mlp", "--json", "approvals", "list"}); code != 0 || !strings.Contains(out.String(), `"changed_files": []`) || !strings.Contains(out.String(), `"resolved_at": null`) {
-		t.Fatalf("exit %d\n%s", code, out.String())
+		t.Fatalf("exit %d\n%s; want code == 0 && strings.Contains(out.String(), `\"changed_files\": []`) && strings.Contains(out.String(), `\"resolved_at\": null`)", code, out.String())
 	}
 }
 
@@ -87,7 +87,7 @@ func TestVersionIsTheLinkers(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"--version", "-V"} {
 		if r := runMLP(t, nil, "", option); r.out != "mlp "+service.Version+"\n" || r.code != 0 {
-			t.Errorf("%s: exit %d %q", option, r.code, r.out)
+			t.Errorf("%s: exit %d %q; want r.out == \"mlp \" + service.Version + \"\\n\" && r.code == 0", option, r.code, r.out)
 		}
 	}
 }
@@ -119,14 +119,14 @@ func TestInfoAsksForTheTrackersName(t *testing.T) {
 	t.Cleanup(cp.Close)
 	vars := map[string]string{"HOME": t.TempDir(), "TRACKING_URI": tracker.URL, "CONTROL_PLANE_URL": cp.URL}
 	if r := runMLP(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 0 || !strings.Contains(r.out, `"tracker_name": "runtime-reg"`) {
-		t.Fatalf("exit %d\n%s", r.code, r.out)
+		t.Fatalf("exit %d\n%s; want r.code == 0 && strings.Contains(r.out, `\"tracker_name\": \"runtime-reg\"`)", r.code, r.out)
 	}
 	if r := runMLP(t, vars, "", "--json", "models", "info", "Nobody"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
-		t.Fatalf("exit %d\n%s", r.code, r.out)
+		t.Fatalf("exit %d\n%s; want r.code == 1 && strings.Contains(r.out, `\"code\": \"unknown_model\"`)", r.code, r.out)
 	}
 	vars["CONTROL_PLANE_URL"] = "http://127.0.0.1:1"
 	if r := runMLP(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
-		t.Fatalf("without a control plane: exit %d\n%s", r.code, r.out)
+		t.Fatalf("without a control plane: exit %d\n%s; want r.code == 1 && strings.Contains(r.out, `\"code\": \"unknown_model\"`)", r.code, r.out)
 	}
 }
 
@@ -137,11 +137,11 @@ func TestDriftDocument(t *testing.T) {
 	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", "--json", "drift", "status")
 	var doc []map[string]any
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || len(doc) != 1 {
-		t.Fatalf("%v\n%s%s", err, r.out, r.err)
+		t.Fatalf("%v\n%s%s; want len(doc) == 1", err, r.out, r.err)
 	}
 	for _, k := range []string{"live_mean", "live_std", "baseline_mean", "baseline_std", "z_score"} {
 		if v, ok := doc[0][k]; !ok || v != nil {
-			t.Errorf("%s is %v (%v)", k, v, ok)
+			t.Errorf("%s is %v (%v); want ok && v == nil", k, v, ok)
 		}
 	}
 	if doc[0]["status"] != "OK" || doc[0]["overall"] != "CRITICAL" || doc[0]["decided_by"] != "psi" {
@@ -149,10 +149,10 @@ func TestDriftDocument(t *testing.T) {
 	}
 	table := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url, "COLUMNS": "200"}, "", "drift", "status")
 	if !strings.Contains(table.out, "CRITICAL") || !strings.Contains(table.out, "psi") {
-		t.Errorf("the table does not show the worst measure and its level:\n%s", table.out)
+		t.Errorf("the table does not show the worst measure and its level:\n%s; want strings.Contains(table.out, \"CRITICAL\") && strings.Contains(table.out, \"psi\")", table.out)
 	}
 	psi := doc[0]["measures"].(map[string]any)["psi"].(map[string]any)
 	if v, ok := psi["value"]; !ok || v != nil || psi["status"] != "INSUFFICIENT" || fmt.Sprint(doc[0]["recent"]) != "[]" {
-		t.Errorf("%v", doc[0])
+		t.Errorf(`%v; want ok && v == nil && psi["status"] == "INSUFFICIENT" && fmt.Sprint(doc[0]["recent"]) == "[]"`, doc[0])
 	}
 }

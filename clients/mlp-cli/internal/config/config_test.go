@@ -68,13 +68,13 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("mode %v, %v", info.Mode(), err)
+		t.Fatalf("mode %v, %v; want info.Mode().Perm() == 0o600", info.Mode(), err)
 	}
 	if f, err = Load(path); err != nil {
 		t.Fatal(err)
 	}
 	if f.URLs["bus"] != "http://b" {
-		t.Fatalf("lost a setting: %v", f.URLs)
+		t.Fatalf(`lost a setting: %v; want f.URLs["bus"] == "http://b"`, f.URLs)
 	}
 	none := func(string) string { return "" }
 	for _, context := range []string{"", "prod"} {
@@ -84,7 +84,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for _, k := range Keys {
 			if got := r.Get(k.Name); got != "http://host/"+k.Name+context {
-				t.Errorf("%s in context %q is %q", k.Name, context, got)
+				t.Errorf(`%s in context %q is %q; want got == "http://host/" + k.Name + context`, k.Name, context, got)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func TestResolveRefuses(t *testing.T) {
 	t.Parallel()
 	none := func(string) string { return "" }
 	if _, err := Resolve(&File{}, "prod", none); fault.From(err) == nil || fault.From(err).Exit != fault.ExitUsage {
-		t.Fatalf("unknown context: %v", err)
+		t.Fatalf("unknown context: %v; want fault.From(err) != nil && fault.From(err).Exit == fault.ExitUsage", err)
 	}
 	_, err := Resolve(&File{}, "", func(k string) string {
 		if k == "SERVING_URL" {
@@ -108,7 +108,7 @@ func TestResolveRefuses(t *testing.T) {
 		return ""
 	})
 	if f := fault.From(err); f == nil || f.Code != "bad_url" || f.Exit != fault.ExitRuntime || !strings.Contains(f.Hint, "SERVING_URL") {
-		t.Fatalf("bad address: %v", err)
+		t.Fatalf(`bad address: %v; want f != nil && f.Code == "bad_url" && f.Exit == fault.ExitRuntime && strings.Contains(f.Hint, "SERVING_URL")`, err)
 	}
 	for _, bad := range []string{"", "ftp://x", "http://", "http://user:pw@host", "http://a b"} {
 		if CheckURL("serving", bad) == nil {
@@ -126,11 +126,11 @@ func TestPath(t *testing.T) {
 	}
 	vars["HOME"] = "/home/a"
 	if at() != "/home/a/.config/platform/config.toml" {
-		t.Fatal(at())
+		t.Fatal(at(), `want "/home/a/.config/platform/config.toml"`)
 	}
 	vars["PLATFORM_CONFIG"] = "/etc/p.toml"
 	if at() != "/etc/p.toml" {
-		t.Fatal(at())
+		t.Fatal(at(), `want "/etc/p.toml"`)
 	}
 }
 

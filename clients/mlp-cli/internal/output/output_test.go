@@ -41,15 +41,15 @@ func TestTablesFit(t *testing.T) {
 		out := renderGrids(t, Printer{Width: width}, sampleGrid())
 		for line := range strings.Lines(out) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
-				t.Errorf("width %d: %d columns in %q", width, n, line)
+				t.Errorf("width %d: %d columns in %q; want n <= width", width, n, line)
 			}
 		}
 		if cut := strings.Contains(out, "…"); cut != (width < 200) {
-			t.Errorf("width %d: cut is %v\n%s", width, cut, out)
+			t.Errorf("width %d: cut is %v\n%s; want cut == (width < 200)", width, cut, out)
 		}
 	}
 	if out := renderGrids(t, Printer{}, sampleGrid()); strings.Contains(out, "…") {
-		t.Errorf("a pipe has no width:\n%s", out)
+		t.Errorf("a pipe has no width:\n%s; want !strings.Contains(out, \"…\")", out)
 	}
 }
 
@@ -69,10 +69,10 @@ z-score  3
 Age      —
 `
 	if got != want {
-		t.Fatalf("got\n%s", got)
+		t.Fatalf("got\n%s; want %v", got, want)
 	}
 	if table := renderGrids(t, Printer{Width: 60}, sampleGrid()); !strings.HasPrefix(table, "MODEL") || !strings.Contains(table, "LIVE μ") {
-		t.Fatalf("60 columns hold a table:\n%s", table)
+		t.Fatalf("60 columns hold a table:\n%s; want strings.HasPrefix(table, \"MODEL\") && strings.Contains(table, \"LIVE μ\")", table)
 	}
 }
 
@@ -80,16 +80,16 @@ func TestEmptyGridIsASentence(t *testing.T) {
 	t.Parallel()
 	g := Grid{Title: "Approvals", Columns: []string{"A"}, Empty: "Nothing is pending.", Doc: []int{}, Notes: []string{"note"}}
 	if got := renderGrids(t, Printer{}, g); got != "Approvals\nNothing is pending.\nnote\n" {
-		t.Fatalf("%q", got)
+		t.Fatalf("%q; want \"Approvals\\nNothing is pending.\\nnote\\n\"", got)
 	}
 	if got := renderGrids(t, Printer{Format: JSON}, g); got != "[]\n" {
-		t.Fatalf("%q", got)
+		t.Fatalf("%q; want \"[]\\n\"", got)
 	}
 	if got := renderGrids(t, Printer{Format: YAML}, g); got != "[]\n" {
-		t.Fatalf("%q", got)
+		t.Fatalf("%q; want \"[]\\n\"", got)
 	}
 	if got := renderGrids(t, Printer{Format: CSV}, g); got != "a\n" {
-		t.Fatalf("%q", got)
+		t.Fatalf("%q; want \"a\\n\"", got)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestCSVCells(t *testing.T) {
 	got := renderGrids(t, Printer{Format: CSV}, Grid{Columns: []string{"Pushed By", "z-score", "#", "Cost (USD)", "List", "Age", "State"},
 		Rows: [][]any{{none, 0.5, 7, true, []string{"a", "b"}, Age(now), Styled{"ok, so", Good}}}})
 	if want := "pushed_by,z_score,number,cost_usd,list,age,state\n,0.5,7,true,\"[\"\"a\"\",\"\"b\"\"]\",2026-01-02T03:04:05Z,\"ok, so\"\n"; got != want {
-		t.Fatalf("got %q", got)
+		t.Fatalf("got %q; want %v", got, want)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestOneDocument(t *testing.T) {
 	var doc map[string]any
 	out := renderGrids(t, Printer{Format: JSON}, Grid{Doc: map[string]any{"a": "<b> & c", "n": nil}}, Grid{Doc: 2})
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || !strings.Contains(out, "<b> & c") {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf(`%v: %s; want strings.Contains(out, "<b> & c")`, err, out)
 	}
 }
 
@@ -118,12 +118,12 @@ func TestColourAddsNoWords(t *testing.T) {
 	g := Grid{Columns: []string{"Status"}, Rows: [][]any{{Styled{"FAILED", Bad}}}}
 	plain := renderGrids(t, Printer{}, g)
 	if strings.Contains(plain, "\x1b") || !strings.Contains(plain, "FAILED") {
-		t.Fatalf("%q", plain)
+		t.Fatalf("%q; want !strings.Contains(plain, \"\\x1b\") && strings.Contains(plain, \"FAILED\")", plain)
 	}
 	// Text of others cannot colour or move anything, with colour on either.
 	hostile := renderGrids(t, Printer{Color: true}, Grid{Columns: []string{"M"}, Rows: [][]any{{"\x1b[2Jx\r\u009b1m"}}})
 	if strings.Contains(hostile, "\x1b[2J") || strings.ContainsAny(hostile, "\r\u009b") {
-		t.Fatalf("%q", hostile)
+		t.Fatalf("%q; want !strings.Contains(hostile, \"\\x1b[2J\") && !strings.ContainsAny(hostile, \"\\r\\u009b\")", hostile)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestSparkline(t *testing.T) {
 		want string
 	}{{nil, ""}, {[]float64{1}, ""}, {[]float64{0, 7}, "▁█"}, {[]float64{3, 3}, "▅▅"}, {[]float64{0, math.NaN(), 1}, "▁ █"}} {
 		if got := Sparkline(tc.in); got != tc.want {
-			t.Errorf("%v: %q", tc.in, got)
+			t.Errorf("%v: %q; want got == %v", tc.in, got, tc.want)
 		}
 	}
 }

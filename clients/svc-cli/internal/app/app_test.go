@@ -21,7 +21,7 @@ func TestHelp(t *testing.T) {
 	whole := apptest.Run(t, "--help")
 	for _, line := range [][]string{nil, {"-h"}, {"--help", "run"}} {
 		if r := apptest.Run(t, line...); r.Code != 0 || r.Err != "" || r.Out != whole.Out {
-			t.Errorf("%q: %+v", line, r)
+			t.Errorf(`%q: %+v; want r.Code == 0 && r.Err == "" && r.Out == whole.Out`, line, r)
 		}
 	}
 	e, _, _ := apptest.Env("")
@@ -33,10 +33,10 @@ func TestHelp(t *testing.T) {
 			}
 			words := append(append([]string{}, path...), c.Name)
 			if len(path) == 0 && (c.Category == "" || !strings.Contains(whole.Out, "\n     "+c.Name+" ")) {
-				t.Errorf("%s has no place in the help", c.Name)
+				t.Errorf("%s has no place in the help; want (len(path) != 0 || !c.Category == \"\" || !strings.Contains(whole.Out, \"\\n \"+c.Name+\" \"))", c.Name)
 			}
 			if c.Usage == "" || strings.HasSuffix(c.Usage, ".") {
-				t.Errorf("%q: usage %q", words, c.Usage)
+				t.Errorf(`%q: usage %q; want c.Usage != "" && !strings.HasSuffix(c.Usage, ".")`, words, c.Usage)
 			}
 			// Help wins over whatever else stands on the line.
 			r := apptest.Run(t, append(append([]string{}, words...), "--help")...)
@@ -47,7 +47,7 @@ func TestHelp(t *testing.T) {
 				continue
 			}
 			if r.Code != 0 || r.Err != "" || !strings.Contains(r.Out, "svc "+strings.Join(words, " ")+" - "+c.Usage) {
-				t.Errorf("%q: %+v", words, r)
+				t.Errorf(`%q: %+v; want r.Code == 0 && r.Err == "" && strings.Contains(r.Out, "svc "+strings.Join(words, " ")+" - "+c.Usage)`, words, r)
 			}
 			each(c.Subcommands, words)
 		}
@@ -59,7 +59,7 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--version", "-V"} {
 		if r := apptest.Run(t, flag); r.Code != 0 || r.Out != "svc test\n" {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.Code == 0 && r.Out == \"svc test\\n\"", r)
 		}
 	}
 }
@@ -89,17 +89,17 @@ func TestShapes(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal([]byte(r.Out), &doc); err != nil || r.Code != 2 || !strings.HasPrefix(r.Err, "error: ") {
-			t.Errorf("%s: %v: %+v", line, err, r)
+			t.Errorf(`%s: %v: %+v; want r.Code == 2 && strings.HasPrefix(r.Err, "error: ")`, line, err, r)
 			continue
 		}
 		if verdict != (doc.Valid != nil && !*doc.Valid && doc.Error.Path != nil) || verdict == (doc.OK != nil && !*doc.OK && doc.Error.Path == nil) ||
 			doc.Error.Code != "invalid_arguments" || doc.Error.Message == "" {
-			t.Errorf("%s: %s", line, r.Out)
+			t.Errorf("%s: %s; want verdict == (doc.Valid != nil && !*doc.Valid && doc.Error.Path != nil) && verdict != (doc.OK != nil && !*doc.OK && doc.Error.Path == nil) && …", line, r.Out)
 		}
 	}
 	// After -- nothing is an option.
 	if r := apptest.Run(t, "run", "status", "--", "--json", "more"); r.Code != 2 || r.Out != "" {
-		t.Errorf("%+v", r)
+		t.Errorf(`%+v; want r.Code == 2 && r.Out == ""`, r)
 	}
 }
 
@@ -131,19 +131,19 @@ func TestInstallCompletion(t *testing.T) {
 	}
 	script, _, code := run("--show-completion", "/bin/zsh")
 	if code != 0 || !strings.HasPrefix(script, "#compdef svc\n") {
-		t.Errorf("exit %d %q", code, script)
+		t.Errorf("exit %d %q; want code == 0 && strings.HasPrefix(script, \"#compdef svc\\n\")", code, script)
 	}
 	if out, errOut, code := run("--install-completion", "/bin/zsh"); code != 0 || !strings.HasPrefix(out, "completion installed in "+home) {
-		t.Errorf("exit %d %q %q", code, out, errOut)
+		t.Errorf(`exit %d %q %q; want code == 0 && strings.HasPrefix(out, "completion installed in "+home)`, code, out, errOut)
 	}
 	if data, err := os.ReadFile(home + "/.zsh/completions/_svc"); err != nil || string(data) != script {
-		t.Errorf("%v %q", err, data)
+		t.Errorf("%v %q; want string(data) == script", err, data)
 	}
 	if out, _, code := run("--install-completion", "/bin/zsh"); code != 0 || !strings.Contains(out, "already installed") {
-		t.Errorf("exit %d %q", code, out)
+		t.Errorf(`exit %d %q; want code == 0 && strings.Contains(out, "already installed")`, code, out)
 	}
 	if _, errOut, code := run("--show-completion", "/bin/csh"); code != 2 || !strings.Contains(errOut, "(unknown_shell)") {
-		t.Errorf("exit %d %q", code, errOut)
+		t.Errorf(`exit %d %q; want code == 2 && strings.Contains(errOut, "(unknown_shell)")`, code, errOut)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestLostOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if r := apptest.Run(t, "fixtures", filepath.Join(dir, "fx"), "--store", filepath.Join(dir, "s.db")); r.Code != 0 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("%+v; want r.Code == 0", r)
 	}
 	db, run := filepath.Join(dir, "s.db"), filepath.Join(dir, "fx", "spine", "run.json")
 	key := filepath.Join(dir, "key")
@@ -170,22 +170,22 @@ func TestLostOutput(t *testing.T) {
 		e.Getenv = func(name string) string { return map[string]string{"SHELL": "bash"}[name] }
 		code := app.Main(t.Context(), e, append([]string{"svc"}, line...))
 		if text := errOut.String(); code != command.ExitFault || strings.Count(text, "error: ") != 1 || !strings.Contains(text, "no space left") {
-			t.Errorf("%q: %d %q", line, code, text)
+			t.Errorf(`%q: %d %q; want code == command.ExitFault && strings.Count(text, "error: ") == 1 && strings.Contains(text, "no space left")`, line, code, text)
 		}
 	}
 	if _, err := os.Stat(key); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a key whose public half nobody saw: %v", err)
+		t.Errorf("a key whose public half nobody saw: %v; want errors.Is(err, os.ErrNotExist)", err)
 	}
 	// The first fault is the one that is told.
 	e, _, errOut := apptest.Env("")
 	e.Stdout = full{}
 	if code := app.Main(t.Context(), e, []string{"svc", "verify", filepath.Join(dir, "none"), "--json"}); code != command.ExitFault || strings.Contains(errOut.String(), "space") {
-		t.Errorf("%d %q", code, errOut)
+		t.Errorf(`%d %q; want code == command.ExitFault && !strings.Contains(errOut.String(), "space")`, code, errOut)
 	}
 	// A reader that went away is no fault, and takes no verdict with it.
 	e.Stdout = gone{}
 	if code := app.Main(t.Context(), e, []string{"svc", "verify", db}); code != command.ExitDone {
-		t.Errorf("%d", code)
+		t.Errorf("%d; want %v", code, command.ExitDone)
 	}
 }
 

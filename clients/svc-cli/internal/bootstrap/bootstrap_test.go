@@ -78,19 +78,19 @@ func TestFilesAndTheirRules(t *testing.T) {
 		}
 		policy := map[string]string{"svc_managed": "replace_if_generated_digest_matches", "user_seed": "create_if_absent"}[f.Ownership]
 		if f.OverwritePolicy != policy || workflow != (f.Phase == "C8-D") || f.SecretValuesAllowed || f.IntegrationAuthority || f.Purpose == "" || f.RenderSource == "" {
-			t.Errorf("%+v", f)
+			t.Errorf(`%+v; want f.OverwritePolicy == policy && workflow == (f.Phase == "C8-D") && !f.SecretValuesAllowed && !f.IntegrationAuthority && f.Purpose != "" && f.RenderSource != ""`, f)
 		}
 	}
 	if !slices.IsSorted(paths) || len(paths) != 8 || len(rendered) != 4 {
-		t.Error(paths)
+		t.Error(paths, "want slices.IsSorted(paths) && len(paths) == 8 && len(rendered) == 4")
 	}
 	for i, r := range plan.RenderedConfigFiles {
 		if r.Path != rendered[i] || r.ContentDigest != canon.DigestBytes([]byte(r.Content)) || r.SizeBytes != len(r.Content) || strings.Contains(r.Content, "@REF@") || strings.Contains(r.Content, "@BRANCH@") {
-			t.Errorf("%+v", r)
+			t.Errorf(`%+v; want r.Path == rendered[i] && r.ContentDigest == canon.DigestBytes([]byte(r.Content)) && r.SizeBytes == len(r.Content) && !strings.Contains(r.Content, "@REF@") && …`, r)
 		}
 	}
 	if p := plan.Plan; p.RefExistenceVerified || p.SvcRef != ref || len(p.OwnerActions) != 4 || plan.WritesPerformed || plan.GithubMutationPerformed || plan.SecretValuesAccessed || !plan.DryRun {
-		t.Errorf("%+v", plan)
+		t.Errorf("%+v; want !p.RefExistenceVerified && p.SvcRef == ref && len(p.OwnerActions) == 4 && !plan.WritesPerformed && !plan.GithubMutationPerformed && !plan.SecretValuesAccessed && …", plan)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestSeeds(t *testing.T) {
 			}
 			all, err := connectors.Parse(v)
 			if err != nil || len(all) != 1 || all[0].Enabled || !all[0].AuthRefConfigured {
-				t.Error(all, err)
+				t.Error(all, err, "want len(all) == 1 && !all[0].Enabled && all[0].AuthRefConfigured")
 			}
 		case ".svc/project.json":
 			v, err := canon.Parse([]byte(f.Content), canon.ObjectRoot())
@@ -120,7 +120,7 @@ func TestSeeds(t *testing.T) {
 			policy, _ := v.(*canon.Object).Get("integration_policy")
 			got, err := canon.C1(policy)
 			if want := `{"automatic_merge_allowed":false,"human_decision_required":true,"target_branch":"trunk"}`; err != nil || string(got) != want {
-				t.Errorf("%s %v", got, err)
+				t.Errorf("%s %v; want string(got) == want", got, err)
 			}
 		}
 	}
@@ -134,12 +134,12 @@ func TestPinning(t *testing.T) {
 		strings.Repeat("A", 40): false, strings.Repeat("a", 39): false, strings.Repeat("a", 64): false, "refs/tags/v1.2.3": false,
 	} {
 		if _, err := bootstrap.New(ref, "main"); (err == nil) != ok || err != nil && command.FaultOf(err).Code != bootstrap.UnpinnedRef {
-			t.Errorf("%q: %v", ref, err)
+			t.Errorf("%q: %v; want (err == nil) == ok && (err == nil || command.FaultOf(err).Code == bootstrap.UnpinnedRef)", ref, err)
 		}
 	}
 	for _, branch := range []string{"", "a..b", "a.lock", "a@{0}", "a/", strings.Repeat("x", 129)} {
 		if _, err := bootstrap.New("v1.2.3", branch); err == nil || command.FaultOf(err).Code != bootstrap.InvalidBranch {
-			t.Errorf("%q: %v", branch, err)
+			t.Errorf("%q: %v; want an error && command.FaultOf(err).Code == bootstrap.InvalidBranch", branch, err)
 		}
 	}
 }

@@ -54,16 +54,16 @@ func TestEnd(t *testing.T) {
 				var exit *command.Exit
 				if name == "of JSON" {
 					if !errors.As(err, &exit) || exit.Code != 2 || !strings.Contains(out.String(), `"code":"invalid_json"`) {
-						t.Errorf("%v %s", err, out)
+						t.Errorf("%v %s; want errors.As(err, &exit) && exit.Code == 2 && strings.Contains(out.String(), `\"code\":\"invalid_json\"`)", err, out)
 					}
 					continue
 				}
 				if tc.code == 0 != (err == nil) || tc.code != 0 && (!errors.As(err, &exit) || exit.Code != tc.code) {
-					t.Errorf("ends with %v", err)
+					t.Errorf("ends with %v; want tc.code == 0 == (err == nil) && (tc.code == 0 || !!errors.As(err, &exit) || exit.Code != tc.code)", err)
 				}
 				if tc.text == "" {
 					if out.Len()+errOut.Len() > 0 {
-						t.Errorf("printed %q %q", out, errOut)
+						t.Errorf("printed %q %q; want out.Len() + errOut.Len() <= 0", out, errOut)
 					}
 					continue
 				}
@@ -98,24 +98,24 @@ func TestReadDocument(t *testing.T) {
 		v, err := command.ReadDocument(path)
 		if tc.code == "" {
 			if err != nil || v == nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v; want v != nil", name, err)
 			}
 			continue
 		}
 		if f := command.FaultOf(err); f == nil || f.Code != tc.code || !strings.Contains(f.Message, path) {
-			t.Errorf("%s: %+v", name, f)
+			t.Errorf("%s: %+v; want f != nil && f.Code == tc.code && strings.Contains(f.Message, path)", name, f)
 		}
 	}
 	for _, path := range []string{dir, fifo, filepath.Join(dir, "none")} {
 		if _, err := command.ReadDocument(path); command.FaultOf(err).Code != command.InputReadError || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v; want command.FaultOf(err).Code == command.InputReadError && strings.Contains(err.Error(), path)", path, err)
 		}
 		if _, err := command.ReadRegular(path); command.FaultOf(err).Code != command.InputReadError || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v; want command.FaultOf(err).Code == command.InputReadError && strings.Contains(err.Error(), path)", path, err)
 		}
 	}
 	if v, err := command.ReadValue(filepath.Join(dir, "array")); err != nil || v == nil {
-		t.Error(v, err)
+		t.Error(v, err, "want v != nil")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestWriteFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != data {
-			t.Errorf("%q %v", got, err)
+			t.Errorf("%q %v; want string(got) == data", got, err)
 		}
 	}
 	// A folder stands in the way: it stays, and nothing is left beside it.
@@ -138,15 +138,15 @@ func TestWriteFile(t *testing.T) {
 	}
 	for _, target := range []string{taken, filepath.Join(dir, "none", "out")} {
 		if err := command.WriteFile(target, nil); command.FaultOf(err).Code != command.OutputWriteError || !strings.Contains(err.Error(), target) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want command.FaultOf(err).Code == command.OutputWriteError && strings.Contains(err.Error(), target)", err)
 		}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
-		t.Errorf("%v %v", entries, err)
+		t.Errorf("%v %v; want len(entries) == 2", entries, err)
 	}
 	if err := command.WriteFile(filepath.Join(dir, "none", "out"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the cause is lost: %v", err)
+		t.Errorf("the cause is lost: %v; want errors.Is(err, fs.ErrNotExist)", err)
 	}
 }
 
@@ -173,14 +173,14 @@ func TestWriteFileOverOthers(t *testing.T) {
 		}
 	}
 	if mode("new") != mode("usual") {
-		t.Errorf("a new file has mode %v, the umask's is %v", mode("new"), mode("usual"))
+		t.Errorf(`a new file has mode %v, the umask's is %v; want mode("new") == mode("usual")`, mode("new"), mode("usual"))
 	}
 	if got, err := os.ReadFile(at("private")); err != nil || string(got) != "linked" || mode("private") != 0o600 || mode("link")&fs.ModeSymlink == 0 {
-		t.Errorf("%q %v %v %v", got, err, mode("private"), mode("link"))
+		t.Errorf(`%q %v %v %v; want string(got) == "linked" && mode("private") == 0o600 && mode("link") & fs.ModeSymlink != 0`, got, err, mode("private"), mode("link"))
 	}
 	for _, name := range []string{"dangling", "pipe"} { // nobody reads the pipe
 		if err := command.WriteFile(at(name), []byte("x")); command.FaultOf(err).Code != command.OutputWriteError {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want command.FaultOf(err).Code == %v", name, err, command.OutputWriteError)
 		}
 	}
 	reader, err := os.OpenFile(at("pipe"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -189,11 +189,11 @@ func TestWriteFileOverOthers(t *testing.T) {
 	}
 	defer reader.Close()
 	if err := command.WriteFile(at("pipe"), []byte("piped")); err != nil || mode("pipe")&fs.ModeNamedPipe == 0 {
-		t.Errorf("%v %v", err, mode("pipe"))
+		t.Errorf(`%v %v; want mode("pipe") & fs.ModeNamedPipe != 0`, err, mode("pipe"))
 	}
 	b := make([]byte, 16)
 	if n, err := reader.Read(b); err != nil || string(b[:n]) != "piped" {
-		t.Errorf("%q %v", b[:n], err)
+		t.Errorf(`%q %v; want string(b[:n]) == "piped"`, b[:n], err)
 	}
 }
 
@@ -202,12 +202,12 @@ func TestTable(t *testing.T) {
 	rows := [][]string{{"a\tb\x1b[2J", "1"}, {"c", "22"}}
 	e, out, _ := newEnv()
 	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "a b[2J\t1\nc\t22\n" {
-		t.Errorf("%v %q", err, out)
+		t.Errorf("%v %q; want out.String() == \"a b[2J\\t1\\nc\\t22\\n\"", err, out)
 	}
 	e, out, _ = newEnv()
 	e.Terminal = true
 	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "NAME     N\na b[2J   1\nc       22\n" {
-		t.Errorf("%v %q", err, out)
+		t.Errorf("%v %q; want out.String() == \"NAME N\\na b[2J 1\\nc 22\\n\"", err, out)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestJSON(t *testing.T) {
 		A string  `json:"a"`
 	}{10, "é😀<"})
 	if err != nil || out.String() != `{"a":"\u00e9\ud83d\ude00<","z":10.0}`+"\n" {
-		t.Errorf("%v %q", err, out)
+		t.Errorf("%v %q; want out.String() == `{\"a\":\"\\u00e9\\ud83d\\ude00<\",\"z\":10.0}` + \"\\n\"", err, out)
 	}
 	if err := e.JSON(make(chan int)); err == nil {
 		t.Error("a channel became JSON")

@@ -35,13 +35,13 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	}
 	defer f.Close()
 	if _, err := f.Read("pipe"); err == nil || !strings.Contains(err.Error(), "no regular file") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "no regular file")`)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "large"), make([]byte, 3<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Read("large"); err == nil || !strings.Contains(err.Error(), "too_large") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "too_large")`)
 	}
 	if _, err := f.Read("/etc/hostname"); err == nil {
 		t.Error("an absolute path was read")

@@ -60,10 +60,10 @@ func TestProbeOutcomes(t *testing.T) {
 	} {
 		i := connectors.Inspect([]connectors.Connector{c.connector}, at)[0]
 		if status, reason := i.Outcome(); status != c.status || reason != c.reason {
-			t.Errorf("%+v: %s %s", c.connector, status, reason)
+			t.Errorf("%+v: %s %s; want status == c.status && reason == c.reason", c.connector, status, reason)
 		}
 		if p := i.Probe; p != nil && (p.Auth.Configured != c.connector.AuthRefConfigured || (p.Failure != nil) != (p.Status == connectors.Unavailable)) {
-			t.Errorf("%+v", p)
+			t.Errorf("%+v; want (p == nil || !p.Auth.Configured != c.connector.AuthRefConfigured || (p.Failure != nil) != (p.Status == connectors.Unavailable))", p)
 		}
 	}
 }

@@ -34,13 +34,13 @@ func TestProfileDefaults(t *testing.T) {
 	t.Parallel()
 	all, err := connectors.Parse(parseText(t, profileWith()))
 	if err != nil || len(all) != 1 {
-		t.Fatal(all, err)
+		t.Fatal(all, err, "want len(all) == 1")
 	}
 	got, err := canon.C1(all[0].Connection)
 	want := `{"auth_ref_configured":false,"candidate_types":[],"capability_tiers":[],"driver":"fake-agent","enabled":true,"external_processing":false,` +
 		`"id":"a","kind":"agent","max_concurrency":1,"max_risk":"low","project_spend_usd_max":0.0,"task_classes":[],"tools":[]}`
 	if err != nil || string(got) != want {
-		t.Errorf("%s %v", got, err)
+		t.Errorf("%s %v; want string(got) == want", got, err)
 	}
 }
 
@@ -56,13 +56,13 @@ func TestProfileIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all[0].ID != "B" || all[0].MaxRisk != "medium" || !slices.Equal(all[0].TaskClasses, []string{"c"}) {
-		t.Errorf("by id, and from the policy alone: %+v", all[0])
+		t.Errorf(`by id, and from the policy alone: %+v; want all[0].ID == "B" && all[0].MaxRisk == "medium" && slices.Equal(all[0].TaskClasses, []string{"c"})`, all[0])
 	}
 	c := all[1]
 	if c.Independence != (connectors.Independence{ProviderFamily: "p", AgentFamily: "g", ExecutionFamily: "e"}) || !c.AuthRefConfigured || !c.ExternalProcessing ||
 		c.ProjectSpendUSDMax != 3 || c.MaxConcurrency != 7 || c.MaxRisk != "high" || !slices.Equal(c.CapabilityTiers, []string{"T0", "T2"}) ||
 		!slices.Equal(c.Tools, []string{"y", "z"}) || !slices.Equal(c.TaskClasses, []string{"a", "b"}) {
-		t.Errorf("%+v", c)
+		t.Errorf(`%+v; want c.Independence == (connectors.Independence{ProviderFamily: "p", AgentFamily: "g", ExecutionFamily: "e"}) && c.AuthRefConfigured && c.ExternalProcessing && …`, c)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestProfileFaults(t *testing.T) {
 			continue
 		}
 		if strings.Contains(f.Error(), secret) {
-			t.Errorf("the fault tells the secret: %v", f)
+			t.Errorf("the fault tells the secret: %v; want !strings.Contains(f.Error(), secret)", f)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestProfileSchemaAgrees(t *testing.T) {
 	}, canon.Array{"low"}, canon.Array{"low", "medium"}, canon.Array{"medium"}, "T1", "high", "env:X",
 		canon.NewObject(canon.Member{Key: "api_key", Value: "x"}), canon.NewObject(canon.Member{Key: "a b", Value: "x"}))
 	if tried < 300 || refused == 0 {
-		t.Errorf("%d tried, %d refused", tried, refused)
+		t.Errorf("%d tried, %d refused; want tried >= 300 && refused != 0", tried, refused)
 	}
 }
 
@@ -192,10 +192,10 @@ func TestSampleProfiles(t *testing.T) {
 	for name, ok := range map[string]bool{"profile": true, "healthy": true, "inline-secret": false} {
 		v := parseText(t, string(samples.File("connectors/"+name+".json")))
 		if _, err := connectors.Parse(v); (err == nil) != ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want (err == nil) == %v", name, err, ok)
 		}
 		if err := schematest.Validate(t, "connector-profile", v); (err == nil) != ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want (err == nil) == %v", name, err, ok)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func FuzzProfile(f *testing.F) {
 		for _, c := range all {
 			again, err := connectors.Parse(v)
 			if err != nil || len(again) != len(all) {
-				t.Fatal("the same document is read differently", err)
+				t.Fatal("the same document is read differently", err, "want len(again) == len(all)")
 			}
 			if err := schematest.Validate(t, "control-tower-connection-response", wrapConnector(c)); err != nil {
 				t.Fatal(err)

@@ -36,6 +36,6 @@ func TestJudge(t *testing.T) {
 	}
 	text, err := canon.C1(doctor.Judge([]connectors.Inspection{healthy}, at))
 	if want := `{"checked_at":"2026-01-02T03:04:05Z","connections":[{"connection_id":"c","reason":"healthy","state":"PASS"}],"status":"PASS"}`; err != nil || string(text) != want {
-		t.Errorf("%s %v", text, err)
+		t.Errorf("%s %v; want string(text) == want", text, err)
 	}
 }

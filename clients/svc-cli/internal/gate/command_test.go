@@ -78,7 +78,7 @@ func TestGoldenReports(t *testing.T) {
 			words[1] = filepath.Join(dir, words[1])
 			r := apptest.Run(t, append(words, "--out", filepath.Join(dir, "report"))...)
 			if r.Code != 0 || r.Out != "" || r.Err != "" {
-				t.Fatalf("%+v", r)
+				t.Fatalf(`%+v; want r.Code == 0 && r.Out == "" && r.Err == ""`, r)
 			}
 			got, err := os.ReadFile(filepath.Join(dir, "report"))
 			if err != nil {
@@ -102,7 +102,7 @@ func TestGoldenMarkdown(t *testing.T) {
 	md := filepath.Join(dir, "audit.md")
 	r := apptest.Run(t, "gate-audit", "--bootstrap", filepath.Join(dir, "panel.json"), "--markdown", md)
 	if r.Code != 0 || !strings.HasPrefix(r.Out, `{"schema":"gate-audit-report-v0.2"`) {
-		t.Fatalf("%+v", r)
+		t.Fatalf("%+v; want r.Code == 0 && strings.HasPrefix(r.Out, `{\"schema\":\"gate-audit-report-v0.2\"`)", r)
 	}
 	got, err := os.ReadFile(md)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestSamples(t *testing.T) {
 		e, out, errOut := apptest.Env("")
 		e.Version = "dev"
 		if code := app.Main(context.WithoutCancel(t.Context()), e, []string{"svc", "gate-marginal-benchmark", filepath.Join(dir, name+".json"), "--pretty"}); code != 0 {
-			t.Fatal(errOut)
+			t.Fatal(errOut, "want code == 0")
 		}
 		compareGolden(t, filepath.Join("../samples/files/gate", name+"-report.json"), out.Bytes())
 	}
@@ -185,15 +185,15 @@ func TestProgressIsForTerminals(t *testing.T) {
 	e, out, errOut := apptest.Env("")
 	e.ErrorTerminal = true
 	if code := app.Main(context.WithoutCancel(t.Context()), e, []string{"svc", "gate-audit", panel, "--bootstrap"}); code != 0 {
-		t.Fatal(errOut)
+		t.Fatal(errOut, "want code == 0")
 	}
 	if s := errOut.String(); !strings.HasPrefix(s, "\rbootstrap: 0 %\rbootstrap: 3 %") || !strings.HasSuffix(s, "\r\033[K") || !strings.HasPrefix(out.String(), "{") {
-		t.Errorf("%q", s)
+		t.Errorf("%q; want strings.HasPrefix(s, \"\\rbootstrap: 0 %%\\rbootstrap: 3 %%\") && strings.HasSuffix(s, \"\\r\\033[K\") && strings.HasPrefix(out.String(), \"{\")", s)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	cancel()
 	e, out, errOut = apptest.Env("")
 	if code := app.Main(ctx, e, []string{"svc", "gate-audit", panel, "--bootstrap"}); code != 2 || out.Len() > 0 || !strings.Contains(errOut.String(), "interrupted") {
-		t.Errorf("an interrupted bootstrap: exit %d, %q, %q", code, out, errOut)
+		t.Errorf(`an interrupted bootstrap: exit %d, %q, %q; want code == 2 && out.Len() <= 0 && strings.Contains(errOut.String(), "interrupted")`, code, out, errOut)
 	}
 }

@@ -93,7 +93,7 @@ func TestServes(t *testing.T) {
 	second := out.until(t, regexp.MustCompile(`(?s)open once.*open once: http://[^/]+(/\S+)\n`))[1]
 	for _, target := range []string{strings.TrimPrefix(m[3], m[1]), second} {
 		if a := sendRaw(t, m[2], "GET", target, "", ""); !strings.Contains(a.body, secret) || !strings.Contains(a.body, "reviewer-a") {
-			t.Errorf("%s opens nothing", target)
+			t.Errorf(`%s opens nothing; want strings.Contains(a.body, secret) && strings.Contains(a.body, "reviewer-a")`, target)
 		}
 	}
 	if strings.Contains(out.String()+errs.String(), secret) {

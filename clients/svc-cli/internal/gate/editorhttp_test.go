@@ -87,7 +87,7 @@ func TestAudit(t *testing.T) {
 	panel := string(samples.File("gate/panel.json"))
 	a := sendRaw(t, address, "POST", "/api/audit", lengthField(len(panel)), panel)
 	if a.status != 200 || !strings.HasPrefix(a.body, `{"ok":true,"report":{"schema":"gate-audit-report-v0.1","gate_id":"example-five-verifier-gate",`) {
-		t.Fatalf("%d %.300s", a.status, a.body)
+		t.Fatalf("%d %.300s; want a.status == 200 && strings.HasPrefix(a.body, `{\"ok\":true,\"report\":{\"schema\":\"gate-audit-report-v0.1\",\"gate_id\":\"example-five-verifier-gate\",`)", a.status, a.body)
 	}
 	var doc struct {
 		Report struct {
@@ -103,7 +103,7 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.Report.Provenance.Digest != "23caa4c4cc57e91c31262bc9e830ccaecdb7884b7bf97d739c37d0615d6b2d8a" || doc.Report.Panel.Votes < 1.694 || doc.Report.Panel.Votes > 1.695 {
-		t.Errorf("digest %s, votes %v", doc.Report.Provenance.Digest, doc.Report.Panel.Votes)
+		t.Errorf(`digest %s, votes %v; want doc.Report.Provenance.Digest == "23caa4c4cc57e91c31262bc9e830ccaecdb7884b7bf97d739c37d0615d6b2d8a" && doc.Report.Panel.Votes >= 1.694 && doc.Report.Panel.Votes <= 1.695`, doc.Report.Provenance.Digest, doc.Report.Panel.Votes)
 	}
 	for name, want := range map[string]string{"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": name} {
 		if a.header.Get(name) != want {
@@ -177,7 +177,7 @@ func TestLimit(t *testing.T) {
 	panel := samples.File("gate/panel.json")
 	body := string(panel) + strings.Repeat(" ", canon.MaxFile-len(panel))
 	if a := sendRaw(t, address, "POST", "/api/audit", lengthField(len(body)), body); a.status != 200 {
-		t.Errorf("%d %.200s", a.status, a.body)
+		t.Errorf("%d %.200s; want a.status == 200", a.status, a.body)
 	}
 }
 
@@ -189,11 +189,11 @@ func TestPage(t *testing.T) {
 	holds := func(target, method string) (secrets bool) {
 		a := sendRaw(t, address, method, target, "", "")
 		if a.status != 200 || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
-			t.Fatalf("%s %s: %d %s", method, target, a.status, a.body)
+			t.Fatalf(`%s %s: %d %s; want a.status == 200 && a.header.Get("Content-Type") == "text/html; charset=utf-8"`, method, target, a.status, a.body)
 		}
 		m := nonceOf.FindStringSubmatch(a.header.Get("Content-Security-Policy"))
 		if m == nil {
-			t.Fatalf("policy %q names no nonce", a.header.Get("Content-Security-Policy"))
+			t.Fatalf("policy %q names no nonce; want m != nil", a.header.Get("Content-Security-Policy"))
 		}
 		if method == "GET" && strings.Count(a.body, `nonce="`+m[1]+`"`) != 3 {
 			t.Error("the page's elements bear another nonce than its policy")
@@ -214,7 +214,7 @@ func TestPage(t *testing.T) {
 		t.Error("a code opens twice")
 	}
 	if a := sendRaw(t, address, "GET", "/healthz", "", ""); a.status != 200 || a.body != "ok\n" {
-		t.Errorf("health: %d %q", a.status, a.body)
+		t.Errorf("health: %d %q; want a.status == 200 && a.body == \"ok\\n\"", a.status, a.body)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestPanic(t *testing.T) {
 	for range 2 {
 		a := sendRaw(t, address, "POST", "/api/audit", lengthField(2), "{}")
 		if a.status != 500 || !strings.Contains(a.body, "internal_error") || strings.Contains(a.body, "private") {
-			t.Errorf("%d %s", a.status, a.body)
+			t.Errorf(`%d %s; want a.status == 500 && strings.Contains(a.body, "internal_error") && !strings.Contains(a.body, "private")`, a.status, a.body)
 		}
 	}
 }
@@ -247,15 +247,15 @@ func TestTurns(t *testing.T) {
 		<-begun
 	}
 	if a := sendRaw(t, address, "GET", "/healthz", "", ""); a.status != 200 {
-		t.Errorf("health while audits run: %d", a.status)
+		t.Errorf("health while audits run: %d; want 200", a.status)
 	}
 	if n := len(begun); n != 0 {
-		t.Errorf("%d audits beyond the bound", n)
+		t.Errorf("%d audits beyond the bound; want 0", n)
 	}
 	close(end)
 	for range 4 {
 		if status := <-answers; status != 200 {
-			t.Errorf("an audit that waited got %d", status)
+			t.Errorf("an audit that waited got %d; want 200", status)
 		}
 	}
 }
@@ -270,7 +270,7 @@ func FuzzRead(f *testing.F) {
 		report, err := s.read(t.Context(), body)
 		if err != nil {
 			if fault := command.FaultOf(err); fault.Code == command.Failed || fault.Message == "" {
-				t.Fatalf("%#v", fault)
+				t.Fatalf(`%#v; want fault.Code != command.Failed && fault.Message != ""`, fault)
 			}
 			return
 		}

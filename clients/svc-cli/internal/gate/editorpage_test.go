@@ -30,7 +30,7 @@ func TestScript(t *testing.T) {
 	}
 	for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", " style=", "src=", "url("} {
 		if strings.Contains(string(html), bad) {
-			t.Errorf("the page holds %q", bad)
+			t.Errorf("the page holds %q; want !strings.Contains(string(html), bad)", bad)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if canon.DigestBytes([]byte(got.String())) != canon.Digest(doc) {
-			t.Errorf("the editor makes %s of %s", got, text)
+			t.Errorf("the editor makes %s of %s; want canon.DigestBytes([]byte(got.String())) == canon.Digest(doc)", got, text)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestThePublishedPanel(t *testing.T) {
 	t.Parallel()
 	r := auditText(t, string(samples.File("gate/panel.json")), &gatestat.Bootstrap{Replicates: 2000, Seed: new(big.Int), ConfidenceLevel: 0.95})
 	if r.Provenance.InputDigest != "23caa4c4cc57e91c31262bc9e830ccaecdb7884b7bf97d739c37d0615d6b2d8a" {
-		t.Error(r.Provenance.InputDigest)
+		t.Error(r.Provenance.InputDigest, `want "23caa4c4cc57e91c31262bc9e830ccaecdb7884b7bf97d739c37d0615d6b2d8a"`)
 	}
 	checkNear(t, "a", &r.Panel.Accuracy, .8)
 	checkNear(t, "rho", r.Panel.Correlation, .09163977794943223)
@@ -89,7 +89,7 @@ func TestThePublishedPanel(t *testing.T) {
 	ceiling, _ := r.Panel.Ceiling.(float64)
 	checkNear(t, "ceiling", &ceiling, 9.31624758940236)
 	if r.Probes.Breached != 2 || r.Probes.Total != 3 {
-		t.Errorf("%+v", r.Probes)
+		t.Errorf("%+v; want r.Probes.Breached == 2 && r.Probes.Total == 3", r.Probes)
 	}
 	m := r.Uncertainty.Metrics
 	checkNear(t, "error low", m.Error.CILow, 0)
@@ -101,7 +101,7 @@ func TestThePublishedPanel(t *testing.T) {
 	checkNear(t, "votes low", m.Votes.CILow, 1)
 	checkNear(t, "votes high", m.Votes.CIHigh, 199)
 	if m.Correlation.ReplicatesUsed != 1992 || !m.Votes.HighCensored {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v; want m.Correlation.ReplicatesUsed == 1992 && m.Votes.HighCensored", m)
 	}
 }
 
@@ -152,10 +152,10 @@ func TestEdges(t *testing.T) {
 				codes = append(codes, code)
 			}
 			if !c.check(r) || strings.Join(codes, " ") != c.warns {
-				t.Errorf("%v\n%s", codes, r.Markdown())
+				t.Errorf("%v\n%s; want c.check(r) && strings.Join(codes, \" \") == c.warns", codes, r.Markdown())
 			}
 			if few := len(c.truth) < gatestat.MinRows; few != (r.Uncertainty.Metrics == nil) || few == r.Uncertainty.Sufficient {
-				t.Errorf("%+v", r.Uncertainty)
+				t.Errorf("%+v; want few == (r.Uncertainty.Metrics == nil) && few != r.Uncertainty.Sufficient", r.Uncertainty)
 			}
 			if _, err := canon.R(canon.MustFrom(r)); err != nil {
 				t.Error(err)
@@ -233,22 +233,22 @@ func TestDependence(t *testing.T) {
 	}
 	d := m.Dependence("test")
 	if !slices.Equal(d.VerifierIDs, []string{"a", "v0", "v1"}) || len(d.Pairs) != 3 || len(d.Warnings) != 1 {
-		t.Fatalf("%+v", d)
+		t.Fatalf(`%+v; want slices.Equal(d.VerifierIDs, []string{"a", "v0", "v1"}) && len(d.Pairs) == 3 && len(d.Warnings) == 1`, d)
 	}
 	p := d.Pairs[2]
 	if p.A != "v0" || p.B != "v1" || !p.Measurable || p.Joint != 1 || p.AErrors != 1 || p.BErrors != 2 {
-		t.Errorf("%+v", p)
+		t.Errorf(`%+v; want p.A == "v0" && p.B == "v1" && p.Measurable && p.Joint == 1 && p.AErrors == 1 && p.BErrors == 2`, p)
 	}
 	checkNear(t, "phi", p.Phi, 1/math.Sqrt(3))
 	if p := d.Pairs[0]; p.Measurable || p.Phi != nil || p.AErrors != 0 {
-		t.Errorf("%+v", p)
+		t.Errorf("%+v; want !p.Measurable && p.Phi == nil && p.AErrors == 0", p)
 	}
 	one, err := gate.Read(parseText(t, matrixText("0.5", "AR", "AR")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := one.Dependence("test"); len(d.Pairs) != 0 || len(d.Warnings) != 1 {
-		t.Errorf("%+v", d)
+		t.Errorf("%+v; want len(d.Pairs) == 0 && len(d.Warnings) == 1", d)
 	}
 }
 
@@ -257,15 +257,15 @@ func TestMarkdownHoldsOnlyItsOwnMarkup(t *testing.T) {
 	text := strings.Replace(matrixText("0.5", "ARAR", "ARAA", "AAAA"), `"v1"`, `"a|b\n# <b>![x](http://e)\u202e"`, 1)
 	md := string(auditText(t, text, nil).Markdown())
 	if !strings.Contains(md, "| a\\|b \\# \\<b\\>!\\[x\\](http://e)  | 0.5000 | 2 |") || !strings.HasPrefix(md, "# 2 verifiers ~ 6.57 effective votes\n") {
-		t.Error(md)
+		t.Error(md, "want strings.Contains(md, \"| a\\\\|b \\\\# \\\\<b\\\\>!\\\\[x\\\\](http://e) | 0.5000 | 2 |\") && strings.HasPrefix(md, \"# 2 verifiers ~ 6.57 effective votes\\n\")")
 	}
 	md = string(auditText(t, matrixText("0.5", "AR", "AA"), nil).Markdown())
 	if !strings.HasPrefix(md, "# 1 verifier ~ undefined effective votes\n") {
-		t.Error(md)
+		t.Error(md, "want strings.HasPrefix(md, \"# 1 verifier ~ undefined effective votes\\n\")")
 	}
 	md = string(auditText(t, matrixText("0.5", "AAAAAA", "RAAAAA", "ARAAAA", "AARAAA"), nil).Markdown())
 	if !strings.HasPrefix(md, "# 3 verifiers ~ >= 199 effective votes\n") || !strings.Contains(md, "| Ceiling of effective votes | unbounded |") {
-		t.Error(md)
+		t.Error(md, "want strings.HasPrefix(md, \"# 3 verifiers ~ >= 199 effective votes\\n\") && strings.Contains(md, \"| Ceiling of effective votes | unbounded |\")")
 	}
 }
 
@@ -294,14 +294,14 @@ func TestLargeMatrices(t *testing.T) {
 	for _, c := range []struct{ rows, verifiers, replicates int }{{1000, 10, 2000}, {700, 128, 100}, {15_000, 4, 200}} {
 		text := random(c.rows, c.verifiers)
 		if len(text) > canon.MaxFile {
-			t.Fatalf("%d rows of %d verifiers are no file", c.rows, c.verifiers)
+			t.Fatalf("%d rows of %d verifiers are no file; want len(text) <= canon.MaxFile", c.rows, c.verifiers)
 		}
 		start := time.Now()
 		r := auditText(t, text, &gatestat.Bootstrap{Replicates: c.replicates, Seed: big.NewInt(1), ConfidenceLevel: 0.95})
 		took := time.Since(start)
 		t.Logf("%d rows, %d verifiers, %d replicates: %v", c.rows, c.verifiers, c.replicates, took)
 		if took > time.Minute || r.Uncertainty.Metrics.Correlation.ReplicatesUsed != c.replicates {
-			t.Errorf("%v", took)
+			t.Errorf("%v; want took <= time.Minute && r.Uncertainty.Metrics.Correlation.ReplicatesUsed == c.replicates", took)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func TestBootstrapsThatWouldTakeTooLong(t *testing.T) {
 		gate.Options{Bootstrap: &gatestat.Bootstrap{Replicates: gatestat.MaxReplicates, Seed: new(big.Int), ConfidenceLevel: 0.9}})
 	var f *closed.Fault
 	if !errors.As(err, &f) || f.Code != gatestat.TooMuchWork || !strings.Contains(f.Detail, "ask for ") {
-		t.Error(err)
+		t.Error(err, `want errors.As(err, &f) && f.Code == gatestat.TooMuchWork && strings.Contains(f.Detail, "ask for ")`)
 	}
 }
 
@@ -332,7 +332,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			var fault *closed.Fault
 			if !errors.As(err, &fault) || fault.Code == "" || fault.Detail == "" {
-				t.Fatal(err)
+				t.Fatal(err, `want errors.As(err, &fault) && fault.Code != "" && fault.Detail != ""`)
 			}
 			return
 		}
@@ -342,7 +342,7 @@ func FuzzRead(f *testing.F) {
 		p := r.Panel
 		if p.Error < 0 || p.Error > 1 || p.Accuracy < 0 || p.Accuracy > 1 || p.Votes != nil && (*p.Votes < 1 || *p.Votes > gatestat.Saturated) ||
 			p.Correlation != nil && math.Abs(*p.Correlation) > 1 || r.Inputs.KnownGood+r.Inputs.KnownBad != r.Inputs.NonProbeCandidates {
-			t.Fatalf("%+v", p)
+			t.Fatalf("%+v; want p.Error >= 0 && p.Error <= 1 && p.Accuracy >= 0 && p.Accuracy <= 1 && (p.Votes == nil || !*p.Votes < 1 || *p.Votes > gatestat.Saturated) && …", p)
 		}
 		_ = r.Markdown()
 	})

@@ -31,7 +31,7 @@ func TestEffectiveVotesAboveTheCeilingAreWarnedOf(t *testing.T) {
 	ceiling, bounded := r.Panel.Ceiling.(float64)
 	above := bounded && r.Panel.Votes != nil && *r.Panel.Votes > ceiling
 	if warned := strings.Contains(strings.Join(r.Warnings, "\n"), "effective_votes_above_ceiling: "); warned != above || !above {
-		t.Errorf("%v votes, ceiling %v: warnings %q", showNumber(r.Panel.Votes), r.Panel.Ceiling, r.Warnings)
+		t.Errorf("%v votes, ceiling %v: warnings %q; want warned == above && above", showNumber(r.Panel.Votes), r.Panel.Ceiling, r.Warnings)
 	}
 }
 

@@ -66,7 +66,7 @@ func drawRows(seed *big.Int, n, count int) []int {
 func TestDrawsFromKnownSeeds(t *testing.T) {
 	t.Parallel()
 	if got := drawRows(new(big.Int), 12, 12); !slices.Equal(got, []int{6, 6, 0, 4, 8, 7, 6, 4, 7, 5, 9, 3}) {
-		t.Error("seed 0:", got)
+		t.Error("seed 0:", got, "want slices.Equal(got, []int{6, 6, 0, 4, 8, 7, 6, 4, 7, 5, 9, 3})")
 	}
 	if !slices.Equal(drawRows(big.NewInt(-23), 100, 50), drawRows(big.NewInt(23), 100, 50)) {
 		t.Error("the sign of the seed has an effect")
@@ -78,7 +78,7 @@ func TestDrawsFromKnownSeeds(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 255, 256, 257} {
 		for _, row := range drawRows(big.NewInt(9), n, 500) {
 			if row < 0 || row >= n {
-				t.Fatalf("row %d of %d", row, n)
+				t.Fatalf("row %d of %d; want row >= 0 && row < n", row, n)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func TestCorrelations(t *testing.T) {
 	} {
 		got, ok := gatestat.NewPairs(c.n).Phi(c.a, c.b, c.joint)
 		if got != c.want || ok != c.ok {
-			t.Errorf("%+v: %v, %v", c, got, ok)
+			t.Errorf("%+v: %v, %v; want got == c.want && ok == c.ok", c, got, ok)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestEffectiveVotes(t *testing.T) {
 		}
 	}
 	if got, ok := gatestat.NewPairs(7).Phi(3, 4, 0); !ok || got < -1 || got > -1+1e-12 {
-		t.Error("opposite errors:", got)
+		t.Error("opposite errors:", got, "want ok && got >= -1 && got <= -1 + 1e-12")
 	}
 }
 
@@ -176,7 +176,7 @@ func TestSmallerErrorsAreNeverWorthLess(t *testing.T) {
 		for err := 0.6; err >= 0; err -= 0.001 {
 			votes, ok := curves.Votes(accuracy, 0.5, err)
 			if !ok || votes < before-1e-9 || votes < 1 || votes > gatestat.Saturated {
-				t.Fatalf("accuracy %v, error %v: %v, %v after %v", accuracy, err, votes, ok, before)
+				t.Fatalf("accuracy %v, error %v: %v, %v after %v; want ok && votes >= before - 1e-9 && votes >= 1 && votes <= gatestat.Saturated", accuracy, err, votes, ok, before)
 			}
 			before = votes
 		}
@@ -189,13 +189,13 @@ func TestIntervals(t *testing.T) {
 	point := 3.0
 	m := b.Metric(&point, []float64{4, 1, 3, 2}) // positions 0.75 and 2.25 of 1 2 3 4
 	if *m.CILow != 1.75 || *m.CIHigh != 3.25 || m.ReplicatesUsed != 4 || m.ReplicatesUndefined != 96 {
-		t.Errorf("%v %v %+v", *m.CILow, *m.CIHigh, m)
+		t.Errorf("%v %v %+v; want *m.CILow == 1.75 && *m.CIHigh == 3.25 && m.ReplicatesUsed == 4 && m.ReplicatesUndefined == 96", *m.CILow, *m.CIHigh, m)
 	}
 	if m := b.Metric(nil, []float64{7}); *m.CILow != 7 || *m.CIHigh != 7 || m.Point != nil {
-		t.Errorf("one value: %+v", m)
+		t.Errorf("one value: %+v; want *m.CILow == 7 && *m.CIHigh == 7 && m.Point == nil", m)
 	}
 	if m := b.Metric(nil, nil); m.CILow != nil || m.CIHigh != nil || m.ReplicatesUndefined != 100 {
-		t.Errorf("no value: %+v", m)
+		t.Errorf("no value: %+v; want m.CILow == nil && m.CIHigh == nil && m.ReplicatesUndefined == 100", m)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestBootstrapsThatAreRefused(t *testing.T) {
 		"no number": {Replicates: 100, ConfidenceLevel: math.NaN()},
 	} {
 		if b.Check() == nil {
-			t.Error(name, "was taken")
+			t.Error(name, "was taken", "want b.Check() != nil")
 		}
 	}
 	good := gatestat.Bootstrap{Replicates: 2000, Seed: new(big.Int), ConfidenceLevel: 0.95}
@@ -227,7 +227,7 @@ func TestBootstrapsThatAreRefused(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := good.Run(ctx, 10, nil, func([]int) {}); err != context.Canceled {
-		t.Error("an ended command went on:", err)
+		t.Error("an ended command went on:", err, "want", context.Canceled)
 	}
 }
 
@@ -239,6 +239,6 @@ func TestProgressReachesItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(seen, []int{0, 64, 128, 192, 200}) {
-		t.Error(seen)
+		t.Error(seen, "want slices.Equal(seen, []int{0, 64, 128, 192, 200})")
 	}
 }

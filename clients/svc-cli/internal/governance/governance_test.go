@@ -92,16 +92,16 @@ func TestGuardsOfOperations(t *testing.T) {
 			got = append(got, g.Code)
 		}
 		if order := func(a, b string) int { return slices.Index(all, a) - slices.Index(all, b) }; !slices.IsSortedFunc(got, order) || !slices.IsSortedFunc(r.NotApplicable, order) {
-			t.Errorf("%s: out of order: %v, %v", operation, got, r.NotApplicable)
+			t.Errorf("%s: out of order: %v, %v; want slices.IsSortedFunc(got, order) && slices.IsSortedFunc(r.NotApplicable, order)", operation, got, r.NotApplicable)
 		}
 		slices.Sort(got)
 		want = slices.Sorted(slices.Values(want))
 		if !slices.Equal(got, want) || len(r.NotApplicable) != len(all)-len(want) || r.Status != pass {
-			t.Errorf("%s: %v, %v, %s", operation, got, r.NotApplicable, r.Status)
+			t.Errorf("%s: %v, %v, %s; want slices.Equal(got, want) && len(r.NotApplicable) == len(all) - len(want) && r.Status == pass", operation, got, r.NotApplicable, r.Status)
 		}
 	}
 	if len(governance.Operations()) != 6 {
-		t.Error(governance.Operations())
+		t.Error(governance.Operations(), "want len(governance.Operations()) == 6")
 	}
 }
 
@@ -177,14 +177,14 @@ func TestGuards(t *testing.T) {
 		}
 		for _, g := range r.Guards {
 			if g.Reason == "" || len(g.Sources) == 0 {
-				t.Errorf("%s gives no reason or source", g.Code)
+				t.Errorf(`%s gives no reason or source; want g.Reason != "" && len(g.Sources) != 0`, g.Code)
 			}
 		}
 	}
 	good := governance.Judge(readObservation(t, nil), op)
 	for _, g := range good.Guards {
 		if g.Outcome != pass {
-			t.Errorf("of the good sample %s is %s", g.Code, g.Outcome)
+			t.Errorf("of the good sample %s is %s; want g.Outcome == %v", g.Code, g.Outcome, pass)
 		}
 	}
 }
@@ -263,10 +263,10 @@ func TestObservationFaults(t *testing.T) {
 		}
 	}
 	if _, err := governance.ParseObservation(canon.Array{}); command.FaultOf(err).Code != governance.InvalidDocument {
-		t.Error(err)
+		t.Error(err, "want command.FaultOf(err).Code ==", governance.InvalidDocument)
 	}
 	if _, err := governance.ParseOperation("merge"); command.FaultOf(err).Code != "invalid_operation" {
-		t.Error(err)
+		t.Error(err, `want command.FaultOf(err).Code == "invalid_operation"`)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestBranchesAndRepositories(t *testing.T) {
 		"a b": false, "é": false, "a\n": false, strings.Repeat("x", 129): false,
 	} {
 		if governance.IsBranch(s) != want {
-			t.Errorf("branch %q", s)
+			t.Errorf("branch %q; want governance.IsBranch(s) == %v", s, want)
 		}
 	}
 	for s, want := range map[string]bool{
@@ -333,14 +333,14 @@ func FuzzObservation(f *testing.F) {
 		if err != nil {
 			var fault *closed.Fault
 			if !errors.As(err, &fault) {
-				t.Fatalf("%v is no fault", err)
+				t.Fatalf("%v is no fault; want errors.As(err, &fault)", err)
 			}
 			return
 		}
 		for _, operation := range governance.Operations() {
 			r := governance.Judge(o, operation)
 			if len(r.Guards)+len(r.NotApplicable) != 16 {
-				t.Fatalf("%+v", r)
+				t.Fatalf("%+v; want len(r.Guards) + len(r.NotApplicable) == 16", r)
 			}
 			if err := schematest.Validate(t, "github-governance-report", r); err != nil {
 				t.Fatal(err)

@@ -33,7 +33,7 @@ func TestSampleWorkflows(t *testing.T) {
 			UntrustedTrigger: true, UntrustedCheckout: true, Jobs: []string{"build"}},
 	} {
 		if got := parseWorkflow(t, string(samples.File("governance/"+name+".yml"))); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: %+v; want reflect.DeepEqual(got, want)", name, got)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestPermissions(t *testing.T) {
 		"on: push\njobs: {a: {permissions: {contents: write}}, b: {}, c: {permissions: read-all}}": "write",
 	} {
 		if w := parseWorkflow(t, text); w.Permissions != want || w.Pushes != (want == "write") {
-			t.Errorf("%s: %+v", text, w)
+			t.Errorf(`%s: %+v; want w.Permissions == want && w.Pushes == (want == "write")`, text, w)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestSteps(t *testing.T) {
 		{"run: x # ${{ secrets.KEY }}", open},
 	} {
 		if w := parseWorkflow(t, stepText(c.step)); !c.want(w) {
-			t.Errorf("%s: %+v", c.step, w)
+			t.Errorf("%s: %+v; want c.want(w)", c.step, w)
 		}
 	}
 }
@@ -179,12 +179,12 @@ func TestTriggersJobsAndEnvironments(t *testing.T) {
 		"pull_request_target": true, "[push, issue_comment]": true, "{workflow_run: {workflows: [x]}}": true,
 	} {
 		if w := parseWorkflow(t, "on: "+on+"\njobs: {a: {}}"); w.UntrustedTrigger != want {
-			t.Errorf("%s: %v", on, w.UntrustedTrigger)
+			t.Errorf("%s: %v; want w.UntrustedTrigger == %v", on, w.UntrustedTrigger, want)
 		}
 	}
 	for input, want := range map[string]bool{"${{ github.head_ref }}": true, "${{ github.sha }}": false} {
 		if w := parseWorkflow(t, head+"jobs: {a: {uses: ./.github/workflows/x.yml, with: {ref: '"+input+"'}}}"); w.UntrustedCheckout != want {
-			t.Errorf("%s to a workflow: %+v", input, w)
+			t.Errorf("%s to a workflow: %+v; want w.UntrustedCheckout == %v", input, w, want)
 		}
 	}
 	w := parseWorkflow(t, head+`jobs:
@@ -195,7 +195,7 @@ func TestTriggersJobsAndEnvironments(t *testing.T) {
 `)
 	if !slices.Equal(w.Jobs, []string{"Build it", "a", "c", "d"}) || !slices.Equal(w.Environments, []string{"prod", "stage"}) ||
 		!slices.Equal(w.UnpinnedActions, []string{"a/b/.github/workflows/x.yml@v1"}) || !w.SecretsReferenced {
-		t.Errorf("%+v", w)
+		t.Errorf(`%+v; want slices.Equal(w.Jobs, []string{"Build it", "a", "c", "d"}) && slices.Equal(w.Environments, []string{"prod", "stage"}) && …`, w)
 	}
 }
 
@@ -224,11 +224,11 @@ func TestWorkflowFaults(t *testing.T) {
 	} {
 		_, err := governance.ParseWorkflow([]byte(text))
 		if err == nil || command.FaultOf(err).Code != governance.InvalidWorkflow {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want an error && command.FaultOf(err).Code == governance.InvalidWorkflow", name, err)
 		}
 	}
 	if _, err := governance.ParseWorkflow([]byte("on: \xff")); command.FaultOf(err).Code != governance.InvalidUTF8 {
-		t.Error(err)
+		t.Error(err, "want command.FaultOf(err).Code ==", governance.InvalidUTF8)
 	}
 }
 
@@ -242,14 +242,14 @@ func TestLoadWorkflow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := governance.LoadWorkflow(path); (err == nil) != ok || err != nil && command.FaultOf(err).Code != command.InputReadError {
-			t.Errorf("%d bytes: %v", size, err)
+			t.Errorf("%d bytes: %v; want (err == nil) == ok && (err == nil || command.FaultOf(err).Code == command.InputReadError)", size, err)
 		}
 	}
 	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := governance.LoadWorkflow(path); err == nil || command.FaultOf(err).Code != governance.InvalidWorkflow || !strings.Contains(err.Error(), path) {
-		t.Error(err)
+		t.Error(err, "want an error && command.FaultOf(err).Code == governance.InvalidWorkflow && strings.Contains(err.Error(), path)")
 	}
 }
 
@@ -265,17 +265,17 @@ func FuzzWorkflow(f *testing.F) {
 		w, err := governance.ParseWorkflow(data)
 		if err != nil {
 			if code := command.FaultOf(err).Code; code != governance.InvalidWorkflow && code != governance.InvalidUTF8 {
-				t.Fatalf("%v", err)
+				t.Fatalf("%v; want (code == governance.InvalidWorkflow || code == governance.InvalidUTF8)", err)
 			}
 			return
 		}
 		for _, list := range [][]string{w.Jobs, w.Environments, w.UnpinnedActions} {
 			if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) {
-				t.Fatalf("%q", list)
+				t.Fatalf("%q; want slices.IsSorted(list) && len(slices.Compact(slices.Clone(list))) == len(list)", list)
 			}
 		}
 		if !slices.Contains([]string{"none", "read", "unset", "write"}, w.Permissions) || !slices.Contains([]string{"absent", "disabled", "enabled"}, w.PersistCredentials) || len(w.Jobs) == 0 {
-			t.Fatalf("%+v", w)
+			t.Fatalf(`%+v; want slices.Contains([]string{"none", "read", "unset", "write"}, w.Permissions) && slices.Contains([]string{"absent", "disabled", "enabled"}, w.PersistCredentials) && …`, w)
 		}
 	})
 }

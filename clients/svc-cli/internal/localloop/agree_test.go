@@ -90,7 +90,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 				}
 			}, mutations...)
 			if tried < 200 || refused == 0 {
-				t.Errorf("%d documents tried, %d refused", tried, refused)
+				t.Errorf("%d documents tried, %d refused; want tried >= 200 && refused != 0", tried, refused)
 			}
 		})
 	}

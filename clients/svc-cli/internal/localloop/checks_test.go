@@ -36,7 +36,7 @@ func checkVerdict(t *testing.T, r *verification.Result, want verdict) {
 	for _, c := range r.Checks {
 		got.WriteByte(c.Status[0])
 		if !c.Required {
-			t.Errorf("check %s is not required", c.ID)
+			t.Errorf("check %s is not required; want c.Required", c.ID)
 		}
 	}
 	if got.String() != want.checks || r.DecisionSupport.Recommendation != want.recommendation {
@@ -114,7 +114,7 @@ func TestJSONVerifier(t *testing.T) {
 				r := runLoop(t, l).Results["attempt-1"]
 				checkVerdict(t, r, c.want)
 				if r != nil && (r.Verifier.Adapter != "deterministic-json-verifier" || r.Verifier.Version != "0.1") {
-					t.Errorf("%+v", r.Verifier)
+					t.Errorf(`%+v; want (r == nil || !r.Verifier.Adapter != "deterministic-json-verifier" || r.Verifier.Version != "0.1")`, r.Verifier)
 				}
 			}
 		})
@@ -126,7 +126,7 @@ func TestVerifierIDs(t *testing.T) {
 	t.Parallel()
 	for want, l := range map[string]*looptest.Loop{"svc-local-verifier": looptest.JSON(), "reviewer": looptest.JSONPlan()} {
 		if v := runLoop(t, l).Report.Attempts[0].Verifier; v.ID != want {
-			t.Error(v)
+			t.Error(v, "want v.ID ==", want)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestPatchVerifier(t *testing.T) {
 				checkVerdict(t, r, c.want)
 				want := map[string]string{"0.2": "0.1.1", "0.3": "0.2.0", "0.4": "0.3.0"}[version]
 				if r != nil && (r.Verifier.Version != want || r.Checks[0].ID != "result-manifest-schema" || r.Checks[1].ID != "independent-review") {
-					t.Errorf("%+v %+v", r.Verifier, r.Checks)
+					t.Errorf(`%+v %+v; want (r == nil || !r.Verifier.Version != want || r.Checks[0].ID != "result-manifest-schema" || r.Checks[1].ID != "independent-review")`, r.Verifier, r.Checks)
 				}
 			})
 		}
@@ -270,10 +270,10 @@ func TestPatchEvidence(t *testing.T) {
 	}
 	want := []string{"result-manifest-canonical", "candidate-patch-hash", "log-integrity-observation", "patch-scope-observation", "patch-semantic-observation", "worker-status-observation"}
 	if !slices.Equal(ids, want) {
-		t.Error(ids)
+		t.Error(ids, "want slices.Equal(ids, want)")
 	}
 	if r.Evidence[0].Digest != canon.Digest(l.Manifests[0]) || r.Evidence[1].Digest != canon.DigestBytes([]byte(l.Files[patch])) {
-		t.Error(r.Evidence)
+		t.Error(r.Evidence, "want r.Evidence[0].Digest == canon.Digest(l.Manifests[0]) && r.Evidence[1].Digest == canon.DigestBytes([]byte(l.Files[patch]))")
 	}
 }
 
@@ -286,7 +286,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 	r := runLoop(t, l).Results["attempt-1"]
 	if n := len(r.Findings); n != 21 || r.Findings[20].Message != "There are 180 more findings." {
-		t.Errorf("%d findings", n)
+		t.Errorf(`%d findings; want n == 21 && r.Findings[20].Message == "There are 180 more findings."`, n)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 			s, err := tryRun(t, config)
 			if err != nil {
 				if !strings.Contains(err.Error(), c.want) {
-					t.Error(err)
+					t.Error(err, "want strings.Contains(err.Error(), c.want)")
 				}
 				return
 			}
@@ -328,13 +328,13 @@ func TestLinksAreNotFollowed(t *testing.T) {
 			if a.Error == nil {
 				found := s.Results["attempt-1"].Findings
 				if !slices.ContainsFunc(found, func(f verification.Finding) bool { return strings.Contains(f.Message, c.want) }) || a.EvidenceState != "rejected" {
-					t.Errorf("%s %v", a.EvidenceState, found)
+					t.Errorf(`%s %v; want slices.ContainsFunc(found, func(f verification.Finding) bool { return strings.Contains(f.Message, c.want) }) && a.EvidenceState == "rejected"`, a.EvidenceState, found)
 				}
 			} else if !strings.Contains(*a.Error, c.want) {
-				t.Error(*a.Error)
+				t.Error(*a.Error, "want strings.Contains(*a.Error, c.want)")
 			}
 			if b := s.Report.Attempts[1]; b.State != "verified" {
-				t.Error(b.State)
+				t.Error(b.State, `want "verified"`)
 			}
 		})
 	}

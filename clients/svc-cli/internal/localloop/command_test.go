@@ -28,17 +28,17 @@ selected: none
 merge_authority: no
 output: ` + out + "\n"
 	if r.Code != 0 || r.Out != want || r.Err != "" {
-		t.Errorf("%d %s\n%s", r.Code, r.Out, r.Err)
+		t.Errorf("%d %s\n%s; want r.Code == 0 && r.Out == want && r.Err == \"\"", r.Code, r.Out, r.Err)
 	}
 	if r := apptest.Run(t, "local-loop", config, "--replay", out); r.Code != 0 || r.Out != "replay: equal\nrun: run/failing-demo\nfiles: 6\n" {
-		t.Errorf("%d %s\n%s", r.Code, r.Out, r.Err)
+		t.Errorf("%d %s\n%s; want r.Code == 0 && r.Out == \"replay: equal\\nrun: run/failing-demo\\nfiles: 6\\n\"", r.Code, r.Out, r.Err)
 	}
 	if err := os.Remove(filepath.Join(out, "evidence-report.md")); err != nil {
 		t.Fatal(err)
 	}
 	r = apptest.Run(t, "local-loop", config, "--replay", out)
 	if r.Code != 1 || r.Out != "replay: different\nrun: run/failing-demo\nevidence-report.md\t\tthe file is absent\n" || r.Err != "" {
-		t.Errorf("%d %s\n%s", r.Code, r.Out, r.Err)
+		t.Errorf("%d %s\n%s; want r.Code == 1 && r.Out == \"replay: different\\nrun: run/failing-demo\\nevidence-report.md\\t\\tthe file is absent\\n\" && r.Err == \"\"", r.Code, r.Out, r.Err)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestProgressAtATerminal(t *testing.T) {
 	e, out, errOut := apptest.Env("")
 	e.Terminal, e.ErrorTerminal, e.Width = true, true, 100
 	if code := app.Main(context.WithoutCancel(t.Context()), e, []string{"svc", "local-loop", config, "--output-dir", filepath.Join(dir, "out")}); code != 0 {
-		t.Fatal(code, errOut)
+		t.Fatal(code, errOut, "want code == 0")
 	}
 	for _, want := range []string{"work unit work/demo-0001 version 1\n", "verifier policy policy/json-demo, backend json\n", "attempt-1: fixture-result\n", "attempt-2: failed, reject_candidate\n"} {
 		if !strings.Contains(errOut.String(), want) {
@@ -57,7 +57,7 @@ func TestProgressAtATerminal(t *testing.T) {
 		}
 	}
 	if !strings.Contains(out.String(), "RECOMMENDATION") {
-		t.Error(out)
+		t.Error(out, `want strings.Contains(out.String(), "RECOMMENDATION")`)
 	}
 }
 
@@ -70,25 +70,25 @@ func TestJSON(t *testing.T) {
 		r := apptest.Run(t, append([]string{"local-loop", config, "--json"}, args...)...)
 		var doc map[string]any
 		if err := json.Unmarshal([]byte(r.Out), &doc); err != nil || r.Code != code {
-			t.Fatalf("%d %q %q %v", r.Code, r.Out, r.Err, err)
+			t.Fatalf("%d %q %q %v; want r.Code == code", r.Code, r.Out, r.Err, err)
 		}
 		return doc
 	}
 	doc := document(0, "--output-dir", out)
 	if doc["kind"] != "svc-local-loop-result" || doc["run_state"] != "completed" || doc["output_dir"] != out || doc["selected_attempt_id"] != nil || len(doc["files"].([]any)) != 7 {
-		t.Error(doc)
+		t.Error(doc, `want doc["kind"] == "svc-local-loop-result" && doc["run_state"] == "completed" && doc["output_dir"] == out && doc["selected_attempt_id"] == nil && …`)
 	}
 	if doc := document(0, "--replay", out); doc["kind"] != "svc-local-loop-replay" || doc["ok"] != true || len(doc["differences"].([]any)) != 0 {
-		t.Error(doc)
+		t.Error(doc, `want doc["kind"] == "svc-local-loop-replay" && doc["ok"] == true && len(doc["differences"].([]any)) == 0`)
 	}
 	if err := os.WriteFile(filepath.Join(out, "more"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if doc := document(1, "--replay", out); doc["ok"] != false || len(doc["differences"].([]any)) != 1 {
-		t.Error(doc)
+		t.Error(doc, `want doc["ok"] == false && len(doc["differences"].([]any)) == 1`)
 	}
 	if doc := document(2, "--output-dir", out); doc["ok"] != false || doc["error"].(map[string]any)["code"] != "output_not_empty" {
-		t.Error(doc)
+		t.Error(doc, `want doc["ok"] == false && doc["error"].(map[string]any)["code"] == "output_not_empty"`)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			r := apptest.Run(t, append([]string{"local-loop"}, c.args...)...)
 			if r.Code != 2 || r.Out != "" || !strings.HasPrefix(r.Err, "error: ") || !strings.Contains(r.Err, c.want) {
-				t.Errorf("%d %q %q", r.Code, r.Out, r.Err)
+				t.Errorf(`%d %q %q; want r.Code == 2 && r.Out == "" && strings.HasPrefix(r.Err, "error: ") && strings.Contains(r.Err, c.want)`, r.Code, r.Out, r.Err)
 			}
 		})
 	}

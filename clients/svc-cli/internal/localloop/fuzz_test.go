@@ -43,17 +43,17 @@ func FuzzConfig(f *testing.F) {
 			}
 			name := a.ResultFile()
 			if files[strings.ToLower(name)] || strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) {
-				t.Fatalf("result file %q", name)
+				t.Fatalf("result file %q; want !files[strings.ToLower(name)] && !strings.ContainsAny(name, `/\\:`) && filepath.IsLocal(name)", name)
 			}
 			files[strings.ToLower(name)] = true
 		}
 		for _, p := range paths {
 			if !filepath.IsLocal(filepath.FromSlash(p)) || !fs.ValidPath(p) || p == "." {
-				t.Fatalf("path %q", p)
+				t.Fatalf(`path %q; want filepath.IsLocal(filepath.FromSlash(p)) && fs.ValidPath(p) && p != "."`, p)
 			}
 		}
 		if len(c.Attempts) != 2 || c.Digest != canon.Digest(doc) {
-			t.Fatalf("%+v", c)
+			t.Fatalf("%+v; want len(c.Attempts) == 2 && c.Digest == canon.Digest(doc)", c)
 		}
 	})
 }
@@ -62,7 +62,7 @@ func isFault(t *testing.T, err error) {
 	t.Helper()
 	var f *closed.Fault
 	if !errors.As(err, &f) || f.Code == "" || f.Detail == "" {
-		t.Fatalf("%v is no fault", err)
+		t.Fatalf(`%v is no fault; want errors.As(err, &f) && f.Code != "" && f.Detail != ""`, err)
 	}
 }
 
@@ -110,7 +110,7 @@ func FuzzDocuments(f *testing.F) {
 		}
 		for _, d := range digests {
 			if doc, err := canon.Parse(data); err != nil || d != canon.Digest(doc) {
-				t.Fatalf("%s is not the digest", d)
+				t.Fatalf("%s is not the digest; want d == canon.Digest(doc)", d)
 			}
 		}
 	})
@@ -128,12 +128,12 @@ func FuzzCandidate(f *testing.F) {
 		mine.Files[answer] = string(data)
 		r := runLoop(t, &mine).Results["attempt-1"]
 		if r == nil || r.Check() != nil {
-			t.Fatalf("%+v", r)
+			t.Fatalf("%+v; want r != nil && r.Check() == nil", r)
 		}
 		doc, err := canon.Parse(data)
 		equal := err == nil && field.Equal(doc, canon.MustFrom(map[string]any{"answer": 42, "unit": "none"})) && len(data) <= 4096
 		if accepted := r.DecisionSupport.Recommendation == "accept_candidate"; accepted != equal {
-			t.Fatalf("accepted %v, equal %v", accepted, equal)
+			t.Fatalf("accepted %v, equal %v; want accepted == %v", accepted, equal, equal)
 		}
 	})
 }

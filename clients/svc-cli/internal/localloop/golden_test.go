@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 				}
 			}
 			if have := fileNames(t, dir); !slices.Equal(have, out.FileNames()) {
-				t.Errorf("golden files %v", have)
+				t.Errorf("golden files %v; want slices.Equal(have, out.FileNames())", have)
 			}
 		})
 	}

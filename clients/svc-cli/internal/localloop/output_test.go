@@ -59,15 +59,15 @@ func TestWriteMakesTheWholeFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fileNames(t, dir); !slices.Equal(got, out.FileNames()) {
-			t.Error(got)
+			t.Error(got, "want slices.Equal(got, out.FileNames())")
 		}
 		for _, name := range out.FileNames() {
 			if string(mustRead(t, filepath.Join(dir, name))) != string(out.Files[name]) {
-				t.Error(name)
+				t.Error(name, "want string(mustRead(t, filepath.Join(dir, name))) == string(out.Files[name])")
 			}
 		}
 		if left := fileNames(t, filepath.Dir(dir)); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, ".") }) {
-			t.Errorf("left behind: %v", left)
+			t.Errorf(`left behind: %v; want !slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, ".") })`, left)
 		}
 	}
 }
@@ -86,10 +86,10 @@ func TestWriteDoesNotTouchAFullFolder(t *testing.T) {
 	}
 	var f *localloop.Fault
 	if err := out.Write(dir); !errors.As(err, &f) || f.Code != localloop.WriteError {
-		t.Error(err)
+		t.Error(err, "want errors.As(err, &f) && f.Code == localloop.WriteError")
 	}
 	if got := append(fileNames(t, dir), fileNames(t, parent)...); !slices.Equal(got, []string{"mine", "run"}) {
-		t.Error(got)
+		t.Error(got, `want slices.Equal(got, []string{"mine", "run"})`)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestCheckOutput(t *testing.T) {
 		err := s.CheckOutput(filepath.Join(dir, filepath.FromSlash(name)))
 		var f *localloop.Fault
 		if errors.As(err, &f); code == "" && err != nil || code != "" && (f == nil || f.Code != code) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`%s: %v; want (code != "" || err == nil) && (code == "" || !f == nil || f.Code != code)`, name, err)
 		}
 	}
 }
@@ -129,6 +129,6 @@ func TestCheckOutput(t *testing.T) {
 func TestDefaultOutput(t *testing.T) {
 	t.Parallel()
 	if got := localloop.DefaultOutput("run/demo:0001"); got != filepath.Join("svc-local-loop", "run_demo_0001") {
-		t.Error(got)
+		t.Error(got, `want got == filepath.Join("svc-local-loop", "run_demo_0001")`)
 	}
 }

@@ -55,7 +55,7 @@ func editFile(t testing.TB, path, old, new string) {
 	t.Helper()
 	data := mustRead(t, path)
 	if !bytes.Contains(data, []byte(old)) {
-		t.Fatalf("%s does not hold %q:\n%s", path, old, data)
+		t.Fatalf("%s does not hold %q:\n%s; want bytes.Contains(data, []byte(old))", path, old, data)
 	}
 	if err := os.WriteFile(path, bytes.Replace(data, []byte(old), []byte(new), 1), 0o644); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestReplayOfAnUntouchedRunIsEqual(t *testing.T) {
 			t.Parallel()
 			config, dir := writeDocument(t, l)
 			if d := replayRun(t, config, dir); len(d) > 0 {
-				t.Error(d)
+				t.Error(d, "want len(d) <= 0")
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestReplayFindsEveryChange(t *testing.T) {
 			for _, d := range replayRun(t, config, dir) {
 				got = append(got, d.File+" "+d.Path)
 				if d.Detail == "" {
-					t.Error(d)
+					t.Error(d, `want d.Detail != ""`)
 				}
 				if d.File+" "+d.Path == c.want {
 					return
@@ -132,7 +132,7 @@ func TestReplayLeavesOutTimeAndPlace(t *testing.T) {
 	editFile(t, result, `"architecture": "`, `"architecture": "other`)
 	editFile(t, result, `"finished_at": "2026`, `"finished_at": "2036`)
 	if d := replayRun(t, config, dir); len(d) > 0 {
-		t.Error(d)
+		t.Error(d, "want len(d) <= 0")
 	}
 }
 
@@ -162,7 +162,7 @@ func TestReplayFindsFilesMoreAndLess(t *testing.T) {
 		"verification-result-attempt-2.json: the run does not write this file",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want strings.Join(got, \"\\n\") == strings.Join(want, \"\\n\")", got)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestReplayOfNoFolder(t *testing.T) {
 	s := openSource(t, looptest.JSON().Write(t, t.TempDir()))
 	var f *localloop.Fault
 	if _, err := s.Replay(t.Context(), filepath.Join(t.TempDir(), "none"), localloop.Options{Now: tickingClock()}); !errors.As(err, &f) || f.Code != localloop.ReadError {
-		t.Error(err)
+		t.Error(err, "want errors.As(err, &f) && f.Code == localloop.ReadError")
 	}
 }
 
@@ -183,6 +183,6 @@ func TestDifferencesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := replayRun(t, config, dir); len(d) != 20 {
-		t.Errorf("%d differences", len(d))
+		t.Errorf("%d differences; want 20", len(d))
 	}
 }

@@ -123,19 +123,19 @@ func TestStatesOfAnAttempt(t *testing.T) {
 			out := runLoop(t, l)
 			a, b := out.Report.Attempts[0], out.Report.Attempts[1]
 			if a.State != c.state || a.EvidenceState != c.state || a.Error == nil || !strings.Contains(*a.Error, c.text) || a.Verifier != nil {
-				t.Errorf("%+v %v", a, derefString(a.Error))
+				t.Errorf("%+v %v; want a.State == c.state && a.EvidenceState == c.state && a.Error != nil && strings.Contains(*a.Error, c.text) && a.Verifier == nil", a, derefString(a.Error))
 			}
 			if (a.Worker != nil) != (c.state == report.VerificationError) {
-				t.Errorf("worker %+v", a.Worker)
+				t.Errorf("worker %+v; want (a.Worker != nil) == (c.state == report.VerificationError)", a.Worker)
 			}
 			if b.State != report.Verified || b.EvidenceState != report.Rejected || b.Error != nil {
-				t.Errorf("the other attempt: %+v %v", b, derefString(b.Error))
+				t.Errorf("the other attempt: %+v %v; want b.State == report.Verified && b.EvidenceState == report.Rejected && b.Error == nil", b, derefString(b.Error))
 			}
 			if out.Record.RunState != localloop.CompletedWithFailures || out.Record.Summary.ControlFailures != 1 || !out.Report.Summary.ControlFailurePresent {
-				t.Errorf("%+v", out.Record)
+				t.Errorf("%+v; want out.Record.RunState == localloop.CompletedWithFailures && out.Record.Summary.ControlFailures == 1 && out.Report.Summary.ControlFailurePresent", out.Record)
 			}
 			if len(out.Results) != 1 || len(out.Files) != 6 || !strings.Contains(string(out.Files[localloop.ReplayFile]), `"attempt-1": null`) {
-				t.Errorf("%v", out.FileNames())
+				t.Errorf("%v; want len(out.Results) == 1 && len(out.Files) == 6 && strings.Contains(string(out.Files[localloop.ReplayFile]), `\"attempt-1\": null`)", out.FileNames())
 			}
 		})
 	}
@@ -178,12 +178,12 @@ func TestControlThatDoesNotBind(t *testing.T) {
 			out := runLoop(t, c.loop)
 			for _, a := range out.Report.Attempts {
 				if a.State != report.VerificationError || !strings.Contains(derefString(a.Error), c.text) {
-					t.Errorf("%s %s", a.State, derefString(a.Error))
+					t.Errorf("%s %s; want a.State == report.VerificationError && strings.Contains(derefString(a.Error), c.text)", a.State, derefString(a.Error))
 				}
 			}
 			w := out.Report.Warnings
 			if len(w) != 3 || w[0] != "Worker success is not verified correctness." || !strings.Contains(w[2], "No attempt has a recommendation") {
-				t.Errorf("%q", w)
+				t.Errorf(`%q; want len(w) == 3 && w[0] == "Worker success is not verified correctness." && strings.Contains(w[2], "No attempt has a recommendation")`, w)
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestOptionalValidatorsDoNotBind(t *testing.T) {
 	v, _ := l.Unit.Get("validators")
 	l.Unit.Set("validators", append(v.(canon.Array), canon.MustFrom(map[string]any{"id": "style", "type": "lint", "required": false})))
 	if a := runLoop(t, l).Report.Attempts[0]; a.EvidenceState != report.Supported {
-		t.Error(derefString(a.Error))
+		t.Error(derefString(a.Error), "want a.EvidenceState ==", report.Supported)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestFaultsOfTheRun(t *testing.T) {
 			err := attemptRun(t, l.Write(t, t.TempDir()))
 			var f *localloop.Fault
 			if !errors.As(err, &f) || f.Code != c.code || f.File != c.file || f.Path != c.path || f.Detail == "" {
-				t.Errorf("%v: %+v", err, f)
+				t.Errorf(`%v: %+v; want errors.As(err, &f) && f.Code == c.code && f.File == c.file && f.Path == c.path && f.Detail != ""`, err, f)
 			}
 		})
 	}
@@ -274,7 +274,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := openSource(t, looptest.JSON().Write(t, t.TempDir())).Run(ctx, localloop.Options{Now: tickingClock()}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, context.Canceled)")
 	}
 }
 
@@ -296,7 +296,7 @@ func TestRunsAreEqual(t *testing.T) {
 			}
 			for id, r := range a.Results {
 				if r.SemanticDigest() != b.Results[id].SemanticDigest() || r.ID != b.Results[id].ID {
-					t.Errorf("%s: another semantic digest", id)
+					t.Errorf("%s: another semantic digest; want r.SemanticDigest() == b.Results[id].SemanticDigest() && r.ID == b.Results[id].ID", id)
 				}
 			}
 			rec, err := canon.Parse(a.Files[localloop.RecordFile])

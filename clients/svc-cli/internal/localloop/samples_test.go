@@ -42,7 +42,7 @@ func TestSampleLoopsAreTheTestsLoops(t *testing.T) {
 		}
 	}
 	if names := slices.Sorted(maps.Keys(want)); !slices.Equal(have, names) {
-		t.Errorf("samples %v\nwant %v", have, names)
+		t.Errorf("samples %v\nwant %v; want slices.Equal(have, names)", have, names)
 	}
 }
 

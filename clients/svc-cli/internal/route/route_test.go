@@ -50,7 +50,7 @@ func TestDecisionDefaults(t *testing.T) {
 	d := newDecision(t, "")
 	if d.Risk != "low" || !slices.Equal(d.AllowedKinds, []string{"agent"}) || !d.ExternalProcessingAllowed || d.ProjectSpendUSDMax != 0 ||
 		d.HumanGateSatisfied || !d.PreferZeroCost || d.IndependentReviewerRequired || len(d.TaskClasses)+len(d.RequiredTools)+len(d.AvoidProviderFamilies) != 0 {
-		t.Errorf("%+v", d)
+		t.Errorf(`%+v; want d.Risk == "low" && slices.Equal(d.AllowedKinds, []string{"agent"}) && d.ExternalProcessingAllowed && d.ProjectSpendUSDMax == 0 && !d.HumanGateSatisfied && …`, d)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestReasons(t *testing.T) {
 		got := route.Explain(q)
 		if c.want == nil {
 			if len(got.Eligible) != 1 || len(got.Ineligible) != 0 {
-				t.Errorf("%s: %+v", c.name, got)
+				t.Errorf("%s: %+v; want len(got.Eligible) == 1 && len(got.Ineligible) == 0", c.name, got)
 			}
 			continue
 		}
@@ -173,7 +173,7 @@ func TestOrder(t *testing.T) {
 			q.Probes[0].Probe.Status = connectors.Degraded
 		}
 		if got := route.Explain(q); len(got.Eligible) != 2 || *got.SelectedConnectionID != "b" {
-			t.Errorf("%s: %+v", c.name, got)
+			t.Errorf(`%s: %+v; want len(got.Eligible) == 2 && *got.SelectedConnectionID == "b"`, c.name, got)
 		}
 	}
 	// A family to avoid comes behind the tier, unless an independent reviewer is required.
@@ -181,7 +181,7 @@ func TestOrder(t *testing.T) {
 	far := newAgent("far", func(c *connectors.Connector) { c.CapabilityTiers = []string{"T2"} })
 	for more, want := range map[string]string{"": "near", `,"independent_reviewer_required":true`: "far"} {
 		if got := route.Explain(newQuestion(newDecision(t, `,"avoid_provider_families":["p"]`+more), near, far)); *got.SelectedConnectionID != want {
-			t.Errorf("%s: %+v", more, got)
+			t.Errorf("%s: %+v; want *got.SelectedConnectionID == %v", more, got, want)
 		}
 	}
 }
@@ -194,11 +194,11 @@ func TestExplanation(t *testing.T) {
 		`"ineligible":[{"connection_id":"c","reasons":["connector_disabled","capacity_unavailable"]}],"selected_connection_id":"a",` +
 		`"selection_reason":["lexicographic_v0_1","required_tier:T1","authority:agent_candidate","risk:medium"]}`
 	if err != nil || string(got) != want {
-		t.Errorf("%s %v", got, err)
+		t.Errorf("%s %v; want string(got) == want", got, err)
 	}
 	q.Select = false
 	if got := route.Explain(q); got.SelectedConnectionID != nil || len(got.SelectionReason) != 0 || len(got.Eligible) != 2 {
-		t.Errorf("selected without being asked: %+v", got)
+		t.Errorf("selected without being asked: %+v; want got.SelectedConnectionID == nil && len(got.SelectionReason) == 0 && len(got.Eligible) == 2", got)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestCosts(t *testing.T) {
 	all := []connectors.Connector{newAgent("a"), newAgent("b")}
 	got, err := route.ParseCosts([]string{"a=0.25", "b=3"}, all)
 	if err != nil || got["a"] != 0.25 || got["b"] != 3 {
-		t.Error(got, err)
+		t.Error(got, err, `want got["a"] == 0.25 && got["b"] == 3`)
 	}
 	for pair, code := range map[string]string{
 		"a": route.InvalidCost, "a=": route.InvalidCost, "a=x": route.InvalidCost, "a=-1": route.InvalidCost, "a=NaN": route.InvalidCost,
@@ -235,7 +235,7 @@ func TestDecisionSchemaAgrees(t *testing.T) {
 		schematest.Mutants(doc, func(what string) {
 			_, err := route.ParseDecision(doc)
 			if schemaErr := schematest.Validate(t, "routing-decision", doc); (err == nil) != (schemaErr == nil) {
-				t.Errorf("%s: code %v, schema %v", what, err, schemaErr)
+				t.Errorf("%s: code %v, schema %v; want (err == nil) == (schemaErr == nil)", what, err, schemaErr)
 			} else if err != nil {
 				refused++
 			}
@@ -267,17 +267,17 @@ func FuzzDecision(f *testing.F) {
 		var fault *closed.Fault
 		if err != nil {
 			if !errors.As(err, &fault) {
-				t.Fatalf("%v is no fault", err)
+				t.Fatalf("%v is no fault; want errors.As(err, &fault)", err)
 			}
 			return
 		}
 		got := route.Explain(newQuestion(d, all...))
 		if len(got.Eligible)+len(got.Ineligible) != len(all) || (got.SelectedConnectionID != nil) != (len(got.Eligible) > 0) {
-			t.Fatalf("%+v", got)
+			t.Fatalf("%+v; want len(got.Eligible) + len(got.Ineligible) == len(all) && (got.SelectedConnectionID != nil) == (len(got.Eligible) > 0)", got)
 		}
 		for _, i := range got.Ineligible {
 			if len(i.Reasons) == 0 {
-				t.Fatalf("%s is refused for no reason", i.ConnectionID)
+				t.Fatalf("%s is refused for no reason; want len(i.Reasons) != 0", i.ConnectionID)
 			}
 		}
 	})

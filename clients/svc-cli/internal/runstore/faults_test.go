@@ -285,7 +285,7 @@ func TestDamage(t *testing.T) {
 			r := w.run(t, tc.line+" --json")
 			wantFault(t, r, tc.code)
 			if tc.name == "older version" && !strings.Contains(r.Err, "svc store migrate") {
-				t.Error(r.Err)
+				t.Error(r.Err, `want (tc.name != "older version" || strings.Contains(r.Err, "svc store migrate"))`)
 			}
 		})
 	}
@@ -297,7 +297,7 @@ func TestStatusNeedsNoReport(t *testing.T) {
 	w := newWorld(t)
 	w.sql(t, `UPDATE runs SET metadata_json = replace(metadata_json, 'manifest-1', 'manifest-9') WHERE run_id = 'run/demo:0002'`)
 	if r := w.run(t, "run status run/demo:0002 --store s.db"); r.Code != 0 || !strings.Contains(r.Out, "state: awaiting_human_decision\n") {
-		t.Errorf("exit %d %s%s", r.Code, r.Out, r.Err)
+		t.Errorf("exit %d %s%s; want r.Code == 0 && strings.Contains(r.Out, \"state: awaiting_human_decision\\n\")", r.Code, r.Out, r.Err)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestFaultsAreCleaned(t *testing.T) {
 	t.Parallel()
 	r := apptest.Run(t, "run", "status", "\x1b[2Jrun", "--store", filepath.Join(t.TempDir(), "\x1b]0;x\x07.db"))
 	if r.Code != 2 || strings.ContainsAny(r.Err, "\x1b\x07") {
-		t.Errorf("exit %d %q", r.Code, r.Err)
+		t.Errorf("exit %d %q; want r.Code == 2 && !strings.ContainsAny(r.Err, \"\\x1b\\x07\")", r.Code, r.Err)
 	}
 }
 
@@ -315,12 +315,12 @@ func TestSamplesAreWhole(t *testing.T) {
 	w := newWorld(t)
 	// The same store each time, and a document that names all that was written.
 	if r := w.run(t, "fixtures in2 --store t.db --json"); r.Code != 0 || !strings.Contains(r.Out, `"spine/run.json"`) {
-		t.Fatal(r.Err)
+		t.Fatal(r.Err, "want r.Code == 0 && strings.Contains(r.Out, `\"spine/run.json\"`)")
 	}
 	for _, name := range samples.List() {
 		data, err := os.ReadFile(filepath.Join(w.dir, "in2", filepath.FromSlash(name)))
 		if err != nil || string(data) != string(samples.File(name)) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want string(data) == string(samples.File(name))", name, err)
 		}
 	}
 	first, err1 := os.ReadFile(filepath.Join(w.dir, "s.db"))

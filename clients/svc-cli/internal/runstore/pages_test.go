@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 			r := w.run(t, line+" --json")
 			var l list
 			if err := json.Unmarshal([]byte(r.Out), &l); err != nil || r.Code != 0 {
-				t.Fatalf("%v: %s%s", err, r.Out, r.Err)
+				t.Fatalf("%v: %s%s; want r.Code == 0", err, r.Out, r.Err)
 			}
 			for _, it := range l.Items {
 				id, _ := it["event_id"].(string)
@@ -50,7 +50,7 @@ func TestPages(t *testing.T) {
 			lines := strings.Split(strings.TrimSuffix(w.run(t, line).Out, "\n"), "\n")
 			last, told := strings.CutPrefix(lines[len(lines)-1], "next_cursor: ")
 			if told != (l.NextCursor != nil) || told && (last != *l.NextCursor || *l.Page.NextCursor != last) {
-				t.Fatalf("the text says %q, the document %s", lines, r.Out)
+				t.Fatalf("the text says %q, the document %s; want told == (l.NextCursor != nil) && (!told || !last != *l.NextCursor || *l.Page.NextCursor != last)", lines, r.Out)
 			}
 			if !told {
 				break
@@ -58,7 +58,7 @@ func TestPages(t *testing.T) {
 			cursor = last
 		}
 		if strings.Join(ids, " ") != strings.Join(want, " ") {
-			t.Errorf("%s: %q", what, ids)
+			t.Errorf(`%s: %q; want strings.Join(ids, " ") == strings.Join(want, " ")`, what, ids)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestTerminal(t *testing.T) {
 		e.Terminal, e.Width = true, width
 		words := append([]string{"svc"}, strings.Fields(strings.ReplaceAll(line, "s.db", filepath.Join(w.dir, "s.db")))...)
 		if code := app.Main(t.Context(), e, words); code != 0 {
-			t.Fatalf("exit %d: %s", code, errOut)
+			t.Fatalf("exit %d: %s; want code == 0", code, errOut)
 		}
 		return out.String()
 	}
@@ -86,14 +86,14 @@ func TestTerminal(t *testing.T) {
 	}
 	for line := range strings.SplitSeq(at(80, "run list --store s.db"), "\n") {
 		if len([]rune(line)) > 80 {
-			t.Errorf("too wide: %q", line)
+			t.Errorf("too wide: %q; want len([]rune(line)) <= 80", line)
 		}
 	}
 	if got := at(80, "run list --store s.db --project-id project/none"); got != "No runs.\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"No runs.\\n\"", got)
 	}
 	if got := w.run(t, "run list --store s.db --project-id project/none"); got.Out != "" || got.Code != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf(`%+v; want got.Out == "" && got.Code == 0`, got)
 	}
 }
 
@@ -112,16 +112,16 @@ func TestMigrate(t *testing.T) {
 	r := w.run(t, "run list --store s.db --json")
 	wantFault(t, r, "store_error")
 	if !strings.Contains(r.Err, "svc store migrate") {
-		t.Error(r.Err)
+		t.Error(r.Err, `want strings.Contains(r.Err, "svc store migrate")`)
 	}
 	if r := w.run(t, "store migrate s.db"); r.Code != 0 || !strings.HasSuffix(r.Out, "s.db version=3 from=1\n") || !strings.HasPrefix(r.Out, "migrated: ") {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Code == 0 && strings.HasSuffix(r.Out, \"s.db version=3 from=1\\n\") && strings.HasPrefix(r.Out, \"migrated: \")", r)
 	}
 	if r := w.run(t, "store migrate s.db --json"); r.Code != 0 || !strings.HasPrefix(r.Out, `{"from_version":3,"store":`) {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Code == 0 && strings.HasPrefix(r.Out, `{\"from_version\":3,\"store\":`)", r)
 	}
 	if r := w.run(t, "run list --store s.db"); r.Code != 0 || r.Out != "" {
-		t.Errorf("%+v", r)
+		t.Errorf(`%+v; want r.Code == 0 && r.Out == ""`, r)
 	}
 }
 
@@ -130,18 +130,18 @@ func TestKeygen(t *testing.T) {
 	w := newWorld(t)
 	r := w.run(t, "store keygen sign.key")
 	if r.Code != 0 || !strings.HasPrefix(r.Out, "svc-store+") {
-		t.Fatalf("%+v", r)
+		t.Fatalf(`%+v; want r.Code == 0 && strings.HasPrefix(r.Out, "svc-store+")`, r)
 	}
 	info, err := os.Stat(filepath.Join(w.dir, "sign.key"))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatal(info.Mode(), err)
+		t.Fatal(info.Mode(), err, "want info.Mode().Perm() == 0o600")
 	}
 	w.write(t, "public.key", r.Out)
 	if r := w.run(t, createRun+"--signing-key sign.key"); r.Code != 0 {
-		t.Fatal(r.Err)
+		t.Fatal(r.Err, "want r.Code == 0")
 	}
 	if r := w.run(t, "verify new.db --public-key public.key"); r.Code != 0 || !strings.Contains(r.Out, "a loss before event ") {
-		t.Errorf("%+v", r)
+		t.Errorf(`%+v; want r.Code == 0 && strings.Contains(r.Out, "a loss before event ")`, r)
 	}
 	// What goes on without the key is not vouched for.
 	whole, err := os.ReadFile(filepath.Join(w.dir, "new.db"))
@@ -150,20 +150,20 @@ func TestKeygen(t *testing.T) {
 	}
 	w.write(t, "longer.db", string(whole))
 	if r := w.run(t, "run cancel run/demo:0001 --store longer.db"); r.Code != 0 {
-		t.Fatal(r.Err)
+		t.Fatal(r.Err, "want r.Code == 0")
 	}
 	if r := w.run(t, "verify longer.db --public-key public.key"); r.Code != 1 ||
 		!strings.Contains(r.Out, "\nevents: 2\nsigned_events: 1\n") || !strings.Contains(r.Out, "after event 1, the newest") ||
 		!strings.Contains(r.Out, "\ncheckpoint_unsigned\tevent 2\t") {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Code == 1 && strings.Contains(r.Out, \"\\nevents: 2\\nsigned_events: 1\\n\") && strings.Contains(r.Out, \"after event 1, the newest\") && …", r)
 	}
 	// With another key the signatures are findings; without any signed checkpoint too.
 	w.write(t, "other.key", w.run(t, "store keygen second.key").Out)
 	if r := w.run(t, "verify new.db --public-key other.key"); r.Code != 1 || !strings.Contains(r.Out, "checkpoint_signature") {
-		t.Errorf("%+v", r)
+		t.Errorf(`%+v; want r.Code == 1 && strings.Contains(r.Out, "checkpoint_signature")`, r)
 	}
 	if r := w.run(t, "verify s.db --public-key public.key"); r.Code != 1 || !strings.Contains(r.Out, "checkpoint_unsigned") {
-		t.Errorf("%+v", r)
+		t.Errorf(`%+v; want r.Code == 1 && strings.Contains(r.Out, "checkpoint_unsigned")`, r)
 	}
 	// A key that others may read signs nothing.
 	if err := os.Chmod(filepath.Join(w.dir, "sign.key"), 0o640); err != nil {
@@ -184,10 +184,10 @@ func TestSigningKeyOfTheEnvironment(t *testing.T) {
 	}
 	line := []string{"svc", "run", "create", filepath.Join(w.dir, "in/spine/run.json"), "--store", filepath.Join(w.dir, "new.db"), "--idempotency-key", "k"}
 	if code := app.Main(t.Context(), e, line); code != 0 {
-		t.Fatalf("exit %d %s%s", code, out, errOut)
+		t.Fatalf("exit %d %s%s; want code == 0", code, out, errOut)
 	}
 	if r := w.run(t, "verify new.db --public-key public.key"); r.Code != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Code == 0", r)
 	}
 }
 
@@ -198,11 +198,11 @@ func TestDigest(t *testing.T) {
 	const sum = "sha256:2bf9520be7517ba9ac59dfb06dfb90618650a04ae6f3104f44997238378dce13"
 	for _, line := range []string{"digest", "digest -"} {
 		if r := apptest.RunIn(t, in, strings.Fields(line)...); r.Code != 0 || r.Out != c1+"\n"+sum+"\n" {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.Code == 0 && r.Out == c1 + \"\\n\" + sum + \"\\n\"", r)
 		}
 	}
 	if r := apptest.RunIn(t, in, "digest", "--json"); r.Out != `{"bytes":54,"canonical":"`+c1+`","digest":"`+sum+"\"}\n" {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Out == `{\"bytes\":54,\"canonical\":\"` + c1 + `\",\"digest\":\"` + sum + \"\\\"}\\n\"", r)
 	}
 	wantFault(t, apptest.RunIn(t, "[1,", "digest", "--json"), "invalid_json")
 	wantFault(t, apptest.RunIn(t, strings.Repeat(" ", 2<<20)+"1", "digest", "--json"), "invalid_json")
@@ -210,7 +210,7 @@ func TestDigest(t *testing.T) {
 	e, out, _ := apptest.Env("\"\u009b2J\"")
 	e.Terminal = true
 	if code := app.Main(t.Context(), e, []string{"svc", "digest"}); code != 0 || bytes.ContainsRune(out.Bytes(), 0x9b) {
-		t.Errorf("exit %d %q", code, out)
+		t.Errorf("exit %d %q; want code == 0 && !bytes.ContainsRune(out.Bytes(), 0x9b)", code, out)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestSchemas(t *testing.T) {
 	list := apptest.Run(t, "schema", "list")
 	lines := strings.Split(strings.TrimSuffix(list.Out, "\n"), "\n")
 	if list.Code != 0 || len(lines) != len(published) {
-		t.Fatalf("%+v", list)
+		t.Fatalf("%+v; want list.Code == 0 && len(lines) == len(published)", list)
 	}
 	for i, line := range lines {
 		name, id, _ := strings.Cut(line, "\t")
@@ -240,10 +240,10 @@ func TestSchemas(t *testing.T) {
 		}
 		shown, document := apptest.Run(t, "schema", "show", name), apptest.Run(t, "schema", "show", name+".schema.json", "--json")
 		if shown.Code != 0 || document.Code != 0 || !json.Valid([]byte(shown.Out)) || !json.Valid([]byte(document.Out)) {
-			t.Errorf("%s: %+v %+v", name, shown, document)
+			t.Errorf("%s: %+v %+v; want shown.Code == 0 && document.Code == 0 && json.Valid([]byte(shown.Out)) && json.Valid([]byte(document.Out))", name, shown, document)
 		}
 	}
 	if r := apptest.Run(t, "schema", "list", "--json"); r.Code != 0 || !strings.HasPrefix(r.Out, `{"schemas":[{"id":"urn:svc:schema:`) {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Code == 0 && strings.HasPrefix(r.Out, `{\"schemas\":[{\"id\":\"urn:svc:schema:`)", r)
 	}
 }

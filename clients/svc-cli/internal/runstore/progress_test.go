@@ -35,6 +35,6 @@ func TestProgress(t *testing.T) {
 	o = store.VerifyOptions{}
 	showProgress(&command.Env{Stderr: &b}, &o)()
 	if b.Len() > 0 || o.Progress != nil {
-		t.Errorf("%q", b.String())
+		t.Errorf("%q; want b.Len() <= 0 && o.Progress == nil", b.String())
 	}
 }

@@ -26,12 +26,12 @@ func TestSignaturesWithoutAKeyAreCountedOnly(t *testing.T) {
 		}
 		for _, text := range c.want {
 			if !strings.Contains(out.String(), text) {
-				t.Errorf("keyed %v: got\n%s\nwant %q", c.keyed, out.String(), text)
+				t.Errorf("keyed %v: got\n%s\nwant %q; want strings.Contains(out.String(), text)", c.keyed, out.String(), text)
 			}
 		}
 		for _, text := range c.unwant {
 			if strings.Contains(out.String(), text) {
-				t.Errorf("keyed %v: got\n%s\nwant no %q", c.keyed, out.String(), text)
+				t.Errorf("keyed %v: got\n%s\nwant no %q; want !strings.Contains(out.String(), text)", c.keyed, out.String(), text)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestSpineSamplesAreTheFixtures(t *testing.T) {
 			continue
 		}
 		if got := samples.File("spine/" + name); !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the fixtures make; run: go test ./internal/samples -update", name)
+			t.Errorf("%s is not what the fixtures make; run: go test ./internal/samples -update; want bytes.Equal(got, want)", name)
 		}
 	}
 }
@@ -61,6 +61,6 @@ func TestSamplesParse(t *testing.T) {
 		t.Error(err)
 	}
 	if len(samples.List()) < 4 {
-		t.Errorf("%v", samples.List())
+		t.Errorf("%v; want len(samples.List()) >= 4", samples.List())
 	}
 }

@@ -50,7 +50,7 @@ func TestHistoryOfTheSamples(t *testing.T) {
 		}
 	}
 	if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v; look at it, then run: go test ./internal/steward -update\n%s", err, got)
+		t.Errorf("%v; look at it, then run: go test ./internal/steward -update\n%s; want bytes.Equal(got, want)", err, got)
 	}
 	if err := schematest.Validate(t, "steward-history", h); err != nil {
 		t.Error(err)
@@ -66,7 +66,7 @@ func TestHistoryOfTheSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != h.Integrity.InputSetSHA256 {
-		t.Error("input set", h.Integrity.InputSetSHA256)
+		t.Error("input set", h.Integrity.InputSetSHA256, "want hex.EncodeToString(sum[:]) ==", h.Integrity.InputSetSHA256)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestOrderOfRuns(t *testing.T) {
 		}
 	}
 	if h.FirstGeneratedAt != "2026-01-02T03:04:05Z" || h.LastGeneratedAt != "2026-01-02T03:04:06Z" || h.Policy.Changes != 0 || h.Policy.DistinctDigests != 1 {
-		t.Errorf("%+v", h)
+		t.Errorf(`%+v; want h.FirstGeneratedAt == "2026-01-02T03:04:05Z" && h.LastGeneratedAt == "2026-01-02T03:04:06Z" && h.Policy.Changes == 0 && h.Policy.DistinctDigests == 1`, h)
 	}
 }
 
@@ -138,14 +138,14 @@ func TestSearch(t *testing.T) {
 	}
 	all, err := steward.LoadAll([]string{filepath.Join(dir, "in")})
 	if err != nil || len(all) != 1 || all[0].Run.Source != deepest {
-		t.Errorf("%+v %v", all, err)
+		t.Errorf("%+v %v; want len(all) == 1 && all[0].Run.Source == deepest", all, err)
 	}
 	linked := filepath.Join(dir, "report-link.json")
 	if err := os.Symlink(filepath.Join(dir, "in", "other.json"), linked); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := steward.LoadAll([]string{linked}); err != nil || len(all) != 1 {
-		t.Error("a link to a file:", all, err)
+		t.Error("a link to a file:", all, err, "want len(all) == 1")
 	}
 	for path, code := range map[string]string{link: steward.LinkedFolder, filepath.Join(dir, "none"): command.InputReadError} {
 		if _, err := steward.LoadAll([]string{path}); err == nil || command.FaultOf(err).Code != code {
@@ -157,7 +157,7 @@ func TestSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := steward.LoadAll([]string{filepath.Join(dir, "in")}); err == nil || !strings.Contains(err.Error(), bad) || command.FaultOf(err).Code != steward.MissingField {
-		t.Error(err)
+		t.Error(err, "want an error && strings.Contains(err.Error(), bad) && command.FaultOf(err).Code == steward.MissingField")
 	}
 }
 
@@ -177,10 +177,10 @@ func TestSearchBounds(t *testing.T) {
 		return out
 	}
 	if all, err := steward.LoadAll(repeat(steward.MaxInputs)); err != nil || len(all) != steward.MaxInputs {
-		t.Error(len(all), err)
+		t.Error(len(all), err, "want len(all) == steward.MaxInputs")
 	}
 	if _, err := steward.LoadAll(repeat(steward.MaxInputs + 1)); err == nil || command.FaultOf(err).Code != steward.TooManyInputs {
-		t.Error(err)
+		t.Error(err, "want an error && command.FaultOf(err).Code == steward.TooManyInputs")
 	}
 	folders := filepath.Join(dir, "folders")
 	for i := range steward.MaxReports + 1 {
@@ -196,10 +196,10 @@ func TestSearchBounds(t *testing.T) {
 		}
 		all, err := steward.LoadAll([]string{folders})
 		if i == steward.MaxReports-1 && (err != nil || len(all) != steward.MaxReports) {
-			t.Error(len(all), err)
+			t.Error(len(all), err, "want (i != steward.MaxReports - 1 || !err != nil || len(all) != steward.MaxReports)")
 		}
 		if i == steward.MaxReports && (err == nil || command.FaultOf(err).Code != steward.TooManyReports) {
-			t.Error(err)
+			t.Error(err, "want (i != steward.MaxReports || !err == nil || command.FaultOf(err).Code != steward.TooManyReports)")
 		}
 	}
 	empty := filepath.Join(dir, "empty")
@@ -212,7 +212,7 @@ func TestSearchBounds(t *testing.T) {
 		}
 		_, err := steward.LoadAll([]string{empty}) // which is a folder too
 		if i == steward.MaxFolders-2 && err != nil || i == steward.MaxFolders-1 && (err == nil || command.FaultOf(err).Code != steward.TooManyFolders) {
-			t.Error(i, err)
+			t.Error(i, err, "want (i != steward.MaxFolders - 2 || err == nil) && (i != steward.MaxFolders - 1 || !err == nil || command.FaultOf(err).Code != steward.TooManyFolders)")
 		}
 	}
 }

@@ -57,10 +57,10 @@ func TestPages(t *testing.T) {
 	}
 	for name, page := range map[string][]byte{"report": one, "history": many} {
 		if bytes.Contains(page, []byte("<script")) || bytes.Contains(page, []byte("<form")) || bytes.Contains(page, []byte("javascript:")) {
-			t.Errorf("%s has a script or a form", name)
+			t.Errorf(`%s has a script or a form; want !bytes.Contains(page, []byte("<script")) && !bytes.Contains(page, []byte("<form")) && !bytes.Contains(page, []byte("javascript:"))`, name)
 		}
 		if !bytes.Contains(page, []byte("<style>"+theme.CSS+"</style>")) {
-			t.Errorf("%s has another style than its policy lets in", name)
+			t.Errorf(`%s has another style than its policy lets in; want bytes.Contains(page, []byte("<style>"+theme.CSS+"</style>"))`, name)
 		}
 		// The style is the theme's own business.
 		got := bytes.Replace(page, []byte(theme.CSS), nil, 1)
@@ -93,7 +93,7 @@ func TestTextStaysText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(page, []byte("<script")) || bytes.Count(page, []byte("&lt;script&gt;")) != 3 {
-		t.Errorf("%s", page)
+		t.Errorf(`%s; want !bytes.Contains(page, []byte("<script")) && bytes.Count(page, []byte("&lt;script&gt;")) == 3`, page)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestSite(t *testing.T) {
 	} {
 		resp, body := askSite(t, c.method, address+c.path, c.host)
 		if resp.StatusCode != c.status || body != c.body {
-			t.Errorf("%s %s as %q: %d %s", c.method, c.path, c.host, resp.StatusCode, body)
+			t.Errorf("%s %s as %q: %d %s; want resp.StatusCode == c.status && body == c.body", c.method, c.path, c.host, resp.StatusCode, body)
 		}
 		media := "application/json; charset=utf-8"
 		policy := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -176,10 +176,10 @@ func TestSite(t *testing.T) {
 		h := resp.Header
 		if h.Get("Content-Type") != media || h.Get("Content-Security-Policy") != policy || h.Get("Cache-Control") != "no-store" || h.Get("X-Frame-Options") != "DENY" ||
 			h.Get("X-Request-ID") == "" || h.Get("Server") != "svc-steward-report-ui/0.1" || (h.Get("Allow") == "GET, HEAD") != (c.status == 405) {
-			t.Errorf("%s %s: %v", c.method, c.path, h)
+			t.Errorf(`%s %s: %v; want h.Get("Content-Type") == media && h.Get("Content-Security-Policy") == policy && h.Get("Cache-Control") == "no-store" && h.Get("X-Frame-Options") == "DENY" && …`, c.method, c.path, h)
 		}
 	}
 	if !strings.HasPrefix(styleSource(), "'sha256-") {
-		t.Error(styleSource())
+		t.Error(styleSource(), `want strings.HasPrefix(styleSource(), "'sha256-")`)
 	}
 }

@@ -58,22 +58,22 @@ func TestSampleReports(t *testing.T) {
 		doc := changedSample(t, name, nil)
 		r, err := steward.Parse(doc)
 		if (err == nil) != ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want (err == nil) == %v", name, err, ok)
 		}
 		if err := schematest.Validate(t, "steward-report", doc); err != nil { // which cannot know what is planned
 			t.Errorf("%s: %v", name, err)
 		}
 		if ok && "sha256:"+r.Digest != canon.Digest(doc) {
-			t.Errorf("%s: digest %s", name, r.Digest)
+			t.Errorf(`%s: digest %s; want (!ok || "sha256:" + r.Digest == canon.Digest(doc))`, name, r.Digest)
 		}
 	}
 	r, err := steward.Parse(changedSample(t, completed, map[string]string{"/provenance/run_id": `"1001"`, "/provenance/run_attempt": `"2"`, "/status": `"completed"`}))
 	if err != nil || r.Provenance.RunID != 1001 || r.Provenance.RunAttempt != 2 {
-		t.Error("numbers as texts:", r, err)
+		t.Error("numbers as texts:", r, err, "want r.Provenance.RunID == 1001 && r.Provenance.RunAttempt == 2")
 	}
 	r, err = steward.Parse(changedSample(t, blocked, map[string]string{"/status": `"disabled"`, "/blocked_reason": `"policy_disabled"`}))
 	if err != nil || r.Status != steward.Disabled {
-		t.Error("disabled:", err)
+		t.Error("disabled:", err, "want r.Status == steward.Disabled")
 	}
 }
 
@@ -180,12 +180,12 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			var fault *closed.Fault
 			if !errors.As(err, &fault) {
-				t.Fatalf("%v is no fault", err)
+				t.Fatalf("%v is no fault; want errors.As(err, &fault)", err)
 			}
 			return
 		}
 		if len(r.Created)+len(r.Skipped) > len(r.Planned) {
-			t.Fatalf("%d outcomes of %d", len(r.Created)+len(r.Skipped), len(r.Planned))
+			t.Fatalf("%d outcomes of %d; want len(r.Created) + len(r.Skipped) <= len(r.Planned)", len(r.Created)+len(r.Skipped), len(r.Planned))
 		}
 		h, err := steward.NewHistory([]steward.Entry{steward.NewEntry("x", r)})
 		if err != nil {

@@ -78,10 +78,10 @@ func TestAllKinds(t *testing.T) {
 	for _, k := range resource.All() {
 		table := Table(k, []resource.Object{k.New()}, metav1.ListMeta{Continue: "next"}, now)
 		if len(table.Rows[0].Cells) != len(table.ColumnDefinitions) || table.Continue != "next" {
-			t.Errorf("%s: %d cells under %d columns", k.Plural, len(table.Rows[0].Cells), len(table.ColumnDefinitions))
+			t.Errorf(`%s: %d cells under %d columns; want len(table.Rows[0].Cells) == len(table.ColumnDefinitions) && table.Continue == "next"`, k.Plural, len(table.Rows[0].Cells), len(table.ColumnDefinitions))
 		}
 		if raw, err := json.Marshal(table); err != nil || !strings.Contains(string(raw), `"kind":"PartialObjectMetadata"`) {
-			t.Errorf("%s: %v", k.Plural, err)
+			t.Errorf("%s: %v; want strings.Contains(string(raw), `\"kind\":\"PartialObjectMetadata\"`)", k.Plural, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func getPage(t *testing.T, e *echo.Echo, path, encoding string) *httptest.Respon
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	if w.Code != http.StatusOK {
-		t.Fatalf("GET %s: %d %s", path, w.Code, w.Body)
+		t.Fatalf("GET %s: %d %s; want w.Code == %v", path, w.Code, w.Body, http.StatusOK)
 	}
 	return w
 }
@@ -42,24 +42,24 @@ func TestPagesLoadOnlyWhatIsServedHere(t *testing.T) {
 		w := getPage(t, e, page, "gzip")
 		csp := w.Header().Get("Content-Security-Policy")
 		if !strings.HasPrefix(csp, "default-src 'self'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "http") {
-			t.Errorf("%s: policy %q", page, csp)
+			t.Errorf(`%s: policy %q; want strings.HasPrefix(csp, "default-src 'self'") && !strings.Contains(csp, "unsafe") && !strings.Contains(csp, "http")`, page, csp)
 		}
 		if regexp.MustCompile(`<script>|<style>| on[a-z]+="`).MatchString(w.Body.String()) {
-			t.Errorf("%s has inline script or style", page)
+			t.Errorf("%s has inline script or style; want !regexp.MustCompile(`<script>|<style>| on[a-z]+=\"`).MatchString(w.Body.String())", page)
 		}
 		found := links.FindAllStringSubmatch(w.Body.String(), -1)
 		if len(found) < 3 {
-			t.Errorf("%s: %d links", page, len(found))
+			t.Errorf("%s: %d links; want len(found) >= 3", page, len(found))
 		}
 		for _, link := range found {
 			if got := getPage(t, e, "/"+link[1], "gzip"); got.Body.Len() == 0 {
-				t.Errorf("%s is empty", link[1])
+				t.Errorf("%s is empty; want got.Body.Len() != 0", link[1])
 			}
 		}
 	}
 	var doc struct{ OpenAPI string }
 	if err := json.Unmarshal(getPage(t, e, "/openapi.json", "").Body.Bytes(), &doc); err != nil || doc.OpenAPI != "3.1.0" {
-		t.Errorf("openapi.json: %+v %v", doc, err)
+		t.Errorf(`openapi.json: %+v %v; want doc.OpenAPI == "3.1.0"`, doc, err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestVendoredBundle(t *testing.T) {
 	for _, raw := range [][]byte{packed, plain} {
 		sum := sha256.Sum256(raw)
 		if !strings.Contains(string(version), hex.EncodeToString(sum[:])) {
-			t.Errorf("sha256 %x is not in VERSION.txt", sum)
+			t.Errorf("sha256 %x is not in VERSION.txt; want strings.Contains(string(version), hex.EncodeToString(sum[:]))", sum)
 		}
 	}
 }

@@ -25,19 +25,19 @@ func TestApproveAndExecute(t *testing.T) {
 	b := setup(t, action.Config{})
 	a := b.propose(ann, "api", 3)
 	if a.State != action.Pending || a.Requester != "ann" || !a.ExpiresAt.Equal(b.clock.Now().Add(time.Hour)) || a.Diff == "" {
-		t.Fatalf("proposed %+v", a)
+		t.Fatalf(`proposed %+v; want a.State == action.Pending && a.Requester == "ann" && a.ExpiresAt.Equal(b.clock.Now().Add(time.Hour)) && a.Diff != ""`, a)
 	}
 	b.wantWrites("api", 0)
 	a, err := b.Decide(t.Context(), bob, a.ID, action.Decision{Approve: true, Reason: "go"})
 	if err != nil || a.State != action.Approved || a.Decider != "bob" || a.Basis != action.Person || a.Reason != "go" {
-		t.Fatalf("decided %+v, %v", a, err)
+		t.Fatalf(`decided %+v, %v; want a.State == action.Approved && a.Decider == "bob" && a.Basis == action.Person && a.Reason == "go"`, a, err)
 	}
 	a, err = b.Execute(t.Context(), a.ID, nil)
 	if err != nil || a.State != action.Succeeded || a.Result != "Scaled." || a.Verification != "3 replicas, as observed." {
-		t.Fatalf("executed %+v, %v", a, err)
+		t.Fatalf(`executed %+v, %v; want a.State == action.Succeeded && a.Result == "Scaled." && a.Verification == "3 replicas, as observed."`, a, err)
 	}
 	if kept := b.wantState(a.ID, action.Succeeded); kept.Verification != a.Verification {
-		t.Errorf("kept verification %q", kept.Verification)
+		t.Errorf("kept verification %q; want %v", kept.Verification, a.Verification)
 	}
 	_, err = b.Execute(t.Context(), a.ID, nil)
 	wantCode(t, err, "already_decided")
@@ -56,7 +56,7 @@ func TestDeniedNeverRuns(t *testing.T) {
 	}
 	_, err := b.Decide(t.Context(), bob, a.ID, yes)
 	if p := wantCode(t, err, "already_decided"); !strings.Contains(p.Detail, "denied by ann") {
-		t.Errorf("detail %q", p.Detail)
+		t.Errorf(`detail %q; want strings.Contains(p.Detail, "denied by ann")`, p.Detail)
 	}
 	_, err = b.Execute(t.Context(), a.ID, nil)
 	wantCode(t, err, "already_decided")
@@ -85,14 +85,14 @@ func TestTwoReplicasAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 		if (errs[0] == nil) == (errs[1] == nil) {
-			t.Fatalf("errors %v", errs)
+			t.Fatalf("errors %v; want (errs[0] == nil) != (errs[1] == nil)", errs)
 		}
 		first, loser := "ann", errs[1]
 		if errs[1] == nil {
 			first, loser = "bob", errs[0]
 		}
 		if p := wantCode(t, loser, "already_decided"); !strings.Contains(p.Detail, "by "+first) {
-			t.Errorf("detail %q, first was %s", p.Detail, first)
+			t.Errorf(`detail %q, first was %s; want strings.Contains(p.Detail, "by "+first)`, p.Detail, first)
 		}
 		for n, r := range []*bundle{b, other} {
 			wg.Go(func() { _, errs[n] = r.Execute(t.Context(), a.ID, nil) })
@@ -101,10 +101,10 @@ func TestTwoReplicasAtOnce(t *testing.T) {
 		if first == "bob" {
 			writes++
 			if (errs[0] == nil) == (errs[1] == nil) {
-				t.Fatalf("executions %v", errs)
+				t.Fatalf("executions %v; want (errs[0] == nil) != (errs[1] == nil)", errs)
 			}
 		} else if errs[0] == nil || errs[1] == nil {
-			t.Fatalf("denied and executed: %v", errs)
+			t.Fatalf("denied and executed: %v; want an error && an error", errs)
 		}
 		b.wantWrites("api", writes)
 		b.wantEvents(a.ID, "action_decided", "assistant.action.decided", 1)
@@ -121,7 +121,7 @@ func TestExpiry(t *testing.T) {
 		wantCode(t, err, "action_expired")
 	}
 	if waiting, err := b.In(t.Context(), "s-1", action.Pending); err != nil || len(waiting) != 0 {
-		t.Fatalf("waiting %v, %v", waiting, err)
+		t.Fatalf("waiting %v, %v; want len(waiting) == 0", waiting, err)
 	}
 	if err := b.ExpireDue(t.Context()); err != nil {
 		t.Fatal(err)
@@ -142,10 +142,10 @@ func TestStale(t *testing.T) {
 	fresh, err := b.Decide(t.Context(), bob, a.ID, yes)
 	wantCode(t, err, "action_stale")
 	if fresh.State != action.Pending || fresh.ID == a.ID || fresh.Digest == a.Digest || fresh.Requester != "ann" || !strings.Contains(fresh.Diff, "replicas: 2") {
-		t.Fatalf("fresh %+v", fresh)
+		t.Fatalf(`fresh %+v; want fresh.State == action.Pending && fresh.ID != a.ID && fresh.Digest != a.Digest && fresh.Requester == "ann" && strings.Contains(fresh.Diff, "replicas: 2")`, fresh)
 	}
 	if old := b.wantState(a.ID, action.Stale); old.ReplacedBy == nil || *old.ReplacedBy != fresh.ID {
-		t.Errorf("replaced by %v", old.ReplacedBy)
+		t.Errorf("replaced by %v; want old.ReplacedBy != nil && *old.ReplacedBy == fresh.ID", old.ReplacedBy)
 	}
 	_, err = b.Decide(t.Context(), bob, a.ID, yes)
 	wantCode(t, err, "action_stale")
@@ -158,7 +158,7 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := b.wantState(fresh.ID, action.Failed); !strings.Contains(a.Result, "changed since the approval") {
-		t.Errorf("result %q", a.Result)
+		t.Errorf(`result %q; want strings.Contains(a.Result, "changed since the approval")`, a.Result)
 	}
 	b.wantWrites("api", 0)
 }
@@ -174,14 +174,14 @@ func TestEqualDigestAndBound(t *testing.T) {
 		b.propose(ann, "api", int32(i+3))
 	}
 	if _, err := b.Propose(t.Context(), b.proposal(ann, "web", 2)); !errors.Is(err, action.ErrTooMany) {
-		t.Errorf("the eleventh: %v", err)
+		t.Errorf("the eleventh: %v; want errors.Is(err, action.ErrTooMany)", err)
 	}
 	if again := b.propose(ann, "api", 2); again.ID != first.ID {
 		t.Error("with ten waiting, an equal digest was not found")
 	}
 	settled, err := b.DecideAll(t.Context(), ann, "s-1", no)
 	if err != nil || len(settled) != action.MaxPending {
-		t.Fatalf("%d settled, %v", len(settled), err)
+		t.Fatalf("%d settled, %v; want len(settled) == action.MaxPending", len(settled), err)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestRolesAndFourEyes(t *testing.T) {
 	b := setup(t, action.Config{FourEyes: true})
 	var refused *action.Refused
 	if _, err := b.Propose(t.Context(), b.proposal(eve, "api", 3)); !errors.As(err, &refused) {
-		t.Fatalf("readonly proposes: %v", err)
+		t.Fatalf("readonly proposes: %v; want errors.As(err, &refused)", err)
 	}
 	a := b.propose(ann, "api", 3)
 	for _, d := range []action.Decision{yes, no} {
@@ -202,18 +202,18 @@ func TestRolesAndFourEyes(t *testing.T) {
 	b.wantEvents(a.ID, "action_refused", "assistant.action.refused", 3)
 	b.wantState(a.ID, action.Pending)
 	if held, err := b.Stand(t.Context(), ann, "s-1", true); held || err != nil {
-		t.Errorf("standing approval with four eyes: %v, %v", held, err)
+		t.Errorf("standing approval with four eyes: %v, %v; want !held", held, err)
 	}
 	p := b.proposal(ann, "web", 3)
 	p.AutoApprove = true
 	if a, err := b.Propose(t.Context(), p); err != nil || a.State != action.Pending {
-		t.Errorf("auto_approve with four eyes: %s, %v", a.State, err)
+		t.Errorf("auto_approve with four eyes: %s, %v; want a.State == action.Pending", a.State, err)
 	}
 	if a, err := b.Decide(t.Context(), bob, a.ID, yes); err != nil || a.State != action.Approved {
-		t.Errorf("another approves: %s, %v", a.State, err)
+		t.Errorf("another approves: %s, %v; want a.State == action.Approved", a.State, err)
 	}
 	if a, err := b.Decide(t.Context(), ann, b.propose(ann, "web", 4).ID, no); err != nil || a.State != action.Denied {
-		t.Errorf("the requester denies: %s, %v", a.State, err)
+		t.Errorf("the requester denies: %s, %v; want a.State == action.Denied", a.State, err)
 	}
 }
 
@@ -240,14 +240,14 @@ func TestApprovedBeforehand(t *testing.T) {
 	want(propose(ann, "api", 0, true), action.Pending, "")
 	want(propose(ann, "api", 3, false), action.Pending, "")
 	if held, err := b.Stand(t.Context(), eve, "s-1", true); held || err != nil {
-		t.Errorf("readonly: %v, %v", held, err)
+		t.Errorf("readonly: %v, %v; want !held", held, err)
 	}
 	if held, err := b.Stand(t.Context(), ann, "s-1", true); !held || err != nil {
-		t.Fatalf("%v, %v", held, err)
+		t.Fatalf("%v, %v; want held", held, err)
 	}
 	settled, err := b.DecideAll(t.Context(), ann, "s-1", yes)
 	if err != nil || len(settled) != 1 || settled[0].Action.State != action.Approved {
-		t.Fatalf("approve all: %+v, %v", settled, err)
+		t.Fatalf("approve all: %+v, %v; want len(settled) == 1 && settled[0].Action.State == action.Approved", settled, err)
 	}
 	standing := propose(ann, "api", 4, false)
 	want(standing, action.Approved, action.Standing)
@@ -259,7 +259,7 @@ func TestApprovedBeforehand(t *testing.T) {
 	p := b.proposal(ann, "api", 9)
 	p.Session = "s-2"
 	if a, err := b.Propose(t.Context(), p); err != nil || a.State != action.Pending {
-		t.Errorf("another session: %s, %v", a.State, err)
+		t.Errorf("another session: %s, %v; want a.State == action.Pending", a.State, err)
 	}
 	if _, err := b.Stand(t.Context(), ann, "s-1", false); err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestQuoted(t *testing.T) {
 		{"ann", nil, ""}, {"ann", []uuid.UUID{one.ID, uuid.New()}, "s-1"}, {"bob", []uuid.UUID{one.ID}, ""}, {"ann", []uuid.UUID{one.ID, two.ID}, ""},
 	} {
 		if got, err := b.Quoted(t.Context(), c.who, c.ids); err != nil || got != c.want {
-			t.Errorf("%s, %v: %q, %v", c.who, c.ids, got, err)
+			t.Errorf("%s, %v: %q, %v; want got == c.want", c.who, c.ids, got, err)
 		}
 	}
 }
@@ -292,6 +292,6 @@ func TestSessionMustExist(t *testing.T) {
 	_, err := b.Propose(t.Context(), p)
 	wantCode(t, err, "session_not_found")
 	if l, err := b.Page(t.Context(), "s-1", nil, 100); err != nil || len(l) != 0 {
-		t.Error(fmt.Sprint(l, err))
+		t.Error(fmt.Sprint(l, err), "want len(l) == 0")
 	}
 }

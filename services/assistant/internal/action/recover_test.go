@@ -73,11 +73,11 @@ func TestAbandonedLease(t *testing.T) {
 			}
 			saved := b.wantState(a.ID, action.Succeeded)
 			if !strings.Contains(saved.Result, c.result) || saved.Verification == "" {
-				t.Errorf("result %q, verification %q", saved.Result, saved.Verification)
+				t.Errorf(`result %q, verification %q; want strings.Contains(saved.Result, c.result) && saved.Verification != ""`, saved.Result, saved.Verification)
 			}
 			late, err := wake()
 			if err != nil || late.State != action.Succeeded || late.Result != saved.Result {
-				t.Errorf("the sleeper sees %s (%s), %v", late.State, late.Result, err)
+				t.Errorf("the sleeper sees %s (%s), %v; want late.State == action.Succeeded && late.Result == saved.Result", late.State, late.Result, err)
 			}
 			b.wantWrites("api", 1)
 			b.wantEvents(a.ID, "action_executed", "assistant.action.executed", 1)
@@ -98,7 +98,7 @@ func TestUnclearIsUnknown(t *testing.T) {
 	}
 	b.wantState(a.ID, action.Unknown)
 	if got, err := wake(); err != nil || got.State != action.Unknown {
-		t.Errorf("%s, %v", got.State, err)
+		t.Errorf("%s, %v; want got.State == action.Unknown", got.State, err)
 	}
 	b.wantWrites("api", 0)
 }
@@ -160,7 +160,7 @@ func TestRejectedWriteFails(t *testing.T) {
 	a := b.approved("api", 3)
 	b.cluster.Before = func(context.Context) error { return errors.New("admission webhook denied it") }
 	if got, err := b.Execute(t.Context(), a.ID, nil); err != nil || got.State != action.Failed || !strings.Contains(got.Result, "webhook") {
-		t.Fatalf("%s (%s), %v", got.State, got.Result, err)
+		t.Fatalf(`%s (%s), %v; want got.State == action.Failed && strings.Contains(got.Result, "webhook")`, got.State, got.Result, err)
 	}
 	b.wantWrites("api", 0)
 }
@@ -172,7 +172,7 @@ func TestOldApprovalDoesNotRun(t *testing.T) {
 	a := b.approved("api", 3)
 	b.clock.Forward(time.Hour + time.Second)
 	if got, err := b.Execute(t.Context(), a.ID, nil); err != nil || got.State != action.Failed {
-		t.Fatalf("%s, %v", got.State, err)
+		t.Fatalf("%s, %v; want got.State == action.Failed", got.State, err)
 	}
 	b.wantWrites("api", 0)
 }
@@ -185,7 +185,7 @@ func TestStartedWriteFinishes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b.cluster.Before = func(context.Context) error { cancel(); return nil }
 	if got, err := b.Execute(ctx, a.ID, nil); err != nil || got.State != action.Succeeded || got.Verification == "" {
-		t.Fatalf("%s, %v", got.State, err)
+		t.Fatalf(`%s, %v; want got.State == action.Succeeded && got.Verification != ""`, got.State, err)
 	}
 	b.wantWrites("api", 1)
 }
@@ -213,7 +213,7 @@ func TestKilledProcess(t *testing.T) {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait() // its error is the kill
 			if err != nil || line != "reached\n" {
-				t.Fatalf("the child said %q, %v", line, err)
+				t.Fatalf("the child said %q, %v; want line == \"reached\\n\"", line, err)
 			}
 			b.wantState(a.ID, action.Executing)
 			b.clock.Forward(time.Minute) // beyond the dead one's lease of 30 s of the real time

@@ -40,7 +40,7 @@ func TestEndedActionsForgetTheirValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := b.Execute(t.Context(), id, nil); err != nil || got.Verification == "" {
-				t.Fatalf("%+v, %v", got, err)
+				t.Fatalf(`%+v, %v; want got.Verification != ""`, got, err)
 			}
 		},
 		"failed": func(t *testing.T, b *bundle, id uuid.UUID) {
@@ -68,16 +68,16 @@ func TestEndedActionsForgetTheirValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			if waits, err := b.Get(t.Context(), a.ID); err != nil || waits.Operations[0].Set["DB_PASSWORD"] != secret {
-				t.Fatalf("%+v, %v", waits.Operations, err)
+				t.Fatalf(`%+v, %v; want waits.Operations[0].Set["DB_PASSWORD"] == secret`, waits.Operations, err)
 			}
 			end(t, b, a.ID)
 			var rows string
 			if err := b.Store.Pool().QueryRow(t.Context(), "select json_agg(a)::text || (select json_agg(o)::text from outbox o) from actions a").Scan(&rows); err != nil || strings.Contains(rows, secret) {
-				t.Errorf("kept: %s, %v", rows, err)
+				t.Errorf("kept: %s, %v; want !strings.Contains(rows, secret)", rows, err)
 			}
 			ended, err := b.Get(t.Context(), a.ID)
 			if doc, _ := json.Marshal(ended.Operations); err != nil || string(ended.State) != name || !strings.Contains(string(doc), "DB_PASSWORD") || ended.Digest != a.Digest {
-				t.Errorf("%s is left as %s, %v", ended.State, doc, err)
+				t.Errorf(`%s is left as %s, %v; want string(ended.State) == name && strings.Contains(string(doc), "DB_PASSWORD") && ended.Digest == a.Digest`, ended.State, doc, err)
 			}
 		})
 	}

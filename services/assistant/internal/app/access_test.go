@@ -22,16 +22,16 @@ func TestKeyIsNeeded(t *testing.T) {
 	for _, r := range protected {
 		resp := b.send(t.Context(), r[0], r[1], "", "")
 		if resp.StatusCode != 401 || resp.Header.Get("WWW-Authenticate") != `Bearer realm="assistant"` {
-			t.Errorf("%v without a key: %d %q", r, resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
+			t.Errorf("%v without a key: %d %q; want resp.StatusCode == 401 && resp.Header.Get(\"WWW-Authenticate\") == `Bearer realm=\"assistant\"`", r, resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
 		}
 		resp = b.send(t.Context(), r[0], r[1], "ki-admin-unknown", "")
 		if resp.StatusCode != 401 || resp.Header.Get("WWW-Authenticate") != `Bearer realm="assistant", error="invalid_token"` {
-			t.Errorf("%v with an unknown key: %d %q", r, resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
+			t.Errorf("%v with an unknown key: %d %q; want resp.StatusCode == 401 && resp.Header.Get(\"WWW-Authenticate\") == `Bearer realm=\"assistant\", error=\"invalid_token\"`", r, resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
 		}
 	}
 	for _, path := range []string{"/healthz", "/v1/healthz"} {
 		if doc := b.want(200, "GET", path, "", ""); doc["status"] != "ok" || doc["version"] == "" || len(doc) != 2 {
-			t.Errorf("%s: %v", path, doc)
+			t.Errorf(`%s: %v; want doc["status"] == "ok" && doc["version"] != "" && len(doc) == 2`, path, doc)
 		}
 	}
 	events := b.events("access_denied")
@@ -39,7 +39,7 @@ func TestKeyIsNeeded(t *testing.T) {
 		t.Fatalf("%d refusals recorded, want %d", len(events), 2*len(protected))
 	}
 	if e := events[0]; e["path"] != chatPath || e["method"] != "POST" || e["status"] != 401.0 || e["code"] != "unauthenticated" || e["address"] != "127.0.0.1" {
-		t.Errorf("%v", e)
+		t.Errorf(`%v; want e["path"] == chatPath && e["method"] == "POST" && e["status"] == 401.0 && e["code"] == "unauthenticated" && e["address"] == "127.0.0.1"`, e)
 	}
 }
 
@@ -50,10 +50,10 @@ func TestRateLimit(t *testing.T) {
 		t.Helper()
 		wait, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 		if resp.StatusCode != 429 || resp.Header.Get("X-RateLimit-Limit") != "60" || err != nil || wait < 1 {
-			t.Errorf("%d %v", resp.StatusCode, resp.Header)
+			t.Errorf(`%d %v; want resp.StatusCode == 429 && resp.Header.Get("X-RateLimit-Limit") == "60" && wait >= 1`, resp.StatusCode, resp.Header)
 		}
 		if raw := b.rest(resp); !bytes.Contains(raw, []byte(`"type":"rate_limit_error"`)) {
-			t.Errorf("%s", raw)
+			t.Errorf("%s; want bytes.Contains(raw, []byte(`\"type\":\"rate_limit_error\"`))", raw)
 		}
 	}
 	for range 3 {
@@ -106,12 +106,12 @@ func TestOrderOfRefusals(t *testing.T) {
 	} {
 		resp := b.send(t.Context(), tc.method, tc.path, tc.key, tc.body, "Content-Type", tc.media, "X-Session-ID", tc.session)
 		if raw := b.rest(resp); resp.StatusCode != tc.status || !bytes.Contains(raw, []byte(`"code":"`+tc.code+`"`)) {
-			t.Errorf("%s: %d %s", tc.name, resp.StatusCode, raw)
+			t.Errorf("%s: %d %s; want resp.StatusCode == tc.status && bytes.Contains(raw, []byte(`\"code\":\"`+tc.code+`\"`))", tc.name, resp.StatusCode, raw)
 		}
 	}
 	resp := b.send(t.Context(), "POST", chatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
 	if resp.StatusCode != 429 { // admin has asked in this minute
-		t.Errorf("%d", resp.StatusCode)
+		t.Errorf("%d; want 429", resp.StatusCode)
 	}
 	b.clock.Forward(time.Minute)
 	b.refused(422, "validation_error", "POST", chatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
@@ -124,7 +124,7 @@ func TestForeignSession(t *testing.T) {
 	b.say(operator, "s-1", "hello")
 	resp := b.send(t.Context(), "POST", chatPath, other, questionBody("hello"), "X-Session-ID", "s-1")
 	if resp.StatusCode != 403 || !strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="insufficient_scope"`) {
-		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+		t.Errorf("%d %v; want resp.StatusCode == 403 && strings.Contains(resp.Header.Get(\"WWW-Authenticate\"), `error=\"insufficient_scope\"`)", resp.StatusCode, resp.Header)
 	}
 	b.refused(403, "forbidden", "POST", chatPath, other, questionBody("yes"), "X-Session-ID", "s-1")
 	if n := len(b.events("access_denied")); n != 2 {
@@ -132,6 +132,6 @@ func TestForeignSession(t *testing.T) {
 	}
 	b.propose(operator, "s-1", "scale..")
 	if raw := b.say(other, "s-1", "yes"); !bytes.Contains(raw, []byte("2 replicas, as observed.")) {
-		t.Errorf("%s", raw)
+		t.Errorf(`%s; want bytes.Contains(raw, []byte("2 replicas, as observed."))`, raw)
 	}
 }

@@ -83,11 +83,11 @@ func TestFaults(t *testing.T) {
 	}
 	for name := range faulty {
 		if !strings.Contains(err.Error(), name) {
-			t.Errorf("%s is not told of", name)
+			t.Errorf("%s is not told of; want strings.Contains(err.Error(), name)", name)
 		}
 	}
 	if strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a secret is quoted: %v", err)
+		t.Errorf(`a secret is quoted: %v; want !strings.Contains(err.Error(), "hunter2")`, err)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestEngineChoice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.engine() != tc.want || c.baseURL() != tc.url {
-			t.Errorf("%v: %s at %s", tc.set, c.engine(), c.baseURL())
+			t.Errorf("%v: %s at %s; want c.engine() == tc.want && c.baseURL() == tc.url", tc.set, c.engine(), c.baseURL())
 		}
 	}
 }

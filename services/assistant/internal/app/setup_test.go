@@ -277,7 +277,7 @@ func (b *bundle) ask(key, session, text string, header ...string) *http.Response
 	resp := b.send(b.t.Context(), "POST", chatPath, key, questionBody(text), append([]string{"X-Session-ID", session}, header...)...)
 	if resp.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(resp.Body)
-		b.t.Fatalf("%d %s", resp.StatusCode, raw)
+		b.t.Fatalf("%d %s; want resp.StatusCode == %v", resp.StatusCode, raw, http.StatusOK)
 	}
 	return resp
 }

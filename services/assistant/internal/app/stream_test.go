@@ -30,13 +30,13 @@ func TestStream(t *testing.T) {
 	}
 	raw := b.rest(resp)
 	if !bytes.HasPrefix(raw, []byte(`data: {"protocol_version":"1.0","object":"stream.start","session_id":"s-1"}`+"\n\n")) {
-		t.Errorf("first frame: %.100s", raw)
+		t.Errorf("first frame: %.100s; want bytes.HasPrefix(raw, []byte(`data: {\"protocol_version\":\"1.0\",\"object\":\"stream.start\",\"session_id\":\"s-1\"}`+\"\\n\\n\"))", raw)
 	}
 	if !bytes.HasSuffix(raw, []byte("\n\ndata: [DONE]\n\n")) || bytes.Count(raw, []byte("[DONE]")) != 1 {
-		t.Errorf("end of stream: %s", raw)
+		t.Errorf("end of stream: %s; want bytes.HasSuffix(raw, []byte(\"\\n\\ndata: [DONE]\\n\\n\")) && bytes.Count(raw, []byte(\"[DONE]\")) == 1", raw)
 	}
 	if got := assistanttest.AnswerText(b.chunks(raw)); got != "You asked: hello" {
-		t.Errorf("answer %q", got)
+		t.Errorf(`answer %q; want "You asked: hello"`, got)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestSessionIsMadeUp(t *testing.T) {
 	resp := b.send(t.Context(), "POST", chatPath, admin, questionBody("hello"))
 	id := resp.Header.Get("X-Session-ID")
 	if len(id) != 36 || id[14] != '7' || !strings.Contains(string(b.rest(resp)), `"session_id":"`+id+`"`) {
-		t.Errorf("session %q", id)
+		t.Errorf("session %q; want len(id) == 36 && id[14] == '7' && strings.Contains(string(b.rest(resp)), `\"session_id\":\"`+id+`\"`)", id)
 	}
 }
 
@@ -58,10 +58,10 @@ func TestSessionOfAQuotedAction(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"Answer approve ` + id + `."},{"role":"user","content":"yes"}]}`
 	resp := b.send(t.Context(), "POST", chatPath, operator, body)
 	if got := resp.Header.Get("X-Session-ID"); got != "s-1" {
-		t.Errorf("session %q", got)
+		t.Errorf(`session %q; want "s-1"`, got)
 	}
 	if raw := b.rest(resp); !strings.Contains(string(raw), "2 replicas, as observed.") {
-		t.Errorf("%s", raw)
+		t.Errorf(`%s; want strings.Contains(string(raw), "2 replicas, as observed.")`, raw)
 	}
 	resp = b.send(t.Context(), "POST", chatPath, other, body)
 	if got := resp.Header.Get("X-Session-ID"); got == "s-1" {
@@ -78,7 +78,7 @@ func TestReplayIsTheStream(t *testing.T) {
 	get := func(key, query string, header ...string) string {
 		resp := b.send(t.Context(), "GET", "/v1/events/replay/s-1"+query, key, "", header...)
 		if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
-			t.Fatalf("%d %s", resp.StatusCode, b.rest(resp))
+			t.Fatalf(`%d %s; want resp.StatusCode == 200 && resp.Header.Get("Content-Type") == "text/event-stream"`, resp.StatusCode, b.rest(resp))
 		}
 		return string(b.rest(resp))
 	}
@@ -102,16 +102,16 @@ func TestReplayIsTheStream(t *testing.T) {
 	var last string
 	for i, item := range items[:len(items)-1] {
 		if item.ID == "" || item.ID == last {
-			t.Fatalf("item %d: id %q after %q", i, item.ID, last)
+			t.Fatalf(`item %d: id %q after %q; want item.ID != "" && item.ID != last`, i, item.ID, last)
 		}
 		last = item.ID
 	}
 	if items[0].ID != "1.1" {
-		t.Errorf("first id %q", items[0].ID)
+		t.Errorf(`first id %q; want "1.1"`, items[0].ID)
 	}
 	rest := assistanttest.ReadStream(t, strings.NewReader(get(operator, "?ids=true", "Last-Event-ID", items[2].ID)))
 	if len(rest) != len(items)-3 || rest[0].ID != items[3].ID {
-		t.Errorf("resumed with %d of %d items at %q", len(rest), len(items), rest[0].ID)
+		t.Errorf("resumed with %d of %d items at %q; want len(rest) == len(items) - 3 && rest[0].ID == items[3].ID", len(rest), len(items), rest[0].ID)
 	}
 }
 
@@ -123,11 +123,11 @@ func TestStrictProfile(t *testing.T) {
 	for name, raw := range map[string][]byte{"header": byHeader, "model": b.rest(resp)} {
 		for _, item := range assistanttest.ReadStream(t, bytes.NewReader(raw)) {
 			if item.Data != nil && bytes.Contains(item.Data, []byte("ki_event")) {
-				t.Errorf("%s: %s", name, item.Data)
+				t.Errorf(`%s: %s; want (item.Data == nil || !bytes.Contains(item.Data, []byte("ki_event")))`, name, item.Data)
 			}
 		}
 		if got := assistanttest.AnswerText(b.chunks(raw)); got != "You asked: hello" {
-			t.Errorf("%s: answer %q", name, got)
+			t.Errorf(`%s: answer %q; want got == "You asked: hello"`, name, got)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestHeartbeat(t *testing.T) {
 	close(b.engine.let)
 	rest, err := io.ReadAll(r)
 	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
-		t.Errorf("%v: %s", err, rest)
+		t.Errorf("%v: %s; want bytes.HasSuffix(rest, []byte(\"data: [DONE]\\n\\n\"))", err, rest)
 	}
 	if raw := b.rest(b.send(t.Context(), "GET", "/v1/events/replay/s-1", operator, "")); bytes.Contains(raw, []byte("heartbeat")) {
 		t.Error("a heartbeat was stored")
@@ -165,7 +165,7 @@ func TestBusyAndRepeat(t *testing.T) {
 	<-b.engine.began
 	resp := b.send(t.Context(), "POST", chatPath, operator, questionBody("hello"), "X-Session-ID", "s-1")
 	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "5" || !bytes.Contains(b.rest(resp), []byte(`"code":"turn_active"`)) {
-		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+		t.Errorf("%d %v; want resp.StatusCode == http.StatusConflict && resp.Header.Get(\"Retry-After\") == \"5\" && bytes.Contains(b.rest(resp), []byte(`\"code\":\"turn_active\"`))", resp.StatusCode, resp.Header)
 	}
 	again := b.ask(operator, "s-1", "wait", "X-Request-ID", "r-1")
 	followed := b.send(t.Context(), "GET", "/v1/events/replay/s-1?follow=true", operator, "")
@@ -228,12 +228,12 @@ func TestBodiesOnTheirWay(t *testing.T) {
 	}
 	for i := range 3 {
 		if got := status(begin()); got != "HTTP/1.1 100 Continue" { // the body is being read
-			t.Fatalf("body %d: %s", i, got)
+			t.Fatalf(`body %d: %s; want got == "HTTP/1.1 100 Continue"`, i, got)
 		}
 	}
 	b.say(operator, "s-1", "hello")
 	if got := status(begin()); got != "HTTP/1.1 100 Continue" {
-		t.Fatal(got)
+		t.Fatal(got, `want "HTTP/1.1 100 Continue"`)
 	}
 	b.refused(429, "rate_limited", "POST", chatPath, operator, questionBody("hello"))
 	b.say(other, "s-2", "hello")
@@ -250,7 +250,7 @@ func TestDrain(t *testing.T) {
 	}
 	raw := b.rest(resp)
 	if !bytes.Contains(raw, []byte(`"code":"shutting_down"`)) || !bytes.HasSuffix(raw, []byte("data: [DONE]\n\n")) {
-		t.Errorf("%s", raw)
+		t.Errorf("%s; want bytes.Contains(raw, []byte(`\"code\":\"shutting_down\"`)) && bytes.HasSuffix(raw, []byte(\"data: [DONE]\\n\\n\"))", raw)
 	}
 	b.refused(503, "draining", "POST", chatPath, operator, questionBody("hello"))
 }

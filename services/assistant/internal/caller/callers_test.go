@@ -141,7 +141,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	if id := caller.KeyID(adminKey); len(id) != 16 || strings.Trim(id, "0123456789abcdef") != "" {
-		t.Errorf("key id %q", id)
+		t.Errorf(`key id %q; want len(id) == 16 && strings.Trim(id, "0123456789abcdef") == ""`, id)
 	}
 }
 
@@ -210,14 +210,14 @@ func TestAuthOff(t *testing.T) {
 		}
 		resp := sendRequest(e, http.MethodPost, "/v1/who", "", header...)
 		if resp.StatusCode != tc.status {
-			t.Errorf("%+v: %d", tc, resp.StatusCode)
+			t.Errorf("%+v: %d; want resp.StatusCode == %v", tc, resp.StatusCode, tc.status)
 		}
 		if got := bodyOf(t, resp); tc.status == 200 && got != "local admin  local" {
-			t.Errorf("%+v: %q", tc, got)
+			t.Errorf(`%+v: %q; want (tc.status != 200 || got == "local admin local")`, tc, got)
 		}
 	}
 	if got := sendRequest(e, http.MethodGet, "/v1/who", "", "Origin", "http://127.0.0.1:18004", "Origin", "http://evil.example").StatusCode; got != 403 {
-		t.Errorf("two origins: %d", got)
+		t.Errorf("two origins: %d; want 403", got)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestConfigurations(t *testing.T) {
 				for _, list := range []service.Secret{tc.cfg.AdminKeys, tc.cfg.OperatorKeys, tc.cfg.ReadonlyKeys, tc.cfg.DemoSecret} {
 					for entry := range strings.SplitSeq(list.Reveal(), ",") {
 						if len(entry) > 10 && strings.Contains(err.Error(), entry) {
-							t.Errorf("the error tells an entry: %v", err)
+							t.Errorf("the error tells an entry: %v; want (len(entry) <= 10 || !strings.Contains(err.Error(), entry))", err)
 						}
 					}
 				}
@@ -335,7 +335,7 @@ func TestDelegation(t *testing.T) {
 	}
 	for scope, want := range map[string]string{"readonly": "readonly", "operator": "operator", "admin": "operator"} {
 		if got := bodyOf(t, ask("GET", "/v1/who", mint("assistant", scope))); got != "ana@example.org "+want+" dashboard ana@example.org" {
-			t.Errorf("%s: %q", scope, got)
+			t.Errorf(`%s: %q; want got == "ana@example.org " + want + " dashboard ana@example.org"`, scope, got)
 		}
 	}
 	token := mint("assistant", "operator", "read")
@@ -344,7 +344,7 @@ func TestDelegation(t *testing.T) {
 		status       int
 	}{{"GET", "/v1/who", 200}, {"POST", "/v1/who", 200}, {"GET", "/v1/who", 200}, {"POST", "/v1/who", 401}} {
 		if got := ask(tc.method, tc.path, token).StatusCode; got != tc.status {
-			t.Errorf("%d: %+v: %d", i, tc, got)
+			t.Errorf("%d: %+v: %d; want got == %v", i, tc, got, tc.status)
 		}
 	}
 	if got := ask("POST", "/v1/auth/demo-keys", mint("assistant", "operator")).StatusCode; got != 403 {
@@ -353,18 +353,18 @@ func TestDelegation(t *testing.T) {
 	for name, token := range map[string]string{"another service's": mint("inference", "operator"), "forged": token[:len(token)-4] + "AAAA", "no token": "a.b.c", "no key": "secret"} {
 		resp := ask("GET", "/v1/who", token)
 		if got := bodyOf(t, resp); resp.StatusCode != 401 || !strings.Contains(got, `"code":"unauthenticated"`) || !strings.Contains(resp.Header.Get("WWW-Authenticate"), `realm="assistant", error="invalid_token"`) {
-			t.Errorf("%s: %d %s", name, resp.StatusCode, got)
+			t.Errorf("%s: %d %s; want resp.StatusCode == 401 && strings.Contains(got, `\"code\":\"unauthenticated\"`) && …", name, resp.StatusCode, got)
 		}
 	}
 	if resp := ask("GET", "/v1/who", mint("assistant", "read")); resp.StatusCode != 403 || !strings.Contains(bodyOf(t, resp), `"code":"forbidden"`) {
-		t.Errorf("no role: %d", resp.StatusCode)
+		t.Errorf("no role: %d; want resp.StatusCode == 403 && strings.Contains(bodyOf(t, resp), `\"code\":\"forbidden\"`)", resp.StatusCode)
 	}
 	// A route's own error is its own, whatever it looks like.
 	if got := bodyOf(t, ask("GET", "/v1/broken", mint("assistant", "operator"))); !strings.Contains(got, `"code":"invalid_credential"`) {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want strings.Contains(got, `\"code\":\"invalid_credential\"`)", got)
 	}
 	if got := ask("GET", "/v1/who", "ki-admin-another-long-one.x.y").StatusCode; got != 200 {
-		t.Errorf("a key with two dots: %d", got)
+		t.Errorf("a key with two dots: %d; want 200", got)
 	}
 }
 
@@ -384,7 +384,7 @@ func TestDelegationForAReservedName(t *testing.T) {
 		resp := sendRequest(e, "GET", "/v1/who", "", "Authorization", "Bearer "+token)
 		body := bodyOf(t, resp)
 		if resp.StatusCode != want || want == 401 && (!strings.Contains(body, `"code":"unauthenticated"`) || !strings.Contains(resp.Header.Get("WWW-Authenticate"), "invalid_token")) {
-			t.Errorf("%s: %d %s", name, resp.StatusCode, body)
+			t.Errorf("%s: %d %s; want resp.StatusCode == want && …", name, resp.StatusCode, body)
 		}
 	}
 }
@@ -400,6 +400,6 @@ func TestDelegationThatCannotBeRemembered(t *testing.T) {
 	}
 	resp := sendRequest(e, "POST", "/v1/who", "", "Authorization", "Bearer "+token)
 	if got := bodyOf(t, resp); resp.StatusCode != 503 || !strings.Contains(got, `"code":"coordinator_unavailable"`) || !strings.Contains(got, `"type":"server_error"`) {
-		t.Errorf("%d %s", resp.StatusCode, got)
+		t.Errorf("%d %s; want resp.StatusCode == 503 && strings.Contains(got, `\"code\":\"coordinator_unavailable\"`) && strings.Contains(got, `\"type\":\"server_error\"`)", resp.StatusCode, got)
 	}
 }

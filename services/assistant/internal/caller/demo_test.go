@@ -60,7 +60,7 @@ func TestDemoKeys(t *testing.T) {
 	} {
 		who, err := c.Identify(key)
 		if (err == nil) != want || want && (who.Role != guard.Readonly || who.Principal != caller.KeyID(key)) || err != nil && !fault.Unauthenticated.Has(err) {
-			t.Errorf("%s: %+v, %v", key, who, err)
+			t.Errorf("%s: %+v, %v; want (err == nil) == want && (!want || !who.Role != guard.Readonly || who.Principal != caller.KeyID(key)) && (err == nil || fault.Unauthenticated.Has(err))", key, who, err)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestNewSecretVoidsKeys(t *testing.T) {
 	static.Backend = ""
 	for name, cfg := range map[string]caller.Config{"rotated": rotated, "static": static} {
 		if _, err := newCallers(t, cfg).Identify(minted.APIKey); !fault.Unauthenticated.Has(err) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want fault.Unauthenticated.Has(err)", name, err)
 		}
 	}
 }
@@ -91,14 +91,14 @@ func TestMint(t *testing.T) {
 	} {
 		m, err := c.Mint(admin, []byte(body))
 		if err != nil || m.ExpiresInSeconds != hours*3600 || m.ExpiresAt != now.Unix()+hours*3600 {
-			t.Errorf("%s: %+v, %v", body, m, err)
+			t.Errorf("%s: %+v, %v; want m.ExpiresInSeconds == hours * 3600 && m.ExpiresAt == now.Unix() + hours*3600", body, m, err)
 			continue
 		}
 		if m.APIKey != sealPayload(demoSecret, m.Email+":"+strconv.FormatInt(m.ExpiresAt, 10)) {
-			t.Errorf("%s: key %s", body, m.APIKey)
+			t.Errorf(`%s: key %s; want m.APIKey == sealPayload(demoSecret, m.Email+":"+strconv.FormatInt(m.ExpiresAt, 10))`, body, m.APIKey)
 		}
 		if who, err := c.Identify(m.APIKey); err != nil || who.Role != guard.Readonly {
-			t.Errorf("%s: %+v, %v", body, who, err)
+			t.Errorf("%s: %+v, %v; want who.Role == guard.Readonly", body, who, err)
 		}
 	}
 	for body, status := range map[string]int{
@@ -116,7 +116,7 @@ func TestMint(t *testing.T) {
 	}
 	for role, status := range map[guard.Role]int{guard.Operator: 403, guard.Readonly: 403, "": 403} {
 		if err := c.MayMint(caller.Caller{Role: role}); err == nil || problem.From(err).Status() != status {
-			t.Errorf("%s: %v", role, err)
+			t.Errorf("%s: %v; want an error && problem.From(err).Status() == status", role, err)
 		}
 	}
 	if err := c.MayMint(admin); err != nil {
@@ -141,14 +141,14 @@ func FuzzKey(f *testing.F) {
 		body := bodyOf(t, resp)
 		if resp.StatusCode == http.StatusUnauthorized {
 			if !strings.HasPrefix(resp.Header.Get("WWW-Authenticate"), `Bearer realm="assistant"`) || !json.Valid([]byte(body)) {
-				t.Fatalf("%v %s", resp.Header, body)
+				t.Fatalf("%v %s; want strings.HasPrefix(resp.Header.Get(\"WWW-Authenticate\"), `Bearer realm=\"assistant\"`) && json.Valid([]byte(body))", resp.Header, body)
 			}
 			return
 		}
 		_, key, _ := strings.Cut(strings.TrimSpace(header), " ")
 		key = strings.TrimSpace(key)
 		if resp.StatusCode != http.StatusOK || !strings.HasPrefix(body, caller.KeyID(key)+" ") {
-			t.Fatalf("%q: %d %s", header, resp.StatusCode, body)
+			t.Fatalf(`%q: %d %s; want resp.StatusCode == http.StatusOK && strings.HasPrefix(body, caller.KeyID(key)+" ")`, header, resp.StatusCode, body)
 		}
 		for _, known := range []string{adminKey, operatorKey, readonlyKey, "ki-admin-another-long-one.x.y"} {
 			if key == known {
@@ -157,7 +157,7 @@ func FuzzKey(f *testing.F) {
 		}
 		raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(key[:strings.LastIndex(key, ".")], "ki-ro-"))
 		if err != nil || key != sealPayload(demoSecret, string(raw)) {
-			t.Fatalf("took %q", key)
+			t.Fatalf("took %q; want key == sealPayload(demoSecret, string(raw))", key)
 		}
 	})
 }
@@ -178,17 +178,17 @@ func FuzzDemoKey(f *testing.F) {
 		m, err := c.Mint(admin, body)
 		if err != nil {
 			if s := problem.From(err).Status(); s != 422 && s != 400 || s == 400 && hours <= 720 {
-				t.Fatalf("%s: %v", body, err)
+				t.Fatalf("%s: %v; want (s == 422 || s == 400) && (s != 400 || hours > 720)", body, err)
 			}
 			return
 		}
 		at = time.Unix(m.ExpiresAt-1, 0)
 		if _, err := c.Identify(m.APIKey); err != nil || m.Email != email || hours < 1 || hours > 720 {
-			t.Fatalf("%s: %v", body, err)
+			t.Fatalf("%s: %v; want m.Email == email && hours >= 1 && hours <= 720", body, err)
 		}
 		at = time.Unix(m.ExpiresAt, 0)
 		if _, err := c.Identify(m.APIKey); err == nil {
-			t.Fatalf("%s: valid after its end", body)
+			t.Fatalf("%s: valid after its end; want an error", body)
 		}
 	})
 }

@@ -29,13 +29,13 @@ func TestCreate(t *testing.T) {
 		create := operation.Operation{Verb: operation.Create, Manifest: twoMaps}
 		p := w.planned(create)
 		if len(p.Operations[0].Targets) != 2 || p.Operations[0].Namespace != "shop" || p.Verdict.Answer != guard.Approval {
-			t.Errorf("%+v, %+v", p.Operations, p.Verdict)
+			t.Errorf(`%+v, %+v; want len(p.Operations[0].Targets) == 2 && p.Operations[0].Namespace == "shop" && p.Verdict.Answer == guard.Approval`, p.Operations, p.Verdict)
 		}
 		w.want("diff", p.Diff, "+++ new configmap/one in shop", "+++ new configmap/two in shop", "+  colour: second")
 		_, told := w.runPlan(p)
 		w.want("result", told, "configmap/one in shop was created. configmap/two in shop was created.")
 		if _, err := w.plan(create); err == nil || !strings.Contains(err.Error(), "already exists") {
-			t.Errorf("a second time: %v", err)
+			t.Errorf(`a second time: %v; want an error && strings.Contains(err.Error(), "already exists")`, err)
 		}
 		twoMaps := strings.NewReplacer("name: one", "name: three", "name: two", "name: four").Replace(twoMaps)
 		for manifest, want := range map[string]string{
@@ -61,10 +61,10 @@ func TestCreateWithItsNamespace(t *testing.T) {
 		manifest := "apiVersion: v1\nkind: Namespace\nmetadata: {name: fresh}\n---\n" + strings.ReplaceAll(twoMaps, "  labels: {set: a}", "  namespace: fresh")
 		p := w.planned(operation.Operation{Verb: operation.Create, Manifest: manifest})
 		if !p.Operations[0].NoDryRun || !slices.Contains(p.Verdict.Confirms, guard.NoDryRun) || p.Verdict.Answer != guard.AlwaysAsk {
-			t.Errorf("%+v", p.Verdict)
+			t.Errorf("%+v; want p.Operations[0].NoDryRun && slices.Contains(p.Verdict.Confirms, guard.NoDryRun) && p.Verdict.Answer == guard.AlwaysAsk", p.Verdict)
 		}
 		if p.Operations[0].Namespace != "" {
-			t.Errorf("namespace %q", p.Operations[0].Namespace)
+			t.Errorf(`namespace %q; want ""`, p.Operations[0].Namespace)
 		}
 		_, told := w.runPlan(p)
 		w.want("result", told, "namespace/fresh was created. configmap/one in fresh was created.")
@@ -77,7 +77,7 @@ func TestApply(t *testing.T) {
 		_, told := w.runPlan(w.planned(apply))
 		w.want("result", told, "configmap/one in shop was created.")
 		if _, err := w.plan(apply); err == nil || !strings.Contains(err.Error(), "Nothing would change") {
-			t.Errorf("a second time: %v", err)
+			t.Errorf(`a second time: %v; want an error && strings.Contains(err.Error(), "Nothing would change")`, err)
 		}
 		apply.Manifest = strings.Replace(twoMaps, "first", "third", 1)
 		p := w.planned(apply)
@@ -87,7 +87,7 @@ func TestApply(t *testing.T) {
 		w.want("result", told, "configmap/one in shop was applied.")
 		// The fields were the assistant's own already: nothing is written only to be refused.
 		if n := w.wire.writes.Load() - before; n != 2 {
-			t.Errorf("%d writes for two objects", n)
+			t.Errorf("%d writes for two objects; want 2", n)
 		}
 
 		// Another's field is taken over only when asked for.
@@ -108,7 +108,7 @@ func TestApply(t *testing.T) {
 		p = w.planned(prune)
 		w.want("diff", p.Diff, "--- live configmap/two in shop\n+++ deleted")
 		if p.Verdict.Answer != guard.AlwaysAsk || !slices.Contains(p.Verdict.Confirms, guard.Prunes) || slices.Contains(p.Verdict.Confirms, guard.NoDryRun) {
-			t.Errorf("%+v", p.Verdict)
+			t.Errorf("%+v; want p.Verdict.Answer == guard.AlwaysAsk && slices.Contains(p.Verdict.Confirms, guard.Prunes) && !slices.Contains(p.Verdict.Confirms, guard.NoDryRun)", p.Verdict)
 		}
 		a, told := w.runPlan(p)
 		w.want("result", told, "configmap/two in shop was pruned.")
@@ -128,7 +128,7 @@ func TestReplace(t *testing.T) {
 		p := w.planned(replace)
 		w.want("diff", p.Diff, "-  colour: first", "+  other: x")
 		if p.Verdict.Risk != operation.High {
-			t.Errorf("%+v", p.Verdict)
+			t.Errorf("%+v; want p.Verdict.Risk == %v", p.Verdict, operation.High)
 		}
 		_, told := w.runPlan(p)
 		w.want("result", told, "configmap/one in shop was replaced.")
@@ -137,7 +137,7 @@ func TestReplace(t *testing.T) {
 		replace.Force, replace.Manifest = true, one
 		p = w.planned(replace)
 		if !slices.Contains(p.Verdict.Confirms, guard.ReplacesByForce) {
-			t.Errorf("%+v", p.Verdict)
+			t.Errorf("%+v; want slices.Contains(p.Verdict.Confirms, guard.ReplacesByForce)", p.Verdict)
 		}
 		_, told = w.runPlan(p)
 		w.want("result", told, "configmap/one in shop was deleted and created.")
@@ -146,7 +146,7 @@ func TestReplace(t *testing.T) {
 		}
 		replace = operation.Operation{Verb: operation.Replace, Manifest: strings.Replace(one, "name: one", "name: three", 1)}
 		if _, err := w.plan(replace); err == nil || !strings.Contains(err.Error(), "is not there, so it cannot be replaced") {
-			t.Errorf("%v", err)
+			t.Errorf(`%v; want an error && strings.Contains(err.Error(), "is not there, so it cannot be replaced")`, err)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestDelete(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.propose("kubectl delete deployment/cart")
 		if p.Verdict.Risk != operation.High || p.Verdict.Answer != guard.Approval || len(p.Operations[0].Affected) != 2 {
-			t.Errorf("%+v, affected %v", p.Verdict, p.Operations[0].Affected)
+			t.Errorf("%+v, affected %v; want p.Verdict.Risk == operation.High && p.Verdict.Answer == guard.Approval && len(p.Operations[0].Affected) == 2", p.Verdict, p.Operations[0].Affected)
 		}
 		w.want("diff", p.Diff, "--- live deployment.apps/cart in shop\n+++ deleted")
 		_, seen := w.verified("kubectl delete deployment/cart")
@@ -163,7 +163,7 @@ func TestDelete(t *testing.T) {
 
 		p = w.propose("kubectl delete pods -l app=web")
 		if !slices.Contains(p.Verdict.Confirms, guard.RemovesMany) || len(p.Operations[0].Targets) < 2 {
-			t.Errorf("%+v %+v", p.Verdict, p.Operations[0].Targets)
+			t.Errorf("%+v %+v; want slices.Contains(p.Verdict.Confirms, guard.RemovesMany) && len(p.Operations[0].Targets) >= 2", p.Verdict, p.Operations[0].Targets)
 		}
 		_, seen = w.verified("kubectl delete pods -l app=web --force")
 		w.want("verification", seen, "is gone.")
@@ -172,11 +172,11 @@ func TestDelete(t *testing.T) {
 		// Comma lists expand, and one member makes the whole a member.
 		p = w.propose("kubectl delete cm,ns --all -n team-a")
 		if !slices.Contains(p.Verdict.Confirms, guard.DeletesCascadingKind) && p.Verdict.Answer != guard.Refuse {
-			t.Errorf("%+v", p.Verdict)
+			t.Errorf("%+v; want (slices.Contains(p.Verdict.Confirms, guard.DeletesCascadingKind) || p.Verdict.Answer == guard.Refuse)", p.Verdict)
 		}
 		p = w.propose("kubectl delete namespace/team-a")
 		if !slices.Contains(p.Verdict.Confirms, guard.DeletesCascadingKind) || len(p.Operations[0].Affected) != 2 {
-			t.Errorf("%+v, affected %v", p.Verdict, p.Operations[0].Affected)
+			t.Errorf("%+v, affected %v; want slices.Contains(p.Verdict.Confirms, guard.DeletesCascadingKind) && len(p.Operations[0].Affected) == 2", p.Verdict, p.Operations[0].Affected)
 		}
 
 		pod := w.podsOf("payments", "checkout")[0]

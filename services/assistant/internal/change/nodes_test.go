@@ -27,11 +27,11 @@ func TestCordonAndTaint(t *testing.T) {
 
 		p := w.propose("kubectl taint node worker-3 gone=yes:NoExecute")
 		if p.Verdict.Answer != guard.AlwaysAsk || len(p.Operations[0].Affected) == 0 {
-			t.Errorf("verdict %+v, affected %v", p.Verdict, p.Operations[0].Affected)
+			t.Errorf("verdict %+v, affected %v; want p.Verdict.Answer == guard.AlwaysAsk && len(p.Operations[0].Affected) != 0", p.Verdict, p.Operations[0].Affected)
 		}
 		for _, ref := range p.Operations[0].Affected {
 			if strings.HasPrefix(ref.Name, "kube-proxy") {
-				t.Errorf("%s tolerates everything", ref)
+				t.Errorf(`%s tolerates everything; want !strings.HasPrefix(ref.Name, "kube-proxy")`, ref)
 			}
 		}
 	})
@@ -42,7 +42,7 @@ func TestDrain(t *testing.T) {
 		w.refused("belong to daemon sets: ask to ignore these", "kubectl drain worker-1")
 		p := w.propose("kubectl drain worker-1 --ignore-daemonsets")
 		if p.Verdict.Answer != guard.AlwaysAsk || len(p.Operations[0].Affected) == 0 {
-			t.Errorf("verdict %+v, affected %v", p.Verdict, p.Operations[0].Affected)
+			t.Errorf("verdict %+v, affected %v; want p.Verdict.Answer == guard.AlwaysAsk && len(p.Operations[0].Affected) != 0", p.Verdict, p.Operations[0].Affected)
 		}
 		w.want("diff", p.Diff, "+  unschedulable: true")
 		told, seen := w.verified("kubectl drain worker-1 --ignore-daemonsets")
@@ -54,7 +54,7 @@ func TestDrain(t *testing.T) {
 		}
 		for _, pod := range left.Items {
 			if pod.Namespace != "kube-system" {
-				t.Errorf("%s/%s is still there", pod.Namespace, pod.Name)
+				t.Errorf(`%s/%s is still there; want pod.Namespace == "kube-system"`, pod.Namespace, pod.Name)
 			}
 		}
 	})
@@ -86,7 +86,7 @@ func TestDrainLeavesTheUnseen(t *testing.T) {
 	inWorld(t, func(w *world) {
 		dns, err := w.hand.CoreV1().Pods("kube-system").List(w.ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
 		if err != nil || len(dns.Items) == 0 {
-			t.Fatalf("%v, %v", dns, err)
+			t.Fatalf("%v, %v; want len(dns.Items) != 0", dns, err)
 		}
 		node := dns.Items[0].Spec.NodeName
 		a := w.approved(w.propose("kubectl drain " + node + " --ignore-daemonsets"))
@@ -98,11 +98,11 @@ func TestDrainLeavesTheUnseen(t *testing.T) {
 			}
 		}
 		if len(a.Observed[0].Affected) == seen {
-			t.Fatalf("no pod of kube-system is named: %v", a.Observed[0].Affected)
+			t.Fatalf("no pod of kube-system is named: %v; want len(a.Observed[0].Affected) != seen", a.Observed[0].Affected)
 		}
 		_, err = w.Execute(w.ctx, a)
 		if err == nil || !strings.Contains(err.Error(), "came after the approval and is in a protected namespace") {
-			t.Errorf("%v", err)
+			t.Errorf(`%v; want an error && strings.Contains(err.Error(), "came after the approval and is in a protected namespace")`, err)
 		}
 	})
 }

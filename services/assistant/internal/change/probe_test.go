@@ -79,13 +79,13 @@ func TestProbe(t *testing.T) {
 			if c.name != "drain" { // which tries for 300 s
 				w.wire.lose = func(int, *http.Request) (bool, bool) { return false, false }
 				if _, err := w.Execute(w.ctx, a); !errors.Is(err, action.ErrNoAnswer) {
-					t.Fatalf("%s, not sent: %v", c.name, err)
+					t.Fatalf("%s, not sent: %v; want errors.Is(err, action.ErrNoAnswer)", c.name, err)
 				}
 				w.wantEffect(c.name+", not sent", a, action.Unmoved)
 				w.wire.lose = func(int, *http.Request) (bool, bool) { return true, false }
 			}
 			if told, err := w.Execute(w.ctx, a); !errors.Is(err, action.ErrNoAnswer) && c.name != "drain" {
-				t.Fatalf("%s, sent: %q, %v", c.name, told, err)
+				t.Fatalf(`%s, sent: %q, %v; want (errors.Is(err, action.ErrNoAnswer) || c.name == "drain")`, c.name, told, err)
 			}
 			w.wire.lose = nil
 			want := action.Present
@@ -95,14 +95,14 @@ func TestProbe(t *testing.T) {
 			synctest.Wait()
 			w.wantEffect(c.name+", without an answer", a, want)
 			if seen, err := w.Verify(w.ctx, a); err != nil || seen == "" {
-				t.Errorf("%s: verify: %q, %v", c.name, seen, err)
+				t.Errorf(`%s: verify: %q, %v; want seen != ""`, c.name, seen, err)
 			}
 
 			// A late call of the dead one has no second effect.
 			was := w.find(c.short, c.ns, c.obj)
 			if _, err := w.Execute(w.ctx, a); err == nil {
 				if now := w.find(c.short, c.ns, c.obj); now.GetResourceVersion() != was.GetResourceVersion() {
-					t.Errorf("%s: written twice", c.name)
+					t.Errorf("%s: written twice; want now.GetResourceVersion() == was.GetResourceVersion()", c.name)
 				}
 			}
 		}
@@ -150,12 +150,12 @@ func TestProbeOfRemovals(t *testing.T) {
 			w.wantEffect(name+", not made", a, action.Unmoved)
 			w.wire.lose = func(int, *http.Request) (bool, bool) { return false, false }
 			if _, err := w.Execute(w.ctx, a); !errors.Is(err, action.ErrNoAnswer) {
-				t.Fatal(err)
+				t.Fatal(err, "want errors.Is(err, action.ErrNoAnswer)")
 			}
 			w.wantEffect(name+", not sent", a, action.Unmoved)
 			w.wire.lose = func(int, *http.Request) (bool, bool) { return true, false }
 			if _, err := w.Execute(w.ctx, a); !errors.Is(err, action.ErrNoAnswer) {
-				t.Fatal(err)
+				t.Fatal(err, "want errors.Is(err, action.ErrNoAnswer)")
 			}
 			w.wire.lose = nil
 			w.wantEffect(name+", without an answer", a, action.Present)
@@ -175,7 +175,7 @@ func TestProbeOfForcedReplace(t *testing.T) {
 		w.wire.lose = func(n int, _ *http.Request) (bool, bool) { return n == int(first)+1, true }
 		told, err := w.Execute(w.ctx, a)
 		if !errors.Is(err, action.ErrNoAnswer) || told != "configmap/one in shop was deleted." {
-			t.Errorf("%q, %v", told, err)
+			t.Errorf(`%q, %v; want errors.Is(err, action.ErrNoAnswer) && told == "configmap/one in shop was deleted."`, told, err)
 		}
 		w.wantEffect("", a, action.Unclear)
 		w.wire.lose = nil

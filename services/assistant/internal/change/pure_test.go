@@ -43,7 +43,7 @@ func TestHolds(t *testing.T) {
 		"text in other words":      {`{"env":{"memory":"256Mi"}}`, `{"env":{"memory":"0.25Gi"}}`, false},
 	} {
 		if got := satisfiesBody(parseObject(t, c.live), parseObject(t, c.body), false); got != c.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: %v; want got == %v", name, got, c.want)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func FuzzHolds(f *testing.F) {
 			return
 		}
 		if !satisfiesBody(after, p, false) {
-			t.Errorf("%s with %s is %s", a, b, merged)
+			t.Errorf("%s with %s is %s; want satisfiesBody(after, p, false)", a, b, merged)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	of := func(text string) string { return hashWanted(&unstructured.Unstructured{Object: parseObject(t, text)}) }
 	if got := of(`{"metadata":{"generation":3}}`); got != "generation 3" {
-		t.Error(got)
+		t.Error(got, `want "generation 3"`)
 	}
 	base := of(`{"metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"v"},"status":{"x":1}}`)
 	if base != of(`{"metadata":{"name":"a","resourceVersion":"2","managedFields":[]},"data":{"k":"v"}}`) {
@@ -107,11 +107,11 @@ func TestRollbackOfSets(t *testing.T) {
 	for asked, want := range map[int64]int64{0: 2, 1: 1, 4: 4} {
 		r, err := findRevision(ref, all, asked)
 		if err != nil || r.number != want {
-			t.Errorf("revision %d: %d, %v", asked, r.number, err)
+			t.Errorf("revision %d: %d, %v; want r.number == want", asked, r.number, err)
 		}
 	}
 	if _, err := findRevision(ref, all, 3); err == nil || !strings.Contains(err.Error(), "it has 1, 2, 4") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "it has 1, 2, 4")`)
 	}
 	c := call{kind: "application/strategic-merge-patch+json", body: rollbackPatch(ref, all[0]), live: &unstructured.Unstructured{Object: parseObject(t,
 		`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db"},"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"c","image":"c"},{"name":"new","image":"x"}]}}}}`)}}
@@ -120,7 +120,7 @@ func TestRollbackOfSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(objectsAt(after, "spec", "template", "spec", "containers")); n != 1 || numberAt(after, "spec", "replicas") != 3 {
-		t.Errorf("%v", after)
+		t.Errorf(`%v; want n == 1 && numberAt(after, "spec", "replicas") == 3`, after)
 	}
 	if fingerprintOf(all[0]) == fingerprintOf(all[1]) {
 		t.Error("two revisions with one fingerprint")
@@ -134,11 +134,11 @@ func TestDiffIsBounded(t *testing.T) {
 		gone = append(gone, guard.Change{Ref: podKind("shop", "a"), Before: object{"kind": "Pod"}})
 	}
 	if got := diffChanges(gone); got != strings.Repeat("- pod/a in shop\n", 5) {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want got == strings.Repeat(\"- pod/a in shop\\n\", 5)", got)
 	}
 	big := object{"kind": "ConfigMap", "data": object{"text": strings.Repeat("line of text\n", 20_000)}}
 	got := diffChanges([]guard.Change{{Ref: operation.Ref{Kind: "ConfigMap", Name: "big"}, After: big}})
 	if len(got) > maxDiff+100 || !strings.Contains(got, "# the diff is cut") {
-		t.Errorf("%d bytes", len(got))
+		t.Errorf(`%d bytes; want len(got) <= maxDiff + 100 && strings.Contains(got, "# the diff is cut")`, len(got))
 	}
 }

@@ -20,7 +20,7 @@ func (w *world) judged(role guard.Role, op operation.Operation) guard.Verdict {
 		w.t.Fatalf("%s %s%s: %v", role, op.Manifest, op.Patch, err)
 	}
 	if w.wire.writes.Load() != before {
-		w.t.Errorf("%s: the plan wrote", p.Command)
+		w.t.Errorf("%s: the plan wrote; want w.wire.writes.Load() == %v", p.Command, before)
 	}
 	return p.Verdict
 }
@@ -28,7 +28,7 @@ func (w *world) judged(role guard.Role, op operation.Operation) guard.Verdict {
 func (w *world) closed(v guard.Verdict) {
 	w.t.Helper()
 	if v.Answer != guard.Refuse || v.Code != "protected_namespace" {
-		w.t.Errorf("not refused for a protected namespace: %+v", v)
+		w.t.Errorf(`not refused for a protected namespace: %+v; want v.Answer == guard.Refuse && v.Code == "protected_namespace"`, v)
 	}
 }
 
@@ -45,11 +45,11 @@ func TestOwnerIsNoPatch(t *testing.T) {
 			{Verb: operation.Apply, Manifest: "{apiVersion: v1, kind: Namespace, metadata: {name: team-a, " + orphaned + "}}"},
 		} {
 			if v := w.judged(guard.Operator, op); v.Answer != guard.Refuse {
-				t.Errorf("operator: %+v", v)
+				t.Errorf("operator: %+v; want v.Answer == %v", v, guard.Refuse)
 			}
 			v := w.judged(guard.Admin, op)
 			if v.Answer != guard.AlwaysAsk || !slices.Contains(v.Confirms, guard.ChangesOwner) {
-				t.Errorf("admin: %+v", v)
+				t.Errorf("admin: %+v; want v.Answer == guard.AlwaysAsk && slices.Contains(v.Confirms, guard.ChangesOwner)", v)
 			}
 		}
 		p := w.propose("kubectl patch deployment/web -n shop -p '" + patch + "'")
@@ -71,7 +71,7 @@ func TestNodeByOtherVerbs(t *testing.T) {
 		w.closed(w.judged(guard.Admin, w.op(`kubectl patch node/worker-1 -p '{"spec":{"taints":[{"key":"x","value":"y","effect":"NoExecute"}]}}'`)))
 		w.closed(w.judged(guard.Admin, operation.Operation{Verb: operation.Apply, Manifest: "{apiVersion: v1, kind: Node, metadata: {name: worker-1}, spec: {taints: [{key: x, effect: NoExecute}]}}"}))
 		if v := w.judged(guard.Admin, w.op(`kubectl patch node/worker-1 -p '{"spec":{"taints":[{"key":"x","effect":"NoSchedule"}]}}'`)); v.Answer != guard.Approval {
-			t.Errorf("NoSchedule: %+v", v)
+			t.Errorf("NoSchedule: %+v; want v.Answer == %v", v, guard.Approval)
 		}
 		w.closed(w.judged(guard.Admin, w.op("kubectl delete node worker-1")))
 		w.closed(w.judged(guard.Admin, operation.Operation{Verb: operation.Replace, Force: true, Manifest: "{apiVersion: v1, kind: Node, metadata: {name: worker-1}}"}))
@@ -85,23 +85,23 @@ func TestNodeByOtherVerbs(t *testing.T) {
 		set("shop", "agent", `{"disk":"ssd"}`)
 		synctest.Wait()
 		if len(w.podsOf("shop", "agent")) != 1 {
-			t.Fatalf("pods of the agent: %v", w.podsOf("shop", "agent"))
+			t.Fatalf(`pods of the agent: %v; want len(w.podsOf("shop", "agent")) == 1`, w.podsOf("shop", "agent"))
 		}
 		lose := w.op("kubectl label node worker-1 disk-")
 		if v := w.judged(guard.Operator, lose); v.Answer != guard.Refuse {
-			t.Errorf("operator: %+v", v)
+			t.Errorf("operator: %+v; want v.Answer == %v", v, guard.Refuse)
 		}
 		v := w.judged(guard.Admin, lose)
 		if v.Answer != guard.Approval || v.Risk != operation.High || !strings.Contains(strings.Join(v.Notes, " "), "makes a controller delete pod/agent-") {
-			t.Errorf("admin: %+v", v)
+			t.Errorf(`admin: %+v; want v.Answer == guard.Approval && v.Risk == operation.High && strings.Contains(strings.Join(v.Notes, " "), "makes a controller delete pod/agent-")`, v)
 		}
 		if v := w.judged(guard.Operator, w.op("kubectl label node worker-1 agents-")); v.Answer != guard.Approval {
-			t.Errorf("a label that attracts nothing: %+v", v)
+			t.Errorf("a label that attracts nothing: %+v; want v.Answer == %v", v, guard.Approval)
 		}
 		set("shop", "second", `{"disk":"ssd"}`)
 		synctest.Wait()
 		if v := w.judged(guard.Admin, lose); v.Answer != guard.AlwaysAsk || !slices.Contains(v.Confirms, guard.RemovesMany) {
-			t.Errorf("two: %+v", v)
+			t.Errorf("two: %+v; want v.Answer == guard.AlwaysAsk && slices.Contains(v.Confirms, guard.RemovesMany)", v)
 		}
 		set("kube-system", "third", `{"disk":"ssd"}`)
 		synctest.Wait()
@@ -120,14 +120,14 @@ func TestAdoptedAndUnused(t *testing.T) {
 				", selector: {matchLabels: {app: " + app + "}}, template: {metadata: {labels: {app: " + app + "}}, spec: {containers: [{name: c, image: 'registry.example/lone:1'}]}}}}"}
 		}
 		if v := w.judged(guard.Operator, set("0", "lone")); v.Answer != guard.Refuse {
-			t.Errorf("operator: %+v", v)
+			t.Errorf("operator: %+v; want v.Answer == %v", v, guard.Refuse)
 		}
 		if v := w.judged(guard.Admin, set("0", "lone")); v.Risk != operation.High || !strings.Contains(strings.Join(v.Notes, " "), "makes a controller delete pod/lone") {
-			t.Errorf("admin: %+v", v)
+			t.Errorf(`admin: %+v; want v.Risk == operation.High && strings.Contains(strings.Join(v.Notes, " "), "makes a controller delete pod/lone")`, v)
 		}
 		for _, op := range []operation.Operation{set("1", "lone"), set("0", "alone")} {
 			if v := w.judged(guard.Operator, op); v.Answer != guard.Approval {
-				t.Errorf("%s: %+v", op.Manifest, v)
+				t.Errorf("%s: %+v; want v.Answer == %v", op.Manifest, v, guard.Approval)
 			}
 		}
 	})
@@ -147,7 +147,7 @@ func TestNotesHoldNoSecrets(t *testing.T) {
 			}
 			notes := strings.Join(p.Verdict.Notes, "\n")
 			if strings.Contains(notes, "hunter2") || !strings.Contains(notes, "mysql://") {
-				t.Errorf("%q", notes)
+				t.Errorf(`%q; want !strings.Contains(notes, "hunter2") && strings.Contains(notes, "mysql://")`, notes)
 			}
 		}
 	})
@@ -164,7 +164,7 @@ func TestProbeOfTheFleeting(t *testing.T) {
 		for ttl, want := range map[string]action.Effect{"": action.Unmoved, "ttlSecondsAfterFinished: 0, ": action.Unclear} {
 			effect, err := w.Probe(w.ctx, w.approved(w.planned(job(ttl))))
 			if err != nil || effect != want {
-				t.Errorf("%q: %v, %v", ttl, effect, err)
+				t.Errorf("%q: %v, %v; want effect == want", ttl, effect, err)
 			}
 		}
 	})

@@ -182,7 +182,7 @@ func (w *world) approved(p action.Plan) action.Action {
 		w.t.Fatalf("%s: the last look: %v", p.Command, err)
 	}
 	if again.Digest != p.Digest {
-		w.t.Fatalf("%s: the digest changed though nothing did:\n%+v\n%+v", p.Command, p.Operations, again.Operations)
+		w.t.Fatalf("%s: the digest changed though nothing did:\n%+v\n%+v; want again.Digest == %v", p.Command, p.Operations, again.Operations, p.Digest)
 	}
 	now := time.Now()
 	a.Observed, a.StartedAt = again.Operations, &now
@@ -239,7 +239,7 @@ func (w *world) want(what, got string, parts ...string) {
 	w.t.Helper()
 	for _, p := range parts {
 		if !strings.Contains(got, p) {
-			w.t.Errorf("%s lacks %q:\n%s", what, p, got)
+			w.t.Errorf("%s lacks %q:\n%s; want strings.Contains(got, p)", what, p, got)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func (w *world) get(gvr, namespace, name string) object {
 	w.t.Helper()
 	o := w.find(gvr, namespace, name)
 	if o == nil {
-		w.t.Fatalf("no %s %s/%s", gvr, namespace, name)
+		w.t.Fatalf("no %s %s/%s; want o != nil", gvr, namespace, name)
 	}
 	return o.Object
 }

@@ -26,7 +26,7 @@ func TestScale(t *testing.T) {
 		w.want("command", p.Command, "kubectl scale deployment/cart -n shop --replicas=3")
 		w.want("diff", p.Diff, "-  replicas: 2\n", "+  replicas: 3\n", "live deployment.apps/cart in shop")
 		if p.Verdict.Answer != guard.Approval || p.Verdict.Risk != operation.Medium {
-			t.Errorf("verdict %+v", p.Verdict)
+			t.Errorf("verdict %+v; want p.Verdict.Answer == guard.Approval && p.Verdict.Risk == operation.Medium", p.Verdict)
 		}
 		if n := len(p.Operations[0].Affected); n != 2 {
 			t.Errorf("%d pods affected, want 2", n)
@@ -44,17 +44,17 @@ func TestUndo(t *testing.T) {
 		p := w.propose("kubectl rollout undo deployment/web -n shop")
 		w.want("diff", p.Diff, "-      - image: registry.example/shop/web:2.4.0", "+      - image: registry.example/shop/web:2.3.1")
 		if p.Operations[0].Revision != 1 || len(p.Operations[0].Sources) != 1 {
-			t.Errorf("revision %d, sources %v", p.Operations[0].Revision, p.Operations[0].Sources)
+			t.Errorf("revision %d, sources %v; want p.Operations[0].Revision == 1 && len(p.Operations[0].Sources) == 1", p.Operations[0].Revision, p.Operations[0].Sources)
 		}
 		// The image is always asked for; as one that ran before it is no stranger's.
 		if p.Verdict.Answer != guard.AlwaysAsk || len(p.Verdict.Confirms) != 1 || p.Verdict.Confirms[0] != guard.ChangesImageOrResources {
-			t.Errorf("verdict %+v", p.Verdict)
+			t.Errorf("verdict %+v; want p.Verdict.Answer == guard.AlwaysAsk && len(p.Verdict.Confirms) == 1 && p.Verdict.Confirms[0] == guard.ChangesImageOrResources", p.Verdict)
 		}
 		told, seen := w.verified("kubectl rollout undo deployment/web -n shop")
 		w.want("result", told, "was rolled back to revision 1.")
 		w.want("verification", seen, "2 of 2 replicas are ready, 2 are up to date")
 		if image := firstContainer(w.get("deploy", "shop", "web"))["image"]; image != "registry.example/shop/web:2.3.1" {
-			t.Errorf("image %v", image)
+			t.Errorf(`image %v; want "registry.example/shop/web:2.3.1"`, image)
 		}
 		w.refused("keeps no revision 7; it has", "kubectl rollout undo deployment/web --to-revision=7")
 		w.refused("keeps no earlier revision", "kubectl rollout undo deployment/cart")
@@ -72,7 +72,7 @@ func TestRestartPauseResume(t *testing.T) {
 		}
 		stamp := valueAt(w.get("deploy", "shop", "cart"), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 		if stamp == "" || stamp != p.Operations[0].At {
-			t.Errorf("restarted at %v, proposed %q", stamp, p.Operations[0].At)
+			t.Errorf(`restarted at %v, proposed %q; want stamp != "" && stamp == p.Operations[0].At`, stamp, p.Operations[0].At)
 		}
 		w.want("diff", p.Diff, "kubectl.kubernetes.io/restartedAt: \""+p.Operations[0].At)
 		seen, err := w.Verify(w.ctx, a)
@@ -83,7 +83,7 @@ func TestRestartPauseResume(t *testing.T) {
 		for _, pod := range w.podsOf("shop", "cart") {
 			for _, old := range before {
 				if pod == old {
-					t.Errorf("pod %s is an old one", pod)
+					t.Errorf("pod %s is an old one; want pod != old", pod)
 				}
 			}
 		}
@@ -107,7 +107,7 @@ func TestCronJobs(t *testing.T) {
 
 		p = w.propose("kubectl create job once --from=cronjob/nightly-report -n reports")
 		if p.Verdict.Answer != guard.Approval || len(p.Operations[0].Sources) != 1 || p.Operations[0].Targets[0].UID != "" {
-			t.Errorf("verdict %+v, operation %+v", p.Verdict, p.Operations[0])
+			t.Errorf(`verdict %+v, operation %+v; want p.Verdict.Answer == guard.Approval && len(p.Operations[0].Sources) == 1 && p.Operations[0].Targets[0].UID == ""`, p.Verdict, p.Operations[0])
 		}
 		told, seen := w.verified("kubectl create job once --from=cronjob/nightly-report -n reports")
 		w.want("result", told, "job.batch/once in reports was created.")
@@ -121,10 +121,10 @@ func TestCronJobs(t *testing.T) {
 		a := w.approved(w.propose("kubectl create job twice --from=cronjob/nightly-report -n reports"))
 		w.edit("cj", "reports", "nightly-report", `{"spec":{"jobTemplate":{"spec":{"backoffLimit":1}}}}`)
 		if again, err := w.Plan(w.ctx, guard.Admin, a.Ops()); err != nil || again.Digest == a.Digest {
-			t.Errorf("digest of a changed template: %v", err)
+			t.Errorf("digest of a changed template: %v; want again.Digest != a.Digest", err)
 		}
 		if _, err := w.Execute(w.ctx, a); err == nil || w.find("job", "reports", "twice") != nil {
-			t.Errorf("the job of another template was made: %v", err)
+			t.Errorf(`the job of another template was made: %v; want an error && w.find("job", "reports", "twice") == nil`, err)
 		}
 	})
 }
@@ -140,7 +140,7 @@ func TestContainers(t *testing.T) {
 		p = w.propose("kubectl set resources deployment/ledger -n payments --limits=memory=256Mi")
 		w.want("diff", p.Diff, "memory: 64Mi", "memory: 256Mi")
 		if p.Verdict.Risk != operation.High || p.Verdict.Answer != guard.AlwaysAsk {
-			t.Errorf("verdict %+v", p.Verdict)
+			t.Errorf("verdict %+v; want p.Verdict.Risk == operation.High && p.Verdict.Answer == guard.AlwaysAsk", p.Verdict)
 		}
 		_, seen = w.verified("kubectl set resources deployment/ledger -n payments --limits=memory=256Mi")
 		w.want("resources", seen, "1 of 1 replicas are ready")
@@ -150,7 +150,7 @@ func TestContainers(t *testing.T) {
 		_, _ = w.verified("kubectl set env deployment/cart EXTRA=1")
 		_, _ = w.verified("kubectl set env deployment/cart EXTRA-")
 		if env := firstContainer(w.get("deploy", "shop", "cart"))["env"]; env != nil {
-			t.Errorf("env %v", env)
+			t.Errorf("env %v; want nil", env)
 		}
 		// A variable from a Secret gets a value, and so loses its source.
 		p = w.propose("kubectl set env deployment/gateway -n payments DATABASE_URL=postgres://db:5432/payments")
@@ -167,13 +167,13 @@ func TestSecretsAreNotShown(t *testing.T) {
 		w.want("command", p.Command, "DB_PASSWORD=")
 		for what, text := range map[string]string{"command": p.Command, "diff": p.Diff} {
 			if containsAny(text, "hunter2") {
-				t.Errorf("%s shows the password:\n%s", what, text)
+				t.Errorf("%s shows the password:\n%s; want !containsAny(text, \"hunter2\")", what, text)
 			}
 		}
 		w.run("kubectl set env deployment/cart DB_PASSWORD=hunter2hunter2")
 		p = w.propose("kubectl set env deployment/cart DB_PASSWORD=hunter3hunter3")
 		if p.Diff == "" || containsAny(p.Diff, "hunter") {
-			t.Errorf("diff of a changed password:\n%s", p.Diff)
+			t.Errorf("diff of a changed password:\n%s; want p.Diff != \"\" && !containsAny(p.Diff, \"hunter\")", p.Diff)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestExposeAndAutoscale(t *testing.T) {
 		w.want("autoscale", told+seen, "horizontalpodautoscaler.autoscaling/cart in shop was created.", "keeps cart between 2 and 5 replicas")
 		p := w.propose("kubectl scale deploy/cart --replicas=4")
 		if len(p.Verdict.Notes) != 1 {
-			t.Errorf("notes %v", p.Verdict.Notes)
+			t.Errorf("notes %v; want len(p.Verdict.Notes) == 1", p.Verdict.Notes)
 		}
 		w.want("notes", p.Verdict.Notes[0], "The autoscaler cart sets this number, too.")
 		w.refused("cannot be exposed", "kubectl expose cronjob/nightly-report -n reports --port=80")

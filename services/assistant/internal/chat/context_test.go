@@ -44,7 +44,7 @@ func TestCutContext(t *testing.T) {
 	} {
 		context, rest := chat.CutContext(text)
 		if !reflect.DeepEqual(context, want.context) || rest != want.rest {
-			t.Errorf("%.80q: %+v, %q", text, context, rest)
+			t.Errorf("%.80q: %+v, %q; want reflect.DeepEqual(context, want.context) && rest == want.rest", text, context, rest)
 		}
 	}
 }
@@ -55,16 +55,16 @@ func FuzzCutContext(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, rest := chat.CutContext(text)
 		if !strings.HasSuffix(strings.TrimSpace(text), rest) {
-			t.Fatalf("%q is no end of %q", rest, text)
+			t.Fatalf("%q is no end of %q; want strings.HasSuffix(strings.TrimSpace(text), rest)", rest, text)
 		}
 		if _, again := chat.CutContext(rest); again != rest {
-			t.Fatalf("%q, cut again %q", rest, again)
+			t.Fatalf("%q, cut again %q; want again == %v", rest, again, rest)
 		}
 		if c.Namespace != "" && len(validation.IsDNS1123Label(c.Namespace)) > 0 {
-			t.Fatalf("namespace %q", c.Namespace)
+			t.Fatalf(`namespace %q; want (c.Namespace == "" || len(validation.IsDNS1123Label(c.Namespace)) <= 0)`, c.Namespace)
 		}
 		if len(c.KubeContext) > 512 {
-			t.Fatalf("context of %d bytes", len(c.KubeContext))
+			t.Fatalf("context of %d bytes; want len(c.KubeContext) <= 512", len(c.KubeContext))
 		}
 	})
 }

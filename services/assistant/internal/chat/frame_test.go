@@ -80,7 +80,7 @@ func TestFramesOfEveryKind(t *testing.T) {
 			t.Parallel()
 			assistanttest.CheckGolden(t, "frames/canonical/"+name+".sse", frame)
 			if got := renderFrames(t, chat.Canonical, false, frame); !bytes.Equal(got, frame) {
-				t.Errorf("the canonical profile changes %s into %s", frame, got)
+				t.Errorf("the canonical profile changes %s into %s; want bytes.Equal(got, frame)", frame, got)
 			}
 			// The stream's one role is sent before, so that what is compared is the kind's own.
 			whole := renderFrames(t, chat.Strict, false, kinds["token_empty"], frame)
@@ -121,12 +121,12 @@ func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 	for i, c := range chunks {
 		if c.Usage != nil {
 			if len(c.Choices) != 0 || i != len(chunks)-1 {
-				t.Errorf("usage in chunk %d with %d choices", i, len(c.Choices))
+				t.Errorf("usage in chunk %d with %d choices; want len(c.Choices) == 0 && i == len(chunks) - 1", i, len(c.Choices))
 			}
 			continue
 		}
 		if c.Event != nil || c.Object != "chat.completion.chunk" || len(c.Choices) != 1 || c.ID != head.ID || c.Created != head.Created.Unix() || c.Model != head.Model {
-			t.Errorf("chunk %d: %+v", i, c)
+			t.Errorf(`chunk %d: %+v; want c.Event == nil && c.Object == "chat.completion.chunk" && len(c.Choices) == 1 && c.ID == head.ID && c.Created == head.Created.Unix() && c.Model == head.Model`, i, c)
 			continue
 		}
 		role += c.Choices[0].Delta.Role
@@ -135,7 +135,7 @@ func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 		}
 	}
 	if role != "assistant" || chunks[0].Choices[0].Delta.Role == "" || reasoning != "Running: kubectl get pods -n shop\n" {
-		t.Errorf("role %q, reasoning %q", role, reasoning)
+		t.Errorf("role %q, reasoning %q; want role == \"assistant\" && chunks[0].Choices[0].Delta.Role != \"\" && reasoning == \"Running: kubectl get pods -n shop\\n\"", role, reasoning)
 	}
 	if got, want := assistanttest.AnswerText(chunks), assistanttest.AnswerText(plain); got != want {
 		t.Errorf("answer %q, want %q", got, want)
@@ -143,7 +143,7 @@ func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 	seen := map[string]bool{}
 	for _, item := range items {
 		if item.ID != "" && seen[item.ID] {
-			t.Errorf("id %s twice", item.ID)
+			t.Errorf(`id %s twice; want (item.ID == "" || !seen[item.ID])`, item.ID)
 		}
 		seen[item.ID] = true
 	}
@@ -155,7 +155,7 @@ func TestStrictResumption(t *testing.T) {
 	for i := 1; i < len(turn)-1; i++ {
 		chunks := assistanttest.DecodeChunks(t, assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Strict, false, turn[i:]...))))
 		if chunks[0].Choices[0].Delta.Role != "assistant" || *chunks[0].Choices[0].Delta.Content != "" {
-			t.Errorf("from %d: %+v", i, chunks[0])
+			t.Errorf(`from %d: %+v; want chunks[0].Choices[0].Delta.Role == "assistant" && *chunks[0].Choices[0].Delta.Content == ""`, i, chunks[0])
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestStopSign(t *testing.T) {
 		enc.ToolCall(nil, "list", sign, "c"), enc.ToolResult(nil, chat.ToolResult{Output: sign}),
 	} {
 		if bytes.Contains(frame, []byte(sign)) || !bytes.Contains(frame, []byte("[stop sign]")) {
-			t.Errorf("%d: %s", i, frame)
+			t.Errorf(`%d: %s; want !bytes.Contains(frame, []byte(sign)) && bytes.Contains(frame, []byte("[stop sign]"))`, i, frame)
 		}
 	}
 }
@@ -181,16 +181,16 @@ func TestApprovalIsVisible(t *testing.T) {
 	const want = `note: \\u202e}dlrow\\u200b\\u2066\\U000e0041`
 	for i, frame := range [][]byte{enc.Approval(nil, "It reads "+a.HumanSummary, a), enc.Completion(nil, &a, nil)} {
 		if n := bytes.Count(frame, []byte(want)); n != 2-i {
-			t.Errorf("%d: %d times in %s", i, n, frame)
+			t.Errorf("%d: %d times in %s; want n == 2 - i", i, n, frame)
 		}
 		for _, hidden := range []string{"\u202e", "\u200b", "\u2066", "\U000e0041", "\U0001F6D1"} {
 			if bytes.Contains(frame, []byte(hidden)) {
-				t.Errorf("%d: %+q is in %s", i, hidden, frame)
+				t.Errorf("%d: %+q is in %s; want !bytes.Contains(frame, []byte(hidden))", i, hidden, frame)
 			}
 		}
 	}
 	if got := chat.Visible("größe 模型 🙂\n\tx"); got != "größe 模型 🙂\n\tx" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"größe 模型 🙂\\n\\tx\"", got)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestOutputIsCut(t *testing.T) {
 	} {
 		c := decodeChunk(t, enc.ToolResult(nil, chat.ToolResult{Output: tc.in}))
 		if n := utf8.RuneCountInString(c.Event.Output); n != tc.want || c.Event.Truncated != tc.cut {
-			t.Errorf("%.8q of %d bytes: %d code points, truncated %v", tc.in, len(tc.in), n, c.Event.Truncated)
+			t.Errorf("%.8q of %d bytes: %d code points, truncated %v; want n == tc.want && c.Event.Truncated == tc.cut", tc.in, len(tc.in), n, c.Event.Truncated)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func decodeChunk(t testing.TB, frame []byte) assistanttest.Chunk {
 	t.Helper()
 	payload, ok := chat.Payload(frame)
 	if !ok {
-		t.Fatalf("no frame: %q", frame)
+		t.Fatalf("no frame: %q; want ok", frame)
 	}
 	var c assistanttest.Chunk
 	if err := json.Unmarshal(payload, &c); err != nil {
@@ -234,7 +234,7 @@ func TestRenderRefusesForeignBytes(t *testing.T) {
 	} {
 		out, err := chat.NewRenderer(chat.Strict).Render([]byte("before"), []byte(frame), "1")
 		if err == nil || string(out) != "before" {
-			t.Errorf("%q: %q, %v", frame, out, err)
+			t.Errorf(`%q: %q, %v; want an error && string(out) == "before"`, frame, out, err)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func FuzzFrame(f *testing.F) {
 		plain := assistanttest.DecodeChunks(t, assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Canonical, true, frames...))))
 		strict := assistanttest.DecodeChunks(t, assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Strict, true, frames...))))
 		if len(plain) != len(frames)-1 {
-			t.Fatalf("%d chunks of %d frames", len(plain), len(frames))
+			t.Fatalf("%d chunks of %d frames; want len(plain) == len(frames) - 1", len(plain), len(frames))
 		}
 		for name, chunks := range map[string][]assistanttest.Chunk{"canonical": plain, "strict": strict} {
 			if got := assistanttest.AnswerText(chunks); got != want+chat.Visible(want) {
@@ -277,7 +277,7 @@ func FuzzFrame(f *testing.F) {
 			}
 		}
 		if strict[len(strict)-1].Usage.TotalTokens != 1 || *strict[1].Choices[0].Delta.ReasoningContent != want+"\n" {
-			t.Fatalf("%+v", strict)
+			t.Fatalf("%+v; want strict[len(strict)-1].Usage.TotalTokens == 1 && *strict[1].Choices[0].Delta.ReasoningContent == want + \"\\n\"", strict)
 		}
 	})
 }
@@ -327,7 +327,7 @@ func BenchmarkTokenFrameByReflection(b *testing.B) {
 	for b.Loop() {
 		raw, err := json.Marshal(chunk{head.ID, "chat.completion.chunk", head.Created.Unix(), head.Model, []choice{{Delta: delta{" the deployment", "assistant"}}}})
 		if err != nil || len(raw) == 0 {
-			b.Fatal(err)
+			b.Fatal(err, "want len(raw) != 0")
 		}
 	}
 }

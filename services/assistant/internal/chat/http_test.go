@@ -96,7 +96,7 @@ func TestBodyOfTheLargestSize(t *testing.T) {
 	body += strings.Repeat(" ", chat.MaxBody-len(body))
 	for name, r := range map[string]*http.Request{"length": newPost(strings.NewReader(body)), "chunked": newPost(chunked{strings.NewReader(body)})} {
 		if got := sendToEcho(t, r).StatusCode; got != http.StatusOK {
-			t.Errorf("%s: %d", name, got)
+			t.Errorf("%s: %d; want got == %v", name, got, http.StatusOK)
 		}
 	}
 }
@@ -131,10 +131,10 @@ func TestSessionHint(t *testing.T) {
 		}
 		got, err := chat.HintOf(h, quoting)
 		if (err == nil) != tc.ok || got.ID != tc.want || err != nil && !problem.Validation.Has(err) {
-			t.Errorf("%s: %+v, %v", name, got, err)
+			t.Errorf("%s: %+v, %v; want (err == nil) == tc.ok && got.ID == tc.want && (err == nil || problem.Validation.Has(err))", name, got, err)
 		}
 		if wantQuoted := tc.ok && tc.want == ""; wantQuoted != slices.Equal(got.Quoted, quoting.QuotedIDs) {
-			t.Errorf("%s: quoted %v", name, got.Quoted)
+			t.Errorf("%s: quoted %v; want wantQuoted == slices.Equal(got.Quoted, quoting.QuotedIDs)", name, got.Quoted)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestQuotedIDs(t *testing.T) {
 	} {
 		r, err := chat.Parse([]byte(`{"messages":[{"role":"assistant","content":` + quoteLine(tc.text) + `},{"role":"user","content":"yes"}]}`))
 		if err != nil || !slices.Equal(r.QuotedIDs, tc.want) {
-			t.Errorf("%s: %v, %v", name, r.QuotedIDs, err)
+			t.Errorf("%s: %v, %v; want slices.Equal(r.QuotedIDs, tc.want)", name, r.QuotedIDs, err)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestCallerRequestID(t *testing.T) {
 		{[]string{strings.Repeat("x", 128)}, strings.Repeat("x", 128)}, {[]string{strings.Repeat("x", 129)}, ""},
 	} {
 		if got := chat.CallerRequestID(http.Header{"X-Request-Id": tc.values}); got != tc.want {
-			t.Errorf("%q: %q", tc.values, got)
+			t.Errorf("%q: %q; want got == %v", tc.values, got, tc.want)
 		}
 	}
 }
@@ -196,12 +196,12 @@ func TestProfiles(t *testing.T) {
 		h := http.Header{}
 		h.Set("X-Stream-Profile", tc.header)
 		if got := chat.ProfileOf(h, model, tc.asked); got != tc.want {
-			t.Errorf("%+v: %v", tc, got)
+			t.Errorf("%+v: %v; want got == %v", tc, got, tc.want)
 		}
 	}
 	for value, want := range map[string]bool{"": false, "true": true, "True": true, "1": false, "false": false} {
 		if got := chat.WantsIDs(http.Header{"X-Stream-Ids": {value}}); got != want {
-			t.Errorf("X-Stream-Ids %q: %v", value, got)
+			t.Errorf("X-Stream-Ids %q: %v; want got == %v", value, got, want)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestModels(t *testing.T) {
 	}
 	for _, id := range []string{"", "gpt-4o", "cluster-assistant-", "Cluster-Assistant"} {
 		if _, err := m.Get(id); !fault.ModelNotFound.Has(err) {
-			t.Errorf("%q: %v", id, err)
+			t.Errorf("%q: %v; want fault.ModelNotFound.Has(err)", id, err)
 		}
 	}
 }
@@ -236,12 +236,12 @@ func TestLastEventID(t *testing.T) {
 	for value, want := range map[string][2]int32{"7.12": {7, 12}, "0.0": {0, 0}, "2147483647.2147483647": {1<<31 - 1, 1<<31 - 1}} {
 		turn, frame, ok := chat.LastEventID(http.Header{"Last-Event-Id": {value}})
 		if !ok || turn != want[0] || frame != want[1] || chat.EventID(turn, frame) != value {
-			t.Errorf("%s: %d, %d, %v", value, turn, frame, ok)
+			t.Errorf("%s: %d, %d, %v; want ok && turn == want[0] && frame == want[1] && chat.EventID(turn, frame) == value", value, turn, frame, ok)
 		}
 	}
 	for _, value := range []string{"", ".", "7", "7.", ".7", "-1.2", "+1.2", "1.2.3", "1.-2", "1. 2", "2147483648.1", "1e3.1", "0x1.1"} {
 		if turn, frame, ok := chat.LastEventID(http.Header{"Last-Event-Id": {value}}); ok {
-			t.Errorf("%q: %d, %d", value, turn, frame)
+			t.Errorf("%q: %d, %d; want !ok", value, turn, frame)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func FuzzLastEventID(f *testing.F) {
 		}
 		again := http.Header{"Last-Event-Id": {chat.EventID(turn, frame)}}
 		if turn2, frame2, ok := chat.LastEventID(again); !ok || turn < 0 || frame < 0 || turn2 != turn || frame2 != frame {
-			t.Fatalf("%q: %d, %d", value, turn, frame)
+			t.Fatalf("%q: %d, %d; want ok && turn >= 0 && frame >= 0 && turn2 == turn && frame2 == frame", value, turn, frame)
 		}
 	})
 }

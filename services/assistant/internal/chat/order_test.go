@@ -57,10 +57,10 @@ func TestOrderOfRefusals(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.Echo.ServeHTTP(w, r)
 		if w.Code != tc.status || tc.code != "" && !strings.Contains(w.Body.String(), `"code":"`+tc.code+`","request_id"`) {
-			t.Errorf("%s: %d %s", tc.name, w.Code, w.Body)
+			t.Errorf("%s: %d %s; want w.Code == tc.status && (tc.code == \"\" || strings.Contains(w.Body.String(), `\"code\":\"`+tc.code+`\",\"request_id\"`))", tc.name, w.Code, w.Body)
 		}
 		if tc.status != http.StatusOK && !strings.Contains(w.Body.String(), `"error":{"message":"`) {
-			t.Errorf("%s: no error member: %s", tc.name, w.Body)
+			t.Errorf("%s: no error member: %s; want (tc.status == http.StatusOK || strings.Contains(w.Body.String(), `\"error\":{\"message\":\"`))", tc.name, w.Body)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("%v at %v, want %s at %s", err, locs, tc.code, tc.loc)
 			}
 			if len(p.Detail) > 1000 {
-				t.Errorf("a detail of %d bytes", len(p.Detail))
+				t.Errorf("a detail of %d bytes; want len(p.Detail) <= 1000", len(p.Detail))
 			}
 		})
 	}
@@ -150,31 +150,31 @@ func FuzzParse(f *testing.F) {
 		valid := json.Unmarshal(raw, &plain) == nil && plain != nil
 		if err != nil {
 			if p := problem.From(err); p.Status() != 422 || len(p.Errors) == 0 || p.Detail == "" {
-				t.Fatalf("%+v", p)
+				t.Fatalf(`%+v; want p.Status() == 422 && len(p.Errors) != 0 && p.Detail != ""`, p)
 			}
 			_ = fault.Document(err)
 			return
 		}
 		if !valid {
-			t.Fatalf("took %q", raw)
+			t.Fatalf("took %q; want valid", raw)
 		}
 		if stream, sent := plain["stream"]; sent && stream != true {
-			t.Fatalf("stream %v", stream)
+			t.Fatalf("stream %v; want (!sent || stream == true)", stream)
 		}
 		if r.AutoApprove != (plain["auto_approve"] == true) {
-			t.Fatalf("auto_approve %v", plain["auto_approve"])
+			t.Fatalf(`auto_approve %v; want r.AutoApprove == (plain["auto_approve"] == true)`, plain["auto_approve"])
 		}
 		messages, _ := plain["messages"].([]any)
 		if len(messages) == 0 || len(messages) > chat.MaxMessages || len(r.History) >= len(messages) {
-			t.Fatalf("%d messages, %d of history", len(messages), len(r.History))
+			t.Fatalf("%d messages, %d of history; want len(messages) != 0 && len(messages) <= chat.MaxMessages && len(r.History) < len(messages)", len(messages), len(r.History))
 		}
 		for _, m := range append(r.History, chat.Message{Role: chat.RoleUser, Text: r.Query}) {
 			if m.Role != chat.RoleUser && m.Role != chat.RoleAssistant || len(m.Text) > 3*chat.MaxText || !utf8.ValidString(m.Text) || strings.Contains(m.Text, "\x00") {
-				t.Fatalf("message %.100q", m)
+				t.Fatalf("message %.100q; want (m.Role == chat.RoleUser || m.Role == chat.RoleAssistant) && len(m.Text) <= 3 * chat.MaxText && utf8.ValidString(m.Text) && !strings.Contains(m.Text, \"\\x00\")", m)
 			}
 		}
 		if r.User == "" || utf8.RuneCountInString(r.User) > chat.MaxUser || strings.TrimSpace(r.Query) != r.Query {
-			t.Fatalf("%+v", r)
+			t.Fatalf(`%+v; want r.User != "" && utf8.RuneCountInString(r.User) <= chat.MaxUser && strings.TrimSpace(r.Query) == r.Query`, r)
 		}
 	})
 }

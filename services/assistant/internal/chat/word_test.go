@@ -41,7 +41,7 @@ func TestNoWords(t *testing.T) {
 		"\u200byes", "approve\u00a0" + id, "[context: namespace=shop] yes",
 	} {
 		if got := chat.ParseWord(query); got != (chat.Word{}) {
-			t.Errorf("%q: %+v", query, got)
+			t.Errorf("%q: %+v; want got == (chat.Word{})", query, got)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestWordAfterContext(t *testing.T) {
 	t.Parallel()
 	_, query := chat.CutContext("[context: namespace=shop] [context: kube_context=prod]\n Yes ")
 	if got := chat.ParseWord(query); got.Verdict != chat.Approve {
-		t.Errorf("%q: %v", query, got)
+		t.Errorf("%q: %v; want got.Verdict == %v", query, got, chat.Approve)
 	}
 }
 
@@ -67,22 +67,22 @@ func FuzzWords(f *testing.F) {
 		switch w.Verdict {
 		case chat.NoVerdict:
 			if w != (chat.Word{}) {
-				t.Fatalf("%+v", w)
+				t.Fatalf("%+v; want w == (chat.Word{})", w)
 			}
 		case chat.ApproveOne, chat.DenyOne:
 			if len(w.ActionID) != 36 || !strings.Contains(strings.ToLower(trimmed), w.ActionID) || w.Verdict == chat.ApproveOne && (w.Reason != "" || len(strings.Fields(trimmed)) != 2) {
-				t.Fatalf("%q: %+v", query, w)
+				t.Fatalf(`%q: %+v; want len(w.ActionID) == 36 && strings.Contains(strings.ToLower(trimmed), w.ActionID) && (w.Verdict != chat.ApproveOne || !w.Reason != "" || len(strings.Fields(trimmed)) != 2)`, query, w)
 			}
 		default:
 			if w.ActionID != "" || w.Reason != "" || !ascii || len(trimmed) > len("auto-approve off") {
-				t.Fatalf("%q: %+v", query, w)
+				t.Fatalf(`%q: %+v; want w.ActionID == "" && w.Reason == "" && ascii && len(trimmed) <= len("auto-approve off")`, query, w)
 			}
 		}
 		if utf8.RuneCountInString(w.Reason) > 500 || strings.ContainsAny(w.Reason, "\n\r\t\x1b\u2028") || w.Reason != strings.TrimSpace(w.Reason) {
-			t.Fatalf("reason %q", w.Reason)
+			t.Fatalf("reason %q; want utf8.RuneCountInString(w.Reason) <= 500 && !strings.ContainsAny(w.Reason, \"\\n\\r\\t\\x1b\\u2028\") && w.Reason == strings.TrimSpace(w.Reason)", w.Reason)
 		}
 		if again := chat.ParseWord("\n " + strings.ToUpper(trimmed) + "\t"); ascii && again.Verdict != w.Verdict {
-			t.Fatalf("%q: %v, in upper case %v", query, w, again)
+			t.Fatalf("%q: %v, in upper case %v; want (!ascii || again.Verdict == w.Verdict)", query, w, again)
 		}
 	})
 }

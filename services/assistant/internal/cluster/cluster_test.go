@@ -38,7 +38,7 @@ func TestNamesOfKinds(t *testing.T) {
 	}
 	_, err := c.Resolve(t.Context(), "deploymnet")
 	if err == nil || err.Error() != `The cluster has no kind "deploymnet"; similar ones are deployments.apps.` {
-		t.Errorf("unknown kind: %v", err)
+		t.Errorf("unknown kind: %v; want an error && err.Error() == `The cluster has no kind \"deploymnet\"; similar ones are deployments.apps.`", err)
 	}
 }
 
@@ -47,6 +47,6 @@ func TestSecretsArriveAsKeys(t *testing.T) {
 	c := openSample(t)
 	keys, err := c.SecretKeys(t.Context(), "payments")
 	if err != nil || !slices.Contains(keys[[2]string{"payments", "gateway-db"}], "DB_URL") {
-		t.Errorf("keys: %v, %v", keys, err)
+		t.Errorf(`keys: %v, %v; want slices.Contains(keys[[2]string{"payments", "gateway-db"}], "DB_URL")`, keys, err)
 	}
 }

@@ -67,7 +67,7 @@ func TestWhichCluster(t *testing.T) {
 	} {
 		c, err := cluster.Open(t.Context(), tc.options)
 		if err != nil || c.Name() != tc.name || c.Seeded() || !c.Seen().IsZero() {
-			t.Fatalf("%+v: %v", tc.options, err)
+			t.Fatalf("%+v: %v; want c.Name() == tc.name && !c.Seeded() && c.Seen().IsZero()", tc.options, err)
 		}
 		c.Close()
 	}
@@ -76,7 +76,7 @@ func TestWhichCluster(t *testing.T) {
 		`use context "broken"`: {Kubeconfig: file, Context: "broken"}, "set KUBECONFIG": {},
 	} {
 		if _, err := cluster.Open(t.Context(), options); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", options, err)
+			t.Errorf("%+v: %v; want an error && strings.Contains(err.Error(), want)", options, err)
 		}
 	}
 }
@@ -86,29 +86,29 @@ func TestSeeded(t *testing.T) {
 	t.Parallel()
 	c := openSample(t)
 	if !c.Seeded() || c.Name() != "seeded" || !c.Seen().IsZero() {
-		t.Errorf("%s, seeded %v, seen %v", c.Name(), c.Seeded(), c.Seen())
+		t.Errorf(`%s, seeded %v, seen %v; want c.Seeded() && c.Name() == "seeded" && c.Seen().IsZero()`, c.Name(), c.Seeded(), c.Seen())
 	}
 	names, err := c.Namespaces(t.Context())
 	if err != nil || !slices.IsSorted(names) || !slices.Contains(names, "shop") {
-		t.Errorf("namespaces %v, %v", names, err)
+		t.Errorf(`namespaces %v, %v; want slices.IsSorted(names) && slices.Contains(names, "shop")`, names, err)
 	}
 	uid, err := c.UID(t.Context())
 	if again, _ := c.UID(t.Context()); err != nil || uid == "" || again != uid {
-		t.Errorf("uid %q, then %q, %v", uid, again, err)
+		t.Errorf(`uid %q, then %q, %v; want uid != "" && again == uid`, uid, again, err)
 	}
 	if c.Seen().IsZero() {
 		t.Error("the cluster answered and was not seen")
 	}
 	r, err := c.Resolve(t.Context(), "deploy")
 	if err != nil || !r.Subresources["scale"] || !r.Can("list") || r.Can("fly") || r.GVR() != (schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}) {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf(`%+v, %v; want r.Subresources["scale"] && r.Can("list") && !r.Can("fly") && r.GVR() == (schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})`, r, err)
 	}
 	if got := r.Ref("shop", "api"); got != (operation.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "api"}) {
-		t.Errorf("ref %+v", got)
+		t.Errorf(`ref %+v; want got == (operation.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "api"})`, got)
 	}
 	node, err := c.Resolve(t.Context(), "nodes")
 	if err != nil || node.Ref("shop", "a").Namespace != "" {
-		t.Errorf("a node in a namespace: %+v, %v", node, err)
+		t.Errorf(`a node in a namespace: %+v, %v; want node.Ref("shop", "a").Namespace == ""`, node, err)
 	}
 	c.Close()
 	if _, err := c.Namespaces(t.Context()); err == nil {
@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 	}
 	healthy.Store(true)
 	if _, err := c.Typed().Discovery().ServerVersion(); err == nil || c.Seen().IsZero() { // an empty answer is no version
-		t.Errorf("%v, seen %v", err, c.Seen())
+		t.Errorf("%v, seen %v; want an error && !c.Seen().IsZero()", err, c.Seen())
 	}
 }
 
@@ -174,7 +174,7 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	if got := warnings(); !slices.Equal(got, []string{"v1beta1 is deprecated"}) {
-		t.Errorf("warnings %q", got)
+		t.Errorf(`warnings %q; want slices.Equal(got, []string{"v1beta1 is deprecated"})`, got)
 	}
 }
 
@@ -202,10 +202,10 @@ func TestFail(t *testing.T) {
 		err := cluster.Fail(tc.err)
 		var f *operation.Fault
 		if !errors.As(err, &f) || f.Reason != tc.reason || f.Error() != tc.says || !errors.Is(err, tc.err) {
-			t.Errorf("%v: %v", tc.err, err)
+			t.Errorf("%v: %v; want errors.As(err, &f) && f.Reason == tc.reason && f.Error() == tc.says && errors.Is(err, tc.err)", tc.err, err)
 		}
 		if again := cluster.Fail(err); !errors.Is(again, err) {
-			t.Errorf("twice: %v", again)
+			t.Errorf("twice: %v; want errors.Is(again, err)", again)
 		}
 	}
 	for err, want := range map[error]fault.Failure{
@@ -213,7 +213,7 @@ func TestFail(t *testing.T) {
 	} {
 		var f *turn.Fail
 		if got := cluster.Fail(err); !errors.As(got, &f) || f.Failure != want || !errors.Is(got, err) {
-			t.Errorf("%v: %v", err, got)
+			t.Errorf("%v: %v; want errors.As(got, &f) && f.Failure == want && errors.Is(got, err)", err, got)
 		}
 	}
 	if cluster.Fail(nil) != nil || !errors.Is(cluster.Fail(context.Canceled), context.Canceled) {
@@ -221,7 +221,7 @@ func TestFail(t *testing.T) {
 	}
 	long := cluster.Fail(apierrors.NewBadRequest(strings.Repeat("é", 5000)))
 	if n := len([]rune(long.Error())); n > 1100 {
-		t.Errorf("a sentence of %d letters", n)
+		t.Errorf("a sentence of %d letters; want n <= 1100", n)
 	}
 }
 
@@ -242,12 +242,12 @@ func TestPartOfDiscoveryFails(t *testing.T) {
 		}
 	})
 	if r, err := c.Resolve(t.Context(), "pod"); err != nil || r.Resource != "pods" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf(`%+v, %v; want r.Resource == "pods"`, r, err)
 	}
 	_, err := c.Resolve(t.Context(), "widgets")
 	var f *operation.Fault
 	if !errors.As(err, &f) || f.Reason != operation.Unavailable {
-		t.Errorf("a kind that may be there: %v", err)
+		t.Errorf("a kind that may be there: %v; want errors.As(err, &f) && f.Reason == operation.Unavailable", err)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestResolveFindsNewKinds(t *testing.T) {
 	}
 	made.Add(1)
 	if r, err := c.Resolve(t.Context(), "widget"); err != nil || r.Resource != "widgets" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf(`%+v, %v; want r.Resource == "widgets"`, r, err)
 	}
 	for range 200 {
 		if _, err := c.Resolve(t.Context(), "gadget"); err == nil {
@@ -285,7 +285,7 @@ func TestResolveFindsNewKinds(t *testing.T) {
 		}
 	}
 	if n := reads.Load(); n > 50 {
-		t.Errorf("the discovery was read %d times", n)
+		t.Errorf("the discovery was read %d times; want n <= 50", n)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestResolveGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Resolve(ctx, "pods"); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want errors.Is(err, context.Canceled)", err)
 	}
 }
 
@@ -317,6 +317,6 @@ func TestCloseEndsCalls(t *testing.T) {
 	c.Close()
 	var f *turn.Fail
 	if err := cluster.Fail(<-failed); !errors.As(err, &f) || errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want errors.As(err, &f) && !errors.Is(err, context.Canceled)", err)
 	}
 }

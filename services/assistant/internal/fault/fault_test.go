@@ -82,7 +82,7 @@ func TestDocumentsAreShort(t *testing.T) {
 	t.Parallel()
 	err := fault.Invalid(problem.Field{Loc: []string{"body", strings.Repeat("x", 1<<20)}, Msg: strings.Repeat("y", 1<<20)})
 	if n := len(assistanttest.DumpResponse(t, answerError(t, http.MethodPost, err))); n > 8000 {
-		t.Errorf("%d bytes", n)
+		t.Errorf("%d bytes; want n <= 8000", n)
 	}
 	if len(err.Errors[0].Msg) != 1<<20 || len(err.Errors[0].Loc[1]) != 1<<20 {
 		t.Error("the error itself was changed")
@@ -111,10 +111,10 @@ func TestErrorMember(t *testing.T) {
 				want = "invalid_request_error"
 			}
 			if len(doc.Error) != 4 || doc.Error["message"] != doc.Detail || doc.Error["code"] != doc.Code || doc.Error["type"] != want || doc.Status != resp.StatusCode {
-				t.Errorf("%+v", doc)
+				t.Errorf(`%+v; want len(doc.Error) == 4 && doc.Error["message"] == doc.Detail && doc.Error["code"] == doc.Code && doc.Error["type"] == want && doc.Status == resp.StatusCode`, doc)
 			}
 			if param, has := doc.Error["param"]; !has || (param == nil) != (len(doc.Errors) == 0) {
-				t.Errorf("param %v of %v", param, doc.Errors)
+				t.Errorf("param %v of %v; want has && (param == nil) == (len(doc.Errors) == 0)", param, doc.Errors)
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
 	body, err := io.ReadAll(answerError(t, http.MethodHead, fault.Busy()).Body)
 	if err != nil || len(body) > 0 {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("%q, %v; want len(body) <= 0", body, err)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestFailures(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range assistanttest.Failures() {
 		if !slug.MatchString(f.Code) || seen[f.Code] || !strings.HasSuffix(f.Message, ".") {
-			t.Errorf("%+v", f)
+			t.Errorf(`%+v; want slug.MatchString(f.Code) && !seen[f.Code] && strings.HasSuffix(f.Message, ".")`, f)
 		}
 		seen[f.Code] = true
 	}
@@ -143,6 +143,6 @@ func TestFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	if declared := regexp.MustCompile(`= Failure\{"`).FindAll(source, -1); len(seen) != len(declared) {
-		t.Errorf("assistanttest.Failures has %d failures, failure.go declares %d", len(seen), len(declared))
+		t.Errorf("assistanttest.Failures has %d failures, failure.go declares %d; want len(seen) == len(declared)", len(seen), len(declared))
 	}
 }

@@ -76,21 +76,21 @@ func TestModelChoice(t *testing.T) {
 			v := policy.Judge(c)
 			chosen := slices.Contains(v.Confirms, guard.ModelChoice)
 			if chosen != (len(tc.want) > 0) {
-				t.Fatalf("%v %q", v.Confirms, v.Notes)
+				t.Fatalf("%v %q; want chosen == (len(tc.want) > 0)", v.Confirms, v.Notes)
 			}
 			if !chosen {
 				if v.Answer != plain.Answer || v.Risk != plain.Risk {
-					t.Errorf("%s at %s, without a model %s at %s", v.Answer, v.Risk, plain.Answer, plain.Risk)
+					t.Errorf("%s at %s, without a model %s at %s; want v.Answer == plain.Answer && v.Risk == plain.Risk", v.Answer, v.Risk, plain.Answer, plain.Risk)
 				}
 				return
 			}
 			// It asks, and the role may do what it might without a model.
 			if v.Answer != guard.AlwaysAsk || v.Risk != operation.High || v.Row != plain.Row {
-				t.Errorf("%s at %s, row %s, without a model %s", v.Answer, v.Risk, v.Row, plain.Row)
+				t.Errorf("%s at %s, row %s, without a model %s; want v.Answer == guard.AlwaysAsk && v.Risk == operation.High && v.Row == plain.Row", v.Answer, v.Risk, v.Row, plain.Row)
 			}
 			for _, what := range tc.want {
 				if !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, what) }) {
-					t.Errorf("%q is not in %q", what, v.Notes)
+					t.Errorf("%q is not in %q; want slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, what) })", what, v.Notes)
 				}
 			}
 			if len(v.Notes) != len(tc.want) {
@@ -98,7 +98,7 @@ func TestModelChoice(t *testing.T) {
 			}
 			c.OriginJudged = true
 			if again := policy.Judge(c).Recall(c.Role, []string{string(guard.ModelChoice)}); again.Answer != guard.AlwaysAsk || again.Risk != operation.High || again.Row != plain.Row {
-				t.Errorf("at the decision: %+v", again)
+				t.Errorf("at the decision: %+v; want again.Answer == guard.AlwaysAsk && again.Risk == operation.High && again.Row == plain.Row", again)
 			}
 		})
 	}
@@ -117,6 +117,6 @@ func TestModelChoiceIsBounded(t *testing.T) {
 	c.Words = []string{"create this in shop: " + manifest.String()}
 	c.Choice = &guard.Choice{}
 	if v := policy.Judge(c); v.Answer != guard.AlwaysAsk || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "values") {
-		t.Errorf("%+v", v)
+		t.Errorf(`%+v; want v.Answer == guard.AlwaysAsk && len(v.Notes) == 1 && strings.Contains(v.Notes[0], "values")`, v)
 	}
 }

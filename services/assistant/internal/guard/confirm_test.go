@@ -76,13 +76,13 @@ func TestAlwaysConfirm(t *testing.T) {
 				t.Fatalf("confirms %q, want %q", got, tc.want)
 			}
 			if asks := len(tc.want) > 0; asks != (v.Answer == guard.AlwaysAsk) || asks && v.Risk != operation.High {
-				t.Fatalf("%s at risk %s", v.Answer, v.Risk)
+				t.Fatalf("%s at risk %s; want asks == (v.Answer == guard.AlwaysAsk) && (!asks || v.Risk == operation.High)", v.Answer, v.Risk)
 			}
 			// One member makes the whole action a member.
 			c.Operations = append(c.Operations, operation.Expanded{Operation: operation.Operation{Verb: operation.Cordon}, Targets: []operation.Target{{Ref: newRef("", "Node", "", "m")}}})
 			c.Changes = append(c.Changes, guard.Change{Ref: newRef("", "Node", "", "m"), Before: oneLess, After: oneLess})
 			if whole := policy.Judge(c); (whole.Answer == guard.AlwaysAsk) != (v.Answer == guard.AlwaysAsk) {
-				t.Errorf("with a cordon: %s", whole.Answer)
+				t.Errorf("with a cordon: %s; want (whole.Answer == guard.AlwaysAsk) == (v.Answer == guard.AlwaysAsk)", whole.Answer)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestNoDryRunReported(t *testing.T) {
 	c := singleCase(guard.Admin, operation.Operation{Verb: operation.Delete}, deployment, map[string]any{}, nil)
 	c.Operations[0].NoDryRun = true
 	if v := policy.Judge(c); !slices.Contains(v.Confirms, guard.NoDryRun) {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want slices.Contains(v.Confirms, guard.NoDryRun)", v)
 	}
 }
 
@@ -103,10 +103,10 @@ func TestOperatorAndHigh(t *testing.T) {
 	withFinalizer := map[string]any{"metadata": map[string]any{"finalizers": []any{"x/y"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "a:1"}}}}
 	without := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "a:2"}}}}
 	if v := policy.Judge(singleCase(guard.Operator, operation.Operation{Verb: operation.Patch}, deployment, withFinalizer, without)); v.Answer != guard.Refuse {
-		t.Errorf("image and finalizer: %+v", v)
+		t.Errorf("image and finalizer: %+v; want v.Answer == %v", v, guard.Refuse)
 	}
 	if v := policy.Judge(singleCase(guard.Operator, operation.Operation{Verb: operation.Replace}, deployment, without, map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "a:3"}}}})); v.Answer != guard.Refuse {
-		t.Errorf("image by replace: %+v", v)
+		t.Errorf("image by replace: %+v; want v.Answer == %v", v, guard.Refuse)
 	}
 }
 
@@ -186,10 +186,10 @@ func TestOrigin(t *testing.T) {
 		c.Words, c.Known, c.Untrusted = tc.words, tc.known, tc.untrusted
 		v := policy.Judge(c)
 		if got := slices.Contains(v.Confirms, guard.UntrustedValue); got != tc.want {
-			t.Errorf("%s: %q %q", tc.name, v.Confirms, v.Notes)
+			t.Errorf("%s: %q %q; want got == %v", tc.name, v.Confirms, v.Notes, tc.want)
 		}
 		if tc.want && v.Answer != guard.AlwaysAsk {
-			t.Errorf("%s: %s", tc.name, v.Answer)
+			t.Errorf("%s: %s; want (!tc.want || v.Answer == guard.AlwaysAsk)", tc.name, v.Answer)
 		}
 	}
 }
@@ -278,6 +278,6 @@ func TestCopyOf(t *testing.T) {
 	c := singleCase(guard.Operator, operation.Operation{Verb: operation.RunJob}, newRef("batch", "Job", "shop", "j"), nil, job)
 	c.Changes[0].CopyOf = job
 	if v := policy.Judge(c); v.Answer != guard.Approval {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want v.Answer == %v", v, guard.Approval)
 	}
 }

@@ -20,20 +20,20 @@ func FuzzJudge(f *testing.F) {
 			return
 		}
 		if gains := guard.Gains(b, b); b != nil && len(gains) > 0 {
-			t.Fatalf("gains over itself: %q", gains)
+			t.Fatalf("gains over itself: %q; want (b == nil || len(gains) <= 0)", gains)
 		}
 		verdict := func(role guard.Role) guard.Verdict {
 			return policy.Judge(singleCase(role, operation.Operation{Verb: operation.Verb(verb)}, deployment, b, a))
 		}
 		admin, operator := verdict(guard.Admin), verdict(guard.Operator)
 		if operation.Verb(verb).Writes() && verdict(guard.Readonly).Answer != guard.Refuse {
-			t.Fatalf("readonly may %s", verb)
+			t.Fatalf("readonly may %s; want (!operation.Verb(verb).Writes() || verdict(guard.Readonly).Answer == guard.Refuse)", verb)
 		}
 		if admin.Answer == guard.Refuse && operator.Answer != guard.Refuse {
-			t.Fatalf("an operator may %s, an admin not", verb)
+			t.Fatalf("an operator may %s, an admin not; want (admin.Answer != guard.Refuse || operator.Answer == guard.Refuse)", verb)
 		}
 		if len(admin.Confirms) > 0 && admin.Answer != guard.AlwaysAsk {
-			t.Fatalf("%q and yet %s", admin.Confirms, admin.Answer)
+			t.Fatalf("%q and yet %s; want (len(admin.Confirms) <= 0 || admin.Answer == guard.AlwaysAsk)", admin.Confirms, admin.Answer)
 		}
 	})
 }

@@ -89,7 +89,7 @@ func TestRouteRows(t *testing.T) {
 		}
 	}
 	if got := guard.Permit(guard.Admin, "no such row"); got != guard.Refuse {
-		t.Errorf("an unknown row is %s", got)
+		t.Errorf("an unknown row is %s; want %v", got, guard.Refuse)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestPrompts(t *testing.T) {
 		{guard.Answer(99), true, false, true},
 	} {
 		if got := (guard.Verdict{Answer: tc.answer}).Prompts(tc.beforehand, tc.fourEyes); got != tc.want {
-			t.Errorf("%s, beforehand %t, four eyes %t: prompts %t", tc.answer, tc.beforehand, tc.fourEyes, got)
+			t.Errorf("%s, beforehand %t, four eyes %t: prompts %t; want got == %v", tc.answer, tc.beforehand, tc.fourEyes, got, tc.want)
 		}
 	}
 }

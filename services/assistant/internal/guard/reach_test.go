@@ -149,11 +149,11 @@ func TestByController(t *testing.T) {
 					continue
 				}
 				if got := slices.DeleteFunc(v.Confirms, func(c guard.Confirm) bool { return c == tc.confirm }); len(got) > 0 || (tc.confirm != "") != (v.Answer == asks) {
-					t.Errorf("confirms also %q", got)
+					t.Errorf(`confirms also %q; want len(got) <= 0 && (tc.confirm != "") == (v.Answer == asks)`, got)
 				}
 				if want == asks || tc.operator == refused {
 					if v.Risk != operation.High || tc.confirm != image && len(v.Notes) == 0 {
-						t.Errorf("risk %s, notes %q", v.Risk, v.Notes)
+						t.Errorf("risk %s, notes %q; want v.Risk == operation.High && (tc.confirm == image || len(v.Notes) != 0)", v.Risk, v.Notes)
 					}
 				}
 			}
@@ -184,21 +184,21 @@ func TestRemoves(t *testing.T) {
 	}
 	one, two := newRef("", "Pod", "shop", "a"), newRef("", "Pod", "shop", "b")
 	if v := judge(guard.Admin, one); v.Answer != guard.Approval || v.Row != guard.HighWrite || !strings.Contains(strings.Join(v.Notes, " "), "makes a controller delete ") {
-		t.Errorf("one: %+v", v)
+		t.Errorf(`one: %+v; want v.Answer == guard.Approval && v.Row == guard.HighWrite && strings.Contains(strings.Join(v.Notes, " "), "makes a controller delete ")`, v)
 	}
 	if v := judge(guard.Admin, one, two); v.Answer != guard.AlwaysAsk || !slices.Contains(v.Confirms, guard.RemovesMany) {
-		t.Errorf("two: %+v", v)
+		t.Errorf("two: %+v; want v.Answer == guard.AlwaysAsk && slices.Contains(v.Confirms, guard.RemovesMany)", v)
 	}
 	if v := judge(guard.Operator, one); v.Answer != guard.Refuse {
-		t.Errorf("operator: %+v", v)
+		t.Errorf("operator: %+v; want v.Answer == %v", v, guard.Refuse)
 	}
 	created := singleCase(guard.Operator, operation.Operation{Verb: operation.Create}, deployment, nil, map[string]any{})
 	created.Changes[0].Removes = []operation.Ref{one}
 	if v := policy.Judge(created); v.Answer != guard.Refuse {
-		t.Errorf("by what is created: %+v", v)
+		t.Errorf("by what is created: %+v; want v.Answer == %v", v, guard.Refuse)
 	}
 	if v := judge(guard.Operator); v.Answer != guard.Approval {
-		t.Errorf("none: %+v", v)
+		t.Errorf("none: %+v; want v.Answer == %v", v, guard.Approval)
 	}
 }
 
@@ -210,6 +210,6 @@ func TestImageVolumeOrigin(t *testing.T) {
 	c := singleCase(guard.Admin, operation.Operation{Verb: operation.Patch}, deployment, before, after)
 	c.Words, c.Untrusted = []string{"fix it"}, []string{"mount evil:1"}
 	if v := policy.Judge(c); !slices.Contains(v.Confirms, guard.UntrustedValue) {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want slices.Contains(v.Confirms, guard.UntrustedValue)", v)
 	}
 }

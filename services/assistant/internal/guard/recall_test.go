@@ -35,7 +35,7 @@ func TestRecall(t *testing.T) {
 				t.Errorf("%v %s, want %v %s", got.Answer, got.Row, c.want, c.row)
 			}
 			if got.Answer == guard.AlwaysAsk && !slices.Contains(got.Confirms, guard.UntrustedValue) {
-				t.Errorf("confirms %v", got.Confirms)
+				t.Errorf("confirms %v; want (got.Answer != guard.AlwaysAsk || slices.Contains(got.Confirms, guard.UntrustedValue))", got.Confirms)
 			}
 		})
 	}

@@ -75,7 +75,7 @@ func TestRequestsOfTheTable(t *testing.T) {
 				t.Errorf("%q in %q wants to run %q, want %q:\n%s", row.query, row.scope, got, row.want, a.text)
 			}
 			if strings.TrimSpace(a.text) == "" {
-				t.Errorf("%q is not answered", row.query)
+				t.Errorf(`%q is not answered; want strings.TrimSpace(a.text) != ""`, row.query)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestNoRequest(t *testing.T) {
 			t.Errorf("%q wants to run %v", query, a.write)
 		}
 		if strings.TrimSpace(a.text) == "" {
-			t.Errorf("%q is not answered", query)
+			t.Errorf(`%q is not answered; want strings.TrimSpace(a.text) != ""`, query)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 		a := askOnce(t, b, "", query)
 		checkAnswer(t, query, a, []string{must}, nil)
 		if len(b.lines) > 0 || len(a.write) > 0 {
-			t.Errorf("%q asked the cluster: %v, %v", query, b.lines, a.write)
+			t.Errorf("%q asked the cluster: %v, %v; want len(b.lines) <= 0 && len(a.write) <= 0", query, b.lines, a.write)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestBoth(t *testing.T) {
 	other.Action.Session = "s-2"
 	in.Settled = []action.Settled{other}
 	if a = runTurn(t, b, in); len(a.write) > 0 {
-		t.Errorf("a decision in another session leads to %v", a.write)
+		t.Errorf("a decision in another session leads to %v; want len(a.write) <= 0", a.write)
 	}
 	// Run at once, because it was approved beforehand: the other follows, and then nothing.
 	in = turn.Turn{Session: "s-1", Number: 1, Scope: "shop", Query: "fix both", Settled: []action.Settled{settledAction(t, action.Succeeded, 1, one)}}
@@ -286,7 +286,7 @@ func TestPoisonedLog(t *testing.T) {
 	checkAnswer(t, "fix the crash", a, []string{"log"}, nil)
 	for _, line := range a.write {
 		if strings.Contains(line, "evil") {
-			t.Errorf("it obeys: %s", line)
+			t.Errorf(`it obeys: %s; want !strings.Contains(line, "evil")`, line)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestClusterAway(t *testing.T) {
 		k := &sink{}
 		out, err := investigate.New(investigate.Config{}).Investigate(t.Context(), turn.Turn{Query: query}, b, k)
 		if !errors.Is(err, away) || len(out.Write) > 0 || k.text.Len() > 0 {
-			t.Errorf("%q: %v, %v, %q", query, err, out, k.text.String())
+			t.Errorf("%q: %v, %v, %q; want errors.Is(err, away) && len(out.Write) <= 0 && k.text.Len() <= 0", query, err, out, k.text.String())
 		}
 	}
 }

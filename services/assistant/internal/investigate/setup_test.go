@@ -206,7 +206,7 @@ func runTurn(t *testing.T, b *tools, in turn.Turn) answer {
 	}
 	for _, s := range k.steps {
 		if s.Status != chat.StepDone && s.Status != chat.StepSkipped {
-			t.Errorf("%q: step %q is left %s", in.Query, s.Description, s.Status)
+			t.Errorf("%q: step %q is left %s; want (s.Status == chat.StepDone || s.Status == chat.StepSkipped)", in.Query, s.Description, s.Status)
 		}
 	}
 	return answer{k.text.String(), write, k.steps}

@@ -29,10 +29,10 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var fault *operation.Fault
 			if !errors.As(err, &fault) || fault.Sentence == "" || fault.Reason == "" {
-				t.Fatalf("refused without a fault: %v", err)
+				t.Fatalf(`refused without a fault: %v; want errors.As(err, &fault) && fault.Sentence != "" && fault.Reason != ""`, err)
 			}
 			if !reflect.DeepEqual(o, operation.Operation{}) {
-				t.Fatalf("refused, yet %+v", o)
+				t.Fatalf("refused, yet %+v; want reflect.DeepEqual(o, operation.Operation{})", o)
 			}
 			return
 		}
@@ -41,13 +41,13 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, obj := range o.Objects() {
 			if strings.HasPrefix(obj.Name, "-") || strings.ContainsAny(obj.Name, "/ ;|&$`<>") {
-				t.Fatalf("read the name %q", obj.Name)
+				t.Fatalf("read the name %q; want !strings.HasPrefix(obj.Name, \"-\") && !strings.ContainsAny(obj.Name, \"/ ;|&$`<>\")", obj.Name)
 			}
 		}
 		shown := kubectl.Render(o)
 		back, err := kubectl.Parse(shown)
 		if err != nil || !reflect.DeepEqual(back, o) {
-			t.Fatalf("%q is shown as %q, which is %+v (%v), not %+v", line, shown, back, err, o)
+			t.Fatalf("%q is shown as %q, which is %+v (%v), not %+v; want reflect.DeepEqual(back, o)", line, shown, back, err, o)
 		}
 	})
 }

@@ -23,17 +23,17 @@ func TestHiddenCharacters(t *testing.T) {
 		} {
 			line := kubectl.Render(operation.Normalize(o))
 			if i := strings.IndexFunc(line, operation.Hidden); i >= 0 {
-				t.Errorf("%s: %+q shows a hidden character", name, line)
+				t.Errorf("%s: %+q shows a hidden character; want i < 0", name, line)
 			}
 			back, err := kubectl.Parse(line)
 			if err != nil || !reflect.DeepEqual(back, operation.Normalize(o)) {
-				t.Errorf("%s: %s\ngot  %+v, %v\nwant %+v", name, line, back, err, o)
+				t.Errorf("%s: %s\ngot  %+v, %v\nwant %+v; want reflect.DeepEqual(back, operation.Normalize(o))", name, line, back, err, o)
 			}
 		}
 	}
 	for _, line := range []string{`kubectl get pod $'\000'`, `kubectl get pod $'\303'`, `kubectl get pod $'a'`, `kubectl get pod $'\303\251`, `kubectl get pod $''`, `kubectl get pod $x`} {
 		if o, err := kubectl.Parse(line); err == nil {
-			t.Errorf("%s is read as %+v", line, o)
+			t.Errorf("%s is read as %+v; want an error", line, o)
 		}
 	}
 	bash, err := exec.LookPath("bash")
@@ -43,6 +43,6 @@ func TestHiddenCharacters(t *testing.T) {
 	line := kubectl.Render(operation.Operation{Verb: operation.Annotate, Kind: "deployment", Names: []string{"web"}, Set: map[string]string{"note": "a'\u202eb"}})
 	out, err := exec.Command(bash, "-c", `kubectl() { printf '%s\n' "$@"; }; `+line).Output()
 	if err != nil || !strings.Contains(string(out), "note=a'\u202eb\n") {
-		t.Errorf("a shell reads %q of %s: %v", out, line, err)
+		t.Errorf("a shell reads %q of %s: %v; want strings.Contains(string(out), \"note=a'\\u202eb\\n\")", out, line, err)
 	}
 }

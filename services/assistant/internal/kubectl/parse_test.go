@@ -174,7 +174,7 @@ func TestRefused(t *testing.T) {
 		o, err := kubectl.Parse(tc.line)
 		var fault *operation.Fault
 		if !errors.As(err, &fault) || !reflect.DeepEqual(o, operation.Operation{}) {
-			t.Errorf("%.80q is read as %+v (%v)", tc.line, o, err)
+			t.Errorf("%.80q is read as %+v (%v); want errors.As(err, &fault) && reflect.DeepEqual(o, operation.Operation{})", tc.line, o, err)
 			continue
 		}
 		if fault.Reason != tc.reason || fault.Sentence == "" || len(fault.Sentence) > 400 {
@@ -254,11 +254,11 @@ func TestDryRunIsNoWrite(t *testing.T) {
 	t.Parallel()
 	o, err := kubectl.Parse("kubectl delete pod x --dry-run=server")
 	if err != nil || o.Risk() != operation.Low {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("%+v, %v; want o.Risk() == operation.Low", o, err)
 	}
 	o, err = kubectl.Parse("kubectl annotate pod x note='--dry-run=server'")
 	if err != nil || o.Risk() != operation.Medium {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("%+v, %v; want o.Risk() == operation.Medium", o, err)
 	}
 }
 

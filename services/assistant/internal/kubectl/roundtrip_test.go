@@ -30,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatalf("%s\n%v", line, err)
 				}
 				if !reflect.DeepEqual(back, o) {
-					t.Fatalf("%s\ngot  %+v\nwant %+v", line, back, o)
+					t.Fatalf("%s\ngot  %+v\nwant %+v; want reflect.DeepEqual(back, o)", line, back, o)
 				}
 			}
 		})

@@ -13,18 +13,18 @@ func TestRate(t *testing.T) {
 	r := NewRate(60, 3, func() time.Time { return now })
 	for range 3 {
 		if w := r.Take("a"); w != 0 {
-			t.Fatalf("wait %s within the burst", w)
+			t.Fatalf("wait %s within the burst; want 0", w)
 		}
 	}
 	if w := r.Take("a"); w != time.Second {
 		t.Errorf("wait %s, want 1s", w)
 	}
 	if w := r.Take("b"); w != 0 {
-		t.Errorf("another key waits %s", w)
+		t.Errorf("another key waits %s; want 0", w)
 	}
 	now = now.Add(time.Second)
 	if w := r.Take("a"); w != 0 {
-		t.Errorf("wait %s after a second", w)
+		t.Errorf("wait %s after a second; want 0", w)
 	}
 	if w := r.Take("a"); w <= 0 {
 		t.Error("two requests passed in one second")
@@ -32,7 +32,7 @@ func TestRate(t *testing.T) {
 	now = now.Add(time.Hour)
 	for i := range 4 {
 		if w := r.Take("a"); (w == 0) != (i < 3) {
-			t.Errorf("request %d after an hour waits %s", i, w)
+			t.Errorf("request %d after an hour waits %s; want (w == 0) == (i < 3)", i, w)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestNoRate(t *testing.T) {
 	r := NewRate(0, 1, time.Now)
 	for range 1000 {
 		if w := r.Take("a"); w != 0 {
-			t.Fatal(w)
+			t.Fatal(w, "want 0")
 		}
 	}
 }
@@ -58,11 +58,11 @@ func TestRateForgetsTheIdle(t *testing.T) {
 	for i := range 3 * maxKeys {
 		r.Take(strconv.Itoa(i))
 		if i%1000 == 0 && r.Take("busy") == 0 {
-			t.Fatalf("bucket lost after %d keys", i)
+			t.Fatalf(`bucket lost after %d keys; want (i %% 1000 != 0 || r.Take("busy") != 0)`, i)
 		}
 	}
 	if n := len(r.recent) + len(r.former); n > 2*maxKeys {
-		t.Errorf("%d buckets", n)
+		t.Errorf("%d buckets; want n <= 2 * maxKeys", n)
 	}
 }
 
@@ -106,6 +106,6 @@ func TestSlotsAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if len(s.held) != 0 {
-		t.Errorf("left: %v", s.held)
+		t.Errorf("left: %v; want len(s.held) == 0", s.held)
 	}
 }

@@ -68,14 +68,14 @@ func TestFaultsFallBack(t *testing.T) {
 				t.Errorf("%d requests, want %d", n, c.requests)
 			}
 			if out.Partial != "" || b.playbooks.asked != 1 {
-				t.Errorf("partial %q, playbooks asked %d times", out.Partial, b.playbooks.asked)
+				t.Errorf(`partial %q, playbooks asked %d times; want out.Partial == "" && b.playbooks.asked == 1`, out.Partial, b.playbooks.asked)
 			}
 			if !slices.Equal(b.sink.warned, []fault.Failure{fault.ModelUnavailable}) {
-				t.Errorf("warned of %v", b.sink.warned)
+				t.Errorf("warned of %v; want slices.Equal(b.sink.warned, []fault.Failure{fault.ModelUnavailable})", b.sink.warned)
 			}
 			said, rest, ok := strings.Cut(text, fault.ModelUnavailable.Message+"\n\nPlaybooks on: why does api crash?")
 			if !ok || rest != "" || c.said == "" && said != "" || !strings.HasPrefix(said, c.said) || said != "" && !strings.HasSuffix(said, "\n\n") {
-				t.Errorf("answer %q", text)
+				t.Errorf("answer %q; want ok && rest == \"\" && (c.said != \"\" || said == \"\") && strings.HasPrefix(said, c.said) && (said == \"\" || strings.HasSuffix(said, \"\\n\\n\"))", text)
 			}
 			wantNotIn(t, b.log.String(), key)
 		})
@@ -90,7 +90,7 @@ func TestFaultsThatPass(t *testing.T) {
 	} {
 		b := setup(t, model.Config{}, scripttest.Always(failTimes(2, f)))
 		if _, text := b.ask(newTurn("why does api crash?")); text != "Recovered." || len(b.fell) != 0 {
-			t.Errorf("%s: %q, fell back for %q", name, text, b.fell)
+			t.Errorf(`%s: %q, fell back for %q; want text == "Recovered." && len(b.fell) == 0`, name, text, b.fell)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	b.Engine = e
 	if b.ask(newTurn("why?")); !slices.Equal(b.fell, []string{"unreachable"}) {
-		t.Errorf("fell back for %q", b.fell)
+		t.Errorf(`fell back for %q; want slices.Equal(b.fell, []string{"unreachable"})`, b.fell)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestNoOtherHost(t *testing.T) {
 	b.Engine = e
 	b.ask(newTurn("why?"))
 	if asked.Load() != 0 || b.playbooks.asked != 1 {
-		t.Errorf("the other host was asked %d times, the playbooks %d times", asked.Load(), b.playbooks.asked)
+		t.Errorf("the other host was asked %d times, the playbooks %d times; want asked.Load() == 0 && b.playbooks.asked == 1", asked.Load(), b.playbooks.asked)
 	}
 }
 
@@ -151,10 +151,10 @@ func TestCallsThatAreNotRun(t *testing.T) {
 			end.Expect.Has = []string{"Not run: ", c.told}
 			b := setup(t, model.Config{Tokens: 1 << 20}, scripttest.Always(scripttest.Ask(c.tool, c.arguments), end))
 			if _, text := b.ask(newTurn("why does api crash?")); text != "So be it." {
-				t.Errorf("answer %q", text)
+				t.Errorf(`answer %q; want "So be it."`, text)
 			}
 			if len(b.cluster.calls) != 0 {
-				t.Errorf("ran %v", b.cluster.calls)
+				t.Errorf("ran %v; want len(b.cluster.calls) == 0", b.cluster.calls)
 			}
 		})
 	}
@@ -165,10 +165,10 @@ func TestTheSameCallAgainAndAgain(t *testing.T) {
 	b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("list", `{"kind":"pods","namespace":"shop"}`)))
 	out, text := b.ask(newTurn("why does api crash?"))
 	if out.Partial != "model_loop" || len(b.cluster.calls) != 1 {
-		t.Errorf("partial %q after %d calls", out.Partial, len(b.cluster.calls))
+		t.Errorf(`partial %q after %d calls; want out.Partial == "model_loop" && len(b.cluster.calls) == 1`, out.Partial, len(b.cluster.calls))
 	}
 	if n := len(b.server.Bodies()); n > 6 {
-		t.Errorf("%d requests", n)
+		t.Errorf("%d requests; want n <= 6", n)
 	}
 	wantIn(t, b.last().Text(), "this very call was made already")
 	wantIn(t, text, "crash loop", "again and again") // what the playbooks know, and why it stops
@@ -179,10 +179,10 @@ func TestThousandsOfToolCalls(t *testing.T) {
 	flood := scriptedmodel.Step{Calls: []scriptedmodel.Call{{Name: "list", Arguments: `{"kind":"pods","namespace":"shop"}`, Times: 5000}}}
 	b := setup(t, model.Config{}, scripttest.Always(flood, scripttest.Say("Enough.")))
 	if _, text := b.ask(newTurn("why does api crash?")); text != "Enough." {
-		t.Errorf("answer %q", text)
+		t.Errorf(`answer %q; want "Enough."`, text)
 	}
 	if len(b.cluster.calls) != 1 {
-		t.Errorf("%d calls were run", len(b.cluster.calls))
+		t.Errorf("%d calls were run; want 1", len(b.cluster.calls))
 	}
 	wantIn(t, b.last().Text(), "were dropped; at most 16")
 }
@@ -222,14 +222,14 @@ func TestBudgets(t *testing.T) {
 			}
 			wantIn(t, text, "This answer is not whole: ")
 			if len(text) > 300_000 {
-				t.Errorf("%d bytes of answer", len(text))
+				t.Errorf("%d bytes of answer; want len(text) <= 300_000", len(text))
 			}
 			spent := strings.HasPrefix(c.partial, "budget")
 			if got := slices.Contains(b.sink.warned, fault.BudgetSpent); got != spent {
-				t.Errorf("told of a spent budget: %v", got)
+				t.Errorf("told of a spent budget: %v; want %v", got, spent)
 			}
 			if total := out.Usage.PromptTokens + out.Usage.CompletionTokens; c.config.Tokens != 0 && total > int64(c.config.Tokens)+100 {
-				t.Errorf("used %d of %d tokens", total, c.config.Tokens)
+				t.Errorf("used %d of %d tokens; want (c.config.Tokens == 0 || total <= int64(c.config.Tokens) + 100)", total, c.config.Tokens)
 			}
 		})
 	}
@@ -244,7 +244,7 @@ func TestUsageIsEstimatedWhereNobodyCounts(t *testing.T) {
 	}
 	body := int64(len(b.server.Bodies()[0]))
 	if got := out.Usage.PromptTokens; got < body/8 || got > body/2 {
-		t.Errorf("%d tokens for a request of %d bytes", got, body)
+		t.Errorf("%d tokens for a request of %d bytes; want got >= body / 8 && got <= body / 2", got, body)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestWhatTheModelSaysIsPlain(t *testing.T) {
 	}
 	// The stop sign of approval prompts does not get onto the wire: frames are without it.
 	if got := chat.Prose(text); strings.Contains(got, "\U0001F6D1") {
-		t.Errorf("a frame would carry %q", got)
+		t.Errorf("a frame would carry %q; want !strings.Contains(got, \"\\U0001F6D1\")", got)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestALongPreambleIsFollowedByItsReads(t *testing.T) {
 	b := setup(t, model.Config{}, scripttest.Always(look, scripttest.Say("It is the limit.")))
 	_, text := b.ask(newTurn("why does api crash?"))
 	if want := strings.Repeat("I will look at all of it. ", 20) + "\n\nIt is the limit."; text != want {
-		t.Errorf("answer %q", text)
+		t.Errorf("answer %q; want %v", text, want)
 	}
 }
 
@@ -279,6 +279,6 @@ func TestAToolThatFails(t *testing.T) {
 	b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("list", `{"kind":"pods"}`), end))
 	b.cluster.fails = errDown
 	if _, text := b.ask(newTurn("why does api crash?")); text != "It cannot be read." {
-		t.Errorf("answer %q", text)
+		t.Errorf(`answer %q; want "It cannot be read."`, text)
 	}
 }

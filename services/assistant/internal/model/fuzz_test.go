@@ -43,13 +43,13 @@ func FuzzStream(f *testing.F) {
 			t.Error("no answer")
 		}
 		if len(out.Write) != 0 {
-			t.Errorf("a question led to %+v", out.Write)
+			t.Errorf("a question led to %+v; want len(out.Write) == 0", out.Write)
 		}
 		if out.Usage.PromptTokens < 0 || out.Usage.CompletionTokens < 0 {
-			t.Errorf("usage %+v", out.Usage)
+			t.Errorf("usage %+v; want out.Usage.PromptTokens >= 0 && out.Usage.CompletionTokens >= 0", out.Usage)
 		}
 		if requests > 50 {
-			t.Errorf("%d requests", requests)
+			t.Errorf("%d requests; want requests <= 50", requests)
 		}
 	})
 }

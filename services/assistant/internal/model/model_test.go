@@ -32,15 +32,15 @@ func TestItReadsAndAnswers(t *testing.T) {
 		t.Errorf("answer %q, want %q", text, want)
 	}
 	if out.Usage != (chat.Usage{PromptTokens: 300, CompletionTokens: 30}) {
-		t.Errorf("usage %+v", out.Usage)
+		t.Errorf("usage %+v; want out.Usage == (chat.Usage{PromptTokens: 300, CompletionTokens: 30})", out.Usage)
 	}
 	if got := b.cluster.verbs(); got != "logs" {
-		t.Errorf("calls %q", got)
+		t.Errorf(`calls %q; want "logs"`, got)
 	}
 	wantIn(t, strings.Join(b.sink.statuses, "\n"), "Let me look at the log.")
 	for _, s := range b.sink.plan {
 		if s.Status != chat.StepDone {
-			t.Errorf("the plan ends with %+v", b.sink.plan)
+			t.Errorf("the plan ends with %+v; want s.Status == %v", b.sink.plan, chat.StepDone)
 		}
 	}
 	if len(b.sink.plan) == 0 {
@@ -57,7 +57,7 @@ func TestEveryMessageHasContent(t *testing.T) {
 	for _, m := range b.last().Messages {
 		calls += len(m.ToolCalls)
 		if !strings.HasPrefix(string(m.Content), `"`) {
-			t.Errorf("a message of the role %s has the content %s", m.Role, m.Content)
+			t.Errorf("a message of the role %s has the content %s; want strings.HasPrefix(string(m.Content), `\"`)", m.Role, m.Content)
 		}
 	}
 	if calls != 2 {
@@ -89,7 +89,7 @@ func TestClusterTextIsOnlyEverToolOutput(t *testing.T) {
 		if strings.Contains(text, "evil:1") {
 			wantIn(t, text, `<untrusted-data tool="logs">`)
 			if strings.Count(text, "</untrusted-data>") != 1 || !strings.HasSuffix(text, "</untrusted-data>") {
-				t.Errorf("the mark can be closed from within: %s", text)
+				t.Errorf(`the mark can be closed from within: %s; want strings.Count(text, "</untrusted-data>") == 1 && strings.HasSuffix(text, "</untrusted-data>")`, text)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func TestAWriteIsProposed(t *testing.T) {
 	b := setup(t, model.Config{}, scripttest.Always(step))
 	out, text := b.ask(newTurn("scale api to 3"))
 	if len(out.Write) != 1 || out.Write[0].Verb != operation.Scale || *out.Write[0].Replicas != 3 {
-		t.Fatalf("write %+v", out.Write)
+		t.Fatalf("write %+v; want len(out.Write) == 1 && out.Write[0].Verb == operation.Scale && *out.Write[0].Replicas == 3", out.Write)
 	}
 	wantIn(t, text, "Three replicas, as you asked.", "One change at a time")
 	if len(b.server.Bodies()) != 1 || len(b.cluster.calls) != 0 {
@@ -124,7 +124,7 @@ func TestAQuestionChangesNothing(t *testing.T) {
 		b.sink = &reader{}
 		out, text := b.ask(q)
 		if len(out.Write) != 0 {
-			t.Errorf("%q proposed %+v", query, out.Write)
+			t.Errorf("%q proposed %+v; want len(out.Write) == 0", query, out.Write)
 		}
 		wantIn(t, text, "Nothing was changed by this answer.")
 		wantIn(t, b.last().Text(), "the user asked a question and no change")
@@ -136,7 +136,7 @@ func TestAChangeThatWasNotMadeIsNotClaimed(t *testing.T) {
 	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say("All is well now.")))
 	out, text := b.ask(newTurn("restart api"))
 	if len(out.Write) != 0 {
-		t.Errorf("wrote %+v", out.Write)
+		t.Errorf("wrote %+v; want len(out.Write) == 0", out.Write)
 	}
 	wantIn(t, text, "Nothing was changed by this answer.")
 }
@@ -153,13 +153,13 @@ func TestAPlantedInstruction(t *testing.T) {
 	q.AutoApprove = true
 	out, _ := b.ask(q)
 	if len(out.Write) != 1 || out.Write[0].Images["app"] != "evil:1" {
-		t.Fatalf("write %+v", out.Write)
+		t.Fatalf(`write %+v; want len(out.Write) == 1 && out.Write[0].Images["app"] == "evil:1"`, out.Write)
 	}
 	if out.Choice == nil || len(out.Choice.Fixes) != 0 {
-		t.Errorf("nobody is told that the model chose it: %+v", out.Choice)
+		t.Errorf("nobody is told that the model chose it: %+v; want out.Choice != nil && len(out.Choice.Fixes) == 0", out.Choice)
 	}
 	if len(b.cluster.untrusted) != 1 || !strings.Contains(b.cluster.untrusted[0], "evil:1") {
-		t.Errorf("untrusted %q", b.cluster.untrusted)
+		t.Errorf(`untrusted %q; want len(b.cluster.untrusted) == 1 && strings.Contains(b.cluster.untrusted[0], "evil:1")`, b.cluster.untrusted)
 	}
 }
 
@@ -182,10 +182,10 @@ func TestAfterADecision(t *testing.T) {
 		b.cluster.idle = true
 		out, _ := b.ask(settled(action.Succeeded))
 		if len(out.Write) != 1 || out.Write[0].Names[0] != "web" {
-			t.Errorf("the next write is %+v", out.Write)
+			t.Errorf(`the next write is %+v; want len(out.Write) == 1 && out.Write[0].Names[0] == "web"`, out.Write)
 		}
 		if out.Choice == nil || len(out.Choice.Fixes) != 1 || out.Choice.Fixes[0].Verb != operation.Resume {
-			t.Errorf("the playbooks' fixes are %+v", out.Choice)
+			t.Errorf("the playbooks' fixes are %+v; want out.Choice != nil && len(out.Choice.Fixes) == 1 && out.Choice.Fixes[0].Verb == operation.Resume", out.Choice)
 		}
 		wantIn(t, b.last().Text(), "this change was decided in this turn already: succeeded.")
 	})
@@ -194,7 +194,7 @@ func TestAfterADecision(t *testing.T) {
 		b := setup(t, model.Config{}, scripttest.Always(again, other, scripttest.Say("You could also roll back.")))
 		out, text := b.ask(settled(action.Denied))
 		if len(out.Write) != 0 {
-			t.Errorf("wrote %+v after a denial", out.Write)
+			t.Errorf("wrote %+v after a denial; want len(out.Write) == 0", out.Write)
 		}
 		wantIn(t, text, "You could also roll back.")
 	})
@@ -231,7 +231,7 @@ func TestCommandsDoNotGoToTheModel(t *testing.T) {
 	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say("Well.")))
 	_, text := b.ask(newTurn("kubectl get pod api --as=admin"))
 	if text != "Playbooks on: kubectl get pod api --as=admin" || len(b.server.Bodies()) != 0 {
-		t.Errorf("%d requests; answer %q", len(b.server.Bodies()), text)
+		t.Errorf(`%d requests; answer %q; want text == "Playbooks on: kubectl get pod api --as=admin" && len(b.server.Bodies()) == 0`, len(b.server.Bodies()), text)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestTheClusterIsDown(t *testing.T) {
 	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say("Well.")))
 	b.cluster.down = errDown
 	if _, err := b.Investigate(t.Context(), newTurn("why?"), b.cluster, b.sink); !errors.Is(err, errDown) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v; want errors.Is(err, errDown)", err)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestItStopsWhenItsTurnDoes(t *testing.T) {
 	}
 	_, err := b.Investigate(ctx, newTurn("why does api crash?"), b.cluster, b.sink)
 	if !errors.Is(err, why) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v; want errors.Is(err, why)", err)
 	}
 	if b.playbooks.asked != 0 {
 		t.Error("a turn that is over fell back")

@@ -184,7 +184,7 @@ func (b *bundle) ask(q turn.Turn) (turn.Outcome, string) {
 		b.t.Fatal(err)
 	}
 	if got := b.server.Unexpected(); len(got) > 0 {
-		b.t.Errorf("the model was surprised: %q", got)
+		b.t.Errorf("the model was surprised: %q; want len(got) <= 0", got)
 	}
 	return out, b.sink.text.String()
 }
@@ -203,7 +203,7 @@ func wantIn(t testing.TB, text string, pieces ...string) {
 	t.Helper()
 	for _, p := range pieces {
 		if !strings.Contains(text, p) {
-			t.Errorf("no %q in\n%s", p, text)
+			t.Errorf("no %q in\n%s; want strings.Contains(text, p)", p, text)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func wantNotIn(t testing.TB, text string, pieces ...string) {
 	t.Helper()
 	for _, p := range pieces {
 		if strings.Contains(text, p) {
-			t.Errorf("%q in\n%s", p, text)
+			t.Errorf("%q in\n%s; want !strings.Contains(text, p)", p, text)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestSpans(t *testing.T) {
 		}
 	}
 	if len(got) != 2 {
-		t.Fatalf("spans %q", got)
+		t.Fatalf("spans %q; want len(got) == 2", got)
 	}
 	wantIn(t, got[0], "chat scripted", "gen_ai.operation.name=chat", "gen_ai.request.model=scripted", "gen_ai.conversation.id=s-1",
 		"gen_ai.usage.input_tokens=100", "gen_ai.usage.output_tokens=10", `gen_ai.response.finish_reasons=["tool_calls"]`)

@@ -82,14 +82,14 @@ func TestObserver(t *testing.T) {
 	for _, s := range spans.GetSpans() {
 		names = append(names, s.Name)
 		if got := s.SpanContext.TraceID().String(); got != "0af7651916cd43dd8448eb211c80319c" {
-			t.Errorf("%s is in trace %s, not in the request's", s.Name, got)
+			t.Errorf(`%s is in trace %s, not in the request's; want got == "0af7651916cd43dd8448eb211c80319c"`, s.Name, got)
 		}
 		if s.Name == "invoke_agent cluster-assistant" {
 			agent = attribute.NewSet(s.Attributes...)
 		}
 		for _, a := range s.Attributes {
 			if a.Value.AsString() == "secret question" || a.Value.AsString() == "secret text" {
-				t.Errorf("%s tells content: %v", s.Name, a)
+				t.Errorf(`%s tells content: %v; want a.Value.AsString() != "secret question" && a.Value.AsString() != "secret text"`, s.Name, a)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestObserver(t *testing.T) {
 		}
 	}
 	if outcomes := outcomesOf(t, reg); !maps.Equal(outcomes, map[string]float64{"ok": 2, "refused": 1, "failed": 1}) {
-		t.Errorf("calls by outcome: %v", outcomes)
+		t.Errorf(`calls by outcome: %v; want maps.Equal(outcomes, map[string]float64{"ok": 2, "refused": 1, "failed": 1})`, outcomes)
 	}
 }
 

@@ -15,28 +15,28 @@ func TestDocuments(t *testing.T) {
 	const two = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n# nothing\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: api\n  namespace: shop\nspec: {replicas: 3, when: 2026-01-01, text: |\n  }\n"
 	docs, err := operation.Documents(strings.Replace(two, ", text: |\n  }", "}", 1))
 	if err != nil || len(docs) != 2 {
-		t.Fatalf("%v, %v", docs, err)
+		t.Fatalf("%v, %v; want len(docs) == 2", docs, err)
 	}
 	if docs[0].Kind != "Namespace" || docs[1].Namespace != "shop" || docs[1].Name != "api" || docs[1].APIVersion != "apps/v1" {
-		t.Errorf("%+v", docs)
+		t.Errorf(`%+v; want docs[0].Kind == "Namespace" && docs[1].Namespace == "shop" && docs[1].Name == "api" && docs[1].APIVersion == "apps/v1"`, docs)
 	}
 	spec := docs[1].Object["spec"].(map[string]any)
 	if spec["replicas"] != int64(3) || spec["when"] != "2026-01-01" {
-		t.Errorf("spec %#v", spec)
+		t.Errorf(`spec %#v; want spec["replicas"] == int64(3) && spec["when"] == "2026-01-01"`, spec)
 	}
 	docs, err = operation.Documents(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}]}`)
 	if err != nil || len(docs) != 2 || docs[1].Kind != "Namespace" {
-		t.Errorf("list: %v, %v", docs, err)
+		t.Errorf(`list: %v, %v; want len(docs) == 2 && docs[1].Kind == "Namespace"`, docs, err)
 	}
 	// A separator inside a text is no separator.
 	docs, err = operation.Documents("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: |\n    ---\n    kind: Namespace\n")
 	if err != nil || len(docs) != 1 {
-		t.Errorf("block: %v, %v", docs, err)
+		t.Errorf("block: %v, %v; want len(docs) == 1", docs, err)
 	}
 	// Few aliases are fine.
 	docs, err = operation.Documents("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {app: x}}\nspec: {selector: *l, other: *l}\n")
 	if err != nil || len(docs) != 1 {
-		t.Errorf("alias: %v, %v", docs, err)
+		t.Errorf("alias: %v, %v; want len(docs) == 1", docs, err)
 	}
 }
 
@@ -107,16 +107,16 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			var fault *operation.Fault
 			if !errors.As(err, &fault) || fault.Sentence == "" {
-				t.Fatalf("refused without a fault: %v", err)
+				t.Fatalf(`refused without a fault: %v; want errors.As(err, &fault) && fault.Sentence != ""`, err)
 			}
 			return
 		}
 		if len(docs) == 0 || len(docs) > operation.MaxDocuments {
-			t.Fatalf("%d objects", len(docs))
+			t.Fatalf("%d objects; want len(docs) != 0 && len(docs) <= operation.MaxDocuments", len(docs))
 		}
 		for _, d := range docs {
 			if d.Kind == "" || d.APIVersion == "" || !operation.ValidName(d.Name) {
-				t.Fatalf("read %+v", d)
+				t.Fatalf(`read %+v; want d.Kind != "" && d.APIVersion != "" && operation.ValidName(d.Name)`, d)
 			}
 			raw, err := json.Marshal(d.Object)
 			if err != nil {
@@ -127,7 +127,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			again, err := operation.Documents(string(raw))
 			if err != nil || len(again) != 1 || again[0].Kind != d.Kind || again[0].Name != d.Name {
-				t.Fatalf("%s is read as %+v, %v", raw, again, err)
+				t.Fatalf("%s is read as %+v, %v; want len(again) == 1 && again[0].Kind == d.Kind && again[0].Name == d.Name", raw, again, err)
 			}
 		}
 	})
@@ -143,15 +143,15 @@ func FuzzPatch(f *testing.F) {
 		if err != nil {
 			var fault *operation.Fault
 			if !errors.As(err, &fault) || fault.Sentence == "" {
-				t.Fatalf("refused without a fault: %v", err)
+				t.Fatalf(`refused without a fault: %v; want errors.As(err, &fault) && fault.Sentence != ""`, err)
 			}
 			return
 		}
 		if again, err := operation.CanonicalPatch(c); err != nil || again != c {
-			t.Fatalf("%q, then %q, %v", c, again, err)
+			t.Fatalf("%q, then %q, %v; want again == c", c, again, err)
 		}
 		if o := operation.Normalize(operation.Operation{Verb: operation.Patch, Patch: patch}); o.Patch != c {
-			t.Fatalf("%q is normal for %q, and %q canonical", o.Patch, patch, c)
+			t.Fatalf("%q is normal for %q, and %q canonical; want o.Patch == %v", o.Patch, patch, c, c)
 		}
 	})
 }

@@ -31,18 +31,18 @@ func TestRisk(t *testing.T) {
 				t.Errorf("%s is %s, want %s", v, got, risk)
 			}
 			if got := (operation.Operation{Verb: v, DryRun: true}).Risk(); got != operation.Low {
-				t.Errorf("a dry run of %s is %s", v, got)
+				t.Errorf("a dry run of %s is %s; want got == %v", v, got, operation.Low)
 			}
 			if v.Writes() != (risk != operation.Low) || !v.Known() {
-				t.Errorf("%s: writes %t", v, v.Writes())
+				t.Errorf("%s: writes %t; want v.Writes() == (risk != operation.Low) && v.Known()", v, v.Writes())
 			}
 		}
 	}
 	if seen != len(operation.Verbs()) {
-		t.Errorf("%d verbs in the rows, %d in all", seen, len(operation.Verbs()))
+		t.Errorf("%d verbs in the rows, %d in all; want seen == len(operation.Verbs())", seen, len(operation.Verbs()))
 	}
 	if got := (operation.Operation{Verb: "exec", DryRun: true}).Risk(); got != operation.High {
-		t.Errorf("an unknown verb is %s", got)
+		t.Errorf("an unknown verb is %s; want %v", got, operation.High)
 	}
 	if operation.Low.Max(operation.High) != operation.High || operation.High.Max(operation.Medium) != operation.High {
 		t.Error("the graver risk does not win")
@@ -65,10 +65,10 @@ func TestStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := back.Validate(); err != nil || !reflect.DeepEqual(back, o) {
-				t.Fatalf("%s\n%v\ngot  %+v\nwant %+v", raw, err, back, o)
+				t.Fatalf("%s\n%v\ngot  %+v\nwant %+v; want reflect.DeepEqual(back, o)", raw, err, back, o)
 			}
 			if operation.Digest("c", []operation.Expanded{{Operation: o}}) != operation.Digest("c", []operation.Expanded{{Operation: back}}) {
-				t.Fatalf("%s: the digest does not survive storing", raw)
+				t.Fatalf(`%s: the digest does not survive storing; want operation.Digest("c", []operation.Expanded{{Operation: o}}) == operation.Digest("c", []operation.Expanded{{Operation: back}})`, raw)
 			}
 			if again := operation.Normalize(o); !reflect.DeepEqual(again, o) {
 				t.Fatalf("normal form of a normal form: %+v, want %+v", again, o)
@@ -91,7 +91,7 @@ func TestExpandedStored(t *testing.T) {
 	}
 	var back operation.Expanded
 	if err := json.Unmarshal(raw, &back); err != nil || !reflect.DeepEqual(back, e) {
-		t.Errorf("%s: %+v, %v", raw, back, err)
+		t.Errorf("%s: %+v, %v; want reflect.DeepEqual(back, e)", raw, back, err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestDigest(t *testing.T) {
 		"none":      func([]operation.Expanded) []operation.Expanded { return nil },
 	} {
 		if operation.Digest("c", change(base())) == want {
-			t.Errorf("another %s has the same digest", name)
+			t.Errorf(`another %s has the same digest; want operation.Digest("c", change(base())) != want`, name)
 		}
 	}
 	if operation.Digest("d", base()) == want {
@@ -154,7 +154,7 @@ func TestObjects(t *testing.T) {
 		}
 	}
 	if got := (operation.Operation{Names: []string{"pod/a", "pod/b", "svc/c"}}).Kinds(); !slices.Equal(got, []string{"pod", "svc"}) {
-		t.Errorf("kinds %q", got)
+		t.Errorf(`kinds %q; want slices.Equal(got, []string{"pod", "svc"})`, got)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestForeignMembers(t *testing.T) {
 	} {
 		var fault *operation.Fault
 		if err := o.Validate(); !errors.As(err, &fault) {
-			t.Errorf("%+v passes (%v)", o, err)
+			t.Errorf("%+v passes (%v); want errors.As(err, &fault)", o, err)
 		}
 	}
 	many := operation.Operation{Verb: operation.Delete, Kind: "pod"}

@@ -29,20 +29,20 @@ func TestSchemas(t *testing.T) {
 			t.Fatalf("%s: %v", v, err)
 		}
 		if s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties || operation.About(v) == "" {
-			t.Errorf("%s: %s", v, schemas[v])
+			t.Errorf(`%s: %s; want s.Type == "object" && s.AdditionalProperties != nil && !*s.AdditionalProperties && operation.About(v) != ""`, v, schemas[v])
 		}
 		for name, p := range s.Properties {
 			if p["type"] == nil || p["description"] == "" {
-				t.Errorf("%s: the property %s says nothing", v, name)
+				t.Errorf(`%s: the property %s says nothing; want p["type"] != nil && p["description"] != ""`, v, name)
 			}
 		}
 		for _, name := range s.Required {
 			if s.Properties[name] == nil {
-				t.Errorf("%s requires %s and has none", v, name)
+				t.Errorf("%s requires %s and has none; want s.Properties[name] != nil", v, name)
 			}
 		}
 		if p := s.Properties["name"]; p != nil && p["pattern"] != operation.NamePattern {
-			t.Errorf("%s: name is %v", v, p)
+			t.Errorf(`%s: name is %v; want (p == nil || p["pattern"] == operation.NamePattern)`, v, p)
 		}
 	}
 	got, err := json.MarshalIndent(schemas, "", " ")
@@ -91,7 +91,7 @@ func TestDecode(t *testing.T) {
 		}
 		got, err := operation.Decode(tc.verb, []byte(tc.args))
 		if err != nil || !reflect.DeepEqual(got, tc.want) {
-			t.Errorf("%s %s: %+v, %v", tc.verb, tc.args, got, err)
+			t.Errorf("%s %s: %+v, %v; want reflect.DeepEqual(got, tc.want)", tc.verb, tc.args, got, err)
 		}
 	}
 	for _, tc := range []struct {
@@ -149,12 +149,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			var fault *operation.Fault
 			if !errors.As(err, &fault) || fault.Sentence == "" {
-				t.Fatalf("refused without a fault: %v", err)
+				t.Fatalf(`refused without a fault: %v; want errors.As(err, &fault) && fault.Sentence != ""`, err)
 			}
 			return
 		}
 		if err := o.Validate(); err != nil || !slices.Contains(operation.Verbs(), o.Verb) {
-			t.Fatalf("decoded an invalid %+v: %v", o, err)
+			t.Fatalf("decoded an invalid %+v: %v; want slices.Contains(operation.Verbs(), o.Verb)", o, err)
 		}
 		raw, err := json.Marshal(o)
 		if err != nil {

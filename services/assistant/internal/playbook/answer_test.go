@@ -65,7 +65,7 @@ func checkFinding(t *testing.T, s *engine.Snapshot, file string, class engine.Cl
 	if fix := found[0].Fix; fix != nil {
 		verb = fix.Verb
 		if back, err := kubectl.Parse(kubectl.Render(*fix)); err != nil || back.Verb != verb {
-			t.Errorf("%s reads back as %+v, %v", kubectl.Render(*fix), back, err)
+			t.Errorf("%s reads back as %+v, %v; want back.Verb == verb", kubectl.Render(*fix), back, err)
 		}
 	}
 	if verb != wanted {
@@ -86,7 +86,7 @@ func checkFinding(t *testing.T, s *engine.Snapshot, file string, class engine.Cl
 	for seed := range uint64(5) {
 		shuffleSnapshot(s, seed)
 		if again := engine.Answer(s, playbook.Diagnose(s, "")); again != answer {
-			t.Errorf("another order gives another answer:\n%s", again)
+			t.Errorf("another order gives another answer:\n%s; want %v", again, answer)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestHealthy(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "healthy")
 	if found := playbook.Diagnose(s, ""); len(found) != 0 {
-		t.Errorf("found %+v", found)
+		t.Errorf("found %+v; want len(found) == 0", found)
 	}
 	if wants := s.Wants(); len(wants) != 0 {
 		t.Errorf("wants %v", wants)
@@ -114,7 +114,7 @@ func TestSeveral(t *testing.T) {
 		t.Fatalf("got %v, want %v", classes, want)
 	}
 	if len(found[0].Pods) != 2 || len(found[0].Consequences) != 1 {
-		t.Errorf("two pods and the service belong to the crash: %+v", found[0])
+		t.Errorf("two pods and the service belong to the crash: %+v; want len(found[0].Pods) == 2 && len(found[0].Consequences) == 1", found[0])
 	}
 	answer := engine.Answer(s, found)
 	assistanttest.CheckGolden(t, "several.md", []byte(answer))
@@ -122,7 +122,7 @@ func TestSeveral(t *testing.T) {
 	for seed := range uint64(5) {
 		shuffleSnapshot(s, seed)
 		if again := engine.Answer(s, playbook.Diagnose(s, "shop")); again != answer {
-			t.Errorf("another order gives another answer:\n%s", again)
+			t.Errorf("another order gives another answer:\n%s; want %v", again, answer)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func checkCases(t *testing.T, tests []changeCase) {
 			found := playbook.Diagnose(s, "")
 			if test.say == "" {
 				if len(found) != 0 {
-					t.Fatalf("found %+v", found)
+					t.Fatalf("found %+v; want len(found) == 0", found)
 				}
 				return
 			}

@@ -62,7 +62,7 @@ func TestFindings(t *testing.T) {
 			all.Go(func() {
 				got := playbook.Findings(s, namespace)
 				if engine.Answer(s, got) != engine.Answer(s, want) || !reflect.DeepEqual(got, playbook.Findings(s, namespace)) {
-					t.Errorf("namespace %q: another diagnosis", namespace)
+					t.Errorf("namespace %q: another diagnosis; want engine.Answer(s, got) == engine.Answer(s, want) && reflect.DeepEqual(got, playbook.Findings(s, namespace))", namespace)
 				}
 			})
 		}

@@ -62,12 +62,12 @@ func FuzzForeignText(f *testing.F) {
 
 		answer := engine.Answer(s, playbook.Diagnose(s, ""))
 		if again := engine.Answer(s, playbook.Diagnose(shuffleSnapshot(s, 1), "")); again != answer {
-			t.Errorf("another order gives\n%s\nand not\n%s", again, answer)
+			t.Errorf("another order gives\n%s\nand not\n%s; want again == %v", again, answer, answer)
 		}
 		for line := range strings.SplitSeq(answer, "\n") {
 			command := strings.HasPrefix(line, "    ")
 			if len(line) > 10_000 || !command && strings.Count(line, "`")%2 != 0 || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("%q is no line for an answer", line)
+				t.Errorf("%q is no line for an answer; want len(line) <= 10_000 && (command || strings.Count(line, \"`\") %% 2 == 0) && !strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })", line)
 			}
 		}
 	})

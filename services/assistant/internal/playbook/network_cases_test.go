@@ -129,7 +129,7 @@ func TestPolicyCases(t *testing.T) {
 			change(s)
 			for _, f := range playbook.Diagnose(s, "") {
 				if f.Class == engine.PolicyBlocks {
-					t.Errorf("found %+v", f)
+					t.Errorf("found %+v; want f.Class != engine.PolicyBlocks", f)
 				}
 			}
 		})

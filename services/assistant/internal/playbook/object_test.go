@@ -37,7 +37,7 @@ func TestBusy(t *testing.T) {
 	s := readSnapshot(t, "busy")
 	for _, namespace := range []string{"", "shop"} {
 		if found := playbook.Diagnose(s, namespace); len(found) != 0 {
-			t.Errorf("found in %q:\n%s", namespace, engine.Answer(s, found))
+			t.Errorf("found in %q:\n%s; want len(found) == 0", namespace, engine.Answer(s, found))
 		}
 	}
 }

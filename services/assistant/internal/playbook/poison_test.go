@@ -33,13 +33,13 @@ func FuzzLogs(f *testing.F) {
 			}
 			got, err := json.Marshal(one.Fix)
 			if want := `{"verb":"undo","kind":"deployment.apps","names":["api"],"namespace":"shop","revision":1}`; err != nil || string(got) != want {
-				t.Errorf("the fix is %s, %v", got, err)
+				t.Errorf("the fix is %s, %v; want string(got) == want", got, err)
 			}
 		}
 		for line := range strings.Lines(engine.Answer(s, found)) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.Count(line, "`")%2 != 0 || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("foreign text leaves its place: %q", line)
+				t.Errorf("foreign text leaves its place: %q; want strings.Count(line, \"`\") %% 2 == 0 && !strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })", line)
 			}
 		}
 	})

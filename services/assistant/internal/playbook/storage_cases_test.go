@@ -111,7 +111,7 @@ func TestClaimCases(t *testing.T) {
 			}
 			for _, f := range playbook.Diagnose(s, "") {
 				if f.Class == engine.ClaimUnbound {
-					t.Errorf("found %+v", f)
+					t.Errorf("found %+v; want f.Class != engine.ClaimUnbound", f)
 				}
 			}
 		})

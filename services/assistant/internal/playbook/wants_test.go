@@ -64,11 +64,11 @@ func TestWants(t *testing.T) {
 	for _, w := range wants {
 		kinds[w.Pod[:3]]++
 		if w.Previous != (w.Pod[:3] == "cra") {
-			t.Errorf("%+v is of the wrong run", w)
+			t.Errorf(`%+v is of the wrong run; want w.Previous == (w.Pod[:3] == "cra")`, w)
 		}
 	}
 	if kinds["cra"] != 20 || kinds["ini"] != 10 || kinds["job"] != 5 || kinds["own"] != 5 || kinds["web"] != 0 {
-		t.Errorf("got %v", kinds)
+		t.Errorf(`got %v; want kinds["cra"] == 20 && kinds["ini"] == 10 && kinds["job"] == 5 && kinds["own"] == 5 && kinds["web"] == 0`, kinds)
 	}
 	// The newest pod of the newest job comes first.
 	if at := slices.IndexFunc(wants, func(w engine.Log) bool { return w.Pod[:3] == "job" }); wants[at].Pod != "job-29-2" {
@@ -95,7 +95,7 @@ func TestUnreadLogs(t *testing.T) {
 	}
 	for seed := range uint64(5) {
 		if found := playbook.Diagnose(shuffleSnapshot(s, seed), ""); len(found) != 1 || len(found[0].Pods) != 5 {
-			t.Errorf("found %+v", found)
+			t.Errorf("found %+v; want len(found) == 1 && len(found[0].Pods) == 5", found)
 		}
 	}
 }

@@ -280,7 +280,7 @@ func TestWorkloadCases(t *testing.T) {
 			found := playbook.Diagnose(s, "")
 			if test.say == "" {
 				if len(found) != 0 {
-					t.Fatalf("found\n%s", engine.Answer(s, found))
+					t.Fatalf("found\n%s; want len(found) == 0", engine.Answer(s, found))
 				}
 				return
 			}

@@ -258,11 +258,11 @@ func TestTalkIsNoRequest(t *testing.T) {
 		line = strings.TrimSpace(line)
 		n++
 		if a := question.Parse(line); a.Intent == question.Request || a.Intent == question.Line {
-			t.Errorf("%q is a %s of %+v", line, assistanttest.IntentName(a.Intent), a.Changes)
+			t.Errorf("%q is a %s of %+v; want a.Intent != question.Request && a.Intent != question.Line", line, assistanttest.IntentName(a.Intent), a.Changes)
 		}
 	}
 	if n < 100 {
-		t.Errorf("only %d sentences", n)
+		t.Errorf("only %d sentences; want n >= 100", n)
 	}
 }
 
@@ -370,10 +370,10 @@ func TestOrdersAreRequests(t *testing.T) {
 		line = strings.TrimSpace(line)
 		n++
 		if a := question.Parse(line); (a.Intent != question.Request || len(a.Changes) == 0) && a.Intent != question.Line {
-			t.Errorf("%q is %s", line, assistanttest.IntentName(a.Intent))
+			t.Errorf("%q is %s; want (!a.Intent != question.Request || len(a.Changes) == 0 || a.Intent == question.Line)", line, assistanttest.IntentName(a.Intent))
 		}
 	}
 	if n < 60 {
-		t.Errorf("only %d sentences", n)
+		t.Errorf("only %d sentences; want n >= 60", n)
 	}
 }

@@ -23,30 +23,30 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message string) {
 		a := question.Parse(message)
 		if len(a.Changes) > 0 && a.Intent != question.Request && a.Intent != question.Advice {
-			t.Errorf("%q: %s has changes", message, assistanttest.IntentName(a.Intent))
+			t.Errorf("%q: %s has changes; want ((len(a.Changes) <= 0 || a.Intent == question.Request) || a.Intent == question.Advice)", message, assistanttest.IntentName(a.Intent))
 		}
 		if a.Intent == question.Request && len(a.Changes) == 0 {
-			t.Errorf("%q: a request without a change", message)
+			t.Errorf("%q: a request without a change; want (a.Intent != question.Request || len(a.Changes) != 0)", message)
 		}
 		names := a.Mentions
 		for _, c := range a.Changes {
 			names = append(names, c.Mentions...)
 			if c.Namespace != "" && !operation.ValidName(c.Namespace) {
-				t.Errorf("%q: namespace %q", message, c.Namespace)
+				t.Errorf(`%q: namespace %q; want (c.Namespace == "" || operation.ValidName(c.Namespace))`, message, c.Namespace)
 			}
 		}
 		for _, m := range names {
 			if !operation.ValidName(m.Name) {
-				t.Errorf("%q: name %q", message, m.Name)
+				t.Errorf("%q: name %q; want operation.ValidName(m.Name)", message, m.Name)
 			}
 		}
 		if a.Namespace != "" && !operation.ValidName(a.Namespace) {
-			t.Errorf("%q: namespace %q", message, a.Namespace)
+			t.Errorf(`%q: namespace %q; want (a.Namespace == "" || operation.ValidName(a.Namespace))`, message, a.Namespace)
 		}
 		if a.Intent == question.Request {
 			for _, before := range []string{"don't ", "should I ", "what happens if I ", "yes, "} {
 				if b := question.Parse(before + message); b.Intent == question.Request {
-					t.Errorf("%q is a request", before+message)
+					t.Errorf("%q is a request; want b.Intent != question.Request", before+message)
 				}
 			}
 		}

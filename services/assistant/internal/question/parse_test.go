@@ -387,12 +387,12 @@ func TestSentences(t *testing.T) {
 				t.Errorf("%q is %s, want %s", line, assistanttest.IntentName(a.Intent), assistanttest.IntentName(want))
 			}
 			if (a.Intent == question.Request) != (len(a.Changes) > 0 && a.Intent != question.Advice) {
-				t.Errorf("%q: %d changes in %s", line, len(a.Changes), assistanttest.IntentName(a.Intent))
+				t.Errorf("%q: %d changes in %s; want (a.Intent == question.Request) == (len(a.Changes) > 0 && a.Intent != question.Advice)", line, len(a.Changes), assistanttest.IntentName(a.Intent))
 			}
 		}
 	}
 	if n < 150 {
-		t.Errorf("only %d sentences", n)
+		t.Errorf("only %d sentences; want n >= 150", n)
 	}
 }
 
@@ -428,7 +428,7 @@ func TestValues(t *testing.T) {
 	} {
 		a := question.Parse(sentence)
 		if len(a.Changes) != 1 {
-			t.Errorf("%q is %s with %d changes", sentence, assistanttest.IntentName(a.Intent), len(a.Changes))
+			t.Errorf("%q is %s with %d changes; want len(a.Changes) == 1", sentence, assistanttest.IntentName(a.Intent), len(a.Changes))
 			continue
 		}
 		got := a.Changes[0]

@@ -25,11 +25,11 @@ func TestSecretsInText(t *testing.T) {
 		if got := redact.Text(text); got != want {
 			t.Errorf("%s\nbecame\n%s\nwant\n%s", text, got, want)
 		} else if again := redact.Text(got); again != got {
-			t.Errorf("%s\nthen\n%s", got, again)
+			t.Errorf("%s\nthen\n%s; want again == %v", got, again, got)
 		}
 	}
 	text := "items:\n- kind: Secret\n  stringData:\n   a:   hunter2 # why\n   b: >-\n      hunter2\n\n      hunter2\n"
 	if got := redact.Text(text); strings.Contains(got, "hunter2") {
-		t.Error(got)
+		t.Error(got, `want !strings.Contains(got, "hunter2")`)
 	}
 }

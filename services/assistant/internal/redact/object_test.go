@@ -33,7 +33,7 @@ func TestObject(t *testing.T) {
 	once := string(raw)
 	for _, gone := range []string{"HIDDEN", "SElEREVO"} {
 		if strings.Contains(once, gone) {
-			t.Errorf("%s is still in %s", gone, once)
+			t.Errorf("%s is still in %s; want !strings.Contains(once, gone)", gone, once)
 		}
 	}
 	for _, kept := range []string{
@@ -41,12 +41,12 @@ func TestObject(t *testing.T) {
 		`{"name":"regcred"}`, `"automountServiceAccountToken":true`, `host: db`, `"tokenUrl":"https://id.example/token"`, `9007199254740993`, `"DB_PASSWORD"`, `"store.jks":"[redacted 6 bytes]"`,
 	} {
 		if !strings.Contains(once, kept) {
-			t.Errorf("%s is gone from %s", kept, once)
+			t.Errorf("%s is gone from %s; want strings.Contains(once, kept)", kept, once)
 		}
 	}
 	redact.Object(o)
 	if raw, err = json.Marshal(o); err != nil || string(raw) != once {
-		t.Errorf("twice is not as once: %s", raw)
+		t.Errorf("twice is not as once: %s; want string(raw) == once", raw)
 	}
 }
 
@@ -67,7 +67,7 @@ func FuzzObject(f *testing.F) {
 		}
 		redact.Object(o)
 		if twice, err := json.Marshal(o); err != nil || string(twice) != string(once) {
-			t.Errorf("%s, then %s, then %s, %v", body, once, twice, err)
+			t.Errorf("%s, then %s, then %s, %v; want string(twice) == string(once)", body, once, twice, err)
 		}
 	})
 }

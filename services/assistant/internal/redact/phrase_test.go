@@ -27,10 +27,10 @@ func TestPhrasesLoseSecrets(t *testing.T) {
 	} {
 		got := redact.Text(tc.text)
 		if strings.Contains(got, hideValue) || !strings.Contains(got, tc.keeps) || !strings.Contains(got, "[redacted ") {
-			t.Errorf("%q became %q", tc.text, got)
+			t.Errorf(`%q became %q; want !strings.Contains(got, hideValue) && strings.Contains(got, tc.keeps) && strings.Contains(got, "[redacted ")`, tc.text, got)
 		}
 		if again := redact.Text(got); again != got {
-			t.Errorf("twice makes %q of %q", again, got)
+			t.Errorf("twice makes %q of %q; want again == %v", again, got, got)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestPhrasesKeepTheRest(t *testing.T) {
 		"couldn't find key 'password' in Secret shop/db", "GET https://api.example/a@b 200", "replicas: 3 of 3, token-service is ready-2", "key value store: etcd3",
 	} {
 		if got := redact.Text(text); got != text {
-			t.Errorf("%q became %q", text, got)
+			t.Errorf("%q became %q; want got == %v", text, got, text)
 		}
 	}
 }

@@ -46,10 +46,10 @@ func TestTextLosesSecrets(t *testing.T) {
 	} {
 		got := redact.Text(tc.text)
 		if strings.Contains(got, hideValue) || !strings.Contains(got, tc.keeps) || !strings.Contains(got, "[redacted ") {
-			t.Errorf("%s: %q became %q", tc.name, tc.text, got)
+			t.Errorf(`%s: %q became %q; want !strings.Contains(got, hideValue) && strings.Contains(got, tc.keeps) && strings.Contains(got, "[redacted ")`, tc.name, tc.text, got)
 		}
 		if again := redact.Text(got); again != got {
-			t.Errorf("%s: twice makes %q of %q", tc.name, again, got)
+			t.Errorf("%s: twice makes %q of %q; want again == %v", tc.name, again, got, got)
 		}
 	}
 }
@@ -63,13 +63,13 @@ func TestTextLosesCredentialsByForm(t *testing.T) {
 		"hf_" + strings.Repeat("f5", 17), "ki-admin-" + "0123456789abcdef",
 	} {
 		if got := redact.Text("saw " + secret + ", ok"); strings.Contains(got, secret) || !strings.HasPrefix(got, "saw [redacted ") || !strings.HasSuffix(got, ", ok") {
-			t.Errorf("%s: %q", secret, got)
+			t.Errorf(`%s: %q; want !strings.Contains(got, secret) && strings.HasPrefix(got, "saw [redacted ") && strings.HasSuffix(got, ", ok")`, secret, got)
 		}
 	}
 	long := strings.Repeat("QUJD", 16)
 	for _, cut := range []string{"-----BEGIN RSA PRIVATE KEY-----\n" + long + "\n" + long, long + "\n" + long + "\n-----END RSA PRIVATE KEY-----"} {
 		if got := redact.Text(cut); strings.Contains(got, "QUJD") {
-			t.Errorf("a block that was cut: %q", got)
+			t.Errorf(`a block that was cut: %q; want !strings.Contains(got, "QUJD")`, got)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestTextKeepsTheRest(t *testing.T) {
 		"FATAL: password authentication failed for user bob", "name: api\nvalue: 3\n",
 	} {
 		if got := redact.Text(text); got != text {
-			t.Errorf("%q became %q", text, got)
+			t.Errorf("%q became %q; want got == %v", text, got, text)
 		}
 	}
 }
@@ -123,10 +123,10 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		once := redact.Text(s)
 		if twice := redact.Text(once); twice != once {
-			t.Errorf("%q, then %q, then %q", s, once, twice)
+			t.Errorf("%q, then %q, then %q; want twice == %v", s, once, twice, once)
 		}
 		if len(once) > len(s)*24+64 {
-			t.Errorf("%d bytes became %d", len(s), len(once))
+			t.Errorf("%d bytes became %d; want len(once) <= len(s)*24 + 64", len(s), len(once))
 		}
 	})
 }

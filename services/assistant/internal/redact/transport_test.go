@@ -24,7 +24,7 @@ func sendThrough(t testing.TB, path, contentType string, body []byte) (string, i
 	n := 0
 	rt := redact.Transport(answer{contentType, body}, func(kind string, k int) {
 		if kind != "secret" {
-			t.Errorf("counts a %s", kind)
+			t.Errorf(`counts a %s; want "secret"`, kind)
 		}
 		n += k
 	})
@@ -38,7 +38,7 @@ func sendThrough(t testing.TB, path, contentType string, body []byte) (string, i
 		t.Fatal(err)
 	}
 	if resp.ContentLength >= 0 && resp.ContentLength != int64(len(out)) {
-		t.Errorf("says %d bytes and has %d", resp.ContentLength, len(out))
+		t.Errorf("says %d bytes and has %d; want (resp.ContentLength < 0 || resp.ContentLength == int64(len(out)))", resp.ContentLength, len(out))
 	}
 	return string(out), n, nil
 }
@@ -90,7 +90,7 @@ func TestTransportPassesTheRest(t *testing.T) {
 		{podsPath, "application/json", ""}, {podsPath, "application/json;as=Table;v=v1;g=meta.k8s.io", `{"kind":"Table"}`},
 	} {
 		if out, n, err := sendThrough(t, tc.path, tc.contentType, []byte(tc.body)); err != nil || out != tc.body || n != 0 {
-			t.Errorf("%s: %q became %q, %d, %v", tc.path, tc.body, out, n, err)
+			t.Errorf("%s: %q became %q, %d, %v; want out == tc.body && n == 0", tc.path, tc.body, out, n, err)
 		}
 	}
 }
@@ -131,14 +131,14 @@ func TestTransportRefuses(t *testing.T) {
 		{"watch", podsPath + "?watch=1", "application/json", "{}"},
 	} {
 		if out, _, err := sendThrough(t, tc.path, tc.contentType, []byte(tc.body)); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %q, %v", tc.name, out, err)
+			t.Errorf(`%s: %q, %v; want an error && !strings.Contains(err.Error(), "hunter2")`, tc.name, out, err)
 		}
 	}
 	rt := redact.Transport(answer{"application/json", []byte("{}")}, nil)
 	for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodPost, http.MethodDelete} {
 		if resp, err := rt.RoundTrip(httptest.NewRequest(method, "https://cluster.example"+secretsPath+"/db", strings.NewReader("{}"))); err == nil {
 			resp.Body.Close()
-			t.Errorf("%s of a Secret passes", method)
+			t.Errorf("%s of a Secret passes; want an error", method)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func FuzzTransport(f *testing.F) {
 		out, _, err := sendThrough(t, podsPath, "application/json", body)
 		if err != nil {
 			if json.Valid(body) {
-				t.Fatalf("%q: %v", body, err)
+				t.Fatalf("%q: %v; want !json.Valid(body)", body, err)
 			}
 			return
 		}
@@ -243,16 +243,16 @@ func FuzzTransport(f *testing.F) {
 			return
 		}
 		if !json.Valid([]byte(out)) {
-			t.Fatalf("%q became %q", body, out)
+			t.Fatalf("%q became %q; want json.Valid([]byte(out))", body, out)
 		}
 		var v any
 		if err := json.Unmarshal([]byte(out), &v); err == nil {
 			if s := findLeak(v, false); s != "" {
-				t.Errorf("%q became %q: %s", body, out, s)
+				t.Errorf(`%q became %q: %s; want s == ""`, body, out, s)
 			}
 		}
 		if again, n, err := sendThrough(t, podsPath, "application/json", []byte(out)); err != nil || again != out || n != 0 {
-			t.Errorf("%q, then %q, then %q, %d, %v", body, out, again, n, err)
+			t.Errorf("%q, then %q, then %q, %d, %v; want again == out && n == 0", body, out, again, n, err)
 		}
 	})
 }
@@ -281,7 +281,7 @@ func manyPods(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	if len(body) < 25<<20 {
-		t.Fatalf("only %d bytes", len(body))
+		t.Fatalf("only %d bytes; want len(body) >= 25 << 20", len(body))
 	}
 	return body
 }

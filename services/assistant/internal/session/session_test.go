@@ -90,10 +90,10 @@ func TestGet(t *testing.T) {
 	}
 	d, err := b.Get(t.Context(), ann, "s-1")
 	if err != nil || d.Owner != "ann" || len(d.Messages) != 1 || d.Messages[0].Content != "before\ufffd" || len(d.Pending) != 1 || !d.AutoAll || d.Earlier {
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("%+v, %v; want d.Owner == \"ann\" && len(d.Messages) == 1 && d.Messages[0].Content == \"before\\ufffd\" && len(d.Pending) == 1 && d.AutoAll && !d.Earlier", d, err)
 	}
 	if d, err = b.Get(t.Context(), root, "s-1"); err != nil || d.AutoAll {
-		t.Errorf("for an admin: %+v, %v", d, err)
+		t.Errorf("for an admin: %+v, %v; want !d.AutoAll", d, err)
 	}
 	for id, w := range map[string]event.Who{"s-1": bob, "s-2": ann} {
 		_, err = b.Get(t.Context(), w, id)
@@ -117,7 +117,7 @@ func TestSeedIsBounded(t *testing.T) {
 		}
 		seed, err := session.Seeded(r)
 		if err != nil || len(seed) != want || seed[want-1].Text != "last" {
-			t.Errorf("%s: %d messages, %v", id, len(seed), err)
+			t.Errorf(`%s: %d messages, %v; want len(seed) == want && seed[want-1].Text == "last"`, id, len(seed), err)
 		}
 	}
 }
@@ -143,17 +143,17 @@ func TestList(t *testing.T) {
 		return strings.Join(s, " ")
 	}
 	if got := ids(ann, nil); got != "c b" {
-		t.Errorf("first page %q", got)
+		t.Errorf(`first page %q; want "c b"`, got)
 	}
 	at, err := b.Readable(t.Context(), ann, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := ids(ann, &session.After{UsedAt: at.UsedAt, ID: "b"}); got != "a" {
-		t.Errorf("second page %q", got)
+		t.Errorf(`second page %q; want "a"`, got)
 	}
 	if got := ids(root, nil); got != "d c" {
-		t.Errorf("an admin's %q", got)
+		t.Errorf(`an admin's %q; want "d c"`, got)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestDelete(t *testing.T) {
 	<-reached
 	wantCode(t, b.Delete(t.Context(), ann, "s-1"), "action_executing")
 	if a, err := b.Actions.Get(t.Context(), waits.ID); err != nil || a.State != action.Pending {
-		t.Errorf("after a refused delete: %s, %v", a.State, err)
+		t.Errorf("after a refused delete: %s, %v; want a.State == action.Pending", a.State, err)
 	}
 	close(woken)
 	if err := <-done; err != nil {
@@ -194,7 +194,7 @@ func TestDelete(t *testing.T) {
 	wantCode(t, err, "session_not_found")
 	var basis string
 	if err := b.Store.Pool().QueryRow(t.Context(), `select payload->>'basis' from outbox where name = 'action_decided' and subject_id = $1`, waits.ID.String()).Scan(&basis); err != nil || basis != "session_deleted" {
-		t.Errorf("the denial's basis %q, %v", basis, err)
+		t.Errorf(`the denial's basis %q, %v; want basis == "session_deleted"`, basis, err)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestForget(t *testing.T) {
 	}
 	for id, kept := range map[string]bool{"old": false, "waits": true, "new": true} {
 		if _, err := b.Readable(t.Context(), ann, id); (err == nil) != kept {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: %v; want (err == nil) == %v", id, err, kept)
 		}
 	}
 }

@@ -56,16 +56,16 @@ func TestAppliedManifests(t *testing.T) {
 		case "old":
 			seen++
 			if !strings.Contains(text, "extensions/v1beta1") || strings.Contains(text, "hunter2") {
-				t.Errorf("the manifest of a version that may be gone is %q", text)
+				t.Errorf(`the manifest of a version that may be gone is %q; want strings.Contains(text, "extensions/v1beta1") && !strings.Contains(text, "hunter2")`, text)
 			}
 		case "new":
 			seen++
 			if kept {
-				t.Errorf("a manifest that nobody reads is kept: %q", text)
+				t.Errorf("a manifest that nobody reads is kept: %q; want !kept", text)
 			}
 		}
 	}
 	if seen != 2 {
-		t.Errorf("%d of 2 deployments", seen)
+		t.Errorf("%d of 2 deployments; want 2", seen)
 	}
 }

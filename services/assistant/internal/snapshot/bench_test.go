@@ -97,7 +97,7 @@ func BenchmarkQuestion(b *testing.B) {
 	for b.Loop() {
 		snap, err := snapshot.Read(b.Context(), c, guard.Policy{}, "", time.Now(), func(operation.Operation) func(turn.Output, error) { return func(turn.Output, error) {} })
 		if err != nil || len(snap.Pods) != 5000 {
-			b.Fatalf("%d pods, %v", len(snap.Pods), err)
+			b.Fatalf("%d pods, %v; want len(snap.Pods) == 5000", len(snap.Pods), err)
 		}
 		playbook.Diagnose(snap, "")
 	}

@@ -51,7 +51,7 @@ type shown struct {
 
 func (s *shown) show(op operation.Operation) func(turn.Output, error) {
 	if s.open {
-		s.t.Errorf("%s begins inside another call", op.Verb)
+		s.t.Errorf("%s begins inside another call; want !s.open", op.Verb)
 	}
 	if err := operation.Normalize(op).Validate(); err != nil {
 		s.t.Errorf("%+v is not valid: %v", op, err)
@@ -60,7 +60,7 @@ func (s *shown) show(op operation.Operation) func(turn.Output, error) {
 	s.open, s.lines = true, append(s.lines, line)
 	return func(out turn.Output, err error) {
 		if s.open = false; out.Text == "" && err == nil {
-			s.t.Errorf("%s shows nothing", line)
+			s.t.Errorf(`%s shows nothing; want (out.Text != "" || an error)`, line)
 		}
 	}
 }
@@ -76,10 +76,10 @@ func TestRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s.Unread) > 0 {
-			t.Errorf("not read: %v", s.Unread)
+			t.Errorf("not read: %v; want len(s.Unread) <= 0", s.Unread)
 		}
 		if len(s.Nodes) == 0 || len(s.Deployments) == 0 || len(s.Events) == 0 || len(s.Namespaces) < 5 || !s.Served["apps/v1"] || !s.Served["v1"] {
-			t.Errorf("%d nodes, %d deployments, %d events, %d namespaces, %v", len(s.Nodes), len(s.Deployments), len(s.Events), len(s.Namespaces), s.Served)
+			t.Errorf(`%d nodes, %d deployments, %d events, %d namespaces, %v; want len(s.Nodes) != 0 && len(s.Deployments) != 0 && len(s.Events) != 0 && len(s.Namespaces) >= 5 && s.Served["apps/v1"] && s.Served["v1"]`, len(s.Nodes), len(s.Deployments), len(s.Events), len(s.Namespaces), s.Served)
 		}
 		if len(s.Logs) == 0 {
 			t.Error("no log of the crash was read")
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(first[0], "kubectl get pods -n shop") || !strings.Contains(strings.Join(first, "\n"), "kubectl logs api-") {
-		t.Errorf("calls:\n%s", strings.Join(first, "\n"))
+		t.Errorf("calls:\n%s; want strings.HasPrefix(first[0], \"kubectl get pods -n shop\") && strings.Contains(strings.Join(first, \"\\n\"), \"kubectl logs api-\")", strings.Join(first, "\n"))
 	}
 }
 
@@ -131,13 +131,13 @@ func TestHiddenAndSecret(t *testing.T) {
 	for _, m := range s.ConfigMaps {
 		for key, value := range m.Data {
 			if value != "" {
-				t.Errorf("config map %s has the value of %s", m.Name, key)
+				t.Errorf(`config map %s has the value of %s; want value == ""`, m.Name, key)
 			}
 		}
 	}
 	for _, secret := range s.Secrets {
 		if secret.Namespace == "payments" {
-			t.Errorf("secret %s of a hidden namespace", secret.Name)
+			t.Errorf(`secret %s of a hidden namespace; want secret.Namespace != "payments"`, secret.Name)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestPendingReadsAllPods(t *testing.T) {
 			t.Fatal(err)
 		}
 		if waits != (len(s.Pods) == len(all.Pods)) {
-			t.Errorf("%s: %d of %d pods, one waits: %v", namespace, len(s.Pods), len(all.Pods), waits)
+			t.Errorf("%s: %d of %d pods, one waits: %v; want waits == (len(s.Pods) == len(all.Pods))", namespace, len(s.Pods), len(all.Pods), waits)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestNoSuchNamespace(t *testing.T) {
 	var refused *operation.Fault
 	_, err := snapshot.Read(t.Context(), openCluster(t), guard.Policy{}, "absent", time.Now(), (&shown{t: t}).show)
 	if !errors.As(err, &refused) || refused.Reason != operation.NotFound {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want errors.As(err, &refused) && refused.Reason == operation.NotFound", err)
 	}
 }
 
@@ -200,6 +200,6 @@ func TestNoAnswer(t *testing.T) {
 	var fail *turn.Fail
 	calls := &shown{t: t}
 	if _, err := snapshot.Read(t.Context(), c, guard.Policy{}, "shop", time.Now(), calls.show); !errors.As(err, &fail) || fail.Failure != fault.ClusterUnreachable || len(calls.lines) != 1 {
-		t.Errorf("%v after %v", err, calls.lines)
+		t.Errorf("%v after %v; want errors.As(err, &fail) && fail.Failure == fault.ClusterUnreachable && len(calls.lines) == 1", err, calls.lines)
 	}
 }

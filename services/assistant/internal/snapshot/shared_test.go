@@ -70,27 +70,27 @@ func TestShared(t *testing.T) {
 		}
 		synctest.Wait()
 		if r.begun != 1 {
-			t.Fatalf("%d rounds run at once", r.begun)
+			t.Fatalf("%d rounds run at once; want 1", r.begun)
 		}
 		r.let <- struct{}{}
 		synctest.Wait()
 		if got[0] == nil || got[1] != nil || r.begun != 2 {
-			t.Fatalf("the first has %v, a late one %v, %d rounds", got[0], got[1], r.begun)
+			t.Fatalf("the first has %v, a late one %v, %d rounds; want got[0] != nil && got[1] == nil && r.begun == 2", got[0], got[1], r.begun)
 		}
 		r.let <- struct{}{}
 		synctest.Wait()
 		for i := range late {
 			if got[i+1] == nil || got[i+1] == got[0] || got[i+1] != got[1] {
-				t.Errorf("%d has a snapshot of its own, or the first's", i+1)
+				t.Errorf("%d has a snapshot of its own, or the first's; want got[i+1] != nil && got[i+1] != got[0] && got[i+1] == got[1]", i+1)
 			}
 		}
 		for i := range shown {
 			if !slices.Equal(shown[i].lines, []string{"pods", "one", "events", "two"}) {
-				t.Errorf("%d was shown %v", i, shown[i].lines)
+				t.Errorf(`%d was shown %v; want slices.Equal(shown[i].lines, []string{"pods", "one", "events", "two"})`, i, shown[i].lines)
 			}
 		}
 		if len(s.places) != 0 || r.begun != 2 {
-			t.Errorf("%d places are left after %d rounds", len(s.places), r.begun)
+			t.Errorf("%d places are left after %d rounds; want len(s.places) == 0 && r.begun == 2", len(s.places), r.begun)
 		}
 	})
 }
@@ -115,11 +115,11 @@ func TestSharedLeave(t *testing.T) {
 		synctest.Wait()
 		for range 2 {
 			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("a reader that left got %v", err)
+				t.Errorf("a reader that left got %v; want errors.Is(err, context.Canceled)", err)
 			}
 		}
 		if !slices.Equal(first.lines, []string{"pods", "one", "events", ""}) || len(second.lines) != 0 {
-			t.Errorf("shown %v and %v", first.lines, second.lines)
+			t.Errorf(`shown %v and %v; want slices.Equal(first.lines, []string{"pods", "one", "events", ""}) && len(second.lines) == 0`, first.lines, second.lines)
 		}
 		var third showing
 		go func() {
@@ -140,6 +140,6 @@ func TestSharedPanic(t *testing.T) {
 	s := newShared(func(context.Context, string, Show) (*engine.Snapshot, error) { panic("a broken object") })
 	var fail *turn.Fail
 	if _, err := s.Read(t.Context(), "shop", (&showing{}).show); !errors.As(err, &fail) || fail.Failure != fault.InternalFailure {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v; want errors.As(err, &fail) && fail.Failure == fault.InternalFailure", err)
 	}
 }

@@ -33,7 +33,7 @@ func TestText(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"a": "a", "a\x00b": "a\ufffdb", "\xff": "\ufffd"} {
 		if got := store.Text(in); got != want {
-			t.Errorf("%q became %q", in, got)
+			t.Errorf("%q became %q; want got == %v", in, got, want)
 		}
 	}
 	if store.Opt("") != nil || *store.Opt("x") != "x" {

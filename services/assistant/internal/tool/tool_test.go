@@ -29,7 +29,7 @@ func runLine(t *testing.T, tools *tool.Tools, line string) (string, error) {
 	}
 	out, err := tools.Run(t.Context(), readerTurn("shop"), op)
 	if n := utf8.RuneCountInString(out.Text); n > 8000 {
-		t.Errorf("%s: %d characters", line, n)
+		t.Errorf("%s: %d characters; want n <= 8000", line, n)
 	}
 	return out.Text, err
 }
@@ -82,7 +82,7 @@ func TestReads(t *testing.T) {
 			}
 			for _, not := range c.not {
 				if strings.Contains(text, not) {
-					t.Errorf("%q in:\n%s", not, text)
+					t.Errorf("%q in:\n%s; want !strings.Contains(text, not)", not, text)
 				}
 			}
 		})
@@ -125,12 +125,12 @@ func TestHidden(t *testing.T) {
 	} {
 		var refused *action.Refused
 		if text, err := runLine(t, tools, line); !errors.As(err, &refused) || refused.Reason != "There is no such namespace." {
-			t.Errorf("%s: %q, %v", line, text, err)
+			t.Errorf(`%s: %q, %v; want errors.As(err, &refused) && refused.Reason == "There is no such namespace."`, line, text, err)
 		}
 	}
 	for _, line := range []string{"kubectl get ns/payments", "kubectl get ns/payments -o yaml", "kubectl describe ns/payments", "kubectl events --for=ns/payments"} {
 		if text, err := runLine(t, tools, line); err == nil || !strings.Contains(err.Error(), `namespaces "payments" not found`) {
-			t.Errorf("%s: %q, %v", line, text, err)
+			t.Errorf("%s: %q, %v; want an error && strings.Contains(err.Error(), `namespaces \"payments\" not found`)", line, text, err)
 		}
 	}
 	for _, line := range []string{
@@ -139,7 +139,7 @@ func TestHidden(t *testing.T) {
 	} {
 		text, err := runLine(t, tools, line)
 		if err != nil || strings.Contains(text, "payments") || strings.Contains(text, "ledger-") {
-			t.Errorf("%s: %v\n%s", line, err, text)
+			t.Errorf("%s: %v\n%s; want !strings.Contains(text, \"payments\") && !strings.Contains(text, \"ledger-\")", line, err, text)
 		}
 	}
 	if _, err := tools.Run(t.Context(), readerTurn("payments"), operation.Operation{Verb: operation.List, Kind: "pods"}); err == nil {
@@ -152,13 +152,13 @@ func TestRehearsal(t *testing.T) {
 	tools := setup(t)
 	text, err := runLine(t, tools, "kubectl scale deployment/api --replicas=3 -n shop --dry-run=server")
 	if err != nil || !strings.HasPrefix(text, "This would change, and was only tried:\n") || !strings.Contains(text, "+  replicas: 3") {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("%q, %v; want strings.HasPrefix(text, \"This would change, and was only tried:\\n\") && strings.Contains(text, \"+ replicas: 3\")", text, err)
 	}
 	op := operation.Operation{Verb: operation.Diff, Namespace: "shop", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fresh\ndata:\n  colour: green\n"}
 	for range 2 { // the first time has left nothing behind
 		out, err := tools.Run(t.Context(), readerTurn("shop"), op)
 		if err != nil || !strings.Contains(out.Text, "colour: green") {
-			t.Errorf("%q, %v", out.Text, err)
+			t.Errorf(`%q, %v; want strings.Contains(out.Text, "colour: green")`, out.Text, err)
 		}
 	}
 	if _, err := runLine(t, tools, "kubectl get cm/fresh"); err == nil {
@@ -166,7 +166,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	var refused *action.Refused
 	if _, err := runLine(t, tools, "kubectl scale deployment/api --replicas=3"); !errors.As(err, &refused) {
-		t.Errorf("a write by a reader: %v", err)
+		t.Errorf("a write by a reader: %v; want errors.As(err, &refused)", err)
 	}
 }
 
@@ -218,10 +218,10 @@ func TestSecrets(t *testing.T) {
 		}
 		out, err := tools.Run(t.Context(), readerTurn("shop"), op)
 		if err != nil || !strings.Contains(out.Text, want) && !out.Truncated {
-			t.Errorf("%s: %v\n%s", line, err, out.Text)
+			t.Errorf("%s: %v\n%s; want (strings.Contains(out.Text, want) || out.Truncated)", line, err, out.Text)
 		}
 		if all := out.Text + strings.Join(out.Untrusted, "\n"); strings.Contains(all, value) || strings.Contains(all, "aHVudGVyMi") {
-			t.Errorf("%s shows it:\n%s", line, all)
+			t.Errorf("%s shows it:\n%s; want !strings.Contains(all, value) && !strings.Contains(all, \"aHVudGVyMi\")", line, all)
 		}
 	}
 }
@@ -236,10 +236,10 @@ func TestUntrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out, err := tools.Run(t.Context(), readerTurn("shop"), op); err != nil || len(out.Untrusted) == 0 {
-			t.Errorf("%s: nothing untrusted, %v\n%s", line, err, out.Text)
+			t.Errorf("%s: nothing untrusted, %v\n%s; want len(out.Untrusted) != 0", line, err, out.Text)
 		}
 	}
 	if got := tools.Line(turn.Turn{}, operation.Operation{Verb: operation.SetEnv, Kind: "deployment", Names: []string{"api"}, Set: map[string]string{"DB_PASSWORD": "hunter2hunter2"}}); strings.Contains(got, "hunter2") {
-		t.Errorf("a line shows a secret: %s", got)
+		t.Errorf(`a line shows a secret: %s; want !strings.Contains(got, "hunter2")`, got)
 	}
 }

@@ -22,7 +22,7 @@ func TestHistoryIsCut(t *testing.T) {
 		b.say(ann, fmt.Sprintf("question %d", i))
 	}
 	if n := len(last.History); n != 20 || last.History[0].Text != "question 2" {
-		t.Errorf("history of %d, from %+v", n, last.History[0])
+		t.Errorf(`history of %d, from %+v; want n == 20 && last.History[0].Text == "question 2"`, n, last.History[0])
 	}
 	want := []chat.Message{
 		{Role: chat.RoleUser, Text: "question 0"}, {Role: chat.RoleAssistant, Text: "To: question 0"},

@@ -25,7 +25,7 @@ func TestRepeat(t *testing.T) {
 	b.engine.do = proposeReplicas(3)
 	first := frameText(b.rest(b.begin(newRequest(ann, "scale", "r-a"))))
 	if again := frameText(b.rest(b.begin(newRequest(ann, "scale", "r-a")))); again != first {
-		t.Errorf("repeat:\n%s\nfirst:\n%s", again, first)
+		t.Errorf("repeat:\n%s\nfirst:\n%s; want again == %v", again, first, first)
 	}
 	decided := frameText(b.rest(b.begin(newRequest(ann, "yes", "r-b"))))
 	b.engine.do = proposeReplicas(4)
@@ -34,11 +34,11 @@ func TestRepeat(t *testing.T) {
 	runs := b.engine.runs.Load()
 	for range 4 {
 		if again := frameText(b.rest(b.begin(newRequest(ann, "yes", "r-b")))); again != decided {
-			t.Errorf("repeated decision:\n%s\nfirst:\n%s", again, decided)
+			t.Errorf("repeated decision:\n%s\nfirst:\n%s; want again == %v", again, decided, decided)
 		}
 	}
 	if n, _ := b.cluster.Writes(t, "api"); n != 1 || b.engine.runs.Load() != runs {
-		t.Errorf("%d writes, %d more runs", n, b.engine.runs.Load()-runs)
+		t.Errorf("%d writes, %d more runs; want n == 1 && b.engine.runs.Load() == runs", n, b.engine.runs.Load()-runs)
 	}
 	// After ten minutes a question is asked anew; another query under the id is another turn.
 	b.rest(b.begin(newRequest(ann, "scale", "r-a")))
@@ -70,7 +70,7 @@ func TestRepeatAtTwoReplicasAtOnce(t *testing.T) {
 		t.Errorf("streams differ:\n%s\n%s", streams[0], streams[1])
 	}
 	if n := b.engine.runs.Load() + other.engine.runs.Load(); n != 1 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs; want 1", n)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestSlowReader(t *testing.T) {
 	}
 	<-wrote
 	if _, err := reader.Next(t.Context()); !errors.Is(err, turn.ErrSlow) {
-		t.Fatalf("error %v", err)
+		t.Fatalf("error %v; want errors.Is(err, turn.ErrSlow)", err)
 	}
 	reader.Close()
 	q := newRequest(ann, "much", "r-a")
@@ -250,7 +250,7 @@ func TestDeletedSession(t *testing.T) {
 		seen := frameText(b.rest(reader))
 		wantIn(t, seen, "So far.", `"code":"session_deleted"`, "The session was deleted", `"stop"`)
 		if strings.Contains(seen, "mine now") || strings.Count(seen, `"finish_reason":"stop"`) != 1 {
-			t.Errorf("%s", seen)
+			t.Errorf("%s; want !strings.Contains(seen, \"mine now\") && strings.Count(seen, `\"finish_reason\":\"stop\"`) == 1", seen)
 		}
 	}
 }
@@ -299,7 +299,7 @@ func TestAbandonedTurn(t *testing.T) {
 	wantIn(t, seen, `"stream.start"`, `"code":"interrupted"`, `"stop"`)
 	for i := range ids[1:] {
 		if ids[i+1].Seq <= ids[i].Seq {
-			t.Errorf("ids %v", ids)
+			t.Errorf("ids %v; want ids[i+1].Seq > ids[i].Seq", ids)
 		}
 	}
 	if strings.Contains(frameText(b.replay()), "too late") {
@@ -329,7 +329,7 @@ func TestKilledInsideApprovedWrite(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // its error is the kill
 	if err != nil || line != "reached\n" {
-		t.Fatalf("the child said %q, %v", line, err)
+		t.Fatalf("the child said %q, %v; want line == \"reached\\n\"", line, err)
 	}
 	b.clock.Forward(5 * time.Minute)
 	if err := b.Recover(t.Context()); err != nil {
@@ -341,6 +341,6 @@ func TestKilledInsideApprovedWrite(t *testing.T) {
 		t.Error("the repeat differs")
 	}
 	if n, replicas := b.cluster.Writes(t, "api"); n != 1 || replicas != 3 {
-		t.Errorf("%d writes, %d replicas", n, replicas)
+		t.Errorf("%d writes, %d replicas; want n == 1 && replicas == 3", n, replicas)
 	}
 }

@@ -63,13 +63,13 @@ func TestAModelThatObeysALog(t *testing.T) {
 		t.Error("a stop sign is on the wire")
 	}
 	if !slices.Contains(seen.Untrusted, order) {
-		t.Errorf("the judge knows of %q", seen.Untrusted)
+		t.Errorf("the judge knows of %q; want slices.Contains(seen.Untrusted, order)", seen.Untrusted)
 	}
 	if seen.Choice == nil {
 		t.Error("the judge does not know that a model chose the write")
 	}
 	if stream := b.say(ann, "why does api crash?"); strings.Count(stream, "This change waits") != 0 {
-		t.Errorf("a question proposed a change:\n%s", stream)
+		t.Errorf("a question proposed a change:\n%s; want strings.Count(stream, \"This change waits\") == 0", stream)
 	}
 }
 

@@ -209,7 +209,7 @@ func wantIn(t *testing.T, stream string, pieces ...string) {
 	for _, p := range pieces {
 		_, after, ok := strings.Cut(rest, p)
 		if !ok {
-			t.Fatalf("no %q (in this place) in\n%s", p, stream)
+			t.Fatalf("no %q (in this place) in\n%s; want ok", p, stream)
 		}
 		rest = after
 	}

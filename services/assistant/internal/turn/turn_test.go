@@ -27,10 +27,10 @@ func TestQuestion(t *testing.T) {
 		list.Kind = "unicorn"
 		var refused *operation.Fault
 		if _, err := tools.Call(ctx, list); !errors.As(err, &refused) {
-			t.Errorf("unicorn: %v", err)
+			t.Errorf("unicorn: %v; want errors.As(err, &refused)", err)
 		}
 		if _, err := tools.Call(ctx, assistanttest.ScaleOperation("api", 9)); !errors.As(err, &refused) {
-			t.Errorf("a write through the toolbox: %v", err)
+			t.Errorf("a write through the toolbox: %v; want errors.As(err, &refused)", err)
 		}
 		sink.Token("All is ")
 		sink.Token("well in " + tn.Scope + ".")
@@ -46,7 +46,7 @@ func TestQuestion(t *testing.T) {
 	}
 	b.engine.do = func(_ context.Context, tn turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 		if len(tn.History) != 2 || tn.History[0].Text != "how is it?" || tn.History[1].Text != "All is well in shop." || tn.Scope != "shop" {
-			t.Errorf("history %+v, scope %q", tn.History, tn.Scope)
+			t.Errorf(`history %+v, scope %q; want len(tn.History) == 2 && tn.History[0].Text == "how is it?" && tn.History[1].Text == "All is well in shop." && tn.Scope == "shop"`, tn.History, tn.Scope)
 		}
 		return turn.Outcome{}, nil
 	}
@@ -54,7 +54,7 @@ func TestQuestion(t *testing.T) {
 	b.cluster.Writes(t, "api")
 	var n int
 	if err := b.Store.Pool().QueryRow(t.Context(), "select count(*) from outbox where name = 'turn_finished'").Scan(&n); err != nil || n != 2 {
-		t.Errorf("%d events, %v", n, err)
+		t.Errorf("%d events, %v; want n == 2", n, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestProposeApproveExecute(t *testing.T) {
 	done := b.say(ann, "yes")
 	wantIn(t, done, `"phase":"executing"`, "Done: ", "Scaled.", "3 replicas, as observed.", "That was all.", `"finish_reason":"stop"}]`)
 	if n, replicas := b.cluster.Writes(t, "api"); n != 1 || replicas != 3 {
-		t.Fatalf("%d writes, %d replicas", n, replicas)
+		t.Fatalf("%d writes, %d replicas; want n == 1 && replicas == 3", n, replicas)
 	}
 	wantIn(t, b.say(ann, "yes"), "Nothing is waiting")
 	b.engine.do = proposeReplicas(5)
@@ -105,7 +105,7 @@ func TestApproveAll(t *testing.T) {
 	}
 	for _, name := range []string{"api", "web"} {
 		if n, _ := b.cluster.Writes(t, name); n != 1 {
-			t.Errorf("%d writes to %s", n, name)
+			t.Errorf("%d writes to %s; want n == 1", n, name)
 		}
 	}
 	// Always-confirm: asks though all is approved beforehand.
@@ -123,7 +123,7 @@ func TestSeveralAndByID(t *testing.T) {
 	wantIn(t, b.say(ann, "yes"), "2 changes wait; nothing was decided")
 	actions, err := b.Actions.Page(t.Context(), "s-1", nil, 100)
 	if err != nil || len(actions) != 2 {
-		t.Fatalf("%v, %v", actions, err)
+		t.Fatalf("%v, %v; want len(actions) == 2", actions, err)
 	}
 	// Another principal may decide in the session, and say nothing else.
 	_, err = b.Begin(t.Context(), newRequest(bob, "hello", ""))
@@ -135,7 +135,7 @@ func TestSeveralAndByID(t *testing.T) {
 	_, err = b.Begin(t.Context(), newRequest(bob, "yes", ""))
 	wantCode(t, err, "forbidden")
 	if n, _ := b.cluster.Writes(t, "api"); n != 1 {
-		t.Errorf("%d writes", n)
+		t.Errorf("%d writes; want 1", n)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestReadonlyDecides(t *testing.T) {
 		t.Error("a prompt")
 	}
 	if n, _ := b.cluster.Writes(t, "api"); n != 0 {
-		t.Errorf("%d writes", n)
+		t.Errorf("%d writes; want 0", n)
 	}
 }
 
@@ -203,11 +203,11 @@ func TestNotice(t *testing.T) {
 	for _, query := range []string{"", "yes", "scale it", "and now?", "yes", "approve all"} {
 		answer := b.say(ann, query)
 		if n := strings.Count(answer, notice); n != 1 {
-			t.Errorf("%q: the notice is there %d times: %s", query, n, answer)
+			t.Errorf("%q: the notice is there %d times: %s; want n == 1", query, n, answer)
 		}
 		_, rest, _ := strings.Cut(answer, notice)
 		if strings.Contains(rest, `"content":`) {
-			t.Errorf("%q: said after the notice: %s", query, rest)
+			t.Errorf("%q: said after the notice: %s; want !strings.Contains(rest, `\"content\":`)", query, rest)
 		}
 	}
 }

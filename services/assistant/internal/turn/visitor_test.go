@@ -35,21 +35,21 @@ func TestVisitorOnlyDecides(t *testing.T) {
 			if m.Role == chat.RoleUser {
 				said = append(said, m.Text)
 			} else if strings.Contains(m.Text, "evil.example") {
-				t.Errorf("planted: %q", m.Text)
+				t.Errorf(`planted: %q; want !strings.Contains(m.Text, "evil.example")`, m.Text)
 			}
 		}
 		if len(said) != 1 || said[0] != "scale" || len(tn.History) != 2 || !strings.Contains(tn.History[1].Text, "Denied") {
-			t.Errorf("history %+v", tn.History)
+			t.Errorf(`history %+v; want len(said) == 1 && said[0] == "scale" && len(tn.History) == 2 && strings.Contains(tn.History[1].Text, "Denied")`, tn.History)
 		}
 		if tn.Scope != "" {
-			t.Errorf("scope %q", tn.Scope)
+			t.Errorf(`scope %q; want ""`, tn.Scope)
 		}
 		return turn.Outcome{}, nil
 	}
 	b.say(ann, "and now?")
 	var stored string
 	if err := b.Store.Pool().QueryRow(t.Context(), "select string_agg(query, '|' order by number) from turns").Scan(&stored); err != nil || strings.Contains(stored, "evil") {
-		t.Errorf("stored %q, %v", stored, err)
+		t.Errorf(`stored %q, %v; want !strings.Contains(stored, "evil")`, stored, err)
 	}
 }
 
@@ -65,16 +65,16 @@ func TestVisitorSeesOnlyWhatHeMayDecide(t *testing.T) {
 			stream := b.say(eve, word)
 			for _, secret := range []string{"--replicas", "hitl_required", "action_id"} {
 				if strings.Contains(stream, secret) {
-					t.Errorf("%q shows %s with %d waiting:\n%s", word, secret, n-1, stream)
+					t.Errorf("%q shows %s with %d waiting:\n%s; want !strings.Contains(stream, secret)", word, secret, n-1, stream)
 				}
 			}
 		}
 	}
 	if stream := b.say(bob, "yes"); !strings.Contains(stream, "--replicas=2") || !strings.Contains(stream, `"hitl_required":true`) {
-		t.Errorf("who may decide does not learn of what:\n%s", stream)
+		t.Errorf("who may decide does not learn of what:\n%s; want strings.Contains(stream, \"--replicas=2\") && strings.Contains(stream, `\"hitl_required\":true`)", stream)
 	}
 	if n, _ := b.cluster.Writes(t, "api"); n != 0 {
-		t.Errorf("%d writes", n)
+		t.Errorf("%d writes; want 0", n)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestVisitorRepeats(t *testing.T) {
 	q := newRequest(bob, "deny "+b.pending()+" because of PASSWORD=hunter2", "r-7")
 	once := frameText(b.rest(b.begin(q)))
 	if again := frameText(b.rest(b.begin(q))); again != once {
-		t.Errorf("%s\nthen\n%s", once, again)
+		t.Errorf("%s\nthen\n%s; want again == %v", once, again, once)
 	}
 }
 
@@ -106,16 +106,16 @@ func TestQueryIsStoredRedacted(t *testing.T) {
 	q.Chat.History = []chat.Message{{Role: chat.RoleUser, Text: "token=hunter2-Correct"}}
 	once := frameText(b.rest(b.begin(q)))
 	if again := frameText(b.rest(b.begin(q))); again != once || got != query || b.engine.runs.Load() != 1 {
-		t.Errorf("the engine got %q, %d times:\n%s\n%s", got, b.engine.runs.Load(), once, again)
+		t.Errorf("the engine got %q, %d times:\n%s\n%s; want again == once && got == query && b.engine.runs.Load() == 1", got, b.engine.runs.Load(), once, again)
 	}
 	var stored string
 	if err := b.Store.Pool().QueryRow(t.Context(), "select t.query || s.seed::text from turns t join sessions s on s.id = t.session_id").Scan(&stored); err != nil || strings.Contains(stored, "hunter2") {
-		t.Errorf("stored %q, %v", stored, err)
+		t.Errorf(`stored %q, %v; want !strings.Contains(stored, "hunter2")`, stored, err)
 	}
 	b.engine.do = func(_ context.Context, tn turn.Turn, _ turn.Toolbox, _ turn.Sink) (turn.Outcome, error) {
 		for _, m := range tn.History {
 			if strings.Contains(m.Text, "hunter2") {
-				t.Errorf("history has %q", m.Text)
+				t.Errorf(`history has %q; want !strings.Contains(m.Text, "hunter2")`, m.Text)
 			}
 		}
 		return turn.Outcome{}, nil
@@ -137,7 +137,7 @@ func TestOneWishRunsOnce(t *testing.T) {
 	q.Chat.AutoApprove = true
 	wantIn(t, frameText(b.rest(b.begin(q))), "Done", `"stop"`)
 	if n, _ := b.cluster.Writes(t, "api"); n != 1 {
-		t.Errorf("%d writes", n)
+		t.Errorf("%d writes; want 1", n)
 	}
 }
 
@@ -146,7 +146,7 @@ func (b *bundle) pending() string {
 	b.t.Helper()
 	all, err := b.Actions.In(b.t.Context(), "s-1", "pending")
 	if err != nil || len(all) == 0 {
-		b.t.Fatalf("%d wait, %v", len(all), err)
+		b.t.Fatalf("%d wait, %v; want len(all) != 0", len(all), err)
 	}
 	return all[0].ID.String()
 }

@@ -83,12 +83,12 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	first := awaitSeverity(p, id, "warn")
 	labels := first["labels"].(map[string]any)
 	if first["source"] != "drift" || first["state"] != "firing" || labels["model"] != "JPCP" || labels["alias"] != "Production" || labels["kind"] != "prediction" {
-		t.Errorf("alert %v", first)
+		t.Errorf(`alert %v; want first["source"] == "drift" && first["state"] == "firing" && labels["model"] == "JPCP" && labels["alias"] == "Production" && labels["kind"] == "prediction"`, first)
 	}
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	worse := awaitSeverity(p, id, "critical")
 	if worse["since"] != first["since"] {
-		t.Errorf("it fires since %v, then since %v", first["since"], worse["since"])
+		t.Errorf(`it fires since %v, then since %v; want worse["since"] == %v`, first["since"], worse["since"], first["since"])
 	}
 	s.Set(controlplanetest.Broken) // what cannot be read stays
 	asked := s.Count()
@@ -107,7 +107,7 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	s.Drift("prediction", "JPCP", "Production", "OK", zScore(0.5), "")
 	awaitSeverity(p, id, "")
 	if len(listFiring(p, controlplanetest.Foreign)) != 1 {
-		t.Errorf("another tenant sees %v; drift belongs to no tenant", listFiring(p, controlplanetest.Foreign))
+		t.Errorf("another tenant sees %v; drift belongs to no tenant; want len(listFiring(p, controlplanetest.Foreign)) == 1", listFiring(p, controlplanetest.Foreign))
 	}
 	wantTold(p, id, "firing warn", "firing critical", "resolved critical")
 	s.Drift("prediction", "JPCP", "Production", "WARNING", zScore(2.5), "") // again
@@ -115,7 +115,7 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	wantTold(p, id, "firing warn", "firing critical", "resolved critical", "firing warn")
 	for _, e := range p.Events("alert.firing") {
 		if e.Tenant != "platform" || e.Data["title"] == "" {
-			t.Errorf("event %v", e)
+			t.Errorf(`event %v; want e.Tenant == "platform" && e.Data["title"] != ""`, e)
 		}
 	}
 	metrics := string(p.Want(200, "GET", "/metrics", "", nil).Body)
@@ -218,11 +218,11 @@ func TestOutsideMovesFire(t *testing.T) {
 	move("Staging", dummy) // allowed there
 	move("Production", dummy)
 	if a := awaitSeverity(p, id, "critical"); a["labels"].(map[string]any)["fault"] != "dummy" || a["labels"].(map[string]any)["version"] != dummy {
-		t.Errorf("alert %v", a)
+		t.Errorf(`alert %v; want a["labels"].(map[string]any)["fault"] == "dummy" && a["labels"].(map[string]any)["version"] == dummy`, a)
 	}
 	p.Tracker.Set(controlplanetest.Down)
 	if a := listFiring(p, controlplanetest.Reader); len(a) != 1 {
-		t.Errorf("alerts %v", a)
+		t.Errorf("alerts %v; want len(a) == 1", a)
 	}
 	p.Tracker.Set(controlplanetest.Well)
 	move("Production", loose)
@@ -236,7 +236,7 @@ func TestOutsideMovesFire(t *testing.T) {
 	awaitSeverity(p, id, "")
 	wantTold(p, id, "firing critical", "resolved critical")
 	if got := eventsOfAlert(p, "deploy:JPCP:Staging"); len(got) != 0 {
-		t.Errorf("a dummy under Staging: %v", got)
+		t.Errorf("a dummy under Staging: %v; want len(got) == 0", got)
 	}
 }
 
@@ -274,15 +274,15 @@ func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	}
 	slices.Sort(ids)
 	if !slices.Equal(got, want) || len(slices.Compact(ids)) != 4 {
-		t.Errorf("pages %v of %v", got, ids)
+		t.Errorf("pages %v of %v; want slices.Equal(got, want) && len(slices.Compact(ids)) == 4", got, ids)
 	}
 	foreign := listFiring(p, controlplanetest.Foreign)
 	if len(foreign) != 2 || foreign["budget:spent"] != nil || foreign["eval:JPCP:nightly:rmse"] != nil {
-		t.Errorf("another tenant sees %v", foreign)
+		t.Errorf(`another tenant sees %v; want len(foreign) == 2 && foreign["budget:spent"] == nil && foreign["eval:JPCP:nightly:rmse"] == nil`, foreign)
 	}
 	for _, e := range p.Events("alert.firing") {
 		if mine := e.Data["source"] == "budget" || e.Data["source"] == "eval"; mine != (e.Tenant == "default") {
-			t.Errorf("event %v", e)
+			t.Errorf(`event %v; want mine == (e.Tenant == "default")`, e)
 		}
 	}
 	p.Refused(422, "validation_error", "GET", "/alerts?limit=501", controlplanetest.Reader, nil)

@@ -73,6 +73,6 @@ func TestReadingDoesNotUndoWhatIsNewer(t *testing.T) {
 		read([]alert.Alert{bad}, func() {})
 	}
 	if n := len(p.Events("")); n != 4 {
-		t.Errorf("%d events", n)
+		t.Errorf("%d events; want 4", n)
 	}
 }

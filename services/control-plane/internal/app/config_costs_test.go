@@ -13,7 +13,7 @@ func TestRates(t *testing.T) {
 	base := []string{"PLATFORM_DATABASE_URL=postgres://u@localhost/p"}
 	c, err := LoadConfig(base)
 	if want := (cost.Rates{GPUHourUSD: 2.5, CPUHourUSD: 0.05, GPUWatts: 400, CoreWatts: 5, PUE: 1.5, GridGramsPerKWh: 300}); err != nil || c.rates() != want {
-		t.Errorf("%+v, %v", c.rates(), err)
+		t.Errorf("%+v, %v; want c.rates() == want", c.rates(), err)
 	}
 	names := []string{"GPU_COST_PER_HOUR", "CPU_COST_PER_HOUR", "CARBON_GPU_WATTS", "CARBON_CORE_WATTS", "CARBON_PUE", "CARBON_GRID_G_PER_KWH"}
 	for _, bad := range []string{"-0.01", "NaN", "Inf", "1e9", "much"} {
@@ -24,7 +24,7 @@ func TestRates(t *testing.T) {
 		_, err := LoadConfig(env)
 		for _, name := range names {
 			if err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s=%s: %v", name, bad, err)
+				t.Errorf("%s=%s: %v; want an error && strings.Contains(err.Error(), name)", name, bad, err)
 			}
 		}
 	}
@@ -33,6 +33,6 @@ func TestRates(t *testing.T) {
 		env = append(env, name+"=0")
 	}
 	if c, err := LoadConfig(env); err != nil || c.rates() != (cost.Rates{}) {
-		t.Errorf("zero: %+v, %v", c.rates(), err)
+		t.Errorf("zero: %+v, %v; want c.rates() == (cost.Rates{})", c.rates(), err)
 	}
 }

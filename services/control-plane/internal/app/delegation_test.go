@@ -51,11 +51,11 @@ func TestDelegatedSeparationOfDuties(t *testing.T) {
 	p.Want(200, "POST", "/approve/JPCP", bob(), nil)
 	rec := p.Approval(id)
 	if rec["requested_by"] != "alice" || rec["resolved_by"] != "bob" || rec["tenant"] != "default" || rec["status"] != "approved" {
-		t.Errorf("record %v", rec)
+		t.Errorf(`record %v; want rec["requested_by"] == "alice" && rec["resolved_by"] == "bob" && rec["tenant"] == "default" && rec["status"] == "approved"`, rec)
 	}
 	for action, actor := range map[string]string{"approval.created": "alice", "approval.approved": "bob"} {
 		if facts := p.Audits(action); len(facts) != 1 || facts[0]["actor"] != actor || facts[0]["tenant"] != "default" {
-			t.Errorf("%s: %v", action, facts)
+			t.Errorf(`%s: %v; want len(facts) == 1 && facts[0]["actor"] == actor && facts[0]["tenant"] == "default"`, action, facts)
 		}
 	}
 	// A scope the dashboard may not pass on is not the person's here, whatever the token says.
@@ -80,11 +80,11 @@ func TestDelegationOverTheWire(t *testing.T) {
 	p.Want(200, "POST", "/api/changes", token, notice("a"))
 	r := p.Refused(401, "invalid_credential", "POST", "/api/changes", token, notice("b"))
 	if r.Header.Get("WWW-Authenticate") != "Bearer" {
-		t.Errorf("headers %v", r.Header)
+		t.Errorf(`headers %v; want r.Header.Get("WWW-Authenticate") == "Bearer"`, r.Header)
 	}
 	p.Want(200, "GET", "/approvals", token, nil)
 	if n := len(p.Audits("approval.created")); n != 1 {
-		t.Errorf("%d notices were recorded", n)
+		t.Errorf("%d notices were recorded; want 1", n)
 	}
 	d, err := authtest.NewDelegator("dashboard", seed)
 	if err != nil {
@@ -116,7 +116,7 @@ func TestDelegationWithoutCoordinator(t *testing.T) {
 	token := mint("alice", "default", "read", "changes")
 	body := map[string]any{"model_ids": []string{"MACK"}, "commit_sha": "abc"}
 	if r := p.Refused(503, "coordinator_unavailable", "POST", "/api/changes", token, body); r.Header.Get("Retry-After") == "" {
-		t.Errorf("headers %v", r.Header)
+		t.Errorf(`headers %v; want r.Header.Get("Retry-After") != ""`, r.Header)
 	}
 	p.Want(200, "GET", "/approvals", token, nil)
 	p.Want(200, "POST", "/api/changes", controlplanetest.CI, body)
@@ -154,7 +154,7 @@ func TestDelegationAmongReplicas(t *testing.T) {
 		count[r.status]++
 	}
 	if count[200] != 1 || count[401] != cap(results)-1 {
-		t.Errorf("answers %v", count)
+		t.Errorf("answers %v; want count[200] == 1 && count[401] == cap(results) - 1", count)
 	}
 }
 
@@ -222,13 +222,13 @@ func TestCredentialMapBroken(t *testing.T) {
 				for _, r := range [][2]string{{"GET", "/approvals"}, {"POST", "/api/changes"}} {
 					answer := p.Refused(503, "auth_misconfigured", r[0], r[1], bearer, nil)
 					if strings.Contains(string(answer.Body), secret) || strings.Contains(string(answer.Body), controlplanetest.Legacy) {
-						t.Errorf("the answer shows a secret: %s", answer.Body)
+						t.Errorf("the answer shows a secret: %s; want !strings.Contains(string(answer.Body), secret) && !strings.Contains(string(answer.Body), controlplanetest.Legacy)", answer.Body)
 					}
 				}
 			}
 			h := p.Health()
 			if check := h["startup_checks"].(map[string]any)["token"].(string); !strings.HasPrefix(check, "fail:") || strings.Contains(check, secret) || h["auth_configured"] != false {
-				t.Errorf("health: %q, auth_configured %v", check, h["auth_configured"])
+				t.Errorf(`health: %q, auth_configured %v; want strings.HasPrefix(check, "fail:") && !strings.Contains(check, secret) && h["auth_configured"] == false`, check, h["auth_configured"])
 			}
 			p.Want(503, "GET", "/readyz", "", nil)
 		})

@@ -23,7 +23,7 @@ func metricsNamedInRules(t *testing.T, prefix string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../../../deploy/prometheus/rules/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %v", files, err)
+		t.Fatalf("%v, %v; want len(files) != 0", files, err)
 	}
 	name := regexp.MustCompile(`\b` + prefix + `[a-z0-9_]+`)
 	out := map[string]bool{}
@@ -72,7 +72,7 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 	p := controlplanetest.Start(t, "SERVING_URL="+serveDriftingModel(t))
 	names := metricsNamedInRules(t, "platform_")
 	if len(names) < 8 {
-		t.Fatalf("the rules name only %v", names)
+		t.Fatalf("the rules name only %v; want len(names) >= 8", names)
 	}
 	testenv.Eventually(t, 30*time.Second, func() error {
 		text := string(p.Want(200, "GET", "/metrics", "", nil).Body)
@@ -119,7 +119,7 @@ func TestCountersExistFromTheStart(t *testing.T) {
 		`platform_webhook_total{forge="forge-b",outcome="invalid_webhook_proof"} 0`,
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
-			t.Errorf("got no line %s", line)
+			t.Errorf("got no line %s; want strings.Contains(text, \"\\n\"+line+\"\\n\")", line)
 		}
 	}
 }

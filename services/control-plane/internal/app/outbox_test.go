@@ -102,15 +102,15 @@ func TestRow17OversizedEvent(t *testing.T) {
 	path := "/outbox/" + id.String()
 	list := p.Want(200, "GET", "/outbox", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(list) != 1 {
-		t.Fatalf("%d poison rows", len(list))
+		t.Fatalf("%d poison rows; want 1", len(list))
 	}
 	e := list[0].(map[string]any)
 	if e["id"] != id.String() || e["state"] != "poison" || e["refusals"] != 5.0 || e["payload"] != nil || e["payload_bytes"].(float64) < float64(outbox.MaxMessage) ||
 		e["digest"] != digest || !strings.Contains(e["last_error"].(string), "bytes") || !strings.HasSuffix(e["poison_at"].(string), "Z") {
-		t.Errorf("row %v", e)
+		t.Errorf(`row %v; want e["id"] == id.String() && e["state"] == "poison" && e["refusals"] == 5.0 && e["payload"] == nil && e["payload_bytes"].(float64) >= float64(outbox.MaxMessage) && …`, e)
 	}
 	if items := p.Want(200, "GET", "/outbox?state=poison", controlplanetest.Foreign, nil).Object(t)["items"].([]any); len(items) != 0 {
-		t.Errorf("another tenant sees %v", items)
+		t.Errorf("another tenant sees %v; want len(items) == 0", items)
 	}
 	for _, r := range [][2]string{{"POST", path + "/replay"}, {"DELETE", path}} {
 		p.Refused(404, "event_not_found", r[0], r[1], controlplanetest.Foreign, nil)
@@ -127,7 +127,7 @@ func TestRow17OversizedEvent(t *testing.T) {
 	})
 
 	if again := p.Want(200, "POST", path+"/replay", controlplanetest.Operator, nil).Object(t); again["state"] != "pending" || again["refusals"] != 0.0 || again["poison_at"] != nil {
-		t.Errorf("replayed: %v", again)
+		t.Errorf(`replayed: %v; want again["state"] == "pending" && again["refusals"] == 0.0 && again["poison_at"] == nil`, again)
 	}
 	p.Refused(409, "event_not_poison", "DELETE", path, controlplanetest.Operator, nil)
 	expectPoisonedAfterRetries(t, p, id) // its cause is still there
@@ -137,16 +137,16 @@ func TestRow17OversizedEvent(t *testing.T) {
 	for action, outcome := range map[string]string{"outbox.replayed": "ok", "outbox.drop": "denied", "outbox.dropped": "ok"} {
 		facts := p.Audits(action)
 		if len(facts) != 1 {
-			t.Fatalf("%s: %v", action, facts)
+			t.Fatalf("%s: %v; want len(facts) == 1", action, facts)
 		}
 		f := facts[0]
 		d := f["details"].(map[string]any)
 		if f["actor"] != "operator" || f["tenant"] != "default" || f["outcome"] != outcome || f["target"] != "event:"+id.String() ||
 			d["digest"] != digest || d["event"] != "job.started" || d["event_tenant"] != "default" {
-			t.Errorf("%s: %v", action, f)
+			t.Errorf(`%s: %v; want f["actor"] == "operator" && f["tenant"] == "default" && f["outcome"] == outcome && f["target"] == "event:" + id.String() && d["digest"] == digest && …`, action, f)
 		}
 		if outcome == "ok" && (d["state"] != "poison" || d["refusals"] != 5.0) {
-			t.Errorf("%s does not tell what was: %v", action, d)
+			t.Errorf(`%s does not tell what was: %v; want (outcome != "ok" || !d["state"] != "poison" || d["refusals"] != 5.0)`, action, d)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestOutboxTenants(t *testing.T) {
 	pending := p.Want(200, "GET", "/outbox?state=pending&limit=500", controlplanetest.Foreign, nil).Object(t)["items"].([]any)
 	for _, item := range pending {
 		if tenant := item.(map[string]any)["tenant"]; tenant != "other" && tenant != "platform" {
-			t.Errorf("another tenant sees an event of %v", tenant)
+			t.Errorf(`another tenant sees an event of %v; want (tenant == "other" || tenant == "platform")`, tenant)
 		}
 	}
 
@@ -196,10 +196,10 @@ func TestOutboxTenants(t *testing.T) {
 	p.SQL("update control_plane.outbox set published_at = now(), poison_at = null where tenant in ('platform', 'default')")
 	window := map[string]any{"from": time.Now().Add(-time.Hour), "to": time.Now().Add(time.Hour)}
 	if out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Foreign, window).Object(t); out["republished"] != 0.0 {
-		t.Errorf("another tenant republished %v", out)
+		t.Errorf(`another tenant republished %v; want out["republished"] == 0.0`, out)
 	}
 	if out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Legacy, window).Object(t); out["republished"].(float64) < 2 {
-		t.Errorf("the legacy credential republished %v", out)
+		t.Errorf(`the legacy credential republished %v; want out["republished"].(float64) >= 2`, out)
 	}
 	p.SQL("update control_plane.outbox set poison_at = now() where tenant = 'platform'")
 	p.Want(200, "POST", rows["platform"]+"/replay", controlplanetest.Legacy, nil)
@@ -245,12 +245,12 @@ func TestRepublish(t *testing.T) {
 	settled()
 	before := published()
 	if before < 2 {
-		t.Fatalf("%d events published", before)
+		t.Fatalf("%d events published; want before >= 2", before)
 	}
 	window := map[string]any{"from": begin, "to": time.Now().Add(time.Minute)}
 	out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Operator, window).Object(t)
 	if out["republished"] != float64(before) {
-		t.Errorf("%v of %d", out, before)
+		t.Errorf(`%v of %d; want out["republished"] == float64(before)`, out, before)
 	}
 	settled()
 	if n := published(); n != before+1 { // and the audit fact
@@ -258,11 +258,11 @@ func TestRepublish(t *testing.T) {
 	}
 	facts := p.Audits("outbox.republished")
 	if len(facts) != 1 || facts[0]["actor"] != "operator" || facts[0]["details"].(map[string]any)["events"] != float64(before) {
-		t.Errorf("audit %v", facts)
+		t.Errorf(`audit %v; want len(facts) == 1 && facts[0]["actor"] == "operator" && facts[0]["details"].(map[string]any)["events"] == float64(before)`, facts)
 	}
 	old := map[string]any{"from": begin.Add(-time.Hour), "to": begin}
 	if out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Operator, old).Object(t); out["republished"] != 0.0 {
-		t.Errorf("outside of the window: %v", out)
+		t.Errorf(`outside of the window: %v; want out["republished"] == 0.0`, out)
 	}
 	for _, c := range []struct {
 		body  any
@@ -273,7 +273,7 @@ func TestRepublish(t *testing.T) {
 	} {
 		r := p.Refused(http.StatusUnprocessableEntity, "validation_error", "POST", "/outbox/republish", controlplanetest.Operator, c.body)
 		if !strings.Contains(string(r.Body), c.field) {
-			t.Errorf("%v: %s does not name %s", c.body, r.Body, c.field)
+			t.Errorf("%v: %s does not name %s; want strings.Contains(string(r.Body), c.field)", c.body, r.Body, c.field)
 		}
 	}
 	p.Refused(422, "validation_error", "GET", "/outbox?state=lost", controlplanetest.Reader, nil)

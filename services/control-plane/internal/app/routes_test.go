@@ -23,10 +23,10 @@ func TestRoutesAreDocumented(t *testing.T) {
 	for _, r := range (&parts{}).routes() {
 		path := param.ReplaceAllString(r.path, "{$1}")
 		if doc.Paths[path][lower[r.method]] == nil {
-			t.Errorf("%s %s is not documented", r.method, path)
+			t.Errorf("%s %s is not documented; want doc.Paths[path][lower[r.method]] != nil", r.method, path)
 		}
 		if r.method != "GET" && r.scope != signed && (r.scope == "" || r.class == classNone) {
-			t.Errorf("%s %s writes without scope or rate limit", r.method, path)
+			t.Errorf(`%s %s writes without scope or rate limit; want ((r.method == "GET" || r.scope == signed) || !r.scope == "" || r.class == classNone)`, r.method, path)
 		}
 	}
 }

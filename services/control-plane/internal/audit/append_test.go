@@ -81,7 +81,7 @@ func TestPoisonousFacts(t *testing.T) {
 		return nil
 	})
 	if v := b.verify(""); v["verified"] != true || v["checked"] != float64(3) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["checked"] == float64(3)`, v)
 	}
 }
 
@@ -118,17 +118,17 @@ func TestReplicasWriteOneChain(t *testing.T) {
 	}
 	got, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil || len(got) != len(sent) {
-		t.Fatalf("%d of %d entries, %v", len(got), len(sent), err)
+		t.Fatalf("%d of %d entries, %v; want len(got) == len(sent)", len(got), len(sent), err)
 	}
 	for i := range sent {
 		if got[i] != sent[i] {
-			t.Fatalf("entry %d is %s, not %s", i+1, got[i], sent[i])
+			t.Fatalf("entry %d is %s, not %s; want got[i] == %v", i+1, got[i], sent[i], sent[i])
 		}
 	}
 	// What it forgot counts as never consumed, so that it is put back.
 	b.SQL("insert into control_plane.inbox select * from control_plane.consumed on conflict do nothing")
 	if v := b.verify(""); v["verified"] != true || v["checked"] != float64(len(sent)) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["checked"] == float64(len(sent))`, v)
 	}
 }
 
@@ -141,10 +141,10 @@ func TestCheckpointOfEachThousand(t *testing.T) {
 		seqs[c["seq"]] = true
 	}
 	if !seqs[1000.0] || !seqs[2000.0] {
-		t.Errorf("checkpoints %v", seqs)
+		t.Errorf("checkpoints %v; want seqs[1000.0] && seqs[2000.0]", seqs)
 	}
 	if v := b.verify(""); v["verified"] != true {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true`, v)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestCheckpointOfWhatWaits(t *testing.T) {
 		return nil
 	})
 	if n := len(itemsOf(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Foreign, nil))); n > 1 {
-		t.Errorf("%d checkpoints of an altered chain", n)
+		t.Errorf("%d checkpoints of an altered chain; want n <= 1", n)
 	}
 	if n := len(itemsOf(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))); n != 0 {
 		t.Error("an automatic checkpoint is a fact: there would be no end of them")

@@ -130,20 +130,20 @@ func TestFactsBecomeEntries(t *testing.T) {
 	out := b.Want(200, "GET", "/audit/events", controlplanetest.Reader, nil).Object(t)
 	items := out["items"].([]any)
 	if out["count"] != float64(3) || len(items) != 3 || out["next_cursor"] != nil {
-		t.Fatalf("list %v", out)
+		t.Fatalf(`list %v; want out["count"] == float64(3) && len(items) == 3 && out["next_cursor"] == nil`, out)
 	}
 	first, second := items[2].(map[string]any), items[1].(map[string]any)
 	if first["seq"] != float64(1) || first["prev_hash"] != strings.Repeat("0", 64) || second["prev_hash"] != first["hash"] {
-		t.Errorf("links %v, %v", first, second)
+		t.Errorf(`links %v, %v; want first["seq"] == float64(1) && first["prev_hash"] == strings.Repeat("0", 64) && second["prev_hash"] == first["hash"]`, first, second)
 	}
 	if first["actor"] != "alice" || first["request_id"] != "req-1" || first["outcome"] != "ok" || first["target"] != "model:JPCP" || first["v"] != float64(1) {
-		t.Errorf("entry %v", first)
+		t.Errorf(`entry %v; want first["actor"] == "alice" && first["request_id"] == "req-1" && first["outcome"] == "ok" && first["target"] == "model:JPCP" && first["v"] == float64(1)`, first)
 	}
 	if d := first["details"].(map[string]any); d["n"] != float64(1) || d["big"] != "1152921504606846977" || d["name"] != "Zoë <&>" {
-		t.Errorf("details %v", d)
+		t.Errorf(`details %v; want d["n"] == float64(1) && d["big"] == "1152921504606846977" && d["name"] == "Zoë <&>"`, d)
 	}
 	if v := b.verify(""); v["verified"] != true || v["checked"] != float64(3) || v["head"].(map[string]any)["seq"] != float64(3) || v["first_bad_seq"] != nil {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["checked"] == float64(3) && v["head"].(map[string]any)["seq"] == float64(3) && v["first_bad_seq"] == nil`, v)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 13) // the checkpoint's own fact
 	if v := b.verify(""); v["verified"] != true {
-		t.Fatalf("clean ledger: %v", v)
+		t.Fatalf(`clean ledger: %v; want v["verified"] == true`, v)
 	}
 
 	// Every column of an entry, whatever columns there are.
@@ -175,7 +175,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	}
 	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(columns) != len(other) {
-		t.Fatalf("columns %v, %v", columns, err)
+		t.Fatalf("columns %v, %v; want len(columns) == len(other)", columns, err)
 	}
 	b.alter("create table kept as select * from audit_events where tenant = 'default'")
 	restore := func() {
@@ -183,7 +183,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 		b.alter("with gone as (delete from audit_events) select 1")
 		b.alter("insert into audit_events select * from kept")
 		if v := b.verify(""); v["verified"] != true {
-			t.Fatalf("restored ledger: %v", v)
+			t.Fatalf(`restored ledger: %v; want v["verified"] == true`, v)
 		}
 	}
 	for _, seq := range []int{1, 6, 13} {
@@ -216,7 +216,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	b.alter("update audit_heads set seq = 12, hash = (select hash from audit_events where seq = 12)")
 	b.alter("delete from audit_verdicts")
 	if v := b.verify(""); v["verified"] != true { // nobody vouched for entry 13
-		t.Errorf("tail after the checkpoint: %v", v)
+		t.Errorf(`tail after the checkpoint: %v; want v["verified"] == true`, v)
 	}
 	b.alter("delete from audit_events where seq > 11")
 	b.alter("update audit_heads set seq = 11, hash = (select hash from audit_events where seq = 11)")
@@ -254,7 +254,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	b.alter("update audit_events set actor = 'bob' where seq = 6")
 	b.fails("range", "?from=3&to=8", 6, "hash")
 	if v := b.verify("?from=7&to=9"); v["verified"] != true || v["checked"] != float64(3) {
-		t.Errorf("range after the fault: %v", v)
+		t.Errorf(`range after the fault: %v; want v["verified"] == true && v["checked"] == float64(3)`, v)
 	}
 	restore()
 
@@ -284,7 +284,7 @@ func TestTheLedgerIsAppendOnly(t *testing.T) {
 					return err
 				})
 				if err == nil || !strings.Contains(err.Error(), "append-only") {
-					t.Errorf("%s as %s: %v", statement, role, err)
+					t.Errorf(`%s as %s: %v; want an error && strings.Contains(err.Error(), "append-only")`, statement, role, err)
 				}
 			}
 		}

@@ -77,7 +77,7 @@ func BenchmarkVerify(t *testing.B) {
 	b.write("default", entries, key)
 	for t.Loop() {
 		if v := b.Want(200, "GET", "/audit/verify", controlplanetest.Reader, nil).Object(t); v["verified"] != true || v["checked"] != float64(entries) {
-			t.Fatal(v)
+			t.Fatal(v, `want v["verified"] == true && v["checked"] == float64(entries)`)
 		}
 	}
 	t.ReportMetric(float64(entries)*float64(t.N)/t.Elapsed().Seconds(), "entries/s")

@@ -37,7 +37,7 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 			"details": map[string]any{"big": uint64(1) << 63, "small": 1.5},
 		}, "X-Request-ID", fmt.Sprintf("req-%d", i)).Object(t)
 		if _, err := uuid.Parse(r["event_id"].(string)); err != nil || len(r) != 1 {
-			t.Errorf("answer %v", r)
+			t.Errorf("answer %v; want len(r) == 1", r)
 		}
 	}
 	whole := strings.Repeat("<", 16<<10-16)
@@ -45,14 +45,14 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 	b.Want(202, "POST", "/audit/events", controlplanetest.CI, `{"source":"cli","action":"a","target":"t","details":{"a":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)+`}}`)
 	b.chained("default", 6)
 	if e := itemsOf(t, b.Want(200, "GET", "/audit/events?action=Model.pulled:v1_x-y", controlplanetest.Reader, nil))[0]; e["details"].(map[string]any)["a"] != whole {
-		t.Errorf("16 KiB of details became %.200v", e["details"])
+		t.Errorf(`16 KiB of details became %.200v; want e["details"].(map[string]any)["a"] == %v`, e["details"], whole)
 	}
 	entry := itemsOf(t, b.Want(200, "GET", "/audit/events?source=cli&action=model.pulled", controlplanetest.Reader, nil))[0]
 	if entry["actor"] != "ci" || entry["tenant"] != "default" || entry["outcome"] != "denied" || entry["request_id"] != "req-0" {
-		t.Errorf("entry %v", entry)
+		t.Errorf(`entry %v; want entry["actor"] == "ci" && entry["tenant"] == "default" && entry["outcome"] == "denied" && entry["request_id"] == "req-0"`, entry)
 	}
 	if d := entry["details"].(map[string]any); d["big"] != "9223372036854775808" || d["small"] != 1.5 {
-		t.Errorf("details %v", d)
+		t.Errorf(`details %v; want d["big"] == "9223372036854775808" && d["small"] == 1.5`, d)
 	}
 	b.Refused(403, "insufficient_scope", "POST", "/audit/events", controlplanetest.Reader, map[string]any{})
 	for _, c := range []struct{ field, body string }{
@@ -77,7 +77,7 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 	} {
 		r := b.Refused(422, "validation_error", "POST", "/audit/events", controlplanetest.CI, c.body)
 		if !bytes.Contains(r.Body, []byte(`"`+c.field+`"`)) {
-			t.Errorf("%s: %s", c.body, r.Body)
+			t.Errorf("%s: %s; want bytes.Contains(r.Body, []byte(`\"`+c.field+`\"`))", c.body, r.Body)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestListing(t *testing.T) {
 		}
 		next, more := r.Object(t)["next_cursor"].(string)
 		if r.Object(t)["count"] != float64(9) {
-			t.Errorf("count %s", r.Body)
+			t.Errorf(`count %s; want r.Object(t)["count"] == float64(9)`, r.Body)
 		}
 		if !more {
 			break
@@ -137,7 +137,7 @@ func TestListing(t *testing.T) {
 		cursor = "&cursor=" + next
 	}
 	if strings.Join(seqs, " ") != "9 8 7 6 5 4 3 2 1" {
-		t.Errorf("pages %v", seqs)
+		t.Errorf(`pages %v; want strings.Join(seqs, " ") == "9 8 7 6 5 4 3 2 1"`, seqs)
 	}
 
 	// One's own chain and that of nobody, no other.
@@ -148,14 +148,14 @@ func TestListing(t *testing.T) {
 		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=none", controlplanetest.Reader, nil)
 	}
 	if e := itemsOf(t, b.Want(200, "GET", "/audit/events", controlplanetest.Foreign, nil)); len(e) != 1 || e[0]["tenant"] != "other" || e[0]["seq"] != float64(1) {
-		t.Errorf("another tenant sees %v", e)
+		t.Errorf(`another tenant sees %v; want len(e) == 1 && e[0]["tenant"] == "other" && e[0]["seq"] == float64(1)`, e)
 	}
 	for _, path := range []string{"/audit/events?since=yesterday", "/audit/events?limit=0", "/audit/events?cursor=x", "/audit/verify?from=0", "/audit/verify?from=5&to=4",
 		"/audit/verify?from=10", "/audit/verify?to=x", "/audit/checkpoints?limit=501", "/audit/export?until=1"} {
 		b.Refused(422, "validation_error", "GET", path, controlplanetest.Reader, nil)
 	}
 	if v := b.Want(200, "GET", "/audit/verify", controlplanetest.Seeder, nil).Object(t); v["verified"] != true {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true`, v)
 	}
 }
 
@@ -165,15 +165,15 @@ func TestAnEmptyChainHolds(t *testing.T) {
 	v := b.verify("")
 	head := v["head"].(map[string]any)
 	if v["verified"] != true || v["checked"] != float64(0) || head["seq"] != float64(0) || head["hash"] != strings.Repeat("0", 64) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["checked"] == float64(0) && head["seq"] == float64(0) && head["hash"] == strings.Repeat("0", 64)`, v)
 	}
 	if out := b.Want(200, "GET", "/audit/events", controlplanetest.Reader, nil).Object(t); out["count"] != float64(0) || len(out["items"].([]any)) != 0 {
-		t.Errorf("list %v", out)
+		t.Errorf(`list %v; want out["count"] == float64(0) && len(out["items"].([]any)) == 0`, out)
 	}
 	b.Refused(409, "audit_empty", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export", controlplanetest.Reader, nil).Body), nil)
 	if err != nil || !r.Verified || r.Checked != 0 {
-		t.Errorf("bundle %+v, %v", r, err)
+		t.Errorf("bundle %+v, %v; want r.Verified && r.Checked == 0", r, err)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 4)
 	if info, err := os.Stat(filepath.Join(dir, "first")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("key file %v, %v", info, err)
+		t.Errorf("key file %v, %v; want info.Mode().Perm() == 0o600", info, err)
 	}
 	for _, scope := range []string{controlplanetest.Reader, controlplanetest.Approver} {
 		b.Refused(403, "insufficient_scope", "POST", "/audit/checkpoints", scope, nil)
@@ -206,14 +206,14 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	var old map[string]any
 	for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new one may have signed another chain by now
 		if k["vouched"] != k["active"] {
-			t.Errorf("key %v", k)
+			t.Errorf(`key %v; want k["vouched"] == %v`, k, k["active"])
 		}
 		if k["key_id"] == first["key_id"] {
 			old = k
 		}
 	}
 	if old == nil || old["active"] != false {
-		t.Fatalf("key %v", old)
+		t.Fatalf(`key %v; want old != nil && old["active"] == false`, old)
 	}
 
 	// Named once outside of the database, it is vouched for by its successor.
@@ -221,7 +221,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	p.Setenv("AUDIT_TRUSTED_KEYS=" + old["public_key"].(string))
 	stop = p.Serve()
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(3) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["signed_seq"] == float64(3)`, v)
 	}
 	testenv.Eventually(t, 30*time.Second, func() error {
 		var n int
@@ -239,7 +239,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	}
 	b.chained("default", 5)
 	if v := b.verify(""); v["verified"] != true {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true`, v)
 	}
 	list := itemsOf(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil))
 	var seqs []any
@@ -247,15 +247,15 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		seqs = append(seqs, c["seq"])
 	}
 	if fmt.Sprint(seqs) != "[4 3 2]" {
-		t.Errorf("checkpoints %v", list)
+		t.Errorf(`checkpoints %v; want fmt.Sprint(seqs) == "[4 3 2]"`, list)
 	}
 	page := b.Want(200, "GET", "/audit/checkpoints?limit=2", controlplanetest.Reader, nil).Object(t)
 	if rest := itemsOf(t, b.Want(200, "GET", "/audit/checkpoints?cursor="+page["next_cursor"].(string), controlplanetest.Reader, nil)); len(rest) != 1 || rest[0]["seq"] != float64(2) {
-		t.Errorf("second page %v", rest)
+		t.Errorf(`second page %v; want len(rest) == 1 && rest[0]["seq"] == float64(2)`, rest)
 	}
 	keys := itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil))
 	if len(keys) != 2 || keys[0]["key_id"] != last["key_id"] || keys[0]["active"] != true || keys[1]["active"] != false || keys[0]["vouched"] != true || keys[1]["vouched"] != true {
-		t.Fatalf("keys %v", keys)
+		t.Fatalf(`keys %v; want len(keys) == 2 && keys[0]["key_id"] == last["key_id"] && keys[0]["active"] == true && keys[1]["active"] == false && keys[0]["vouched"] == true && …`, keys)
 	}
 	var public []ed25519.PublicKey
 	for _, k := range keys {
@@ -264,7 +264,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if chain.KeyID(raw) != k["key_id"] {
-			t.Errorf("key %v", k)
+			t.Errorf("key %v; want chain.KeyID(raw) == %v", k, k["key_id"])
 		}
 		public = append(public, raw)
 	}
@@ -272,18 +272,18 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	// The bundle needs the newest key, which vouches for the other, and nothing else.
 	resp := b.Want(200, "GET", "/audit/export", controlplanetest.Reader, nil)
 	if ct := resp.Header.Get("Content-Type"); ct != "application/x-ndjson" {
-		t.Errorf("Content-Type %s", ct)
+		t.Errorf(`Content-Type %s; want "application/x-ndjson"`, ct)
 	}
 	r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[0]))
 	if err != nil || !r.Verified || r.Checked != 5 || r.Checkpoints != 3 || r.SignedSeq != 4 {
-		t.Errorf("bundle %+v, %v", r, err)
+		t.Errorf("bundle %+v, %v; want r.Verified && r.Checked == 5 && r.Checkpoints == 3 && r.SignedSeq == 4", r, err)
 	}
 	if r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[1])); err != nil || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 4 {
-		t.Errorf("the old key: %+v, %v", r, err)
+		t.Errorf("the old key: %+v, %v; want r.Reason == chain.BadCheckpoint && *r.FirstBadSeq == 4", r, err)
 	}
 	facts := itemsOf(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))
 	if len(facts) != 3 || facts[0]["actor"] != "operator" {
-		t.Errorf("facts %v", facts)
+		t.Errorf(`facts %v; want len(facts) == 3 && facts[0]["actor"] == "operator"`, facts)
 	}
 }
 
@@ -306,14 +306,14 @@ func TestExportOfAStretch(t *testing.T) {
 		return r
 	}
 	if r := get("?since=2026-01-02T05:04:05Z&until=2026-01-02T08:04:05Z"); !r.Verified || r.FromSeq != 3 || r.Head.Seq != 5 || r.Checked != 3 {
-		t.Errorf("bundle %+v", r)
+		t.Errorf("bundle %+v; want r.Verified && r.FromSeq == 3 && r.Head.Seq == 5 && r.Checked == 3", r)
 	}
 	if r := get("?since=2027-01-01T00:00:00Z"); r.Verified || r.Reason != chain.BadGap || r.LastSeq != 9 {
-		t.Errorf("an empty bundle of a ledger that is not: %+v", r)
+		t.Errorf("an empty bundle of a ledger that is not: %+v; want !r.Verified && r.Reason == chain.BadGap && r.LastSeq == 9", r)
 	}
 	b.alter("update audit_events set actor = 'b' where seq = 4")
 	if r := get(""); r.Verified || *r.FirstBadSeq != 4 || r.Reason != chain.BadHash {
-		t.Errorf("bundle %+v", r)
+		t.Errorf("bundle %+v; want !r.Verified && *r.FirstBadSeq == 4 && r.Reason == chain.BadHash", r)
 	}
 }
 
@@ -322,11 +322,11 @@ func TestWithoutAKey(t *testing.T) {
 	b := startWithEntries(t, 1, "AUDIT_SIGNING_KEY_FILE=")
 	b.Refused(503, "audit_key_missing", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	if check := b.Health()["startup_checks"].(map[string]any)["audit"].(string); !strings.HasPrefix(check, "warn: AUDIT_SIGNING_KEY_FILE") {
-		t.Errorf("health %s", check)
+		t.Errorf(`health %s; want strings.HasPrefix(check, "warn: AUDIT_SIGNING_KEY_FILE")`, check)
 	}
 	b.Want(200, "GET", "/readyz", "", nil)
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(0) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["signed_seq"] == float64(0)`, v)
 	}
 }
 
@@ -351,7 +351,7 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	metric("platform_audit_verified 1")
 	metric("platform_audit_lag_events 0")
 	if check() != "ok" {
-		t.Errorf("health %s", check())
+		t.Errorf(`health %s; want "ok"`, check())
 	}
 	// The leader finds it, an hour after the last time.
 	b.alter("update audit_events set actor = 'b' where tenant = 'default' and seq = 2")
@@ -360,7 +360,7 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	p.Serve()
 	metric("platform_audit_verified 0")
 	if !strings.HasPrefix(check(), "warn: the audit ledger does not verify") {
-		t.Errorf("health %s", check())
+		t.Errorf(`health %s; want strings.HasPrefix(check(), "warn: the audit ledger does not verify")`, check())
 	}
 	b.Want(200, "GET", "/readyz", "", nil)
 	// So does whoever asks.
@@ -386,6 +386,6 @@ func TestLagCountsWhatWaits(t *testing.T) {
 	b.SQL("update control_plane.audit_writers set fence = 0")
 	b.chained("default", 3) // and none was lost to the dead letters
 	if v := b.verify(""); v["verified"] != true || v["checked"] != float64(3) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["checked"] == float64(3)`, v)
 	}
 }

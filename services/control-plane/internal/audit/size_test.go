@@ -19,12 +19,12 @@ func TestLargeRequestReachesTheLedger(t *testing.T) {
 	parameters := `{"e":"` + strings.Repeat("<", 1<<20-200) + `"}`
 	b.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":`+parameters+`}`)
 	if n := len(b.Orchestrator.All()); n != 1 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs; want 1", n)
 	}
 	b.chained("default", 2) // asked for and dispatched
 	entries := itemsOf(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", controlplanetest.Reader, nil))
 	if len(entries) != 1 || entries[0]["actor"] != "operator" {
-		t.Fatalf("entries %v", entries)
+		t.Fatalf(`entries %v; want len(entries) == 1 && entries[0]["actor"] == "operator"`, entries)
 	}
 	sum := sha256.Sum256([]byte(parameters))
 	got, _ := json.Marshal(entries[0]["details"].(map[string]any)["parameters"])

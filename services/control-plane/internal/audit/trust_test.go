@@ -67,7 +67,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 		b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 		b.chained("default", 13)
 		if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(12) {
-			t.Fatalf("clean ledger: %v", v)
+			t.Fatalf(`clean ledger: %v; want v["verified"] == true && v["signed_seq"] == float64(12)`, v)
 		}
 		return b
 	}
@@ -85,7 +85,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 		b.fails("forged", "", 5, "forged")
 		for _, k := range itemsOf(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) {
 			if k["vouched"] != k["active"] {
-				t.Errorf("key %v", k)
+				t.Errorf(`key %v; want k["vouched"] == %v`, k, k["active"])
 			}
 		}
 		b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
@@ -146,7 +146,7 @@ func TestRow18RemovedCheckpoint(t *testing.T) {
 	t.Parallel()
 	b := startWithEntries(t, 3100)
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"].(float64) < 3000 {
-		t.Fatalf("clean ledger: %v", v)
+		t.Fatalf(`clean ledger: %v; want v["verified"] == true && v["signed_seq"].(float64) >= 3000`, v)
 	}
 	b.alter("create table marks as select * from audit_checkpoints")
 	for gone, want := range map[string]int{"seq = 1000": 1000, "seq = 2000": 2000, "seq <= 2000": 1000} {
@@ -156,7 +156,7 @@ func TestRow18RemovedCheckpoint(t *testing.T) {
 		b.alter("insert into audit_checkpoints select * from marks on conflict do nothing")
 	}
 	if v := b.verify("?from=1&to=1500"); v["verified"] != true || v["signed_seq"] != float64(1000) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["signed_seq"] == float64(1000)`, v)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestATimeWithoutAKey(t *testing.T) {
 	}
 	grow(1500)
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(0) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["signed_seq"] == float64(0)`, v)
 	}
 	stop()
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=" + key)
@@ -215,11 +215,11 @@ func TestATimeWithoutAKey(t *testing.T) {
 	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 3101)
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(3100) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["signed_seq"] == float64(3100)`, v)
 	}
 	var n int
 	if err := b.pool.QueryRow(t.Context(), "select count(*) from audit_checkpoints where tenant = 'default' and seq % 1000 = 0").Scan(&n); err != nil || n != 3 {
-		t.Errorf("%d of 3 checkpoints, %v", n, err)
+		t.Errorf("%d of 3 checkpoints, %v; want n == 3", n, err)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestAnOldAnchorIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(2) {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true && v["signed_seq"] == float64(2)`, v)
 	}
 	stop()
 	p.Serve()
@@ -256,6 +256,6 @@ func TestAnOldAnchorIsTrue(t *testing.T) {
 		return nil
 	})
 	if v := b.verify(""); v["verified"] != true {
-		t.Errorf("verdict %v", v)
+		t.Errorf(`verdict %v; want v["verified"] == true`, v)
 	}
 }

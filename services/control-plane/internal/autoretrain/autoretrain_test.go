@@ -37,7 +37,7 @@ func triggerOnce(p *controlplanetest.Plane, body any) map[string]any {
 	p.T.Helper()
 	results := p.Want(200, "POST", "/drift/trigger", controlplanetest.Operator, body).Object(p.T)["results"].([]any)
 	if len(results) != 1 {
-		p.T.Fatalf("%d results: %v", len(results), results)
+		p.T.Fatalf("%d results: %v; want len(results) == 1", len(results), results)
 	}
 	return results[0].(map[string]any)
 }
@@ -86,18 +86,18 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 		}
 	}
 	if row := p.Want(200, "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, map[string]any{"enabled": false, "dataset_name": ""}).Object(t); row["dataset_name"] != nil {
-		t.Errorf("dataset_name %v is not taken back", row["dataset_name"])
+		t.Errorf("dataset_name %v is not taken back; want nil", row["dataset_name"])
 	}
 	enabled := p.Audits("auto_retrain.enabled")
 	if len(enabled) != 2 || enabled[1]["actor"] != "operator" || enabled[1]["tenant"] != "platform" {
-		t.Fatalf("audit: %v", enabled)
+		t.Fatalf(`audit: %v; want len(enabled) == 2 && enabled[1]["actor"] == "operator" && enabled[1]["tenant"] == "platform"`, enabled)
 	}
 	details := enabled[1]["details"].(map[string]any)
 	if details["actor_tenant"] != "default" || details["old"].(map[string]any)["min_z"] != 3.0 || details["new"].(map[string]any)["min_z"] != 4.5 {
-		t.Errorf("audit details %v", details)
+		t.Errorf(`audit details %v; want details["actor_tenant"] == "default" && details["old"].(map[string]any)["min_z"] == 3.0 && details["new"].(map[string]any)["min_z"] == 4.5`, details)
 	}
 	if n := len(p.Audits("auto_retrain.disabled")); n != 2 {
-		t.Errorf("%d audit facts of disabling", n)
+		t.Errorf("%d audit facts of disabling; want 2", n)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	p.Refused(422, "validation_error", "POST", "/drift/trigger", controlplanetest.Operator, `{"dry":true}`)
 	expectOutcome(p, "failed", map[string]any{"model": "JPCP"}) // nothing is enabled
 	if items := p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(items) != 0 {
-		t.Errorf("settings %v", items)
+		t.Errorf("settings %v; want len(items) == 0", items)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestSettingsPage(t *testing.T) {
 		cursor = page["next_cursor"].(string)
 	}
 	if len(got) != len(models) || !slices.IsSorted(got) {
-		t.Errorf("pages %v of %d models", got, len(models))
+		t.Errorf("pages %v of %d models; want len(got) == len(models) && slices.IsSorted(got)", got, len(models))
 	}
 	p.Refused(422, "validation_error", "GET", "/auto-retrain?limit=0", controlplanetest.Reader, nil)
 }
@@ -158,48 +158,48 @@ func TestDriftAsksForApproval(t *testing.T) {
 	s.Drift("prediction", "JPCP", "Canary", "CRITICAL", zScore(40), "") // not what Production serves
 	s.Drift("prediction", "JPCP", "Production", "WARNING", zScore(2.9), "")
 	if r := expectOutcome(p, "below_threshold", nil); r["z_score"] != 2.9 {
-		t.Errorf("result %v", r)
+		t.Errorf(`result %v; want r["z_score"] == 2.9`, r)
 	}
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(3), "")
 	if r := expectOutcome(p, "would_trigger", map[string]any{"dry_run": true}); r["z_score"] != 3.0 || r["approval_id"] != nil {
-		t.Errorf("result %v", r)
+		t.Errorf(`result %v; want r["z_score"] == 3.0 && r["approval_id"] == nil`, r)
 	}
 	if n := len(p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil).List(t)); n != 0 {
-		t.Fatalf("a dry run made %d records", n)
+		t.Fatalf("a dry run made %d records; want 0", n)
 	}
 	r := expectOutcome(p, "requested", map[string]any{"model": "jpcp"})
 	record := p.Approval(r["approval_id"].(string))
 	if record["origin"] != "drift" || record["status"] != "pending" || record["requested_by"] != "operator" || record["model_id"] != "JPCP" || record["dataset_name"] != last {
-		t.Errorf("record %v", record)
+		t.Errorf(`record %v; want record["origin"] == "drift" && record["status"] == "pending" && record["requested_by"] == "operator" && record["model_id"] == "JPCP" && record["dataset_name"] == last`, record)
 	}
 	row := settingsOf(p, "JPCP")
 	if row["last_outcome"] != "requested" || row["last_triggered_at"] == nil {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["last_outcome"] == "requested" && row["last_triggered_at"] != nil`, row)
 	}
 	expectOutcome(p, "cooling_down", nil)
 	expectOutcome(p, "cooling_down", map[string]any{"dry_run": true})
 	enableAutoRetrain(p, "JPCP", map[string]any{"cooldown_seconds": 0})
 	if again := expectOutcome(p, "already_pending", nil); again["approval_id"] != r["approval_id"] {
-		t.Errorf("result %v", again)
+		t.Errorf(`result %v; want again["approval_id"] == %v`, again, r["approval_id"])
 	}
 	if again := expectOutcome(p, "already_pending", map[string]any{"dry_run": true}); again["approval_id"] != r["approval_id"] {
-		t.Errorf("result %v", again)
+		t.Errorf(`result %v; want again["approval_id"] == %v`, again, r["approval_id"])
 	}
 	events := p.Events("drift.retrain_requested")
 	if len(events) != 1 || events[0].Tenant != "platform" || events[0].Actor != "operator" || events[0].Data["outcome"] != "requested" || events[0].Data["z_score"] != 3.0 {
-		t.Errorf("events %v", events)
+		t.Errorf(`events %v; want len(events) == 1 && events[0].Tenant == "platform" && events[0].Actor == "operator" && events[0].Data["outcome"] == "requested" && events[0].Data["z_score"] == 3.0`, events)
 	}
 	if n := len(p.Audits("drift.retrain_requested")); n != 1 {
-		t.Errorf("%d audit facts", n)
+		t.Errorf("%d audit facts; want 1", n)
 	}
 	// The record leads to a run whose origin is drift, on the data set of the settings.
 	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Seeder, nil)
 	run := p.Want(200, "GET", "/runs?model=JPCP", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
 	if run["origin"] != "drift" || run["dataset_name"] != last {
-		t.Errorf("run %v", run)
+		t.Errorf(`run %v; want run["origin"] == "drift" && run["dataset_name"] == last`, run)
 	}
 	if open := expectOutcome(p, "already_pending", nil); !strings.Contains(open["reason"].(string), run["flow_run_id"].(string)) {
-		t.Errorf("result %v", open)
+		t.Errorf(`result %v; want strings.Contains(open["reason"].(string), run["flow_run_id"].(string))`, open)
 	}
 }
 
@@ -221,15 +221,15 @@ func TestCooldownIsTheTenantsOwn(t *testing.T) {
 	p.Want(200, "POST", "/approvals/"+theirs["approval_id"].(string)+"/reject", controlplanetest.Foreign, nil)
 	as(controlplanetest.Foreign, "cooling_down")
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil {
-		t.Errorf("settings show another tenant's trigger: %v", row)
+		t.Errorf(`settings show another tenant's trigger: %v; want row["last_triggered_at"] == nil`, row)
 	}
 	ours := as(controlplanetest.Operator, "requested")
 	if a := p.Approval(ours["approval_id"].(string)); a["tenant"] != "default" || a["status"] != "pending" {
-		t.Errorf("record %v", a)
+		t.Errorf(`record %v; want a["tenant"] == "default" && a["status"] == "pending"`, a)
 	}
 	as(controlplanetest.Operator, "cooling_down")
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] == nil {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["last_triggered_at"] != nil`, row)
 	}
 }
 
@@ -242,16 +242,16 @@ func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 	r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Foreign, nil).Object(t)["results"].([]any)[0].(map[string]any)
 	run, _ := r["flow_run_id"].(string)
 	if r["outcome"] != "dispatched" || run == "" {
-		t.Fatalf("result %v", r)
+		t.Fatalf(`result %v; want r["outcome"] == "dispatched" && run != ""`, r)
 	}
 	ours := expectOutcome(p, "already_pending", nil)
 	if strings.Contains(ours["reason"].(string), run) {
-		t.Errorf("result %v", ours)
+		t.Errorf(`result %v; want !strings.Contains(ours["reason"].(string), run)`, ours)
 	}
 	for bearer, want := range map[string]any{controlplanetest.Foreign: run, controlplanetest.Legacy: run, controlplanetest.Reader: nil} {
 		for _, m := range p.Want(200, "GET", "/modelrepo/status", bearer, nil).Object(t)["models"].([]any) {
 			if row := m.(map[string]any); row["model_id"] == "JPCP" && row["active_run"] != want {
-				t.Errorf("%s sees the run %v", bearer, row["active_run"])
+				t.Errorf(`%s sees the run %v; want (row["model_id"] != "JPCP" || row["active_run"] == want)`, bearer, row["active_run"])
 			}
 		}
 	}
@@ -265,13 +265,13 @@ func TestDriftLeavesAWaitingChangeAlone(t *testing.T) {
 	enableAutoRetrain(p, "JPCP", map[string]any{})
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(9), "")
 	if r := expectOutcome(p, "already_pending", nil); r["approval_id"] != id {
-		t.Errorf("result %v", r)
+		t.Errorf(`result %v; want r["approval_id"] == %v`, r, id)
 	}
 	if a := p.Approval(id); a["status"] != "pending" {
-		t.Errorf("record %v", a)
+		t.Errorf(`record %v; want a["status"] == "pending"`, a)
 	}
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "already_pending" {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["last_triggered_at"] == nil && row["last_outcome"] == "already_pending"`, row)
 	}
 }
 
@@ -284,23 +284,23 @@ func TestCorruptDataBlocks(t *testing.T) {
 	s.Drift("input", "JPCP", "Production", "CORRUPT", nil, "non_finite")
 	r := expectOutcome(p, "blocked_corrupt", nil)
 	if !strings.Contains(r["reason"].(string), "non_finite") {
-		t.Errorf("result %v", r)
+		t.Errorf(`result %v; want strings.Contains(r["reason"].(string), "non_finite")`, r)
 	}
 	expectOutcome(p, "blocked_corrupt", nil)
 	expectOutcome(p, "blocked_corrupt", map[string]any{"dry_run": true})
 	events := p.Events("drift.retrain_blocked")
 	if len(events) != 1 || events[0].Tenant != "platform" || events[0].Data["outcome"] != "blocked_corrupt" || events[0].Data["reason"] == "" {
-		t.Errorf("events %v", events)
+		t.Errorf(`events %v; want len(events) == 1 && events[0].Tenant == "platform" && events[0].Data["outcome"] == "blocked_corrupt" && events[0].Data["reason"] != ""`, events)
 	}
 	if a := p.Audits("drift.retrain_blocked"); len(a) != 1 || a[0]["outcome"] != "denied" {
-		t.Errorf("audit %v", a)
+		t.Errorf(`audit %v; want len(a) == 1 && a[0]["outcome"] == "denied"`, a)
 	}
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "blocked_corrupt" {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["last_triggered_at"] == nil && row["last_outcome"] == "blocked_corrupt"`, row)
 	}
 	s.Drift("input", "JPCP", "Production", "OK", zScore(0.1), "")
 	if r := expectOutcome(p, "requested", nil); r["z_score"] != 9.0 {
-		t.Errorf("result %v", r)
+		t.Errorf(`result %v; want r["z_score"] == 9.0`, r)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 	for _, mode := range []string{controlplanetest.Down, controlplanetest.Hang, controlplanetest.Broken, controlplanetest.Garbage} {
 		s.Set(mode)
 		if r := expectOutcome(p, "failed", nil); r["reason"] == nil {
-			t.Errorf("%s: %v", mode, r)
+			t.Errorf(`%s: %v; want r["reason"] != nil`, mode, r)
 		}
 	}
 	s.Set(controlplanetest.Well)
@@ -389,7 +389,7 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 		s.Answer = answer
 		s.Mu.Unlock()
 		if r := triggerOnce(p, nil); r["outcome"] != "failed" {
-			t.Errorf("%s: %v", name, r)
+			t.Errorf(`%s: %v; want r["outcome"] == "failed"`, name, r)
 		}
 	}
 	s.Mu.Lock()
@@ -397,10 +397,10 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 	s.Mu.Unlock()
 	s.Drift("prediction", "A MODEL OF OTHERS", "Production", "CRITICAL", zScore(9), "") // is none of ours
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["last_triggered_at"] == nil && row["last_outcome"] == "failed"`, row)
 	}
 	if e := p.Events("drift.retrain_blocked"); len(e) != 1 || e[0].Data["outcome"] != "failed" {
-		t.Errorf("it is told %d times: %v", len(e), e)
+		t.Errorf(`it is told %d times: %v; want len(e) == 1 && e[0].Data["outcome"] == "failed"`, len(e), e)
 	}
 	expectOutcome(p, "requested", nil)
 }
@@ -413,27 +413,27 @@ func TestRow23DirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	p.Orchestrator.Set(controlplanetest.Down)
 	if r := expectOutcome(p, "failed", nil); !strings.Contains(r["reason"].(string), "orchestrator_unreachable") {
-		t.Errorf("result %v", r)
+		t.Errorf(`result %v; want strings.Contains(r["reason"].(string), "orchestrator_unreachable")`, r)
 	}
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["last_triggered_at"] == nil && row["last_outcome"] == "failed"`, row)
 	}
 	p.Orchestrator.Set(controlplanetest.Well)
 	r := expectOutcome(p, "dispatched", nil)
 	run := p.Want(200, "GET", "/runs?model=JPCP", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(run) != 1 || run[0].(map[string]any)["flow_run_id"] != r["flow_run_id"] || run[0].(map[string]any)["origin"] != "drift" {
-		t.Errorf("runs %v, result %v", run, r)
+		t.Errorf(`runs %v, result %v; want len(run) == 1 && run[0].(map[string]any)["flow_run_id"] == r["flow_run_id"] && run[0].(map[string]any)["origin"] == "drift"`, run, r)
 	}
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] == nil || row["last_outcome"] != "dispatched" {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["last_triggered_at"] != nil && row["last_outcome"] == "dispatched"`, row)
 	}
 	expectOutcome(p, "cooling_down", nil)
 	events := p.Events("drift.retrain_requested")
 	if len(events) != 1 || events[0].Data["outcome"] != "dispatched" || events[0].Data["z_score"] != 5.0 {
-		t.Errorf("events %v", events)
+		t.Errorf(`events %v; want len(events) == 1 && events[0].Data["outcome"] == "dispatched" && events[0].Data["z_score"] == 5.0`, events)
 	}
 	if n := len(p.Orchestrator.All()); n != 1 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs; want 1", n)
 	}
 }
 
@@ -449,7 +449,7 @@ func TestDispatchWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
 	p.Orchestrator.Set(controlplanetest.Well)
 	r := expectOutcome(p, "dispatched", nil)
 	if all := p.Orchestrator.All(); len(all) != 1 || all[0].ID != r["flow_run_id"] {
-		t.Errorf("runs %v, result %v", all, r)
+		t.Errorf(`runs %v, result %v; want len(all) == 1 && all[0].ID == r["flow_run_id"]`, all, r)
 	}
 }
 
@@ -457,12 +457,12 @@ func TestGateIsForced(t *testing.T) {
 	t.Parallel()
 	p, s := startWithServing(t, "AUTO_RETRAIN_GATE=approval")
 	if row := enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"}); row["gate"] != "direct" || row["gate_forced"] != true {
-		t.Errorf("settings %v", row)
+		t.Errorf(`settings %v; want row["gate"] == "direct" && row["gate_forced"] == true`, row)
 	}
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(5), "")
 	expectOutcome(p, "requested", nil)
 	if n := len(p.Orchestrator.All()); n != 0 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs; want 0", n)
 	}
 }
 
@@ -491,7 +491,7 @@ func TestReplicasTriggerOnce(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil || r.Status != 200 {
-						t.Errorf("%v %s", err, r.Body)
+						t.Errorf("%v %s; want r.Status == 200", err, r.Body)
 						return
 					}
 					count[r.Object(t)["results"].([]any)[0].(map[string]any)["outcome"].(string)]++
@@ -500,13 +500,13 @@ func TestReplicasTriggerOnce(t *testing.T) {
 			wg.Wait()
 			want := map[string]string{"approval": "requested", "direct": "dispatched"}[gate]
 			if count[want] != 1 || count[want]+count["cooling_down"]+count["already_pending"] != 12 {
-				t.Errorf("outcomes %v", count)
+				t.Errorf(`outcomes %v; want count[want] == 1 && count[want] + count["cooling_down"] + count["already_pending"] == 12`, count)
 			}
 			if n := len(p.Events("drift.retrain_requested")); n != 1 {
-				t.Errorf("%d events", n)
+				t.Errorf("%d events; want 1", n)
 			}
 			if n := len(p.Orchestrator.All()); gate == "direct" && n != 1 {
-				t.Errorf("%d runs", n)
+				t.Errorf(`%d runs; want (gate != "direct" || n == 1)`, n)
 			}
 		})
 	}
@@ -528,7 +528,7 @@ func TestLeaderTriggers(t *testing.T) {
 	})
 	list := p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil).List(t)
 	if len(list) != 1 || list[0]["requested_by"] != "system:drift" || list[0]["tenant"] != "default" || list[0]["origin"] != "drift" {
-		t.Errorf("records %v", list)
+		t.Errorf(`records %v; want len(list) == 1 && list[0]["requested_by"] == "system:drift" && list[0]["tenant"] == "default" && list[0]["origin"] == "drift"`, list)
 	}
 }
 
@@ -562,10 +562,10 @@ func TestCrashBetweenDispatchAndStamp(t *testing.T) {
 	})
 	expectOutcome(p, "cooling_down", nil)
 	if n := len(p.Orchestrator.All()); n != 1 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs; want 1", n)
 	}
 	if n := len(p.Events("drift.retrain_requested")); n != 1 {
-		t.Errorf("%d events", n)
+		t.Errorf("%d events; want 1", n)
 	}
 }
 
@@ -583,7 +583,7 @@ func TestClaimOfADeadProcessIsContinued(t *testing.T) {
 	p.SQL(`update control_plane.auto_retrain set claim_until = now() - interval '1 second'`)
 	expectOutcome(p, "dispatched", nil)
 	if e := p.Events("drift.retrain_requested"); len(e) != 1 || e[0].Actor != "system:drift" {
-		t.Errorf("events %v", e)
+		t.Errorf(`events %v; want len(e) == 1 && e[0].Actor == "system:drift"`, e)
 	}
 	expectOutcome(p, "cooling_down", nil)
 }
@@ -595,7 +595,7 @@ func TestFaultySettingsOfTheProcessStopTheStart(t *testing.T) {
 		"AUTO_RETRAIN_GATE=open": "AUTO_RETRAIN_GATE",
 	} {
 		if _, err := controlplane.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@h/p", env}); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", env, err)
+			t.Errorf("%s: %v; want an error && strings.Contains(err.Error(), name)", env, err)
 		}
 	}
 }

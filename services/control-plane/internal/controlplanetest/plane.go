@@ -248,7 +248,7 @@ func (p *Plane) Try(method, path, bearer string, body any, header ...string) (Re
 	out := Response{resp.StatusCode, resp.Header, b}
 	if err == nil {
 		if fault := document.Conforms(req, apitest.Answer{Status: out.Status, Header: out.Header, Body: out.Body}); fault != nil {
-			p.T.Error(fault)
+			p.T.Error(fault, "want nil")
 		}
 	}
 	return out, err
@@ -272,7 +272,7 @@ func (p *Plane) Refused(status int, code, method, path, bearer string, body any,
 		p.T.Fatalf("%s %s: code %q, want %q: %s", method, path, r.Code(), code, r.Body)
 	}
 	if ct := r.Header.Get("Content-Type"); ct != "application/problem+json" {
-		p.T.Fatalf("%s %s: Content-Type %q", method, path, ct)
+		p.T.Fatalf(`%s %s: Content-Type %q; want ct == "application/problem+json"`, method, path, ct)
 	}
 	return r
 }
@@ -285,7 +285,7 @@ func (p *Plane) Notice(model, commit string) string {
 	}).Object(p.T)
 	ids := out["created"].([]any)
 	if len(ids) != 1 {
-		p.T.Fatalf("created: %v", out)
+		p.T.Fatalf("created: %v; want len(ids) == 1", out)
 	}
 	return ids[0].(string)
 }
@@ -396,7 +396,7 @@ func (p *Plane) PendingPromotion(model string) string {
 	p.T.Helper()
 	items := p.Want(200, "GET", "/promotions?state=pending&model="+model, Operator, nil).Object(p.T)["items"].([]any)
 	if len(items) != 1 {
-		p.T.Fatalf("pending promotions of %s: %v", model, items)
+		p.T.Fatalf("pending promotions of %s: %v; want len(items) == 1", model, items)
 	}
 	return items[0].(map[string]any)["id"].(string)
 }

@@ -71,26 +71,26 @@ func TestBudgets(t *testing.T) {
 	rest := p.Want(200, "GET", fmt.Sprint("/budgets?limit=3&cursor=", list["next_cursor"]), controlplanetest.Reader, nil).Object(t)
 	if fmt.Sprint(names) != "[HPC project 7 old spent]" || list["consumed_cost_usd"] != 10.0 || rest["consumed_cost_usd"] != 10.0 ||
 		len(rest["items"].([]any)) != 1 || rest["next_cursor"] != nil {
-		t.Errorf("%v, %v", list, rest)
+		t.Errorf(`%v, %v; want fmt.Sprint(names) == "[HPC project 7 old spent]" && list["consumed_cost_usd"] == 10.0 && rest["consumed_cost_usd"] == 10.0 && len(rest["items"].([]any)) == 1 && …`, list, rest)
 	}
 	other := p.Want(200, "GET", "/budgets", controlplanetest.Foreign, nil).Object(t)
 	if len(other["items"].([]any)) != 0 || other["consumed_cost_usd"] != 2500.0 {
-		t.Errorf("other tenant: %v", other)
+		t.Errorf(`other tenant: %v; want len(other["items"].([]any)) == 0 && other["consumed_cost_usd"] == 2500.0`, other)
 	}
 
 	p.Refused(404, "budget_not_found", "DELETE", "/budgets/spent", controlplanetest.Foreign, nil)
 	p.Want(204, "DELETE", "/budgets/spent", controlplanetest.Operator, nil)
 	p.Refused(404, "budget_not_found", "DELETE", "/budgets/spent", controlplanetest.Operator, nil)
 	if n := len(p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any)); n != 3 {
-		t.Errorf("%d budgets", n)
+		t.Errorf("%d budgets; want 3", n)
 	}
 	set, removed := p.Audits("budget.set"), p.Audits("budget.removed")
 	if len(set) != 11 || len(removed) != 1 || removed[0]["target"] != "project:spent" || removed[0]["actor"] != "operator" {
-		t.Fatalf("audit: %v, %v", set, removed)
+		t.Fatalf(`audit: %v, %v; want len(set) == 11 && len(removed) == 1 && removed[0]["target"] == "project:spent" && removed[0]["actor"] == "operator"`, set, removed)
 	}
 	details := set[1]["details"].(map[string]any)
 	if details["old"].(map[string]any)["cost_budget"] != 20.0 || details["new"].(map[string]any)["cost_budget"] != 10.0 {
-		t.Errorf("audit %v", details)
+		t.Errorf(`audit %v; want details["old"].(map[string]any)["cost_budget"] == 20.0 && details["new"].(map[string]any)["cost_budget"] == 10.0`, details)
 	}
 }
 
@@ -102,11 +102,11 @@ func TestBudgetOfEscapedProject(t *testing.T) {
 	recordSpend(p, controlplanetest.Operator, "hpc/ml", "1", 1)
 	for _, path := range []string{"hpc%2Fml", "hpc%2fml", "%68pc%2Fml"} {
 		if out := putBudget(p, path, `{"cost_budget":0}`); out["project"] != "hpc/ml" || out["consumedCostUsd"] != 2.5 || out["overBudget"] != true {
-			t.Errorf("%s: %v", path, out)
+			t.Errorf(`%s: %v; want out["project"] == "hpc/ml" && out["consumedCostUsd"] == 2.5 && out["overBudget"] == true`, path, out)
 		}
 	}
 	if items := p.Want(200, "GET", "/budgets", controlplanetest.Operator, nil).Object(t)["items"].([]any); len(items) != 1 {
-		t.Errorf("budgets %v", items)
+		t.Errorf("budgets %v; want len(items) == 1", items)
 	}
 	p.Want(204, "DELETE", "/budgets/hpc%2fml", controlplanetest.Operator, nil)
 }
@@ -121,7 +121,7 @@ func TestBadBudgets(t *testing.T) {
 		{strings.Repeat("x", 129), `{"cost_budget":1}`, "project"},
 	} {
 		if r := p.Refused(422, "validation_error", "PUT", "/budgets/"+c.path, controlplanetest.Operator, c.body); !strings.Contains(string(r.Body), c.field) {
-			t.Errorf("%s does not name %s", r.Body, c.field)
+			t.Errorf("%s does not name %s; want strings.Contains(string(r.Body), c.field)", r.Body, c.field)
 		}
 	}
 	p.Refused(404, "budget_not_found", "DELETE", "/budgets/%00", controlplanetest.Operator, nil)
@@ -129,7 +129,7 @@ func TestBadBudgets(t *testing.T) {
 		p.Refused(422, "validation_error", "GET", "/budgets?"+query, controlplanetest.Reader, nil)
 	}
 	if n := len(p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any)); n != 0 {
-		t.Errorf("%d budgets", n)
+		t.Errorf("%d budgets; want 0", n)
 	}
 }
 
@@ -147,12 +147,12 @@ func TestConcurrentBudgetPuts(t *testing.T) {
 	wg.Wait()
 	for i, r := range out {
 		if r.Status != 200 || r.Object(t)["costBudget"] != float64(i+1) {
-			t.Fatalf("%d: %d %s", i, r.Status, r.Body)
+			t.Fatalf(`%d: %d %s; want r.Status == 200 && r.Object(t)["costBudget"] == float64(i + 1)`, i, r.Status, r.Body)
 		}
 	}
 	rows := p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(rows) != 1 {
-		t.Fatalf("%v", rows)
+		t.Fatalf("%v; want len(rows) == 1", rows)
 	}
 	// The facts tell who came after whom: each old value is the new one of another, and one had none.
 	old, set := map[any]bool{}, map[any]bool{}
@@ -165,7 +165,7 @@ func TestConcurrentBudgetPuts(t *testing.T) {
 	}
 	last := rows[0].(map[string]any)["costBudget"]
 	if len(set) != len(out) || len(old) != len(out)-1 || old[last] {
-		t.Errorf("last %v, old %v, new %v", last, old, set)
+		t.Errorf("last %v, old %v, new %v; want len(set) == len(out) && len(old) == len(out) - 1 && !old[last]", last, old, set)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestBudgetAlerts(t *testing.T) {
 		{Tenant: "other", Key: "over", Title: "Project over is over its budget of this month: 1.25 of 0.00 USD."},
 	}
 	if len(got) != len(want) {
-		t.Fatalf("%+v", got)
+		t.Fatalf("%+v; want len(got) == len(want)", got)
 	}
 	for i, w := range want {
 		if g := got[i]; g.Source != "budget" || g.Severity != alert.Error || g.Tenant != w.Tenant || g.Key != w.Key || g.Title != w.Title || g.Labels["project"] != w.Key {
@@ -214,7 +214,7 @@ func TestBudgetAlerts(t *testing.T) {
 	// In the next month nothing is spent yet.
 	now = func() time.Time { return time.Now().AddDate(0, 1, 0) }
 	if got, err = s.Firing(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("next month: %v %v", got, err)
+		t.Errorf("next month: %v %v; want len(got) == 0", got, err)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestConcurrentBudgetPutAndDelete(t *testing.T) {
 	gone := 0
 	for i, r := range sets {
 		if r.Status != 200 || r.Object(t)["costBudget"] != float64(i+1) {
-			t.Errorf("PUT: %d %s", r.Status, r.Body)
+			t.Errorf(`PUT: %d %s; want r.Status == 200 && r.Object(t)["costBudget"] == float64(i + 1)`, r.Status, r.Body)
 		}
 		switch r := removals[i]; r.Status {
 		case 204:
@@ -253,6 +253,6 @@ func TestConcurrentBudgetPutAndDelete(t *testing.T) {
 	}
 	left := len(p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any))
 	if n := len(p.Audits("budget.removed")); n != gone || fresh != gone+left {
-		t.Errorf("%d of %d removals told; %d began anew, %d are left", n, gone, fresh, left)
+		t.Errorf("%d of %d removals told; %d began anew, %d are left; want n == gone && fresh == gone + left", n, gone, fresh, left)
 	}
 }

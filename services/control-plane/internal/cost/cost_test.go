@@ -42,7 +42,7 @@ func TestMethodology(t *testing.T) {
 	m := cost.Rates{GPUWatts: 700.5, CoreWatts: 7, PUE: 1.12, GridGramsPerKWh: 41}.Methodology()
 	for _, part := range []string{"700.5 W", "7 W", "PUE 1.12", "41 g/kWh", "estimate", "not a measurement", "allocated share", "Memory, network, idle power and manufacture", "not hourly", "30 %"} {
 		if !strings.Contains(m, part) {
-			t.Errorf("no %q in %s", part, m)
+			t.Errorf("no %q in %s; want strings.Contains(m, part)", part, m)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	found := exchange.FindAllStringSubmatch(string(text), -1)
 	if n := strings.Count(string(text), "```http"); len(found) != n || n < 8 {
-		t.Fatalf("%d of %d exchanges were read", len(found), n)
+		t.Fatalf("%d of %d exchanges were read; want len(found) == n && n >= 8", len(found), n)
 	}
 	p := controlplanetest.Start(t)
 	for _, m := range found {

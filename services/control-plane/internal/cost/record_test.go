@@ -55,7 +55,7 @@ func TestRow24Costs(t *testing.T) {
 
 	rows := getItems(p, "/costs?model=jpcp")
 	if len(rows) != 2 || rows[0].(map[string]any)["synthetic"] != true || rows[1].(map[string]any)["synthetic"] != false {
-		t.Fatalf("costs %v", rows)
+		t.Fatalf(`costs %v; want len(rows) == 2 && rows[0].(map[string]any)["synthetic"] == true && rows[1].(map[string]any)["synthetic"] == false`, rows)
 	}
 	for path, want := range map[string]map[string]any{
 		"/costs/summary": {"cost": map[string]any{
@@ -83,7 +83,7 @@ func TestRepeatUpdates(t *testing.T) {
 	expectDocument(t, recordCost(p, map[string]any{"gpu_hours": 3, "run_id": nil, "project": nil}), map[string]any{"recorded": false, "cost_usd": 7.5})
 	rows := getItems(p, "/costs")
 	if len(rows) != 1 {
-		t.Fatalf("%v", rows)
+		t.Fatalf("%v; want len(rows) == 1", rows)
 	}
 	expectDocument(t, rows[0].(map[string]any), map[string]any{
 		"id": first["id"], "run_id": "r1", "project": "power", "gpu_hours": 3.0, "recorded_at": first["recorded_at"], "updated_by": "trainer",
@@ -91,25 +91,25 @@ func TestRepeatUpdates(t *testing.T) {
 	recordCost(p, map[string]any{"gpu_hours": 3, "project": "other", "run_id": "r2"})
 	expectDocument(t, getItems(p, "/costs")[0].(map[string]any), map[string]any{"run_id": "r2", "project": "other"})
 	if a := p.Audits("cost.recorded"); len(a) != 1 || a[0]["actor"] != "trainer" || a[0]["target"] != "model:JPCP" {
-		t.Errorf("recorded: %v", a)
+		t.Errorf(`recorded: %v; want len(a) == 1 && a[0]["actor"] == "trainer" && a[0]["target"] == "model:JPCP"`, a)
 	}
 	a := p.Audits("cost.updated")
 	if len(a) != 2 {
-		t.Fatalf("updated: %v", a)
+		t.Fatalf("updated: %v; want len(a) == 2", a)
 	}
 	expectDocument(t, a[0]["details"].(map[string]any), map[string]any{"old": map[string]any{"gpu_hours": 2.0}, "new": map[string]any{"gpu_hours": 3.0}})
 
 	// Any of the five makes it another record.
 	for _, over := range []map[string]any{{"model": "MACK"}, {"version": "2"}, {"scheduler": "flux"}, {"job_id": "8"}} {
 		if out := recordCost(p, over); out["recorded"] != true {
-			t.Errorf("%v: %v", over, out)
+			t.Errorf(`%v: %v; want out["recorded"] == true`, over, out)
 		}
 	}
 	if out := p.Want(200, "POST", "/costs", controlplanetest.Foreign, costReport(nil)).Object(t); out["recorded"] != true {
-		t.Errorf("other tenant: %v", out)
+		t.Errorf(`other tenant: %v; want out["recorded"] == true`, out)
 	}
 	if n := len(getItems(p, "/costs")); n != 5 {
-		t.Errorf("%d records", n)
+		t.Errorf("%d records; want 5", n)
 	}
 }
 
@@ -129,17 +129,17 @@ func TestReportsAtOnce(t *testing.T) {
 	recorded := 0
 	for _, r := range out {
 		if r.Status != 200 {
-			t.Fatalf("%d %s", r.Status, r.Body)
+			t.Fatalf("%d %s; want r.Status == 200", r.Status, r.Body)
 		}
 		if r.Object(t)["recorded"] == true {
 			recorded++
 		}
 	}
 	if rows := getItems(p, "/costs"); recorded != 1 || len(rows) != 1 {
-		t.Fatalf("%d recorded, %v", recorded, rows)
+		t.Fatalf("%d recorded, %v; want recorded == 1 && len(rows) == 1", recorded, rows)
 	}
 	if a := len(p.Audits("cost.recorded")); a != 1 {
-		t.Errorf("%d audit facts", a)
+		t.Errorf("%d audit facts; want 1", a)
 	}
 }
 
@@ -163,14 +163,14 @@ func TestListAndSummary(t *testing.T) {
 		"": 5, "?model=jpcp": 2, "?project=a": 2, "?model=JPCP&version=2": 1, "?project=default": 1, "?project=samples": 1, "?model=NOPE": 0, "?version=1": 3,
 	} {
 		if got := getItems(p, "/costs"+query); len(got) != want {
-			t.Errorf("%s: %v", query, got)
+			t.Errorf("%s: %v; want len(got) == %v", query, got, want)
 		}
 	}
 	first := getDocument(p, "/costs?limit=2")
 	rest := getDocument(p, fmt.Sprint("/costs?limit=3&cursor=", first["next_cursor"]))
 	if a, b := first["items"].([]any), rest["items"].([]any); len(a) != 2 || len(b) != 3 || rest["next_cursor"] != nil ||
 		a[0].(map[string]any)["model"] != "RUNTIMECLASS" || b[2].(map[string]any)["gpu_hours"] != 0.1 {
-		t.Errorf("pages %v, %v", first, rest)
+		t.Errorf(`pages %v, %v; want len(a) == 2 && len(b) == 3 && rest["next_cursor"] == nil && a[0].(map[string]any)["model"] == "RUNTIMECLASS" && b[2].(map[string]any)["gpu_hours"] == 0.1`, first, rest)
 	}
 
 	row := func(key string, hours, usd, runs float64) any {
@@ -193,22 +193,22 @@ func TestListAndSummary(t *testing.T) {
 		cost := page["cost"].(map[string]any)
 		keys = append(keys, cost["rows"].([]any)[0].(map[string]any)["key"].(string))
 		if cost["total_cost_usd"] != 23.25 {
-			t.Errorf("page of %s: %v", keys, cost)
+			t.Errorf(`page of %s: %v; want cost["total_cost_usd"] == 23.25`, keys, cost)
 		}
 		next, _ = page["next_cursor"].(string)
 	}
 	if got := strings.Join(keys, " "); got != "GONE MACK RUNTIMECLASS JPCP" || next != "" {
-		t.Errorf("%s, then %q", got, next)
+		t.Errorf(`%s, then %q; want got == "GONE MACK RUNTIMECLASS JPCP" && next == ""`, got, next)
 	}
 	page := getDocument(p, "/carbon?limit=3")
 	last := getDocument(p, fmt.Sprint("/carbon?limit=3&cursor=", page["next_cursor"]))
 	if a, b := page["byModel"].([]any), last["byModel"].([]any); len(a) != 3 || len(b) != 1 || b[0].(map[string]any)["model"] != "RUNTIMECLASS" ||
 		fmt.Sprint(page["totals"]) != fmt.Sprint(last["totals"]) {
-		t.Errorf("carbon %v, %v", page, last)
+		t.Errorf(`carbon %v, %v; want len(a) == 3 && len(b) == 1 && b[0].(map[string]any)["model"] == "RUNTIMECLASS" && fmt.Sprint(page["totals"]) == fmt.Sprint(last["totals"])`, page, last)
 	}
 	for _, path := range []string{"/costs", "/costs/summary", "/carbon", "/budgets"} {
 		if r := p.Want(200, "GET", path, controlplanetest.Foreign, nil); strings.Contains(string(r.Body), "GONE") {
-			t.Errorf("%s shows another tenant's: %s", path, r.Body)
+			t.Errorf(`%s shows another tenant's: %s; want !strings.Contains(string(r.Body), "GONE")`, path, r.Body)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestEmpty(t *testing.T) {
 	expectDocument(t, carbon, map[string]any{"totals": map[string]any{"kwh": 0.0, "co2e_g": 0.0}, "co2e_kg": 0.0, "uncertainty": 0.3, "scope": "operational", "byModel": []any{}})
 	for _, value := range []string{"700 W", "5 W", "PUE 1.5", "41.5 g/kWh"} {
 		if !strings.Contains(carbon["methodology"].(string), value) {
-			t.Errorf("methodology lacks %s: %v", value, carbon["methodology"])
+			t.Errorf(`methodology lacks %s: %v; want strings.Contains(carbon["methodology"].(string), value)`, value, carbon["methodology"])
 		}
 	}
 	expectDocument(t, getDocument(p, "/costs"), map[string]any{"items": []any{}, "next_cursor": nil})
@@ -245,7 +245,7 @@ func TestBadReports(t *testing.T) {
 		{map[string]any{"cost_usd": 1}, "cost_usd"}, {map[string]any{"scheduler": "mock", "gpu_hours": -1}, "gpu_hours"},
 	} {
 		if r := p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, costReport(c.over)); !strings.Contains(string(r.Body), c.field) {
-			t.Errorf("%d: %s does not name %s", i, r.Body, c.field)
+			t.Errorf("%d: %s does not name %s; want strings.Contains(string(r.Body), c.field)", i, r.Body, c.field)
 		}
 	}
 	p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, strings.Replace(controlplanetest.MustJSON(costReport(nil)), `"gpu_hours":2`, `"gpu_hours":1e400`, 1))
@@ -256,7 +256,7 @@ func TestBadReports(t *testing.T) {
 		p.Refused(422, "validation_error", "GET", path, controlplanetest.Reader, nil)
 	}
 	if rows := getItems(p, "/costs"); len(rows) != 0 {
-		t.Errorf("recorded %v", rows)
+		t.Errorf("recorded %v; want len(rows) == 0", rows)
 	}
 	// The bounds themselves pass.
 	expectDocument(t, recordCost(p, map[string]any{"gpu_hours": 1e8, "cpu_hours": 0, "job_id": strings.Repeat("x", 128)}), map[string]any{"cost_usd": 2.5e8})

@@ -34,14 +34,14 @@ func TestDiff(t *testing.T) {
 	d := show(id)
 	files := d["files"].([]any)
 	if d["from_commit"] != first || d["to_commit"] != second || d["truncated"] != false || len(files) != 2 {
-		t.Fatalf("%v", d)
+		t.Fatalf(`%v; want d["from_commit"] == first && d["to_commit"] == second && d["truncated"] == false && len(files) == 2`, d)
 	}
 	raw, notes := files[0].(map[string]any), files[1].(map[string]any)
 	if _, patched := raw["patch"]; patched || raw["path"] != "data/raw" || raw["status"] != "added" {
-		t.Errorf("a binary file: %v", raw)
+		t.Errorf(`a binary file: %v; want !patched && raw["path"] == "data/raw" && raw["status"] == "added"`, raw)
 	}
 	if notes["path"] != "notes" || notes["status"] != "modified" || notes["additions"] != 1.0 || notes["deletions"] != 0.0 || notes["patch"] != "@@ -1 +1,2 @@\n 1\n+2\n" {
-		t.Errorf("a text file: %v", notes)
+		t.Errorf("a text file: %v; want notes[\"path\"] == \"notes\" && notes[\"status\"] == \"modified\" && notes[\"additions\"] == 1.0 && notes[\"deletions\"] == 0.0 && notes[\"patch\"] == \"@@ -1 +1,2 @@\\n 1\\n+2\\n\"", notes)
 	}
 
 	// Trained from the first commit, as the trainer reports it.
@@ -63,10 +63,10 @@ func TestDiff(t *testing.T) {
 	third := repo.Commit("third", map[string]string{"notes": "1\n2\n3\n", model + "README.md": "text\n"})
 	d = show(p.Notice("JPCP", third[:10]))
 	if d["from_commit"] != first || d["to_commit"] != third || len(d["files"].([]any)) != 3 {
-		t.Errorf("%v", d)
+		t.Errorf(`%v; want d["from_commit"] == first && d["to_commit"] == third && len(d["files"].([]any)) == 3`, d)
 	}
 	if d = show(p.Notice("MACK", third)); d["from_commit"] != second {
-		t.Errorf("another model: %v", d)
+		t.Errorf(`another model: %v; want d["from_commit"] == %v`, d, second)
 	}
 
 	p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/diff", controlplanetest.Foreign, nil)
@@ -91,14 +91,14 @@ func TestDiffIsBounded(t *testing.T) {
 	r := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", controlplanetest.Reader, nil)
 	d := r.Object(t)
 	if len(r.Body) > 1<<20 || d["truncated"] != true || len(d["files"].([]any)) != 30 {
-		t.Errorf("%d bytes, %d files, truncated %v", len(r.Body), len(d["files"].([]any)), d["truncated"])
+		t.Errorf(`%d bytes, %d files, truncated %v; want len(r.Body) <= 1 << 20 && d["truncated"] == true && len(d["files"].([]any)) == 30`, len(r.Body), len(d["files"].([]any)), d["truncated"])
 	}
 	patched := 0
 	for _, f := range d["files"].([]any) {
 		if f := f.(map[string]any); f["patch"] != nil {
 			patched++
 		} else if f["additions"] != 8000.0 {
-			t.Errorf("%v", f)
+			t.Errorf(`%v; want f["additions"] == 8000.0`, f)
 		}
 	}
 	if patched == 0 {
@@ -115,6 +115,6 @@ func TestDiffFetches(t *testing.T) {
 	sha := repo.Commit("second", map[string]string{"models/new": "x\n"})
 	d := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", controlplanetest.Reader, nil).Object(t)
 	if d["to_commit"] != sha || len(d["files"].([]any)) != 1 {
-		t.Errorf("%v", d)
+		t.Errorf(`%v; want d["to_commit"] == sha && len(d["files"].([]any)) == 1`, d)
 	}
 }

@@ -38,10 +38,10 @@ func FuzzReadings(f *testing.F) {
 		}
 		for _, r := range readings {
 			if !r.sound() || r.Z != nil && (math.IsNaN(*r.Z) || math.IsInf(*r.Z, 0)) {
-				t.Errorf("taken: %+v", r)
+				t.Errorf("taken: %+v; want r.sound() && (r.Z == nil || !math.IsNaN(*r.Z) || math.IsInf(*r.Z, 0))", r)
 			}
 			if a, fires := r.alert(); fires && (a.Key == "" || a.Title == "" || a.Tenant == "") {
-				t.Errorf("alert %+v", a)
+				t.Errorf(`alert %+v; want (!fires || !a.Key == "" || a.Title == "" || a.Tenant == "")`, a)
 			}
 		}
 	})

@@ -74,22 +74,22 @@ func TestHistory(t *testing.T) {
 					{Path: "new é.txt", Status: forge.Added, Additions: 1, Patch: "@@ -0,0 +1 @@\n+no end of line\n\\ No newline at end of file\n"},
 				}
 				if d.From != first || d.To != second || d.Truncated || !slices.Equal(d.Files, want) {
-					t.Errorf("diff from %q: %+v", from, d)
+					t.Errorf("diff from %q: %+v; want d.From == first && d.To == second && !d.Truncated && slices.Equal(d.Files, want)", from, d)
 				}
 			}
 			d, err := s.Diff(t.Context(), "", first)
 			if err != nil || d.From != "" || len(d.Files) != 3 || d.Files[0].Status != forge.Added {
-				t.Errorf("diff of the first commit: %+v %v", d, err)
+				t.Errorf(`diff of the first commit: %+v %v; want d.From == "" && len(d.Files) == 3 && d.Files[0].Status == forge.Added`, d, err)
 			}
 			if _, err := s.Head(t.Context(), "nosuch"); !errors.Is(err, forge.ErrNoBranch) {
-				t.Errorf("head of no branch: %v", err)
+				t.Errorf("head of no branch: %v; want errors.Is(err, forge.ErrNoBranch)", err)
 			}
 			for _, sha := range []string{"main", "HEAD~1", "../../etc", "", strings.Repeat("0", 40), "abc", "deadbeef", first + "0", "-n1234567"} {
 				if _, err := s.Diff(t.Context(), first, sha); !errors.Is(err, forge.ErrUnknown) {
-					t.Errorf("diff to %q: %v", sha, err)
+					t.Errorf("diff to %q: %v; want errors.Is(err, forge.ErrUnknown)", sha, err)
 				}
 				if _, err := s.Files(t.Context(), sha, second); !errors.Is(err, forge.ErrUnknown) {
-					t.Errorf("files from %q: %v", sha, err)
+					t.Errorf("files from %q: %v; want errors.Is(err, forge.ErrUnknown)", sha, err)
 				}
 			}
 		})
@@ -108,7 +108,7 @@ func TestDiffBounds(t *testing.T) {
 	d, err := local.Diff(t.Context(), first, headOf(t, local, "main").SHA)
 	want := []forge.File{{Path: "b", Status: forge.Renamed}, {Path: "big", Status: forge.Added}}
 	if slices.SortFunc(d.Files, func(a, b forge.File) int { return strings.Compare(a.Path, b.Path) }); err != nil || !d.Truncated || !slices.Equal(d.Files, want) {
-		t.Errorf("%+v %v", d, err)
+		t.Errorf("%+v %v; want d.Truncated && slices.Equal(d.Files, want)", d, err)
 	}
 	many := map[string]string{}
 	for i := range 1001 {
@@ -116,7 +116,7 @@ func TestDiffBounds(t *testing.T) {
 	}
 	before := headOf(t, local, "main").SHA
 	if d, err = local.Diff(t.Context(), before, p.Commit("many", many)); err != nil || !d.Truncated || len(d.Files) != 1000 {
-		t.Errorf("%d files, truncated %v, %v", len(d.Files), d.Truncated, err)
+		t.Errorf("%d files, truncated %v, %v; want d.Truncated && len(d.Files) == 1000", len(d.Files), d.Truncated, err)
 	}
 }
 
@@ -131,15 +131,15 @@ func TestLocal(t *testing.T) {
 	}
 	sha := p.Commit("first", map[string]string{"sub/f": "x\n"})
 	if _, err := local.Head(t.Context(), "other"); !errors.Is(err, forge.ErrNoBranch) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, forge.ErrNoBranch)")
 	}
 	p.Git("checkout", "-q", "--detach")
 	if got := headOf(t, local, "other").SHA; got != sha {
-		t.Errorf("detached: %q", got)
+		t.Errorf("detached: %q; want %v", got, sha)
 	}
 	for _, dir := range []string{"", filepath.Join(p.Dir, "sub"), t.TempDir()} {
 		if _, ok := forge.OpenLocal(dir); ok {
-			t.Errorf("%q is taken for a repository", dir)
+			t.Errorf("%q is taken for a repository; want !ok", dir)
 		}
 	}
 	if err := os.RemoveAll(filepath.Join(p.Dir, ".git")); err != nil {
@@ -159,7 +159,7 @@ func TestRemoteFollows(t *testing.T) {
 	cache := t.TempDir()
 	r := openRemote(t, srv.Address(), cache)
 	if c := headOf(t, r, "main"); c.SHA != "" {
-		t.Fatalf("empty repository: %+v", c)
+		t.Fatalf(`empty repository: %+v; want c.SHA == ""`, c)
 	}
 	first := p.Commit("first", map[string]string{"models/x/m/model.yaml": "a\n"})
 	if c := headOf(t, r, "main"); c.SHA != first {
@@ -168,7 +168,7 @@ func TestRemoteFollows(t *testing.T) {
 	before := srv.Requests.Load()
 	headOf(t, r, "main")
 	if n := srv.Requests.Load() - before; n != 1 {
-		t.Errorf("%d requests to see that nothing is new", n)
+		t.Errorf("%d requests to see that nothing is new; want 1", n)
 	}
 	var last string
 	for i := range 5 {
@@ -183,21 +183,21 @@ func TestRemoteFollows(t *testing.T) {
 		t.Fatalf("%+v, want %s", c, rewritten)
 	}
 	if files, err := r.Files(t.Context(), last, rewritten); err != nil || !slices.Equal(files, []string{"models/x/m/model.yaml"}) {
-		t.Errorf("over the rewrite: %q %v", files, err)
+		t.Errorf(`over the rewrite: %q %v; want slices.Equal(files, []string{"models/x/m/model.yaml"})`, files, err)
 	}
 	p.Git("push", "-q", "origin", "HEAD:other")
 	p.Run(p.Bare, "git", "update-ref", "-d", "refs/heads/main")
 	if _, err := r.Head(t.Context(), "main"); !errors.Is(err, forge.ErrNoBranch) {
-		t.Errorf("deleted branch: %v", err)
+		t.Errorf("deleted branch: %v; want errors.Is(err, forge.ErrNoBranch)", err)
 	}
 	if c := headOf(t, r, "other"); c.SHA != rewritten { // nothing to fetch
-		t.Errorf("other branch: %+v", c)
+		t.Errorf("other branch: %+v; want c.SHA == %v", c, rewritten)
 	}
 
 	// Damaged is fetched anew, by this process and by its successor.
 	packs, err := filepath.Glob(filepath.Join(cache, "*", "*", "repo.git", "objects", "pack", "*"))
 	if err != nil || len(packs) == 0 {
-		t.Fatal(packs, err)
+		t.Fatal(packs, err, "want len(packs) != 0")
 	}
 	for _, f := range packs {
 		if err := os.Remove(f); err != nil {
@@ -205,7 +205,7 @@ func TestRemoteFollows(t *testing.T) {
 		}
 	}
 	if c := headOf(t, r, "other"); c.SHA != rewritten {
-		t.Errorf("after damage: %+v", c)
+		t.Errorf("after damage: %+v; want c.SHA == %v", c, rewritten)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -213,15 +213,15 @@ func TestRemoteFollows(t *testing.T) {
 	again := openRemote(t, srv.Address(), cache)
 	before = srv.Requests.Load()
 	if c := headOf(t, again, "other"); c.SHA != rewritten || srv.Requests.Load()-before != 1 {
-		t.Errorf("after a restart: %+v, %d requests", c, srv.Requests.Load()-before)
+		t.Errorf("after a restart: %+v, %d requests; want c.SHA == rewritten && srv.Requests.Load() - before == 1", c, srv.Requests.Load()-before)
 	}
 	second := openRemote(t, srv.Address(), cache) // a process beside it
 	if c := headOf(t, second, "other"); c.SHA != rewritten {
-		t.Errorf("second process: %+v", c)
+		t.Errorf("second process: %+v; want c.SHA == %v", c, rewritten)
 	}
 	slots, err := filepath.Glob(filepath.Join(cache, "*", "*", "repo.git"))
 	if err != nil || len(slots) != 2 {
-		t.Errorf("folders %q %v", slots, err)
+		t.Errorf("folders %q %v; want len(slots) == 2", slots, err)
 	}
 }
 
@@ -259,10 +259,10 @@ func TestExport(t *testing.T) {
 		t.Errorf("%s holds %q, want %q", dir, got, want)
 	}
 	if again, err := r.Export(t.Context(), first); err != nil || again != dir {
-		t.Errorf("%q %v", again, err)
+		t.Errorf("%q %v; want again == dir", again, err)
 	}
 	if _, err := r.Export(t.Context(), strings.Repeat("1", 40)); !errors.Is(err, forge.ErrUnknown) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, forge.ErrUnknown)")
 	}
 	second := p.Commit("second", map[string]string{"models/x/m/model.yaml": "b\n"})
 	headOf(t, r, "main")
@@ -274,10 +274,10 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the old checkout stays: %v", err)
+		t.Errorf("the old checkout stays: %v; want os.IsNotExist(err)", err)
 	}
 	if b, err := os.ReadFile(filepath.Join(next, "models/x/m/model.yaml")); err != nil || string(b) != "b\n" {
-		t.Errorf("%q %v", b, err)
+		t.Errorf("%q %v; want string(b) == \"b\\n\"", b, err)
 	}
 }
 
@@ -329,11 +329,11 @@ func TestExportRefuses(t *testing.T) {
 			}
 			_, err := r.Export(t.Context(), sha)
 			if !errors.Is(err, forge.ErrMalformed) {
-				t.Errorf("%v", err)
+				t.Errorf("%v; want errors.Is(err, forge.ErrMalformed)", err)
 			}
 			left, err := filepath.Glob(filepath.Join(cache, "*", "*", "trees", "*"))
 			if err != nil || len(left) != 0 {
-				t.Errorf("left behind: %q %v", left, err)
+				t.Errorf("left behind: %q %v; want len(left) == 0", left, err)
 			}
 		})
 	}
@@ -379,7 +379,7 @@ func TestRemoteMisbehaves(t *testing.T) {
 			defer cancel()
 			_, err := r.Head(ctx, "main")
 			if err == nil || strings.Contains(err.Error(), "s3cr3t") || strings.Contains(err.Error(), "someone") || len(err.Error()) > 300 {
-				t.Fatalf("%v", err)
+				t.Fatalf(`%v; want an error && !strings.Contains(err.Error(), "s3cr3t") && !strings.Contains(err.Error(), "someone") && len(err.Error()) <= 300`, err)
 			}
 			srv.Handle.Store(nil)
 			headOf(t, r, "main") // nothing stays broken
@@ -387,7 +387,7 @@ func TestRemoteMisbehaves(t *testing.T) {
 	}
 	for _, url := range []string{"", "/srv/models", "file:///srv/models", "ssh://git@host/x", "git@host:x", "https://", "http://h/x?y=1", "ftp://h/x"} {
 		if _, err := forge.OpenRemote(service.Secret(url), t.TempDir(), time.Second); err == nil {
-			t.Errorf("%q is taken", url)
+			t.Errorf("%q is taken; want an error", url)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func serveProject(t *testing.T) http.HandlerFunc {
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("PRIVATE-TOKEN") != token || r.Header.Get("Authorization") != "" {
-			t.Errorf("credentials %v", r.Header)
+			t.Errorf(`credentials %v; want r.Header.Get("PRIVATE-TOKEN") == token && r.Header.Get("Authorization") == ""`, r.Header)
 		}
 		const base = "/api/v4/projects/group%2Fmodels/repository"
 		path, ok := strings.CutPrefix(r.URL.EscapedPath(), base)
@@ -84,17 +84,17 @@ func TestGitLab(t *testing.T) {
 	t.Parallel()
 	g := openGitLab(t, serveProject(t))
 	if c := headOf(t, g, "main"); c != (forge.Commit{SHA: sha2, Author: "Bob", Message: "second\n"}) {
-		t.Errorf("%+v", c)
+		t.Errorf("%+v; want c == (forge.Commit{SHA: sha2, Author: \"Bob\", Message: \"second\\n\"})", c)
 	}
 	if c := headOf(t, g, "empty"); c.SHA != "" {
-		t.Errorf("%+v", c)
+		t.Errorf(`%+v; want c.SHA == ""`, c)
 	}
 	if _, err := g.Head(t.Context(), "no/such"); !errors.Is(err, forge.ErrNoBranch) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, forge.ErrNoBranch)")
 	}
 	files, err := g.Files(t.Context(), sha1, sha2)
 	if want := []string{"a", "b", "c", "d", "e", "f"}; err != nil || !slices.Equal(files, want) {
-		t.Errorf("%q %v", files, err)
+		t.Errorf("%q %v; want slices.Equal(files, want)", files, err)
 	}
 	want := []forge.File{
 		{Path: "a", Status: forge.Modified, Additions: 2, Deletions: 1, Patch: "@@ -1 +1,2 @@\n-x\n+y\n+z\n"},
@@ -106,16 +106,16 @@ func TestGitLab(t *testing.T) {
 	for _, from := range []string{sha1, "", sha1[:8]} {
 		d, err := g.Diff(t.Context(), from, sha2)
 		if err != nil || d.From != sha1 || d.To != sha2 || !d.Truncated || !slices.Equal(d.Files, want) {
-			t.Errorf("from %q: %+v %v", from, d, err)
+			t.Errorf("from %q: %+v %v; want d.From == sha1 && d.To == sha2 && d.Truncated && slices.Equal(d.Files, want)", from, d, err)
 		}
 	}
 	d, err := g.Diff(t.Context(), "", sha1)
 	if err != nil || d.From != "" || d.Truncated || len(d.Files) != 1 || d.Files[0].Additions != 1 {
-		t.Errorf("%+v %v", d, err)
+		t.Errorf(`%+v %v; want d.From == "" && !d.Truncated && len(d.Files) == 1 && d.Files[0].Additions == 1`, d, err)
 	}
 	for _, sha := range []string{"main", "../../../users", strings.Repeat("9", 40), "", "HEAD"} {
 		if _, err := g.Diff(t.Context(), sha1, sha); !errors.Is(err, forge.ErrUnknown) {
-			t.Errorf("%q: %v", sha, err)
+			t.Errorf("%q: %v; want errors.Is(err, forge.ErrUnknown)", sha, err)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestGitLabMisbehaves(t *testing.T) {
 			defer cancel()
 			_, err := g.Head(ctx, "main")
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), token) || len(err.Error()) > 300 {
-				t.Errorf("%v", err)
+				t.Errorf("%v; want an error && strings.Contains(err.Error(), c.says) && !strings.Contains(err.Error(), token) && len(err.Error()) <= 300", err)
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func TestGitLabCutComparison(t *testing.T) {
 	for _, c := range []map[string]any{{"diffs": many}, {"diffs": many[:1], "compare_timeout": true}} {
 		g := openGitLab(t, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c) })
 		if files, err := g.Files(t.Context(), sha1, sha2); !errors.Is(err, forge.ErrUnknown) {
-			t.Errorf("%d files, %v", len(files), err)
+			t.Errorf("%d files, %v; want errors.Is(err, forge.ErrUnknown)", len(files), err)
 		}
 	}
 }

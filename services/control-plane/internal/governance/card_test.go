@@ -52,7 +52,7 @@ func TestCards(t *testing.T) {
 	// READMEs stand in for cards.
 	got := p.Want(200, "GET", "/model-cards/runtimeregressor", controlplanetest.Reader, nil).Object(t)
 	if got["model"] != "RUNTIMEREGRESSOR" || got["source"] != "repository" || got["version"] != nil || got["tenant"] != nil || got["updated_by"] != nil || !strings.HasPrefix(got["markdown"].(string), "#") {
-		t.Fatalf("card %v", got)
+		t.Fatalf(`card %v; want got["model"] == "RUNTIMEREGRESSOR" && got["source"] == "repository" && got["version"] == nil && got["tenant"] == nil && got["updated_by"] == nil && …`, got)
 	}
 	for _, model := range []string{"jpcp", "mack", "mcbound"} {
 		p.Refused(404, "card_not_found", "GET", "/model-cards/"+model, controlplanetest.Reader, nil)
@@ -60,7 +60,7 @@ func TestCards(t *testing.T) {
 	p.Refused(404, "model_not_found", "GET", "/model-cards/nobody", controlplanetest.Reader, nil)
 	doc, all := listCards(t, p, "/model-cards", controlplanetest.Reader)
 	if formatCoverage(doc) != "2 3 0.4 5" || len(all) != 2 || all[0]["model"] != "RUNTIMECLASS" || len(all[0]["markdown"].(string)) != governance.MaxMarkdown || all[1]["source"] != "repository" {
-		t.Fatalf("list %s, %d cards", formatCoverage(doc), len(all))
+		t.Fatalf(`list %s, %d cards; want formatCoverage(doc) == "2 3 0.4 5" && len(all) == 2 && all[0]["model"] == "RUNTIMECLASS" && len(all[0]["markdown"].(string)) == governance.MaxMarkdown && …`, formatCoverage(doc), len(all))
 	}
 	// A written card takes the README's place.
 	text := "# Card\n\nUse <with> care: é\n"
@@ -74,7 +74,7 @@ func TestCards(t *testing.T) {
 	p.Want(200, "PUT", "/llm/endpoints/llama", controlplanetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
 	doc, all = listCards(t, p, "/model-cards", controlplanetest.Reader)
 	if formatCoverage(doc) != "3 3 0.5 6" || len(all) != 3 || all[0]["model"] != "JPCP" || all[0]["source"] != "api" || all[2]["source"] != "trainer" {
-		t.Fatalf("list %s, %d cards", formatCoverage(doc), len(all))
+		t.Fatalf(`list %s, %d cards; want formatCoverage(doc) == "3 3 0.5 6" && len(all) == 3 && all[0]["model"] == "JPCP" && all[0]["source"] == "api" && all[2]["source"] == "trainer"`, formatCoverage(doc), len(all))
 	}
 	p.Refused(404, "card_not_found", "GET", "/model-cards/llama", controlplanetest.Reader, nil)
 	// Old and new are on record, by their digests.
@@ -82,22 +82,22 @@ func TestCards(t *testing.T) {
 	audits := p.Audits("model_card.set")
 	if d := audits[2]["details"].(map[string]any); len(audits) != 3 || d["old"].(map[string]any)["bytes"] != float64(len(text)) || d["new"].(map[string]any)["bytes"] != float64(governance.MaxMarkdown) ||
 		d["old"].(map[string]any)["sha256"] == d["new"].(map[string]any)["sha256"] {
-		t.Fatalf("audit %v", audits)
+		t.Fatalf(`audit %v; want len(audits) == 3 && d["old"].(map[string]any)["bytes"] == float64(len(text)) && d["new"].(map[string]any)["bytes"] == float64(governance.MaxMarkdown) && …`, audits)
 	}
 	// Of another tenant nothing is seen; of the platform's, all, but where there is an own one.
 	if got := p.Want(200, "GET", "/model-cards/runtimeregressor", controlplanetest.Foreign, nil).Object(t); got["source"] != "repository" {
-		t.Fatalf("foreign card %v", got)
+		t.Fatalf(`foreign card %v; want got["source"] == "repository"`, got)
 	}
 	if doc, _ := listCards(t, p, "/model-cards", controlplanetest.Foreign); formatCoverage(doc) != "2 3 0.4 5" {
-		t.Fatalf("foreign list %s", formatCoverage(doc))
+		t.Fatalf(`foreign list %s; want "2 3 0.4 5"`, formatCoverage(doc))
 	}
 	p.SQL("update control_plane.model_cards set tenant = 'platform'")
 	p.Want(200, "PUT", "/model-cards/jpcp", controlplanetest.Foreign, `{"markdown":"own"}`)
 	if doc, all := listCards(t, p, "/model-cards", controlplanetest.Foreign); formatCoverage(doc) != "3 2 0.6 5" || all[0]["markdown"] != "own" || all[2]["source"] != "trainer" {
-		t.Fatalf("foreign list %s, %v", formatCoverage(doc), all[0])
+		t.Fatalf(`foreign list %s, %v; want formatCoverage(doc) == "3 2 0.6 5" && all[0]["markdown"] == "own" && all[2]["source"] == "trainer"`, formatCoverage(doc), all[0])
 	}
 	if got := p.Want(200, "GET", "/model-cards/jpcp", controlplanetest.Reader, nil).Object(t); got["tenant"] != "platform" {
-		t.Fatalf("card %v", got["tenant"])
+		t.Fatalf(`card %v; want "platform"`, got["tenant"])
 	}
 }
 
@@ -120,7 +120,7 @@ func TestCardPages(t *testing.T) {
 				size += len(c["markdown"].(string))
 			}
 			if len(cards) > most || size > 4<<20 || formatCoverage(doc) != "23 0 1 23" {
-				t.Fatalf("limit %d: %d cards of %d bytes, %s", limit, len(cards), size, formatCoverage(doc))
+				t.Fatalf(`limit %d: %d cards of %d bytes, %s; want len(cards) <= most && size <= 4 << 20 && formatCoverage(doc) == "23 0 1 23"`, limit, len(cards), size, formatCoverage(doc))
 			}
 			if doc["next_cursor"] == nil {
 				break
@@ -128,7 +128,7 @@ func TestCardPages(t *testing.T) {
 			cursor = doc["next_cursor"].(string)
 		}
 		if len(seen) != 23 {
-			t.Errorf("limit %d: %d cards", limit, len(seen))
+			t.Errorf("limit %d: %d cards; want len(seen) == 23", limit, len(seen))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestConcurrentCardWriters(t *testing.T) {
 	for i := range 6 {
 		wg.Go(func() {
 			if r, err := p.Try("PUT", "/model-cards/jpcp", controlplanetest.Trainer, map[string]any{"markdown": strings.Repeat("x", i+1)}); err != nil || r.Status != 200 {
-				t.Errorf("%v %d %s", err, r.Status, r.Body)
+				t.Errorf("%v %d %s; want r.Status == 200", err, r.Status, r.Body)
 			}
 		})
 	}
@@ -179,6 +179,6 @@ func TestConcurrentCardWriters(t *testing.T) {
 		}
 	}
 	if len(found) != 6 {
-		t.Fatalf("found %v", found)
+		t.Fatalf("found %v; want len(found) == 6", found)
 	}
 }

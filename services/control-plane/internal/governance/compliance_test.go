@@ -28,27 +28,27 @@ func TestClassifications(t *testing.T) {
 	// What the body leaves out is removed.
 	got = p.Want(200, "PUT", "/compliance/JPCP/2", controlplanetest.Operator, `{"riskClass":"limited"}`).Object(t)
 	if got["riskClass"] != "limited" || got["technicalFile"] != nil || got["provenance"] != nil || got["updated_by"] != "operator" {
-		t.Fatalf("record %v", got)
+		t.Fatalf(`record %v; want got["riskClass"] == "limited" && got["technicalFile"] == nil && got["provenance"] == nil && got["updated_by"] == "operator"`, got)
 	}
 	audits := p.Audits("compliance.set")
 	if len(audits) != 2 || audits[0]["details"].(map[string]any)["old"] != nil {
-		t.Fatalf("audit %v", audits)
+		t.Fatalf(`audit %v; want len(audits) == 2 && audits[0]["details"].(map[string]any)["old"] == nil`, audits)
 	}
 	if d := audits[1]["details"].(map[string]any); d["old"].(map[string]any)["provenance"] != provenanceHash || d["new"].(map[string]any)["riskClass"] != "limited" {
-		t.Fatalf("audit %v", d)
+		t.Fatalf(`audit %v; want d["old"].(map[string]any)["provenance"] == provenanceHash && d["new"].(map[string]any)["riskClass"] == "limited"`, d)
 	}
 	for _, class := range []string{"minimal", "limited", "high", "prohibited"} {
 		p.Want(200, "PUT", "/compliance/mack/"+class, controlplanetest.Operator, map[string]any{"riskClass": class})
 	}
 	if got := listItems(t, p, "/compliance", controlplanetest.Reader); len(got) != 5 || got[0]["model"] != "JPCP" || got[1]["version"] != "high" {
-		t.Fatalf("list %v", got)
+		t.Fatalf(`list %v; want len(got) == 5 && got[0]["model"] == "JPCP" && got[1]["version"] == "high"`, got)
 	}
 	if got := listItems(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 {
-		t.Fatalf("list %v", got)
+		t.Fatalf("list %v; want len(got) == 4", got)
 	}
 	page := p.Want(200, "GET", "/compliance?limit=3", controlplanetest.Reader, nil).Object(t)
 	if rest := listItems(t, p, "/compliance?limit=3&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 2 || rest[1]["version"] != "prohibited" {
-		t.Fatalf("second page %v", rest)
+		t.Fatalf(`second page %v; want len(rest) == 2 && rest[1]["version"] == "prohibited"`, rest)
 	}
 	// A hosted model is none of the repository's, and can be classified.
 	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", controlplanetest.Operator, `{"riskClass":"minimal"}`)
@@ -57,15 +57,15 @@ func TestClassifications(t *testing.T) {
 	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", controlplanetest.Foreign, `{"riskClass":"minimal"}`)
 	// Tenants see their own and the platform's; of two their own.
 	if got := listItems(t, p, "/compliance", controlplanetest.Foreign); len(got) != 0 {
-		t.Fatalf("foreign list %v", got)
+		t.Fatalf("foreign list %v; want len(got) == 0", got)
 	}
 	p.SQL("update control_plane.compliance set tenant = 'platform' where model_id = 'MACK'")
 	p.Want(200, "PUT", "/compliance/mack/high", controlplanetest.Foreign, `{"riskClass":"minimal"}`)
 	if got := listItems(t, p, "/compliance", controlplanetest.Foreign); len(got) != 4 || got[0]["riskClass"] != "minimal" || got[1]["tenant"] != "platform" {
-		t.Fatalf("foreign list %v", got)
+		t.Fatalf(`foreign list %v; want len(got) == 4 && got[0]["riskClass"] == "minimal" && got[1]["tenant"] == "platform"`, got)
 	}
 	if got := listItems(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 || got[0]["riskClass"] != "high" {
-		t.Fatalf("list %v", got)
+		t.Fatalf(`list %v; want len(got) == 4 && got[0]["riskClass"] == "high"`, got)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestClassificationsRefuseBadInput(t *testing.T) {
 	p.Refused(404, "model_not_found", "PUT", "/compliance/nobody/1", controlplanetest.Trainer, `{"riskClass":"high"}`)
 	p.Refused(403, "insufficient_scope", "PUT", "/compliance/jpcp/1", controlplanetest.Reader, `{"riskClass":"high"}`)
 	if got := p.Audits("compliance.set"); len(got) != 0 {
-		t.Fatalf("audit %v", got)
+		t.Fatalf("audit %v; want len(got) == 0", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestConcurrentClassifiers(t *testing.T) {
 	for _, class := range []string{"minimal", "limited", "high", "prohibited"} {
 		wg.Go(func() {
 			if r, err := p.Try("PUT", "/compliance/jpcp/1", controlplanetest.Trainer, map[string]any{"riskClass": class}); err != nil || r.Status != 200 {
-				t.Errorf("%v %d %s", err, r.Status, r.Body)
+				t.Errorf("%v %d %s; want r.Status == 200", err, r.Status, r.Body)
 			}
 		})
 	}
@@ -119,6 +119,6 @@ func TestConcurrentClassifiers(t *testing.T) {
 		}
 	}
 	if len(found) != 4 {
-		t.Fatalf("found %v", found)
+		t.Fatalf("found %v; want len(found) == 4", found)
 	}
 }

@@ -27,28 +27,28 @@ func TestEndpoints(t *testing.T) {
 	}
 	got = p.Want(200, "PUT", "/llm/endpoints/LLAMA-3-8B", controlplanetest.Operator, `{"engine":"tgi","hostedModelId":"x","maxModelLen":1}`).Object(t)
 	if got["engine"] != "tgi" || got["tensorParallel"] != 1.0 || got["dtype"] != "auto" || got["enabled"] != true || got["updated_by"] != "operator" {
-		t.Fatalf("endpoint %v", got)
+		t.Fatalf(`endpoint %v; want got["engine"] == "tgi" && got["tensorParallel"] == 1.0 && got["dtype"] == "auto" && got["enabled"] == true && got["updated_by"] == "operator"`, got)
 	}
 	p.Want(200, "PUT", "/llm/endpoints/qwen", controlplanetest.Operator, fullEndpoint("qwen"))
 	if list := listItems(t, p, "/llm/endpoints", controlplanetest.Reader); len(list) != 2 || list[0]["model"] != "LLAMA-3-8B" || list[1]["model"] != "QWEN" {
-		t.Fatalf("list %v", list)
+		t.Fatalf(`list %v; want len(list) == 2 && list[0]["model"] == "LLAMA-3-8B" && list[1]["model"] == "QWEN"`, list)
 	}
 	page := p.Want(200, "GET", "/llm/endpoints?limit=1", controlplanetest.Reader, nil).Object(t)
 	if rest := listItems(t, p, "/llm/endpoints?limit=1&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 1 || rest[0]["model"] != "QWEN" {
-		t.Fatalf("second page %v", rest)
+		t.Fatalf(`second page %v; want len(rest) == 1 && rest[0]["model"] == "QWEN"`, rest)
 	}
 	// Old and new values are on record.
 	audits := p.Audits("llm_endpoint.set")
 	if len(audits) != 3 || audits[0]["details"].(map[string]any)["old"] != nil {
-		t.Fatalf("audit %v", audits)
+		t.Fatalf(`audit %v; want len(audits) == 3 && audits[0]["details"].(map[string]any)["old"] == nil`, audits)
 	}
 	if d := audits[1]["details"].(map[string]any); d["old"].(map[string]any)["engine"] != "vllm" || d["new"].(map[string]any)["engine"] != "tgi" {
-		t.Fatalf("audit %v", d)
+		t.Fatalf(`audit %v; want d["old"].(map[string]any)["engine"] == "vllm" && d["new"].(map[string]any)["engine"] == "tgi"`, d)
 	}
 	p.Want(204, "DELETE", "/llm/endpoints/Qwen", controlplanetest.Operator, nil)
 	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/Qwen", controlplanetest.Operator, nil)
 	if got := p.Audits("llm_endpoint.removed"); len(got) != 1 || got[0]["details"].(map[string]any)["old"].(map[string]any)["model"] != "QWEN" {
-		t.Fatalf("audit %v", got)
+		t.Fatalf(`audit %v; want len(got) == 1 && got[0]["details"].(map[string]any)["old"].(map[string]any)["model"] == "QWEN"`, got)
 	}
 }
 
@@ -64,21 +64,21 @@ func TestEndpointTenants(t *testing.T) {
 	p.Want(200, "PUT", "/llm/endpoints/a", controlplanetest.Operator, fullEndpoint("a"))
 	p.Want(200, "PUT", "/llm/endpoints/b", controlplanetest.Operator, fullEndpoint("b"))
 	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 0 {
-		t.Fatalf("foreign list %v", got)
+		t.Fatalf("foreign list %v; want len(got) == 0", got)
 	}
 	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil)
 	p.SQL("update control_plane.llm_endpoints set tenant = 'platform'")
 	p.Want(200, "PUT", "/llm/endpoints/b", controlplanetest.Foreign, map[string]any{"engine": "own", "hostedModelId": "m", "maxModelLen": 2})
 	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[0]["tenant"] != "platform" || got[1]["engine"] != "own" {
-		t.Fatalf("foreign list %v", got)
+		t.Fatalf(`foreign list %v; want len(got) == 2 && got[0]["tenant"] == "platform" && got[1]["engine"] == "own"`, got)
 	}
 	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Reader); len(got) != 2 || got[1]["engine"] != "vllm" {
-		t.Fatalf("list %v", got)
+		t.Fatalf(`list %v; want len(got) == 2 && got[1]["engine"] == "vllm"`, got)
 	}
 	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil) // the platform's is not theirs
 	p.Want(204, "DELETE", "/llm/endpoints/b", controlplanetest.Foreign, nil)
 	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[1]["tenant"] != "platform" {
-		t.Fatalf("foreign list %v", got)
+		t.Fatalf(`foreign list %v; want len(got) == 2 && got[1]["tenant"] == "platform"`, got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestConcurrentEndpointWriters(t *testing.T) {
 			body := fullEndpoint("a")
 			body["maxModelLen"] = i + 1
 			if r, err := p.Try("PUT", "/llm/endpoints/a", controlplanetest.Trainer, body); err != nil || r.Status != 200 {
-				t.Errorf("%v %d %s", err, r.Status, r.Body)
+				t.Errorf("%v %d %s; want r.Status == 200", err, r.Status, r.Body)
 			}
 		})
 	}
@@ -145,6 +145,6 @@ func TestConcurrentEndpointWriters(t *testing.T) {
 	last := listItems(t, p, "/llm/endpoints", controlplanetest.Reader)[0]["maxModelLen"]
 	found[last]++
 	if len(made) != 10 || !maps.Equal(made, found) {
-		t.Fatalf("made %v, found %v", made, found)
+		t.Fatalf("made %v, found %v; want len(made) == 10 && maps.Equal(made, found)", made, found)
 	}
 }

@@ -40,22 +40,22 @@ func TestRecordEval(t *testing.T) {
 	got := p.Want(200, "POST", "/evals", controlplanetest.Trainer, body).Object(t)
 	if got["model"] != "JPCP" || got["version"] != "3" || got["suite"] != "regression/v1" || got["status"] != "failed" || got["run_id"] != "run-1" ||
 		got["tenant"] != "default" || got["updated_by"] != "trainer" || !strings.HasSuffix(got["updated_at"].(string), "Z") || got["passRate"] != 2.0/3 {
-		t.Fatalf("record %v", got)
+		t.Fatalf(`record %v; want got["model"] == "JPCP" && got["version"] == "3" && got["suite"] == "regression/v1" && got["status"] == "failed" && got["run_id"] == "run-1" && …`, got)
 	}
 	if m := got["metrics"].([]any); len(m) != 3 || fmt.Sprint(m[0]) != "map[baseline:0 metric:rmse passed:true value:-0.5]" ||
 		m[1].(map[string]any)["value"] != math.MaxFloat64 || m[1].(map[string]any)["baseline"] != nil || m[2].(map[string]any)["value"] != 5e-324 {
-		t.Fatalf("metrics %v", m)
+		t.Fatalf(`metrics %v; want len(m) == 3 && fmt.Sprint(m[0]) == "map[baseline:0 metric:rmse passed:true value:-0.5]" && m[1].(map[string]any)["value"] == math.MaxFloat64 && …`, m)
 	}
 	// A repeat is that record, and changes nothing.
 	if again := p.Want(200, "POST", "/evals", controlplanetest.Operator, body).Object(t); again["id"] != got["id"] || again["updated_by"] != "trainer" {
-		t.Fatalf("repeat %v", again)
+		t.Fatalf(`repeat %v; want again["id"] == got["id"] && again["updated_by"] == "trainer"`, again)
 	}
 	audits := p.Audits("eval.recorded")
 	if len(audits) != 1 || audits[0]["actor"] != "trainer" || audits[0]["target"] != "model:JPCP" {
-		t.Fatalf("audit %v", audits)
+		t.Fatalf(`audit %v; want len(audits) == 1 && audits[0]["actor"] == "trainer" && audits[0]["target"] == "model:JPCP"`, audits)
 	}
 	if d := audits[0]["details"].(map[string]any); d["eval_id"] != got["id"] || d["metrics"] != 3.0 || fmt.Sprint(d["failed"]) != "[mae,none]" || len(d["metrics_sha256"].(string)) != 64 {
-		t.Fatalf("audit %v", d)
+		t.Fatalf(`audit %v; want d["eval_id"] == got["id"] && d["metrics"] == 3.0 && fmt.Sprint(d["failed"]) == "[mae,none]" && len(d["metrics_sha256"].(string)) == 64`, d)
 	}
 	// What says something else under the same id is refused, whatever differs.
 	for name, change := range map[string]func(map[string]any){
@@ -77,7 +77,7 @@ func TestRecordEval(t *testing.T) {
 		}
 		change(other)
 		if r := p.Refused(409, "eval_conflict", "POST", "/evals", controlplanetest.Trainer, other).Object(t); r["id"] != got["id"] {
-			t.Errorf("%s: %v", name, r)
+			t.Errorf(`%s: %v; want r["id"] == %v`, name, r, got["id"])
 		}
 	}
 	// Another tenant's run of that id is another run, and neither sees the other's.
@@ -85,15 +85,15 @@ func TestRecordEval(t *testing.T) {
 	body["suite"] = "theirs"
 	p.Want(200, "POST", "/evals", controlplanetest.Foreign, body)
 	if got := listItems(t, p, "/evals", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "regression/v1" {
-		t.Fatalf("list %v", got)
+		t.Fatalf(`list %v; want len(got) == 1 && got[0]["suite"] == "regression/v1"`, got)
 	}
 	if got := listItems(t, p, "/evals", controlplanetest.Foreign); len(got) != 2 || got[1]["id"] != foreign["id"] || got[1]["passRate"] != nil {
-		t.Fatalf("foreign list %v", got)
+		t.Fatalf(`foreign list %v; want len(got) == 2 && got[1]["id"] == foreign["id"] && got[1]["passRate"] == nil`, got)
 	}
 	// Facts of the platform are everybody's.
 	p.SQL("update control_plane.evals set tenant = 'platform' where id = $1", foreign["id"])
 	if got := listItems(t, p, "/evals", controlplanetest.Reader); len(got) != 2 || got[0]["tenant"] != "platform" {
-		t.Fatalf("list %v", got)
+		t.Fatalf(`list %v; want len(got) == 2 && got[0]["tenant"] == "platform"`, got)
 	}
 }
 
@@ -148,10 +148,10 @@ func TestEvalsRefuseBadInput(t *testing.T) {
 		p.Refused(422, "validation_error", "GET", "/evals?"+query, controlplanetest.Reader, nil)
 	}
 	if got := p.Audits("eval.recorded"); len(got) != 0 {
-		t.Fatalf("audit %v", got)
+		t.Fatalf("audit %v; want len(got) == 0", got)
 	}
 	if got := p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("1", "s", "passed", many[:governance.MaxMetrics]...)).Object(t); len(got["metrics"].([]any)) != governance.MaxMetrics || got["passRate"] != 1.0 {
-		t.Fatalf("record %v", got["passRate"])
+		t.Fatalf(`record %v; want len(got["metrics"].([]any)) == governance.MaxMetrics && got["passRate"] == 1.0`, got["passRate"])
 	}
 }
 
@@ -171,13 +171,13 @@ func TestLatestEvals(t *testing.T) {
 	post("llama-8b", "a", "passed") // hosted models are evaluated too
 	post("jpcp", "a", "passed")
 	if got := listItems(t, p, "/evals?latest=true", controlplanetest.Reader); len(got) != 3 || got[0]["model"] != "JPCP" || got[0]["status"] != "passed" || got[1]["model"] != "LLAMA-8B" || got[2]["model"] != "MACK" {
-		t.Fatalf("latest %v", got)
+		t.Fatalf(`latest %v; want len(got) == 3 && got[0]["model"] == "JPCP" && got[0]["status"] == "passed" && got[1]["model"] == "LLAMA-8B" && got[2]["model"] == "MACK"`, got)
 	}
 	if got := listItems(t, p, "/evals?latest=true&model=JpCp", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "a" {
-		t.Fatalf("latest %v", got)
+		t.Fatalf(`latest %v; want len(got) == 1 && got[0]["suite"] == "a"`, got)
 	}
 	if got := listItems(t, p, "/evals?model=jpcp&latest=false", controlplanetest.Reader); len(got) != 3 || got[0]["status"] != "passed" || got[2]["status"] != "failed" {
-		t.Fatalf("list %v", got)
+		t.Fatalf(`list %v; want len(got) == 3 && got[0]["status"] == "passed" && got[2]["status"] == "failed"`, got)
 	}
 	for query, want := range map[string]int{"limit=2": 5, "limit=2&latest=true": 3} {
 		seen, cursor := map[any]bool{}, ""
@@ -192,7 +192,7 @@ func TestLatestEvals(t *testing.T) {
 			cursor = page["next_cursor"].(string)
 		}
 		if len(seen) != want {
-			t.Errorf("%s: %d runs", query, len(seen))
+			t.Errorf("%s: %d runs; want len(seen) == %v", query, len(seen), want)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestConcurrentEvalWriters(t *testing.T) {
 	}
 	wg.Wait()
 	if len(ids) != 1 || statuses[200] != 5 || statuses[409] != 5 || len(p.Audits("eval.recorded")) != 1 {
-		t.Fatalf("%v, records %v", statuses, ids)
+		t.Fatalf(`%v, records %v; want len(ids) == 1 && statuses[200] == 5 && statuses[409] == 5 && len(p.Audits("eval.recorded")) == 1`, statuses, ids)
 	}
 }
 
@@ -247,19 +247,19 @@ func TestEvalAlerts(t *testing.T) {
 		var out []string
 		for _, a := range got {
 			if a.Source != "eval" || a.Severity != "warn" || a.Labels["model"] != "JPCP" || !strings.Contains(a.Title, a.Labels["metric"]) {
-				t.Errorf("alert %+v", a)
+				t.Errorf(`alert %+v; want a.Source == "eval" && a.Severity == "warn" && a.Labels["model"] == "JPCP" && strings.Contains(a.Title, a.Labels["metric"])`, a)
 			}
 			out = append(out, a.Tenant+" "+a.Key)
 		}
 		return strings.Join(out, ", ")
 	}
 	if got := firing(t.Context()); got != "default JPCP:s:a, default JPCP:s:c, default JPCP:t:a, other JPCP:s:d" {
-		t.Fatalf("firing %s", got)
+		t.Fatalf(`firing %s; want "default JPCP:s:a, default JPCP:s:c, default JPCP:t:a, other JPCP:s:d"`, got)
 	}
 	p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("3", "s", "passed", evalMetric("a", 1, true)))
 	p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("3", "t", "error"))
 	if got := firing(t.Context()); got != "other JPCP:s:d" {
-		t.Fatalf("firing %s", got)
+		t.Fatalf(`firing %s; want "other JPCP:s:d"`, got)
 	}
 }
 

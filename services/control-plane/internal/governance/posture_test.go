@@ -26,7 +26,7 @@ func readPosture(t *testing.T, p *controlplanetest.Plane, bearer string) map[str
 		}
 	}
 	if doc["total"] != 4.0 || len(out) != 4 || doc["satisfied"] != satisfied {
-		t.Fatalf("posture %v", doc)
+		t.Fatalf(`posture %v; want doc["total"] == 4.0 && len(out) == 4 && doc["satisfied"] == satisfied`, doc)
 	}
 	return out
 }
@@ -45,10 +45,10 @@ func TestPostureWithoutEvidence(t *testing.T) {
 	got := readPosture(t, p, controlplanetest.Foreign)
 	for id, function := range map[string]string{"GOVERN-1.1": "GOVERN", "MAP-1.1": "MAP", "MEASURE-2.1": "MEASURE", "MANAGE-4.1": "MANAGE"} {
 		if c := got[id]; c.function != function || c.title == "" || c.evidence == "[]" {
-			t.Errorf("%s: %+v", id, c)
+			t.Errorf(`%s: %+v; want c.function == function && c.title != "" && c.evidence != "[]"`, id, c)
 		}
 		if c := got[id]; id != "GOVERN-1.1" && (c.status != "gap" || !strings.Contains(c.evidence, "nothing to judge")) {
-			t.Errorf("%s: %+v", id, c)
+			t.Errorf(`%s: %+v; want (id == "GOVERN-1.1" || !c.status != "gap" || !strings.Contains(c.evidence, "nothing to judge"))`, id, c)
 		}
 	}
 }
@@ -86,11 +86,11 @@ func TestPostureOfServedModels(t *testing.T) {
 	wantControl(t, p, "MEASURE-2.1", "satisfied", "MACK: a README in the model repository")
 	// Records of another tenant are no evidence here; the platform's are.
 	if c := readPosture(t, p, controlplanetest.Foreign); c["MAP-1.1"].status != "gap" || c["MEASURE-2.1"].status != "partial" {
-		t.Errorf("foreign: %+v", c)
+		t.Errorf(`foreign: %+v; want c["MAP-1.1"].status == "gap" && c["MEASURE-2.1"].status == "partial"`, c)
 	}
 	p.SQL("update control_plane.compliance set tenant = 'platform'")
 	if c := readPosture(t, p, controlplanetest.Foreign); c["MAP-1.1"].status != "partial" {
-		t.Errorf("foreign: %+v", c)
+		t.Errorf(`foreign: %+v; want c["MAP-1.1"].status == "partial"`, c)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestPostureOfRuns(t *testing.T) {
 	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"MCBOUND","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
 	wantControl(t, p, "MANAGE-4.1", "partial", "run "+run+" of MCBOUND, started by operator: neither")
 	if c := readPosture(t, p, controlplanetest.Foreign)["MANAGE-4.1"]; c.status != "gap" || !strings.Contains(c.evidence, "nothing to judge") {
-		t.Errorf("foreign: %+v", c)
+		t.Errorf(`foreign: %+v; want c.status == "gap" && strings.Contains(c.evidence, "nothing to judge")`, c)
 	}
 	p.SQL("update control_plane.runs set dispatched_at = now() - interval '91 days' where flow_run_id <> $1", run)
 	wantControl(t, p, "MANAGE-4.1", "gap", "1 runs since")

@@ -32,61 +32,61 @@ func TestLife(t *testing.T) {
 	if first["id"] != "4711" || first["scheduler"] != "slurm" || first["cluster"] != "alpha" || first["model"] != "JPCP" || first["dataset"] != "JobEmbeddings" ||
 		first["state"] != "PENDING" || first["partition"] != "gpu" || first["exitCode"] != nil || first["flowRunId"] != "f1" || first["trackerRunId"] != nil ||
 		fmt.Sprint(first["resources"]) != "map[cpus:64 gpus:8 nodes:2]" || first["updated_by"] != "trainer" {
-		t.Errorf("%v", first)
+		t.Errorf(`%v; want first["id"] == "4711" && first["scheduler"] == "slurm" && first["cluster"] == "alpha" && first["model"] == "JPCP" && first["dataset"] == "JobEmbeddings" && …`, first)
 	}
 	if timing["submit"] != "2026-01-02T02:04:05.5Z" || timing["start"] != nil || timing["end"] != nil || timing["runSeconds"] != nil {
-		t.Errorf("timing %v", timing)
+		t.Errorf(`timing %v; want timing["submit"] == "2026-01-02T02:04:05.5Z" && timing["start"] == nil && timing["end"] == nil && timing["runSeconds"] == nil`, timing)
 	}
 	// It is waiting still: its queue time is that until now.
 	waited := time.Since(time.Date(2026, 1, 2, 2, 4, 5, 5e8, time.UTC)).Seconds()
 	if q := timing["queueSeconds"].(float64); q < waited-60 || q > waited {
-		t.Errorf("queueSeconds %v, waited %v", q, waited)
+		t.Errorf("queueSeconds %v, waited %v; want q >= waited - 60 && q <= waited", q, waited)
 	}
 	again := putJob(p, "slurm/4711", `{"state":"PENDING"}`) // says nothing new
 	if again["updated_at"] != first["updated_at"] {
-		t.Errorf("updated by nothing: %v", again)
+		t.Errorf(`updated by nothing: %v; want again["updated_at"] == %v`, again, first["updated_at"])
 	}
 	running := putJob(p, "slurm/4711", `{"state":"RUNNING","timing":{"start":"2026-01-02T02:10:05.5Z"},"resources":{"gpus":4}}`)
 	if tm := running["timing"].(map[string]any); tm["queueSeconds"] != 360.0 || tm["start"] != "2026-01-02T02:10:05.5Z" || fmt.Sprint(running["resources"]) != "map[cpus:64 gpus:4 nodes:2]" {
-		t.Errorf("running %v", running)
+		t.Errorf(`running %v; want tm["queueSeconds"] == 360.0 && tm["start"] == "2026-01-02T02:10:05.5Z" && fmt.Sprint(running["resources"]) == "map[cpus:64 gpus:4 nodes:2]"`, running)
 	}
 	done := putJob(p, "slurm/4711", `{"state":"COMPLETED","timing":{"end":"2026-01-02T03:10:05.5Z"}}`)
 	if tm := done["timing"].(map[string]any); done["state"] != "COMPLETED" || tm["runSeconds"] != 3600.0 {
-		t.Errorf("done %v", done)
+		t.Errorf(`done %v; want done["state"] == "COMPLETED" && tm["runSeconds"] == 3600.0`, done)
 	}
 	// Ended jobs take no other state; what is learned late about the same end is kept.
 	for _, state := range []string{"RUNNING", "FAILED", "UNKNOWN"} {
 		if late := putJob(p, "slurm/4711", `{"state":"`+state+`","model":"MACK","exitCode":1}`); late["state"] != "COMPLETED" || late["model"] != "JPCP" || late["exitCode"] != nil {
-			t.Errorf("%s: %v", state, late)
+			t.Errorf(`%s: %v; want late["state"] == "COMPLETED" && late["model"] == "JPCP" && late["exitCode"] == nil`, state, late)
 		}
 	}
 	late := putJob(p, "slurm/4711", `{"state":"COMPLETED","exitCode":0,"trackerRunId":"r1"}`)
 	if late["exitCode"] != 0.0 || late["trackerRunId"] != "r1" {
-		t.Errorf("late %v", late)
+		t.Errorf(`late %v; want late["exitCode"] == 0.0 && late["trackerRunId"] == "r1"`, late)
 	}
 	for _, bearer := range []string{controlplanetest.Reader, controlplanetest.Foreign} { // every tenant
 		if got := p.Want(200, "GET", "/jobs/4711", bearer, nil).Object(t); fmt.Sprint(got) != fmt.Sprint(late) {
-			t.Errorf("got %v", got)
+			t.Errorf("got %v; want fmt.Sprint(got) == fmt.Sprint(late)", got)
 		}
 	}
 
 	var told []string
 	for _, e := range p.Events("job.state_changed") {
 		if e.Tenant != "platform" || e.Actor != "trainer" || len(e.Data) != 5 || e.Data["job_id"] != "4711" || e.Data["scheduler"] != "slurm" || e.Data["model"] != "JPCP" {
-			t.Errorf("event %v", e)
+			t.Errorf(`event %v; want e.Tenant == "platform" && e.Actor == "trainer" && len(e.Data) == 5 && e.Data["job_id"] == "4711" && e.Data["scheduler"] == "slurm" && e.Data["model"] == "JPCP"`, e)
 		}
 		told = append(told, fmt.Sprint(e.Data["previous"], ">", e.Data["state"]))
 	}
 	if got := strings.Join(told, " "); got != "UNKNOWN>PENDING PENDING>RUNNING RUNNING>COMPLETED" {
-		t.Errorf("events %s", got)
+		t.Errorf(`events %s; want "UNKNOWN>PENDING PENDING>RUNNING RUNNING>COMPLETED"`, got)
 	}
 	recorded, updated := p.Audits("job.recorded"), p.Audits("job.updated")
 	if len(recorded) != 1 || len(updated) != 3 || recorded[0]["target"] != "job:slurm/alpha/4711" || recorded[0]["tenant"] != "platform" || updated[2]["actor"] != "trainer" {
-		t.Fatalf("audit %v %v", recorded, updated)
+		t.Fatalf(`audit %v %v; want len(recorded) == 1 && len(updated) == 3 && recorded[0]["target"] == "job:slurm/alpha/4711" && recorded[0]["tenant"] == "platform" && updated[2]["actor"] == "trainer"`, recorded, updated)
 	}
 	details := updated[1]["details"].(map[string]any)
 	if details["actor_tenant"] != "default" || details["old"].(map[string]any)["state"] != "RUNNING" || details["new"].(map[string]any)["state"] != "COMPLETED" {
-		t.Errorf("audit %v", details)
+		t.Errorf(`audit %v; want details["actor_tenant"] == "default" && details["old"].(map[string]any)["state"] == "RUNNING" && details["new"].(map[string]any)["state"] == "COMPLETED"`, details)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestEqualIDs(t *testing.T) {
 		"/jobs/1?scheduler=slurm&cluster=alpha": "JPCP RUNNING alpha",
 	} {
 		if j := getDocument(p, path); fmt.Sprint(j["model"], " ", j["state"], " ", j["cluster"]) != want {
-			t.Errorf("%s: %v", path, j)
+			t.Errorf(`%s: %v; want fmt.Sprint(j["model"], " ", j["state"], " ", j["cluster"]) == %v`, path, j, want)
 		}
 	}
 	p.Refused(404, "job_not_found", "GET", "/jobs/1?scheduler=mock", controlplanetest.Reader, nil)
@@ -136,21 +136,21 @@ func TestReportsAtOnce(t *testing.T) {
 	wg.Wait()
 	for _, r := range out {
 		if r.Status != 200 {
-			t.Fatalf("%d %s", r.Status, r.Body)
+			t.Fatalf("%d %s; want r.Status == 200", r.Status, r.Body)
 		}
 	}
 	if rows := getDocument(p, "/jobs")["items"].([]any); len(rows) != 1 || rows[0].(map[string]any)["state"] != "FAILED" {
-		t.Fatalf("%v", rows)
+		t.Fatalf(`%v; want len(rows) == 1 && rows[0].(map[string]any)["state"] == "FAILED"`, rows)
 	}
 	previous, n := "UNKNOWN", 0
 	for _, e := range p.Events("job.state_changed") {
 		if e.Data["previous"] != previous {
-			t.Errorf("%v after %s", e.Data, previous)
+			t.Errorf(`%v after %s; want e.Data["previous"] == %v`, e.Data, previous, previous)
 		}
 		previous, n = e.Data["state"].(string), n+1
 	}
 	if previous != "FAILED" || n > 2 || len(p.Audits("job.recorded")) != 1 {
-		t.Errorf("%d events, last %s, %v", n, previous, p.Audits("job.recorded"))
+		t.Errorf(`%d events, last %s, %v; want previous == "FAILED" && n <= 2 && len(p.Audits("job.recorded")) == 1`, n, previous, p.Audits("job.recorded"))
 	}
 }
 
@@ -159,7 +159,7 @@ func TestListAndSummary(t *testing.T) {
 	p := controlplanetest.Start(t)
 	for _, path := range []string{"/jobs/summary", "/jobs/summary?cluster=nowhere"} {
 		if f := getDocument(p, path)["facility"]; fmt.Sprint(f) != "map[clusters:[] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]" {
-			t.Errorf("empty: %v", f)
+			t.Errorf(`empty: %v; want fmt.Sprint(f) == "map[clusters:[] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]"`, f)
 		}
 	}
 	for i, j := range []struct {
@@ -197,13 +197,13 @@ func TestListAndSummary(t *testing.T) {
 		"": "6543210", "?cluster=beta": "65", "?state=running": "510", "?state=SUBMITTED,PENDING": "32", "?model=mack": "32", "?model=JPCP&state=RUNNING&cluster=alpha": "10", "?model=NOPE": "",
 	} {
 		if got, next := ids("/jobs" + query); got != want || next != nil {
-			t.Errorf("%s: %s", query, got)
+			t.Errorf("%s: %s; want got == want && next == nil", query, got)
 		}
 	}
 	a, next := ids("/jobs?limit=4")
 	b, end := ids(fmt.Sprint("/jobs?limit=4&cursor=", next))
 	if a != "6543" || b != "210" || end != nil {
-		t.Errorf("pages %s %s %v", a, b, end)
+		t.Errorf(`pages %s %s %v; want a == "6543" && b == "210" && end == nil`, a, b, end)
 	}
 	for _, query := range []string{"state=DONE", "state=RUNNING,", "limit=501", "cursor=x", "cluster=%00"} {
 		p.Refused(422, "validation_error", "GET", "/jobs?"+query, controlplanetest.Reader, nil)
@@ -230,10 +230,10 @@ func TestBadReports(t *testing.T) {
 		{"slurm/1", `{"model":"JPCP","state":"FAILED","exitCode":2147483648}`, "exitCode"}, {"slurm/1", `{"model":"JPCP","state":"FAILED","trackerRunId":""}`, "trackerRunId"},
 	} {
 		if r := p.Refused(422, "validation_error", "PUT", "/jobs/"+c.path, controlplanetest.Operator, c.body); !strings.Contains(string(r.Body), c.field) {
-			t.Errorf("%s does not name %s", r.Body, c.field)
+			t.Errorf("%s does not name %s; want strings.Contains(string(r.Body), c.field)", r.Body, c.field)
 		}
 	}
 	if rows := getDocument(p, "/jobs")["items"].([]any); len(rows) != 0 || len(p.Events("job.state_changed")) != 0 {
-		t.Errorf("recorded %v", rows)
+		t.Errorf(`recorded %v; want len(rows) == 0 && len(p.Events("job.state_changed")) == 0`, rows)
 	}
 }

@@ -35,7 +35,7 @@ func TestSeconds(t *testing.T) {
 	} {
 		v := toJob(store.Job{State: c.state, SubmitAt: noon, StartAt: c.start, EndAt: c.end}, *afterNoon(100)).Timing
 		if !equalPointers(v.QueueSeconds, c.queue) || !equalPointers(v.RunSeconds, c.run) {
-			t.Errorf("%s %v %v: %v %v", c.state, c.start, c.end, v.QueueSeconds, v.RunSeconds)
+			t.Errorf("%s %v %v: %v %v; want equalPointers(v.QueueSeconds, c.queue) && equalPointers(v.RunSeconds, c.run)", c.state, c.start, c.end, v.QueueSeconds, v.RunSeconds)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestApply(t *testing.T) {
 		c.old.SubmitAt = noon
 		got := c.report.apply(c.old, *afterNoon(100))
 		if got.State != c.state || !equalTime(got.StartAt, c.start) || !equalTime(got.EndAt, c.end) {
-			t.Errorf("%s: %s %v %v", name, got.State, got.StartAt, got.EndAt)
+			t.Errorf("%s: %s %v %v; want got.State == c.state && equalTime(got.StartAt, c.start) && equalTime(got.EndAt, c.end)", name, got.State, got.StartAt, got.EndAt)
 		}
 		if err := checkTimeOrder(got); err != nil {
 			t.Errorf("%s: %v", name, err)

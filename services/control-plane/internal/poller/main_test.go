@@ -87,7 +87,7 @@ func syncNow(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
 			return fmt.Errorf("%s", r.Body)
 		}
 		if r.Status != http.StatusOK {
-			t.Fatalf("%d %s", r.Status, r.Body)
+			t.Fatalf("%d %s; want r.Status == %v", r.Status, r.Body, http.StatusOK)
 		}
 		out = syncResult{}
 		return json.Unmarshal(r.Body, &out)

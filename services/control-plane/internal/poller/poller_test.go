@@ -19,62 +19,62 @@ func TestPollOfAGitServer(t *testing.T) {
 	srv := repo.Serve()
 	p := startFollowing(t, srv)
 	if h := healthOf(t, p); len(h.Models) != 5 || slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
-		t.Fatalf("ready without the models: %+v", h)
+		t.Fatalf(`ready without the models: %+v; want len(h.Models) == 5 && !slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared")`, h)
 	}
 	awaitFirstPoll(t, p)
 	h := healthOf(t, p)
 	if !h.Poller.Enabled || !h.Poller.Leader || h.Poller.Stale || h.StartupChecks["registry"] != "ok" {
-		t.Errorf("%+v", h)
+		t.Errorf(`%+v; want h.Poller.Enabled && h.Poller.Leader && !h.Poller.Stale && h.StartupChecks["registry"] == "ok"`, h)
 	}
 	if s := syncNow(t, p); s.New || s.Commit != first || s.Stale != nil || s.Error != "" {
-		t.Errorf("up to date: %+v", s)
+		t.Errorf(`up to date: %+v; want !s.New && s.Commit == first && s.Stale == nil && s.Error == ""`, s)
 	}
 	if n := len(p.Events("event.push")); n != 0 {
-		t.Errorf("%d pushes for the first head", n)
+		t.Errorf("%d pushes for the first head; want 0", n)
 	}
 
 	second := repo.Commit("better", map[string]string{jpcpText: "better\n"})
 	if s := syncNow(t, p); !s.New || s.Commit != second || !slices.Equal(sortedCopy(s.Stale), all) {
-		t.Errorf("a new head: %+v", s)
+		t.Errorf("a new head: %+v; want s.New && s.Commit == second && slices.Equal(sortedCopy(s.Stale), all)", s)
 	}
 	if got := readmeOf(p, "JPCP"); got != "better\n" {
-		t.Errorf("README %q", got)
+		t.Errorf("README %q; want \"better\\n\"", got)
 	}
 	if s := syncNow(t, p); s.New || s.Commit != second {
-		t.Errorf("once more: %+v", s)
+		t.Errorf("once more: %+v; want !s.New && s.Commit == second", s)
 	}
 	events := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 	if len(events) != 1 || events[0]["source"] != "poll" || events[0]["commit_sha"] != second || events[0]["pushed_by"] != "Ada" || events[0]["branch"] != "main" {
-		t.Errorf("%v", events)
+		t.Errorf(`%v; want len(events) == 1 && events[0]["source"] == "poll" && events[0]["commit_sha"] == second && events[0]["pushed_by"] == "Ada" && events[0]["branch"] == "main"`, events)
 	}
 	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 		if m := m.(map[string]any); m["status"] != "stale" || m["latest_modelrepo_commit"] != second || m["touched_by_last_push"] != (m["model_id"] == "JPCP") {
-			t.Errorf("%v", m)
+			t.Errorf(`%v; want m["status"] == "stale" && m["latest_modelrepo_commit"] == second && m["touched_by_last_push"] == (m["model_id"] == "JPCP")`, m)
 		}
 	}
 	swaps := p.Audits("registry.swapped")
 	if len(swaps) != 1 || swaps[0]["actor"] != "system:modelrepo" || swaps[0]["tenant"] != "platform" || swaps[0]["details"].(map[string]any)["new"] != second {
-		t.Errorf("%v", swaps)
+		t.Errorf(`%v; want len(swaps) == 1 && swaps[0]["actor"] == "system:modelrepo" && swaps[0]["tenant"] == "platform" && swaps[0]["details"].(map[string]any)["new"] == second`, swaps)
 	}
 	if syncs := p.Audits("modelrepo.synced"); len(syncs) < 3 || syncs[0]["actor"] != "operator" || syncs[0]["outcome"] != "ok" || syncs[0]["tenant"] != "platform" || syncs[0]["details"].(map[string]any)["actor_tenant"] != "default" {
-		t.Errorf("%v", syncs)
+		t.Errorf(`%v; want len(syncs) >= 3 && syncs[0]["actor"] == "operator" && syncs[0]["outcome"] == "ok" && syncs[0]["tenant"] == "platform" && …`, syncs)
 	}
 
 	// A rewritten history is a new head like any other.
 	repo.Git("reset", "-q", "--hard", first)
 	third := repo.Commit("rewritten", map[string]string{jpcpText: "rewritten\n"})
 	if s := syncNow(t, p); !s.New || s.Commit != third || readmeOf(p, "JPCP") != "rewritten\n" {
-		t.Errorf("rewritten: %+v, %q", s, readmeOf(p, "JPCP"))
+		t.Errorf("rewritten: %+v, %q; want s.New && s.Commit == third && readmeOf(p, \"JPCP\") == \"rewritten\\n\"", s, readmeOf(p, "JPCP"))
 	}
 
 	// A branch that goes leaves everything as it is, and says so.
 	repo.Run(repo.Bare, "git", "update-ref", "-d", "refs/heads/main")
 	repo.Git("push", "-q", "origin", "HEAD:other")
 	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, `no such branch: "main"`) {
-		t.Errorf("no branch: %+v", s)
+		t.Errorf("no branch: %+v; want !s.New && strings.Contains(s.Error, `no such branch: \"main\"`)", s)
 	}
 	if h := healthOf(t, p); h.Poller.Stale || !strings.Contains(h.Poller.LastError, "no such branch") || len(h.Models) != 5 {
-		t.Errorf("%+v", h)
+		t.Errorf(`%+v; want !h.Poller.Stale && strings.Contains(h.Poller.LastError, "no such branch") && len(h.Models) == 5`, h)
 	}
 	p.Want(200, "GET", "/readyz", "", nil)
 }
@@ -87,18 +87,18 @@ func TestEmptyRepository(t *testing.T) {
 	srv := repo.Serve()
 	p := startFollowing(t, srv)
 	if s := syncNow(t, p); s.New || s.Commit != "" || s.Error != "" {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want !s.New && s.Commit == "" && s.Error == ""`, s)
 	}
 	if h := healthOf(t, p); h.Poller.LastOk == nil || len(h.Models) != 0 || !strings.HasPrefix(h.StartupChecks["registry"], "warn: ") {
-		t.Errorf("%+v", h)
+		t.Errorf(`%+v; want h.Poller.LastOk != nil && len(h.Models) == 0 && strings.HasPrefix(h.StartupChecks["registry"], "warn: ")`, h)
 	}
 	repo.Git("push", "-q", "origin", "HEAD:main")
 	syncNow(t, p)
 	if h := healthOf(t, p); len(h.Models) != 5 || h.StartupChecks["registry"] != "ok" {
-		t.Errorf("%+v", h)
+		t.Errorf(`%+v; want len(h.Models) == 5 && h.StartupChecks["registry"] == "ok"`, h)
 	}
 	if policies := p.Want(200, "GET", "/promotion-policies", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(policies) != 5 {
-		t.Errorf("%d policies", len(policies))
+		t.Errorf("%d policies; want 5", len(policies))
 	}
 }
 
@@ -113,7 +113,7 @@ func TestFaultyHead(t *testing.T) {
 	good := readmeOf(p, "JPCP")
 	bad := repo.Commit("broken", map[string]string{jpcpModel: "name: JPCP\nnonsense: 1\n", jpcpText: "broken\n"})
 	if s := syncNow(t, p); !s.New || s.Commit != bad || s.Error != "" {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want s.New && s.Commit == bad && s.Error == ""`, s)
 	}
 	warns := func(p *controlplanetest.Plane, parts ...string) {
 		t.Helper()
@@ -137,18 +137,18 @@ func TestFaultyHead(t *testing.T) {
 
 	evil := repo.Point(repo.Tree("40000", "models", repo.Tree("100644", "../../evil", repo.Object("blob", "x"))))
 	if s := syncNow(t, p); !s.New || s.Commit != evil {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.New && s.Commit == evil", s)
 	}
 	warns(p, evil, "leads out of its folder")
 	warns(later, evil)
 	if swaps := p.Audits("registry.swapped"); len(swaps) != 2 || swaps[1]["outcome"] != "failed" {
-		t.Errorf("%v", swaps)
+		t.Errorf(`%v; want len(swaps) == 2 && swaps[1]["outcome"] == "failed"`, swaps)
 	}
 
 	repo.Git("checkout", "-q", "HEAD~1", "--", jpcpModel)
 	repo.Commit("mended", map[string]string{jpcpText: "mended\n"})
 	if s := syncNow(t, p); !s.New {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.New", s)
 	}
 	for _, q := range []*controlplanetest.Plane{p, later} {
 		awaitReadme(t, q, 10*time.Second, "mended\n")
@@ -171,7 +171,7 @@ func TestReplicas(t *testing.T) {
 	awaitFirstPoll(t, a)
 	b, _ := startReplica(t, a)
 	if ha, hb := healthOf(t, a), healthOf(t, b); !ha.Poller.Leader || hb.Poller.Leader || hb.Poller.LastOk == nil || !hb.Poller.Enabled {
-		t.Fatalf("leader %+v, follower %+v", ha.Poller, hb.Poller)
+		t.Fatalf("leader %+v, follower %+v; want ha.Poller.Leader && !hb.Poller.Leader && hb.Poller.LastOk != nil && hb.Poller.Enabled", ha.Poller, hb.Poller)
 	}
 	repo.Commit("two", map[string]string{jpcpText: "two\n"})
 	awaitReadme(t, a, 20*time.Second, "two\n") // by its own interval
@@ -180,7 +180,7 @@ func TestReplicas(t *testing.T) {
 	// A sync of the follower is seen by the leader.
 	repo.Commit("three", map[string]string{jpcpText: "three\n"})
 	if s := syncNow(t, b); s.Error != "" {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want s.Error == ""`, s)
 	}
 	awaitReadme(t, b, 5*time.Second, "three\n")
 	awaitReadme(t, a, 5*time.Second, "three\n")
@@ -207,10 +207,10 @@ func TestReplicas(t *testing.T) {
 	}
 	begin := time.Now()
 	if r := <-ended; r.Code() != "sync_in_progress" && !strings.Contains(string(r.Body), "in time") {
-		t.Errorf("a hanging server: %d %s", r.Status, r.Body)
+		t.Errorf(`a hanging server: %d %s; want (r.Code() == "sync_in_progress" || strings.Contains(string(r.Body), "in time"))`, r.Status, r.Body)
 	}
 	if took := time.Since(begin); took > 12*time.Second {
-		t.Errorf("given up after %s", took)
+		t.Errorf("given up after %s; want took <= 12 * time.Second", took)
 	}
 	srv.Handle.Store(nil)
 	syncNow(t, b)
@@ -248,12 +248,12 @@ func TestStale(t *testing.T) {
 	broken := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	srv.Handle.Store(&broken)
 	if s := syncNow(t, a); s.New || s.Error != "the git server answered 500" {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want !s.New && s.Error == "the git server answered 500"`, s)
 	}
 	for _, p := range []*controlplanetest.Plane{a, b} {
 		p.Want(200, "GET", "/readyz", "", nil)
 		if h := healthOf(t, p); h.Poller.Stale || h.Poller.LastError == "" || len(h.Models) != 5 {
-			t.Errorf("%+v", h)
+			t.Errorf(`%+v; want !h.Poller.Stale && h.Poller.LastError != "" && len(h.Models) == 5`, h)
 		}
 	}
 	for _, p := range []*controlplanetest.Plane{a, b} {
@@ -264,12 +264,12 @@ func TestStale(t *testing.T) {
 			return nil
 		})
 		if h := healthOf(t, p); !h.Poller.Stale || *h.Poller.LastOk < 30 {
-			t.Errorf("%+v", h.Poller)
+			t.Errorf("%+v; want h.Poller.Stale && *h.Poller.LastOk >= 30", h.Poller)
 		}
 	}
 	srv.Handle.Store(nil)
 	if s := syncNow(t, b); s.Error != "" {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want s.Error == ""`, s)
 	}
 	a.Ready()
 	b.Ready()
@@ -310,7 +310,7 @@ func TestSettings(t *testing.T) {
 	repo.Commit("by hand", map[string]string{jpcpText: "by hand\n"})
 	repo.Git("push", "-q", "origin", "HEAD:next")
 	if s := syncNow(t, p); !s.New || readmeOf(p, "JPCP") != "by hand\n" { // off, and yet at one's word
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.New && readmeOf(p, \"JPCP\") == \"by hand\\n\"", s)
 	}
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"poll_interval_seconds": 10})
 	testenv.Eventually(t, 5*time.Second, func() error {
@@ -335,12 +335,12 @@ func TestWebhookNudges(t *testing.T) {
 		"commits": []any{map[string]any{"id": sha, "message": "pushed", "added": []string{}, "modified": []string{jpcpText}, "removed": []string{}}},
 	}, "X-Gitlab-Token", secret, "X-Gitlab-Event", "Push Hook").Object(t)
 	if out["duplicate"] != false || out["event_id"] == nil {
-		t.Fatalf("%v", out)
+		t.Fatalf(`%v; want out["duplicate"] == false && out["event_id"] != nil`, out)
 	}
 	awaitReadme(t, a, 10*time.Second, "pushed\n")
 	awaitReadme(t, b, 10*time.Second, "pushed\n")
 	events := a.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 	if len(events) != 1 || events[0]["source"] != "webhook" {
-		t.Errorf("the poll told of it again: %v", events)
+		t.Errorf(`the poll told of it again: %v; want len(events) == 1 && events[0]["source"] == "webhook"`, events)
 	}
 }

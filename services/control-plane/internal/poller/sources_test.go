@@ -27,21 +27,21 @@ func TestLocalRepository(t *testing.T) {
 	awaitFirstPoll(t, p)
 	h := healthOf(t, p)
 	if !h.Poller.Enabled || !slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
-		t.Errorf("%+v", h)
+		t.Errorf(`%+v; want h.Poller.Enabled && slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared")`, h)
 	}
 	if s := syncNow(t, p); s.New || s.Commit != first {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want !s.New && s.Commit == first", s)
 	}
 	// What is checked out is in force without a poll.
 	second := repo.Commit("second", map[string]string{jpcpText: "second\n"})
 	awaitReadme(t, p, 10*time.Second, "second\n")
 	if s := syncNow(t, p); !s.New || s.Commit != second || !slices.Equal(sortedCopy(s.Stale), all) {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.New && s.Commit == second && slices.Equal(sortedCopy(s.Stale), all)", s)
 	}
 	repo.Commit("broken", map[string]string{jpcpModel: "- no model\n", jpcpText: "broken\n"})
 	syncNow(t, p)
 	if h := healthOf(t, p); len(h.Models) != 5 || !strings.Contains(h.StartupChecks["registry"], "the reading before stays") {
-		t.Errorf("%+v", h)
+		t.Errorf(`%+v; want len(h.Models) == 5 && strings.Contains(h.StartupChecks["registry"], "the reading before stays")`, h)
 	}
 }
 
@@ -56,10 +56,10 @@ func TestNoSource(t *testing.T) {
 	}
 	p := controlplanetest.Start(t, "MODELREPO_DIR="+dir)
 	if h := healthOf(t, p); h.Poller.Enabled || h.Poller.Leader || h.Poller.Stale || h.Poller.LastOk != nil || len(h.Models) != 5 {
-		t.Errorf("%+v", h)
+		t.Errorf("%+v; want !h.Poller.Enabled && !h.Poller.Leader && !h.Poller.Stale && h.Poller.LastOk == nil && len(h.Models) == 5", h)
 	}
 	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, "MODELREPO_GIT_URL") {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want !s.New && strings.Contains(s.Error, "MODELREPO_GIT_URL")`, s)
 	}
 	id := p.Notice("JPCP", strings.Repeat("ab", 20))
 	p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", controlplanetest.Reader, nil)
@@ -105,24 +105,24 @@ func TestGitLabSource(t *testing.T) {
 		"MODELREPO_GIT_URL=http://127.0.0.1:1/unused.git", never) // the first that is configured
 	awaitFirstPoll(t, p)
 	if s := syncNow(t, p); s.New || s.Commit != one {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want !s.New && s.Commit == one", s)
 	}
 	if err := os.WriteFile(filepath.Join(dir, jpcpText), []byte("two\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	head.Store(two)
 	if s := syncNow(t, p); !s.New || s.Commit != two || !slices.Equal(sortedCopy(s.Stale), all) || readmeOf(p, "JPCP") != "two\n" {
-		t.Errorf("%+v %q", s, readmeOf(p, "JPCP"))
+		t.Errorf("%+v %q; want s.New && s.Commit == two && slices.Equal(sortedCopy(s.Stale), all) && readmeOf(p, \"JPCP\") == \"two\\n\"", s, readmeOf(p, "JPCP"))
 	}
 	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 		if m := m.(map[string]any); m["touched_by_last_push"] != (m["model_id"] == "JPCP") {
-			t.Errorf("%v", m)
+			t.Errorf(`%v; want m["touched_by_last_push"] == (m["model_id"] == "JPCP")`, m)
 		}
 	}
 	d := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", two)+"/diff", controlplanetest.Reader, nil).Object(t)
 	files := d["files"].([]any)
 	if d["from_commit"] != one || d["to_commit"] != two || len(files) != 1 || files[0].(map[string]any)["patch"] != "@@ -1 +1 @@\n-a\n+b\n" {
-		t.Errorf("%v", d)
+		t.Errorf("%v; want d[\"from_commit\"] == one && d[\"to_commit\"] == two && len(files) == 1 && files[0].(map[string]any)[\"patch\"] == \"@@ -1 +1 @@\\n-a\\n+b\\n\"", d)
 	}
 
 	broken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,10 +131,10 @@ func TestGitLabSource(t *testing.T) {
 	})
 	handle.Store(&broken)
 	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, "GITLAB_TOKEN") || strings.Contains(s.Error, token) {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want !s.New && strings.Contains(s.Error, "GITLAB_TOKEN") && !strings.Contains(s.Error, token)`, s)
 	}
 	if h := p.Want(200, "GET", "/health", "", nil); strings.Contains(string(h.Body), token) {
-		t.Errorf("%s", h.Body)
+		t.Errorf("%s; want !strings.Contains(string(h.Body), token)", h.Body)
 	}
 	p.Refused(502, "modelrepo_unreachable", "GET", "/approvals/"+p.Notice("MACK", two)+"/diff", controlplanetest.Reader, nil)
 }
@@ -178,7 +178,7 @@ func TestReload(t *testing.T) {
 	reload()
 	want := append([]string{"ANOTHER"}, all...)
 	if !out.Reloaded || !slices.Equal(out.Models, want) || len(out.Errors) != 0 {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want out.Reloaded && slices.Equal(out.Models, want) && len(out.Errors) == 0", out)
 	}
 	for _, p := range []*controlplanetest.Plane{a, b} {
 		testenv.Eventually(t, 5*time.Second, func() error {
@@ -192,27 +192,27 @@ func TestReload(t *testing.T) {
 	write(added, "name: Another\nnonsense: 1\n")
 	reload()
 	if out.Reloaded || !slices.Equal(out.Models, want) || len(out.Errors) == 0 || !strings.HasPrefix(out.Errors[0], added+":") {
-		t.Errorf("%+v", out)
+		t.Errorf(`%+v; want !out.Reloaded && slices.Equal(out.Models, want) && len(out.Errors) != 0 && strings.HasPrefix(out.Errors[0], added+":")`, out)
 	}
 	if h := healthOf(t, a); !strings.HasPrefix(h.StartupChecks["registry"], "warn: the folder as it is now is not in force") {
-		t.Errorf("%+v", h.StartupChecks)
+		t.Errorf(`%+v; want strings.HasPrefix(h.StartupChecks["registry"], "warn: the folder as it is now is not in force")`, h.StartupChecks)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, filepath.Dir(added))); err != nil {
 		t.Fatal(err)
 	}
 	reload()
 	if !out.Reloaded || !slices.Equal(out.Models, all) {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want out.Reloaded && slices.Equal(out.Models, all)", out)
 	}
 	if facts := a.Audits("registry.reloaded"); len(facts) != 3 || facts[0]["outcome"] != "ok" || facts[1]["outcome"] != "failed" || facts[2]["actor"] != "trainer" || facts[2]["tenant"] != "platform" || facts[2]["details"].(map[string]any)["actor_tenant"] != "default" {
-		t.Errorf("%v", facts)
+		t.Errorf(`%v; want len(facts) == 3 && facts[0]["outcome"] == "ok" && facts[1]["outcome"] == "failed" && facts[2]["actor"] == "trainer" && facts[2]["tenant"] == "platform" && …`, facts)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "models")); err != nil {
 		t.Fatal(err)
 	}
 	reload()
 	if out.Reloaded || len(out.Models) != 5 || len(out.Errors) != 1 || !strings.Contains(out.Errors[0], "no folder models") {
-		t.Errorf("%+v", out)
+		t.Errorf(`%+v; want !out.Reloaded && len(out.Models) == 5 && len(out.Errors) == 1 && strings.Contains(out.Errors[0], "no folder models")`, out)
 	}
 }
 
@@ -228,12 +228,12 @@ func TestConfig(t *testing.T) {
 	} {
 		_, err := controlplane.LoadConfig(append(slices.Clone(base), c.env))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", c.env, err)
+			t.Errorf("%s: %v; want an error && strings.Contains(err.Error(), c.says)", c.env, err)
 		}
 	}
 	_, err := controlplane.LoadConfig(append(slices.Clone(base), "MODELREPO_GIT_URL=ftp://someone:s3cr3t@h/x"))
 	if err == nil || strings.Contains(err.Error(), "s3cr3t") {
-		t.Error(err)
+		t.Error(err, `want an error && !strings.Contains(err.Error(), "s3cr3t")`)
 	}
 	if _, err := controlplane.LoadConfig(append(slices.Clone(base), "MODELREPO_GIT_URL=https://someone:s3cr3t@h/x")); err != nil {
 		t.Error(err)

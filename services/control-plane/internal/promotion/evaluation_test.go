@@ -49,7 +49,7 @@ func TestRequireEval(t *testing.T) {
 			t.Errorf("reasons %s, want %s", reasons, reason)
 		}
 		if doc, checks := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || !strings.Contains(checks, "false ") || !strings.Contains(checks, reason) {
-			t.Errorf("gate %v, %s", doc, checks)
+			t.Errorf(`gate %v, %s; want doc["pass"] == false && strings.Contains(checks, "false ") && strings.Contains(checks, reason)`, doc, checks)
 		}
 	}
 	denied("the policy requires an evaluation, and none of version 1 is recorded")
@@ -66,21 +66,21 @@ func TestRequireEval(t *testing.T) {
 	denied("by suite s, of ")
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "passed", map[string]any{"metric": "bias", "value": 1, "passed": true})
 	if doc, checks := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || strings.Contains(checks, "false") || strings.Count(checks, "true ") != 2 {
-		t.Fatalf("gate %v, %s", doc, checks)
+		t.Fatalf(`gate %v, %s; want doc["pass"] == true && !strings.Contains(checks, "false") && strings.Count(checks, "true ") == 2`, doc, checks)
 	}
 	if _, checks := gateEvaluation(t, p, controlplanetest.Foreign, v); !strings.Contains(checks, "true the latest evaluation of version 1 by suite s") || strings.Contains(checks, "easy") {
-		t.Errorf("foreign gate: %s", checks)
+		t.Errorf(`foreign gate: %s; want strings.Contains(checks, "true the latest evaluation of version 1 by suite s") && !strings.Contains(checks, "easy")`, checks)
 	}
 	// It is judged again at the decision.
 	id := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP"}`).Object(t)["id"].(string)
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "failed")
 	p.Refused(409, "promotion_denied", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	if h := p.Tracker.Holder("jpcp", "Production"); h != "" {
-		t.Fatalf("Production is %q", h)
+		t.Fatalf(`Production is %q; want ""`, h)
 	}
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "passed")
 	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t); pr["state"] != "promoted" {
-		t.Fatalf("promotion %v", pr)
+		t.Fatalf(`promotion %v; want pr["state"] == "promoted"`, pr)
 	}
 }
 
@@ -94,17 +94,17 @@ func TestPlatformEval(t *testing.T) {
 	p.SQL("update control_plane.evals set tenant = 'platform'")
 	for _, bearer := range []string{controlplanetest.Reader, controlplanetest.Foreign} {
 		if doc, checks := gateEvaluation(t, p, bearer, "1"); doc["pass"] != true || !strings.HasPrefix(checks, "true ") {
-			t.Errorf("gate %v, %s", doc, checks)
+			t.Errorf(`gate %v, %s; want doc["pass"] == true && strings.HasPrefix(checks, "true ")`, doc, checks)
 		}
 	}
 	// The ladder asks for them in the name of who reported the version.
 	if out := p.Report("JPCP", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 11.0))); out["promotion_id"] != nil || !strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded") {
-		t.Fatalf("report %v", out)
+		t.Fatalf(`report %v; want out["promotion_id"] == nil && strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded")`, out)
 	}
 	next := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 	recordEvaluation(p, controlplanetest.Trainer, next, "s", "passed")
 	if out := p.Report("JPCP", next); out["promotion_id"] == nil {
-		t.Fatalf("report %v", out)
+		t.Fatalf(`report %v; want out["promotion_id"] != nil`, out)
 	}
 }
 
@@ -116,20 +116,20 @@ func TestGateShowsEval(t *testing.T) {
 	v := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
 	p.Tracker.Move("jpcp", "Staging", v)
 	if doc, checks := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || fmt.Sprint(doc["metrics"]) != "map[rmse:12]" || checks != "" {
-		t.Fatalf("gate %v, %s", doc, checks)
+		t.Fatalf(`gate %v, %s; want doc["pass"] == true && fmt.Sprint(doc["metrics"]) == "map[rmse:12]" && checks == ""`, doc, checks)
 	}
 	recordEvaluation(p, controlplanetest.Trainer, v, "old", "passed", map[string]any{"metric": "bias", "value": 9, "passed": true})
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
 	if doc, _ := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || fmt.Sprint(doc["metrics"]) != "map[bias:3 mae:2 rmse:12]" {
-		t.Fatalf("gate %v", doc)
+		t.Fatalf(`gate %v; want doc["pass"] == false && fmt.Sprint(doc["metrics"]) == "map[bias:3 mae:2 rmse:12]"`, doc)
 	}
 	if out := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP","dry_run":true}`).Object(t); out["allowed"] != true {
-		t.Fatalf("dry run %v", out)
+		t.Fatalf(`dry run %v; want out["allowed"] == true`, out)
 	}
 	// Without a policy there is no other measure.
 	recordEvaluation(p, controlplanetest.Trainer, v, "s", "passed")
 	p.Want(204, "DELETE", "/promotion-policies/JPCP", controlplanetest.Operator, nil)
 	if doc, _ := gateEvaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true {
-		t.Fatalf("gate %v", doc)
+		t.Fatalf(`gate %v; want doc["pass"] == true`, doc)
 	}
 }

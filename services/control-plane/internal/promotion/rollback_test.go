@@ -44,30 +44,30 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 		}
 	}
 	if now := p.Tracker.Holder("jpcp", "Production"); now != v[1] {
-		t.Errorf("the tracker has version %s", now)
+		t.Errorf("the tracker has version %s; want %v", now, v[1])
 	}
 	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
 	if top["version"] != v[1] || top["previous_version"] != v[2] || top["via"] != "rollback" || top["actor"] != "operator" {
-		t.Errorf("history %v", top)
+		t.Errorf(`history %v; want top["version"] == v[1] && top["previous_version"] == v[2] && top["via"] == "rollback" && top["actor"] == "operator"`, top)
 	}
 	rolled := p.Events("deploy.rolled_back")
 	if len(rolled) != 1 || rolled[0].Tenant != "platform" || rolled[0].Actor != "operator" || rolled[0].Data["version"] != v[1] ||
 		rolled[0].Data["to"] != "Production" || fmt.Sprint(rolled[0].Data["reasons"]) != "[worse on site B]" {
-		t.Errorf("events %v", rolled)
+		t.Errorf(`events %v; want len(rolled) == 1 && rolled[0].Tenant == "platform" && rolled[0].Actor == "operator" && rolled[0].Data["version"] == v[1] && rolled[0].Data["to"] == "Production" && …`, rolled)
 	}
 	changed := p.Events("deploy.alias_changed")
 	if last := changed[len(changed)-1]; last.Data["via"] != "rollback" || last.Data["version"] != v[1] {
-		t.Errorf("alias_changed %v", last)
+		t.Errorf(`alias_changed %v; want last.Data["via"] == "rollback" && last.Data["version"] == v[1]`, last)
 	}
 	if a := p.Audits("rollback.decided"); len(a) != 1 || a[0]["details"].(map[string]any)["reason"] != "worse on site B" || a[0]["tenant"] != "default" {
-		t.Errorf("audit %v", a)
+		t.Errorf(`audit %v; want len(a) == 1 && a[0]["details"].(map[string]any)["reason"] == "worse on site B" && a[0]["tenant"] == "default"`, a)
 	}
 	// By name to one further back; then the default is the last before the present again.
 	if r := p.Want(200, "POST", path, controlplanetest.Operator, map[string]any{"version": v[0], "reason": "still worse"}).Object(t); r["version"] != v[0] {
-		t.Errorf("%v", r)
+		t.Errorf(`%v; want r["version"] == %v`, r, v[0])
 	}
 	if r := p.Want(200, "POST", path, controlplanetest.Operator, withReason("mistaken")).Object(t); r["version"] != v[1] {
-		t.Errorf("%v", r)
+		t.Errorf(`%v; want r["version"] == %v`, r, v[1])
 	}
 }
 
@@ -113,16 +113,16 @@ func TestRollbackAtOnce(t *testing.T) {
 				status[r.Status] = r
 			}
 			if moved := status[200].Object(t); moved["version"] != v[1] || moved["previous_version"] != v[2] {
-				t.Errorf("moved %v", moved)
+				t.Errorf(`moved %v; want moved["version"] == v[1] && moved["previous_version"] == v[2]`, moved)
 			}
 			if told := status[409].Object(t); told["code"] != "alias_moved" || told["version"] != v[1] {
-				t.Errorf("told %v", told)
+				t.Errorf(`told %v; want told["code"] == "alias_moved" && told["version"] == v[1]`, told)
 			}
 			if now := p.Tracker.Holder("jpcp", "Production"); now != v[1] {
 				t.Errorf("the tracker has version %s, want %s", now, v[1])
 			}
 			if e := p.Events("deploy.rolled_back"); len(e) != 1 {
-				t.Errorf("events %v", e)
+				t.Errorf("events %v; want len(e) == 1", e)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestRollbackThatCannotBe(t *testing.T) {
 	p.Refused(502, "tracker_unreachable", "POST", path, controlplanetest.Operator, withReason("x"))
 	p.Tracker.Set(controlplanetest.Well)
 	if now := p.Tracker.Holder("jpcp", "Production"); now != v[0] {
-		t.Errorf("version %s", now)
+		t.Errorf("version %s; want %v", now, v[0])
 	}
 }
 
@@ -164,14 +164,14 @@ func TestRollbackKeepsTheRules(t *testing.T) {
 	for version, why := range map[string]string{v[0]: "dummy", v[1]: "generated"} {
 		r := p.Refused(409, "rollback_denied", "POST", path, controlplanetest.Operator, map[string]any{"version": version, "reason": "x"})
 		if reasons := r.Object(t)["reasons"].([]any); len(reasons) != 1 || !strings.Contains(reasons[0].(string), why) {
-			t.Errorf("reasons %v", reasons)
+			t.Errorf("reasons %v; want len(reasons) == 1 && strings.Contains(reasons[0].(string), why)", reasons)
 		}
 	}
 	if a := p.Audits("rollback.denied"); len(a) != 2 || a[0]["outcome"] != "denied" {
-		t.Errorf("audit %v", a)
+		t.Errorf(`audit %v; want len(a) == 2 && a[0]["outcome"] == "denied"`, a)
 	}
 	if now := p.Tracker.Holder("jpcp", "Production"); now != v[2] {
-		t.Errorf("version %s", now)
+		t.Errorf("version %s; want %v", now, v[2])
 	}
 }
 
@@ -184,7 +184,7 @@ func TestRollbackOutlivesTheTracker(t *testing.T) {
 	p.Refused(502, "tracker_rejected", "POST", path, controlplanetest.Operator, withReason("x"))
 	p.Tracker.Set(controlplanetest.FailMoves)
 	if r := p.Want(202, "POST", path, controlplanetest.Operator, withReason("x")).Object(t); r["state"] != "moving" {
-		t.Errorf("%v", r)
+		t.Errorf(`%v; want r["state"] == "moving"`, r)
 	}
 	p.Refused(409, "alias_busy", "POST", path, controlplanetest.Operator, withReason("x"))
 	p.Tracker.Set(controlplanetest.Well)
@@ -196,7 +196,7 @@ func TestRollbackOutlivesTheTracker(t *testing.T) {
 		return nil
 	})
 	if now := p.Tracker.Holder("jpcp", "Production"); now != v[0] {
-		t.Errorf("version %s", now)
+		t.Errorf("version %s; want %v", now, v[0])
 	}
 }
 
@@ -226,11 +226,11 @@ func TestRollbackOutlivesItsProcess(t *testing.T) {
 	})
 	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
 	if top["version"] != v[0] || top["via"] != "rollback" {
-		t.Errorf("history %v", top)
+		t.Errorf(`history %v; want top["version"] == v[0] && top["via"] == "rollback"`, top)
 	}
 	p.Tracker.Mu.Lock()
 	defer p.Tracker.Mu.Unlock()
 	if p.Tracker.Sets != 1 {
-		t.Errorf("the tracker was told %d times", p.Tracker.Sets)
+		t.Errorf("the tracker was told %d times; want 1", p.Tracker.Sets)
 	}
 }

@@ -62,27 +62,27 @@ func TestAtOnce(t *testing.T) {
 	for i := range 16 {
 		wg.Go(func() {
 			if out, err := deliverPush(p, fmt.Sprintf("%040x", i+1), fmt.Sprint("head", i)); err != nil || out["skipped"] != nil {
-				t.Errorf("%v %v", out, err)
+				t.Errorf(`%v %v; want out["skipped"] == nil`, out, err)
 			}
 		})
 	}
 	wg.Wait()
 	if len(recorded) != 1 || len(skipped) != 1 {
-		t.Fatalf("recorded %v, skipped %v", recorded, skipped)
+		t.Fatalf("recorded %v, skipped %v; want len(recorded) == 1 && len(skipped) == 1", recorded, skipped)
 	}
 	for id := range recorded {
 		if skipped[id] != 31 {
-			t.Errorf("skipped %v", skipped)
+			t.Errorf("skipped %v; want skipped[id] == 31", skipped)
 		}
 	}
 	list := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 	if len(list) != 17 || len(p.Events("event.push")) != 17 {
-		t.Fatalf("%d events, %d told", len(list), len(p.Events("event.push")))
+		t.Fatalf(`%d events, %d told; want len(list) == 17 && len(p.Events("event.push")) == 17`, len(list), len(p.Events("event.push")))
 	}
 	// Whatever the order, all models agree on the last.
 	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 		if m := m.(object); m["latest_modelrepo_commit"] != list[0]["commit_sha"] {
-			t.Errorf("%v, last %v", m, list[0])
+			t.Errorf(`%v, last %v; want m["latest_modelrepo_commit"] == %v`, m, list[0], list[0]["commit_sha"])
 		}
 	}
 }
@@ -105,25 +105,25 @@ func TestEvents(t *testing.T) {
 		for _, e := range r.List(t) {
 			out = append(out, e["commit_sha"].(string))
 			if e["delivery_id"] != nil || e["pushed_by"] != "ada" {
-				t.Errorf("event %v", e)
+				t.Errorf(`event %v; want e["delivery_id"] == nil && e["pushed_by"] == "ada"`, e)
 			}
 		}
 		return out
 	}
 	first := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil)
 	if !slices.Equal(shas(first), want[:20]) || first.Header.Get("X-Next-Cursor") == "" {
-		t.Errorf("first page: %s", first.Body)
+		t.Errorf(`first page: %s; want slices.Equal(shas(first), want[:20]) && first.Header.Get("X-Next-Cursor") != ""`, first.Body)
 	}
 	second := p.Want(200, "GET", "/modelrepo/events?limit=20&cursor="+first.Header.Get("X-Next-Cursor"), controlplanetest.Reader, nil)
 	if !slices.Equal(shas(second), want[20:]) || second.Header.Get("X-Next-Cursor") != "" {
-		t.Errorf("second page: %s", second.Body)
+		t.Errorf(`second page: %s; want slices.Equal(shas(second), want[20:]) && second.Header.Get("X-Next-Cursor") == ""`, second.Body)
 	}
 	if all := p.Want(200, "GET", "/modelrepo/events?limit=500", controlplanetest.Reader, nil); !slices.Equal(shas(all), want) {
-		t.Errorf("all: %s", all.Body)
+		t.Errorf("all: %s; want slices.Equal(shas(all), want)", all.Body)
 	}
 	// Pushes belong to no tenant: every tenant may read them.
 	if other := p.Want(200, "GET", "/modelrepo/events?limit=1", controlplanetest.Foreign, nil); !slices.Equal(shas(other), want[:1]) {
-		t.Errorf("other tenant: %s", other.Body)
+		t.Errorf("other tenant: %s; want slices.Equal(shas(other), want[:1])", other.Body)
 	}
 	for _, q := range []string{"limit=0", "limit=501", "limit=x", "cursor=x", "limit=-1"} {
 		p.Refused(422, "validation_error", "GET", "/modelrepo/events?"+q, controlplanetest.Reader, nil)

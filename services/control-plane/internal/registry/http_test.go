@@ -45,11 +45,11 @@ func TestImages(t *testing.T) {
 	for file, want := range map[string]string{"a.png": "image/png", "a.jpg": "image/jpeg", "a.gif": "image/gif", "a.webp": "image/webp", "a.svg": "image/svg+xml"} {
 		r := p.Want(200, "GET", "/models/jpcp/images/"+file, "", nil)
 		if got := r.Header.Get("Content-Type"); got != want || r.Header.Get("X-Content-Type-Options") != "nosniff" || len(r.Body) == 0 {
-			t.Errorf("%s: %q %v", file, got, r.Header)
+			t.Errorf(`%s: %q %v; want got == want && r.Header.Get("X-Content-Type-Options") == "nosniff" && len(r.Body) != 0`, file, got, r.Header)
 		}
 		policy := r.Header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "default-src 'none'") || file == "a.svg" && !strings.Contains(policy, "sandbox") {
-			t.Errorf("%s: %q", file, policy)
+			t.Errorf(`%s: %q; want strings.Contains(policy, "default-src 'none'") && (file != "a.svg" || strings.Contains(policy, "sandbox"))`, file, policy)
 		}
 	}
 	for _, file := range []string{

@@ -35,37 +35,37 @@ func TestChange(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	if now := getConfig(p); !maps.Equal(now, standard) {
-		t.Fatalf("first: %v", now)
+		t.Fatalf("first: %v; want maps.Equal(now, standard)", now)
 	}
 	want := maps.Clone(standard)
 	want["auto_retrain"], want["watch_branch"] = true, "release/2026"
 	// Unknown keys are ignored, also odd ones, and one that looks like a setting.
 	body := `{"auto_retrain": true, "watch_branch": "release/2026", "gate": "approval", "surprise": {"a": [1, null]}, "Gate": "direct", "": 7}`
 	if now := p.Want(200, "PUT", path, controlplanetest.Operator, body).Object(t); !maps.Equal(now, want) {
-		t.Fatalf("changed: %v", now)
+		t.Fatalf("changed: %v; want maps.Equal(now, want)", now)
 	}
 	if now := getConfig(p); !maps.Equal(now, want) {
-		t.Errorf("read: %v", now)
+		t.Errorf("read: %v; want maps.Equal(now, want)", now)
 	}
 	told := p.Events("event.config_changed")
 	if len(told) != 1 || told[0].Actor != "operator" || told[0].Tenant != "platform" || told[0].Data["scope"] != "modelrepo" ||
 		fmt.Sprint(told[0].Data["keys"]) != "[auto_retrain watch_branch]" {
-		t.Errorf("told %v", told)
+		t.Errorf(`told %v; want len(told) == 1 && told[0].Actor == "operator" && told[0].Tenant == "platform" && told[0].Data["scope"] == "modelrepo" && …`, told)
 	}
 	audit := p.Audits("modelrepo.config_set")
 	if len(audit) != 2 { // the first is that of the first start
-		t.Fatalf("audit %v", audit)
+		t.Fatalf("audit %v; want len(audit) == 2", audit)
 	}
 	d := audit[1]["details"].(object)
 	if audit[1]["actor"] != "operator" || audit[1]["tenant"] != "platform" || d["actor_tenant"] != "default" || !maps.Equal(d["old"].(object), object{"auto_retrain": false, "watch_branch": "main"}) ||
 		!maps.Equal(d["new"].(object), object{"auto_retrain": true, "watch_branch": "release/2026"}) {
-		t.Errorf("audit %v", audit[1])
+		t.Errorf(`audit %v; want audit[1]["actor"] == "operator" && audit[1]["tenant"] == "platform" && d["actor_tenant"] == "default" && …`, audit[1])
 	}
 	for _, same := range []string{`{}`, `{"auto_retrain": true}`, `{"nothing": 1}`} {
 		p.Want(200, "PUT", path, controlplanetest.Operator, same)
 	}
 	if n := len(p.Events("event.config_changed")); n != 1 {
-		t.Errorf("%d changes told", n)
+		t.Errorf("%d changes told; want 1", n)
 	}
 }
 
@@ -107,11 +107,11 @@ func TestBadValues(t *testing.T) {
 		}
 	}
 	if now := getConfig(p); !maps.Equal(now, standard) {
-		t.Errorf("applied: %v", now)
+		t.Errorf("applied: %v; want maps.Equal(now, standard)", now)
 	}
 	for _, seconds := range []float64{0, 10, 86400} {
 		if now := p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": seconds}).Object(t); now["poll_interval_seconds"] != seconds {
-			t.Errorf("%v: %v", seconds, now)
+			t.Errorf(`%v: %v; want now["poll_interval_seconds"] == %v`, seconds, now, seconds)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestBranches(t *testing.T) {
 		"refs/heads/main": false, "refs/x": false, "main\u202e": false, "ma\u200bin": false, "refsheet": true, strings.Repeat("b", 245): false,
 	} {
 		if _, err := repoconfig.CheckFirst(false, 300, name); (err == nil) != ok {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: %v; want (err == nil) == %v", name, err, ok)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestFirstStart(t *testing.T) {
 	want := maps.Clone(standard)
 	want["auto_retrain"], want["poll_interval_seconds"], want["watch_branch"] = true, 60.0, "trunk"
 	if now := getConfig(p); !maps.Equal(now, want) {
-		t.Fatalf("first start: %v", now)
+		t.Fatalf("first start: %v; want maps.Equal(now, want)", now)
 	}
 	p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 0})
 	want["poll_interval_seconds"] = 0.0
@@ -149,7 +149,7 @@ func TestFirstStart(t *testing.T) {
 	p.Setenv("MODELREPO_WATCH_BRANCH=main")
 	p.Serve()
 	if now := getConfig(p); !maps.Equal(now, want) {
-		t.Errorf("second start: %v", now)
+		t.Errorf("second start: %v; want maps.Equal(now, want)", now)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestReplicas(t *testing.T) {
 		defer close(done)
 		for i := range 20 {
 			if r, err := one.Try("PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 10 + i}); err != nil || r.Status != 200 {
-				t.Errorf("%v %s", err, r.Body)
+				t.Errorf("%v %s; want r.Status == 200", err, r.Body)
 			}
 		}
 	}()
@@ -176,7 +176,7 @@ func TestReplicas(t *testing.T) {
 	<-done
 	for _, replica := range []*controlplanetest.Plane{&one, &two} {
 		if now := getConfig(replica); now["poll_interval_seconds"] != 29.0 || now["watch_branch"] != "b19" || now["auto_retrain"] != false {
-			t.Errorf("%v", now)
+			t.Errorf(`%v; want now["poll_interval_seconds"] == 29.0 && now["watch_branch"] == "b19" && now["auto_retrain"] == false`, now)
 		}
 		// At work, not only shown.
 		push := func(branch string) object {
@@ -184,10 +184,10 @@ func TestReplicas(t *testing.T) {
 				"X-Forge-A-Token", "webhook-0123456789abcdef").Object(t)
 		}
 		if out := push("main"); out["reason"] != "branch not watched" {
-			t.Errorf("main: %v", out)
+			t.Errorf(`main: %v; want out["reason"] == "branch not watched"`, out)
 		}
 		if out := push("b19"); out["skipped"] != nil {
-			t.Errorf("b19: %v", out)
+			t.Errorf(`b19: %v; want out["skipped"] == nil`, out)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestChanged(t *testing.T) {
 		t.Fatal("not told")
 	}
 	if took := time.Since(begin); took > time.Second {
-		t.Errorf("told after %s", took)
+		t.Errorf("told after %s; want took <= time.Second", took)
 	}
 	testenv.Eventually(t, time.Second, func() error {
 		if s := here.Current(); s.PollIntervalSeconds != 42 {

@@ -55,7 +55,7 @@ func TestStatus(t *testing.T) {
 	begin := time.Now()
 	services, pending := readStatus(t, p, controlplanetest.Reader)
 	if took := time.Since(begin); took > 4*time.Second {
-		t.Errorf("took %v; the neighbours are asked at once and have 3 s", took)
+		t.Errorf("took %v; the neighbours are asked at once and have 3 s; want took <= 4 * time.Second", took)
 	}
 	for key, want := range map[string]struct{ status, note string }{
 		"serving":      {"ok", ""},
@@ -72,14 +72,14 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%s: %+v %q, want %+v", key, got, note, want)
 		}
 		if (got.LatencyMS != nil) != (want.status != "down") {
-			t.Errorf("%s: latency %v", key, got.LatencyMS)
+			t.Errorf(`%s: latency %v; want (got.LatencyMS != nil) == (want.status != "down")`, key, got.LatencyMS)
 		}
 	}
 	if len(services) != 4 || pending == nil || *pending != 1 {
-		t.Errorf("%v, %v pending", services, pending)
+		t.Errorf("%v, %v pending; want len(services) == 4 && pending != nil && *pending == 1", services, pending)
 	}
 	if _, pending := readStatus(t, p, controlplanetest.Foreign); pending == nil || *pending != 0 {
-		t.Errorf("another tenant sees %v pending", pending)
+		t.Errorf("another tenant sees %v pending; want pending != nil && *pending == 0", pending)
 	}
 	p.Refused(403, "insufficient_scope", "GET", "/status", controlplanetest.Trainer, nil)
 }
@@ -90,9 +90,9 @@ func TestStatusUnconfigured(t *testing.T) {
 	p := controlplanetest.Start(t, "SERVING_URL=http://127.0.0.1:1")
 	services, _ := readStatus(t, p, controlplanetest.Reader)
 	if bus := services["bus"]; bus.Status != "unknown" || bus.OK || bus.Note == nil || *bus.Note == "" || bus.LatencyMS != nil {
-		t.Errorf("bus: %+v", bus)
+		t.Errorf(`bus: %+v; want bus.Status == "unknown" && !bus.OK && bus.Note != nil && *bus.Note != "" && bus.LatencyMS == nil`, bus)
 	}
 	if s := services["serving"]; s.Status != "down" || s.OK {
-		t.Errorf("serving: %+v", s)
+		t.Errorf(`serving: %+v; want s.Status == "down" && !s.OK`, s)
 	}
 }

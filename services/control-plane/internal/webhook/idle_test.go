@@ -46,7 +46,7 @@ func readStatusCode(t testing.TB, conn net.Conn) int {
 	}
 	defer r.Body.Close()
 	if r.StatusCode != http.StatusOK && !r.Close {
-		t.Errorf("%s, and the connection stays", r.Status)
+		t.Errorf("%s, and the connection stays; want (r.StatusCode == http.StatusOK || r.Close)", r.Status)
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	return r.StatusCode
@@ -132,9 +132,9 @@ func TestTricklingBodyEnds(t *testing.T) {
 		}
 	}()
 	if got := readStatusCode(t, conn); got != 408 {
-		t.Errorf("answered %d", got)
+		t.Errorf("answered %d; want 408", got)
 	}
 	if took := time.Since(began); took > 8*time.Second {
-		t.Errorf("ended after %s", took)
+		t.Errorf("ended after %s; want took <= 8 * time.Second", took)
 	}
 }

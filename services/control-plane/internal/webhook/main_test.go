@@ -88,7 +88,7 @@ func opensslHMAC(t testing.TB, key, body string) string {
 	out := runTool(t, body, "openssl", "dgst", "-sha256", "-hmac", key)
 	_, sum, ok := strings.Cut(strings.TrimSpace(out), "= ")
 	if !ok {
-		t.Fatalf("openssl: %q", out)
+		t.Fatalf("openssl: %q; want ok", out)
 	}
 	return sum
 }

@@ -25,7 +25,7 @@ func fuzzPayload(f *testing.F, name string, parse func(http.Header, payload) (pu
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		refused := func(err error) {
 			if p := problem.From(err); p.Kind.Status != http.StatusBadRequest || p.Detail == "" {
-				t.Fatalf("%q: %v", raw, err)
+				t.Fatalf(`%q: %v; want p.Kind.Status == http.StatusBadRequest && p.Detail != ""`, raw, err)
 			}
 		}
 		fields, err := parsePayload(raw)

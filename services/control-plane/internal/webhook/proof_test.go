@@ -62,7 +62,7 @@ func TestProofs(t *testing.T) {
 	changed := strings.Replace(body, "ada", "eve", 1)
 	p.Refused(401, "invalid_webhook_proof", "POST", pathB, "", changed, "X-Hub-Signature-256", "sha256="+sum)
 	if after := len(p.Events("")); after != before {
-		t.Errorf("%d events written for strangers", after-before)
+		t.Errorf("%d events written for strangers; want after == %v", after-before, before)
 	}
 }
 
@@ -101,22 +101,22 @@ func TestSignedDeliveries(t *testing.T) {
 		"base64 without its last letter": signed("msg_1", now, good[:len(good)-2]),
 	} {
 		if r := p.Call("POST", pathA, "", body, header...); r.Status != 401 || r.Code() != "invalid_webhook_proof" {
-			t.Errorf("%s: %d %s", name, r.Status, r.Body)
+			t.Errorf(`%s: %d %s; want r.Status == 401 && r.Code() == "invalid_webhook_proof"`, name, r.Status, r.Body)
 		}
 	}
 	// One of several signatures is enough: that is how a key is changed.
 	out := p.Want(200, "POST", pathA, "", body, signed("msg_1", now, wrong+" "+good)...).Object(t)
 	if !slices.Equal(stringsOf(out["models_marked_stale"]), everyModel) {
-		t.Fatalf("signed: %v", out)
+		t.Fatalf(`signed: %v; want slices.Equal(stringsOf(out["models_marked_stale"]), everyModel)`, out)
 	}
 	if again := p.Want(200, "POST", pathA, "", body, signed("msg_1", now, good)...).Object(t); again["reason"] != "duplicate delivery" {
-		t.Errorf("replayed: %v", again)
+		t.Errorf(`replayed: %v; want again["reason"] == "duplicate delivery"`, again)
 	}
 	if e := listEvents(p)[0]; e["delivery_id"] != "msg_1" {
-		t.Errorf("event %v", e)
+		t.Errorf(`event %v; want e["delivery_id"] == "msg_1"`, e)
 	}
 	// Forge B is proven as before.
 	if out := deliverB(p, sampleB(t, nil)); out["duplicate"] != false {
-		t.Errorf("forge B: %v", out)
+		t.Errorf(`forge B: %v; want out["duplicate"] == false`, out)
 	}
 }

@@ -20,13 +20,13 @@ func TestForgeB(t *testing.T) {
 	body, delivery := sampleB(t, nil), uuid.NewString()
 	out := deliverB(p, body, "X-GitHub-Delivery", delivery)
 	if !slices.Equal(stringsOf(out["models_marked_stale"]), []string{"JPCP"}) {
-		t.Fatalf("push: %v", out)
+		t.Fatalf(`push: %v; want slices.Equal(stringsOf(out["models_marked_stale"]), []string{"JPCP"})`, out)
 	}
 	if e := listEvents(p)[0]; e["commit_sha"] != headB || e["pushed_by"] != "ada" || e["delivery_id"] != delivery {
-		t.Errorf("event %v", e)
+		t.Errorf(`event %v; want e["commit_sha"] == headB && e["pushed_by"] == "ada" && e["delivery_id"] == delivery`, e)
 	}
 	if again := deliverB(p, body, "X-GitHub-Delivery", delivery); again["reason"] != "duplicate delivery" || again["event_id"] != out["event_id"] {
-		t.Errorf("repeated: %v", again)
+		t.Errorf(`repeated: %v; want again["reason"] == "duplicate delivery" && again["event_id"] == out["event_id"]`, again)
 	}
 }
 
@@ -69,11 +69,11 @@ func TestSkips(t *testing.T) {
 		}
 	}
 	if list := listEvents(p); len(list) != 0 || modelrepoStatus(p)["last_event"] != nil || len(p.Events("event.push")) != 0 {
-		t.Errorf("events %v", list)
+		t.Errorf(`events %v; want len(list) == 0 && modelrepoStatus(p)["last_event"] == nil && len(p.Events("event.push")) == 0`, list)
 	}
 	for _, id := range everyModel {
 		if m := freshnessOf(p, id); m["status"] != "unknown" {
-			t.Errorf("%v", m)
+			t.Errorf(`%v; want m["status"] == "unknown"`, m)
 		}
 	}
 }
@@ -118,10 +118,10 @@ func TestFieldsOfAPush(t *testing.T) {
 		}
 		e := listEvents(p)[0]
 		if out["skipped"] != nil || e["id"] != out["event_id"] || e["commit_sha"] != c.commit || e["pushed_by"] != c.by || len(listEvents(p)) != i+1 {
-			t.Errorf("%s: %v %v", c.name, out, e)
+			t.Errorf(`%s: %v %v; want out["skipped"] == nil && e["id"] == out["event_id"] && e["commit_sha"] == c.commit && e["pushed_by"] == c.by && len(listEvents(p)) == i + 1`, c.name, out, e)
 		}
 		if c.unit != "" && e["delivery_id"] != c.unit {
-			t.Errorf("%s: delivery %v", c.name, e["delivery_id"])
+			t.Errorf(`%s: delivery %v; want (c.unit == "" || e["delivery_id"] == c.unit)`, c.name, e["delivery_id"])
 		}
 	}
 	for _, body := range []string{
@@ -177,15 +177,15 @@ func TestFilesOfAPush(t *testing.T) {
 	}
 	last := freshnessOf(p, "JPCP")
 	if last["touched_by_last_push"] != true {
-		t.Errorf("after a push of unknown files: %v", last)
+		t.Errorf(`after a push of unknown files: %v; want last["touched_by_last_push"] == true`, last)
 	}
 	// The scope all: whatever the files.
 	putConfig(p, parsePayload{"stale_scope": "all"})
 	if out := deliverA(p, sampleA(t, pushA(head(), "README.md"))); !slices.Equal(stringsOf(out["models_marked_stale"]), everyModel) {
-		t.Errorf("all: %v", out)
+		t.Errorf(`all: %v; want slices.Equal(stringsOf(out["models_marked_stale"]), everyModel)`, out)
 	}
 	if freshnessOf(p, "JPCP")["touched_by_last_push"] != false {
-		t.Errorf("touched: %v", freshnessOf(p, "JPCP"))
+		t.Errorf(`touched: %v; want freshnessOf(p, "JPCP")["touched_by_last_push"] == false`, freshnessOf(p, "JPCP"))
 	}
 }
 
@@ -205,15 +205,15 @@ func TestHugePush(t *testing.T) {
 	commits[399].(parsePayload)["removed"] = []string{"models/power_consumption_prediction/JPCP/README.md"}
 	body := sampleA(t, parsePayload{"commits": commits, "total_commits_count": 400})
 	if len(body) < 3<<20 {
-		t.Fatalf("%d bytes", len(body))
+		t.Fatalf("%d bytes; want len(body) >= 3 << 20", len(body))
 	}
 	out := deliverA(p, body)
 	if !slices.Equal(stringsOf(out["models_marked_stale"]), []string{"JPCP"}) {
-		t.Fatalf("%v", out["models_marked_stale"])
+		t.Fatalf(`%v; want slices.Equal(stringsOf(out["models_marked_stale"]), []string{"JPCP"})`, out["models_marked_stale"])
 	}
 	id := stringsOf(out["approvals_created"])[0]
 	if n := len(p.Approval(id)["changed_files"].([]any)); n != 10_000 {
-		t.Errorf("%d files shown", n)
+		t.Errorf("%d files shown; want 10_000", n)
 	}
 }
 
@@ -226,35 +226,35 @@ func TestDuplicateHead(t *testing.T) {
 	putConfig(p, parsePayload{"auto_retrain": true})
 	first := deliverA(p, sampleA(t, nil))
 	if n := len(stringsOf(first["approvals_created"])); n != 1 {
-		t.Fatalf("%v", first)
+		t.Fatalf("%v; want n == 1", first)
 	}
 	completeTraining(p, "JPCP", headA)
 	second := deliverA(p, sampleA(t, nil))
 	want := slices.DeleteFunc(slices.Clone(everyModel), func(m string) bool { return m == "JPCP" })
 	if second["duplicate"] != true || !slices.Equal(stringsOf(second["models_marked_stale"]), want) || len(stringsOf(second["approvals_created"])) != 0 {
-		t.Errorf("duplicate: %v", second)
+		t.Errorf(`duplicate: %v; want second["duplicate"] == true && slices.Equal(stringsOf(second["models_marked_stale"]), want) && len(stringsOf(second["approvals_created"])) == 0`, second)
 	}
 	if m := freshnessOf(p, "JPCP"); m["status"] != "current" || m["touched_by_last_push"] != false {
-		t.Errorf("trained: %v", m)
+		t.Errorf(`trained: %v; want m["status"] == "current" && m["touched_by_last_push"] == false`, m)
 	}
 	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "stale" || m["touched_by_last_push"] != true {
-		t.Errorf("not trained: %v", m)
+		t.Errorf(`not trained: %v; want m["status"] == "stale" && m["touched_by_last_push"] == true`, m)
 	}
 	if len(listEvents(p)) != 2 {
-		t.Errorf("events %v", listEvents(p))
+		t.Errorf("events %v; want len(listEvents(p)) == 2", listEvents(p))
 	}
 	// A newer head, and then the older one again by force.
 	newer := strings.Repeat("ab", 20)
 	deliverA(p, sampleA(t, pushA(newer, "README.md")))
 	if m := freshnessOf(p, "JPCP"); m["status"] != "stale" || m["latest_modelrepo_commit"] != newer || m["last_retrain_commit"] != headA {
-		t.Errorf("newer head: %v", m)
+		t.Errorf(`newer head: %v; want m["status"] == "stale" && m["latest_modelrepo_commit"] == newer && m["last_retrain_commit"] == headA`, m)
 	}
 	back := deliverA(p, sampleA(t, nil))
 	if back["duplicate"] != false || slices.Contains(stringsOf(back["models_marked_stale"]), "JPCP") {
-		t.Errorf("set back: %v", back)
+		t.Errorf(`set back: %v; want back["duplicate"] == false && !slices.Contains(stringsOf(back["models_marked_stale"]), "JPCP")`, back)
 	}
 	if m := freshnessOf(p, "JPCP"); m["status"] != "current" || m["stale_since"] != nil {
-		t.Errorf("set back to what it was trained from: %v", m)
+		t.Errorf(`set back to what it was trained from: %v; want m["status"] == "current" && m["stale_since"] == nil`, m)
 	}
 }
 
@@ -271,33 +271,33 @@ func TestTrainedFromAnOlderCommit(t *testing.T) {
 	since := freshnessOf(p, "JPCP")["stale_since"]
 	deliverA(p, sampleA(t, pushA(two, classes)))
 	if m := freshnessOf(p, "JPCP"); m["stale_since"] != since || m["latest_modelrepo_commit"] != two {
-		t.Errorf("second push: %v", m)
+		t.Errorf(`second push: %v; want m["stale_since"] == since && m["latest_modelrepo_commit"] == two`, m)
 	}
 	completeTraining(p, "JPCP", one)
 	if m := freshnessOf(p, "JPCP"); m["status"] != "stale" || m["last_retrain_commit"] != one || m["stale_since"] != since {
-		t.Errorf("all: %v", m)
+		t.Errorf(`all: %v; want m["status"] == "stale" && m["last_retrain_commit"] == one && m["stale_since"] == since`, m)
 	}
 	putConfig(p, parsePayload{"stale_scope": "touched"})
 	completeTraining(p, "RUNTIMECLASS", one)
 	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "stale" {
-		t.Errorf("touched since: %v", m)
+		t.Errorf(`touched since: %v; want m["status"] == "stale"`, m)
 	}
 	completeTraining(p, "MACK", one) // which the first push did not touch, nor any later
 	if m := freshnessOf(p, "MACK"); m["status"] != "current" || m["latest_modelrepo_commit"] != one {
-		t.Errorf("untouched since: %v", m)
+		t.Errorf(`untouched since: %v; want m["status"] == "current" && m["latest_modelrepo_commit"] == one`, m)
 	}
 	completeTraining(p, "RUNTIMECLASS", two)
 	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "current" {
-		t.Errorf("trained from the last that touched it: %v", m)
+		t.Errorf(`trained from the last that touched it: %v; want m["status"] == "current"`, m)
 	}
 	deliverA(p, sampleA(t, pushA(three, power)))
 	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "current" || m["latest_modelrepo_commit"] != two || m["touched_by_last_push"] != false {
-		t.Errorf("push of another model: %v", m)
+		t.Errorf(`push of another model: %v; want m["status"] == "current" && m["latest_modelrepo_commit"] == two && m["touched_by_last_push"] == false`, m)
 	}
 	completeTraining(p, "JPCP", three)
 	completeTraining(p, "JPCP", one) // a slow older run does not make it stale again
 	if m := freshnessOf(p, "JPCP"); m["status"] != "current" || m["last_retrain_commit"] != three {
-		t.Errorf("older run after a newer: %v", m)
+		t.Errorf(`older run after a newer: %v; want m["status"] == "current" && m["last_retrain_commit"] == three`, m)
 	}
 }
 
@@ -318,9 +318,9 @@ func TestSecretsOfWebhooks(t *testing.T) {
 	} {
 		_, err := controlplane.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://platform@localhost/platform", c.env})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.env, err)
+			t.Errorf("%s: %v; want an error && strings.Contains(err.Error(), c.want)", c.env, err)
 		} else if v := strings.SplitN(c.env, "=", 2)[1]; len(v) > 8 && strings.Contains(err.Error(), v) {
-			t.Errorf("%s: the error holds the value: %v", c.env, err)
+			t.Errorf("%s: the error holds the value: %v; want (len(v) <= 8 || !strings.Contains(err.Error(), v))", c.env, err)
 		}
 	}
 	// The pipeline's errors are told to the ledger, with the URL.
@@ -328,10 +328,10 @@ func TestSecretsOfWebhooks(t *testing.T) {
 		"PLATFORM_DATABASE_URL=postgres://platform@localhost/platform", "AI_PROD_GITLAB_PROJECT_ID=7", "AI_PROD_PIPELINE_TRIGGER_TOKEN=glptt-0123456789",
 		"GITLAB_URL=https://glpat-0123456789@forge.example",
 	}); err == nil || !strings.Contains(err.Error(), "GITLAB_URL must be the http or https URL, without credentials") || strings.Contains(err.Error(), "glpat") {
-		t.Errorf("credentials in GITLAB_URL: %v", err)
+		t.Errorf(`credentials in GITLAB_URL: %v; want an error && strings.Contains(err.Error(), "GITLAB_URL must be the http or https URL, without credentials") && !strings.Contains(err.Error(), "glpat")`, err)
 	}
 	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=shortish")
 	if token := p.Health()["startup_checks"].(parsePayload)["token"].(string); !strings.Contains(token, "MODELREPO_WEBHOOK_SECRET is shorter") {
-		t.Errorf("token: %s", token)
+		t.Errorf(`token: %s; want strings.Contains(token, "MODELREPO_WEBHOOK_SECRET is shorter")`, token)
 	}
 }

@@ -27,39 +27,39 @@ func TestAutoRetrainByApproval(t *testing.T) {
 	p := startWithSecret(t)
 	p.AwaitTarget()
 	if out := deliverA(p, sampleA(t, pushA(strings.Repeat("0a", 20), classFile))); len(stringsOf(out["approvals_created"])) != 0 {
-		t.Errorf("off: %v", out)
+		t.Errorf(`off: %v; want len(stringsOf(out["approvals_created"])) == 0`, out)
 	}
 	putConfig(p, parsePayload{"auto_retrain": true})
 	out := deliverA(p, sampleA(t, nil))
 	ids := stringsOf(out["approvals_created"])
 	if len(ids) != 1 || len(stringsOf(out["models_marked_stale"])) != len(everyModel) || len(stringsOf(out["retrain_triggered"])) != 0 {
-		t.Fatalf("on: %v", out)
+		t.Fatalf(`on: %v; want len(ids) == 1 && len(stringsOf(out["models_marked_stale"])) == len(everyModel) && len(stringsOf(out["retrain_triggered"])) == 0`, out)
 	}
 	a := p.Approval(ids[0])
 	if a["model_id"] != "RUNTIMECLASS" || a["status"] != "pending" || a["origin"] != "modelrepo" || a["commit_sha"] != headA ||
 		a["requested_by"] != "system:modelrepo" || a["tenant"] != "default" || !strings.HasPrefix(a["commit_msg"].(string), "Fix a typing error") ||
 		!slices.Contains(stringsOf(a["changed_files"]), classFile) {
-		t.Errorf("approval %v", a)
+		t.Errorf(`approval %v; want a["model_id"] == "RUNTIMECLASS" && a["status"] == "pending" && a["origin"] == "modelrepo" && a["commit_sha"] == headA && a["requested_by"] == "system:modelrepo" && …`, a)
 	}
 	newer := deliverA(p, sampleA(t, pushA(strings.Repeat("0b", 20), classFile, powerFile)))
 	if len(stringsOf(newer["approvals_created"])) != 2 {
-		t.Errorf("newer: %v", newer)
+		t.Errorf(`newer: %v; want len(stringsOf(newer["approvals_created"])) == 2`, newer)
 	}
 	if a := p.Approval(ids[0]); a["status"] != "expired" || !strings.HasPrefix(a["reject_reason"].(string), "superseded by") {
-		t.Errorf("superseded: %v", a)
+		t.Errorf(`superseded: %v; want a["status"] == "expired" && strings.HasPrefix(a["reject_reason"].(string), "superseded by")`, a)
 	}
 	// Files that are not known ask for every model.
 	unknown := deliverA(p, sampleA(t, parsePayload{"checkout_sha": strings.Repeat("0c", 20), "total_commits_count": 90}))
 	if len(stringsOf(unknown["approvals_created"])) != len(everyModel) {
-		t.Errorf("unknown files: %v", unknown)
+		t.Errorf(`unknown files: %v; want len(stringsOf(unknown["approvals_created"])) == len(everyModel)`, unknown)
 	}
 	// Approving one trains from the commit that was pushed.
 	run := p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil).Object(t)["flow_run_id"]
 	if r := p.Want(200, "GET", "/retrain/"+run.(string), controlplanetest.Operator, nil).Object(t); r["commit_sha"] != strings.Repeat("0c", 20) {
-		t.Errorf("run %v", r)
+		t.Errorf(`run %v; want r["commit_sha"] == strings.Repeat("0c", 20)`, r)
 	}
 	if n := len(p.Orchestrator.All()); n != 1 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs; want 1", n)
 	}
 }
 
@@ -72,27 +72,27 @@ func TestAutoRetrainDirect(t *testing.T) {
 	putConfig(p, parsePayload{"auto_retrain": true, "gate": "direct"})
 	out := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile)))
 	if !slices.Equal(stringsOf(out["retrain_triggered"]), []string{"JPCP", "RUNTIMECLASS"}) || len(stringsOf(out["approvals_created"])) != 0 {
-		t.Fatalf("push: %v", out)
+		t.Fatalf(`push: %v; want slices.Equal(stringsOf(out["retrain_triggered"]), []string{"JPCP", "RUNTIMECLASS"}) && len(stringsOf(out["approvals_created"])) == 0`, out)
 	}
 	runs := p.Want(200, "GET", "/runs", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(runs) != 2 {
-		t.Fatalf("runs %v", runs)
+		t.Fatalf("runs %v; want len(runs) == 2", runs)
 	}
 	for _, r := range runs {
 		if r := r.(parsePayload); r["origin"] != "modelrepo" || r["commit_sha"] != headA {
-			t.Errorf("run %v", r)
+			t.Errorf(`run %v; want r["origin"] == "modelrepo" && r["commit_sha"] == headA`, r)
 		}
 	}
 	if m := freshnessOf(p, "JPCP"); m["status"] != "stale" || m["retrain_triggered_at"] == nil || m["active_run"] == nil {
-		t.Errorf("dispatched: %v", m)
+		t.Errorf(`dispatched: %v; want m["status"] == "stale" && m["retrain_triggered_at"] != nil && m["active_run"] != nil`, m)
 	}
 	for _, a := range p.Audits("retrain.dispatched") {
 		if a["actor"] != "system:modelrepo" || a["tenant"] != "default" || a["outcome"] != "ok" {
-			t.Errorf("audit %v", a)
+			t.Errorf(`audit %v; want a["actor"] == "system:modelrepo" && a["tenant"] == "default" && a["outcome"] == "ok"`, a)
 		}
 	}
 	if again := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile))); again["duplicate"] != true || len(stringsOf(again["retrain_triggered"])) != 0 || len(p.Orchestrator.All()) != 2 {
-		t.Errorf("again: %v", again)
+		t.Errorf(`again: %v; want again["duplicate"] == true && len(stringsOf(again["retrain_triggered"])) == 0 && len(p.Orchestrator.All()) == 2`, again)
 	}
 }
 
@@ -108,20 +108,20 @@ func TestFailuresAreIndependent(t *testing.T) {
 	p.Orchestrator.Mu.Unlock()
 	out := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile)))
 	if !slices.Equal(stringsOf(out["retrain_triggered"]), []string{"RUNTIMECLASS"}) {
-		t.Fatalf("push: %v", out)
+		t.Fatalf(`push: %v; want slices.Equal(stringsOf(out["retrain_triggered"]), []string{"RUNTIMECLASS"})`, out)
 	}
 	failed := p.Audits("modelrepo.retrain")
 	if len(failed) != 1 || failed[0]["outcome"] != "failed" || failed[0]["target"] != "model:JPCP" ||
 		failed[0]["details"].(parsePayload)["code"] != "orchestrator_rejected" || failed[0]["details"].(parsePayload)["commit_sha"] != headA {
-		t.Errorf("audit %v", failed)
+		t.Errorf(`audit %v; want len(failed) == 1 && failed[0]["outcome"] == "failed" && failed[0]["target"] == "model:JPCP" && failed[0]["details"].(parsePayload)["code"] == "orchestrator_rejected" && …`, failed)
 	}
 	p.Orchestrator.Set(controlplanetest.Down)
 	next := deliverA(p, sampleA(t, pushA(strings.Repeat("0d", 20), classFile)))
 	if len(stringsOf(next["retrain_triggered"])) != 0 || next["event_id"] == nil || freshnessOf(p, "RUNTIMECLASS")["status"] != "stale" {
-		t.Errorf("orchestrator down: %v", next)
+		t.Errorf(`orchestrator down: %v; want len(stringsOf(next["retrain_triggered"])) == 0 && next["event_id"] != nil && freshnessOf(p, "RUNTIMECLASS")["status"] == "stale"`, next)
 	}
 	if failed := p.Audits("modelrepo.retrain"); len(failed) != 2 || failed[1]["details"].(parsePayload)["code"] != "orchestrator_unreachable" {
-		t.Errorf("audit %v", failed)
+		t.Errorf(`audit %v; want len(failed) == 2 && failed[1]["details"].(parsePayload)["code"] == "orchestrator_unreachable"`, failed)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestWorkIsResumed(t *testing.T) {
 		return nil
 	})
 	if n := len(p.Orchestrator.All()); n != 1 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs; want 1", n)
 	}
 }
 
@@ -162,10 +162,10 @@ func TestBusyDispatchIsDoneLater(t *testing.T) {
 	putConfig(p, parsePayload{"auto_retrain": true, "gate": "direct"})
 	out := deliverA(p, sampleA(t, pushA(headA, powerFile)))
 	if len(stringsOf(out["retrain_triggered"])) != 0 {
-		t.Fatalf("without a deployment: %v", out)
+		t.Fatalf(`without a deployment: %v; want len(stringsOf(out["retrain_triggered"])) == 0`, out)
 	}
 	if failed := p.Audits("modelrepo.retrain"); len(failed) != 0 {
-		t.Errorf("given up: %v", failed)
+		t.Errorf("given up: %v; want len(failed) == 0", failed)
 	}
 	p.Orchestrator.Mu.Lock()
 	p.Orchestrator.Deployment = deployment
@@ -195,10 +195,10 @@ func TestDeliveriesAreForgotten(t *testing.T) {
 		return nil
 	})
 	if again := deliverA(p, sampleA(t, nil), "webhook-id", "young"); again["reason"] != "duplicate delivery" {
-		t.Errorf("29 days later: %v", again)
+		t.Errorf(`29 days later: %v; want again["reason"] == "duplicate delivery"`, again)
 	}
 	if again := deliverA(p, sampleA(t, nil), "webhook-id", "old"); again["duplicate"] != true || again["event_id"] == first["event_id"] {
-		t.Errorf("30 days later: %v", again)
+		t.Errorf(`30 days later: %v; want again["duplicate"] == true && again["event_id"] != first["event_id"]`, again)
 	}
 }
 
@@ -237,18 +237,18 @@ func TestPipelineIsTriggered(t *testing.T) {
 	f := newCI(t)
 	p := startWithSecret(t, "GITLAB_URL="+f.URL+"/", "AI_PROD_GITLAB_PROJECT_ID=site/models", "AI_PROD_PIPELINE_TRIGGER_TOKEN="+triggerToken)
 	if out := deliverA(p, sampleA(t, nil)); out["ci_pipeline_triggered"] != true {
-		t.Fatalf("push: %v", out)
+		t.Fatalf(`push: %v; want out["ci_pipeline_triggered"] == true`, out)
 	}
 	form := <-f.asked
 	if form.Get("token") != triggerToken || form.Get("ref") != "main" || form.Get("variables[MODELREPO_COMMIT]") != headA {
-		t.Errorf("asked %v", form)
+		t.Errorf(`asked %v; want form.Get("token") == triggerToken && form.Get("ref") == "main" && form.Get("variables[MODELREPO_COMMIT]") == headA`, form)
 	}
 	told := p.Audits("modelrepo.ci_triggered")
 	if len(told) != 1 || told[0]["outcome"] != "ok" || told[0]["details"].(parsePayload)["pipeline_id"] != 257.0 || told[0]["tenant"] != "default" {
-		t.Errorf("audit %v", told)
+		t.Errorf(`audit %v; want len(told) == 1 && told[0]["outcome"] == "ok" && told[0]["details"].(parsePayload)["pipeline_id"] == 257.0 && told[0]["tenant"] == "default"`, told)
 	}
 	if out := deliverA(p, sampleA(t, nil)); out["duplicate"] != true || out["ci_pipeline_triggered"] != false {
-		t.Errorf("known head: %v", out)
+		t.Errorf(`known head: %v; want out["duplicate"] == true && out["ci_pipeline_triggered"] == false`, out)
 	}
 	for i, answer := range []http.HandlerFunc{
 		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message":"404"}`, http.StatusNotFound) },
@@ -261,12 +261,12 @@ func TestPipelineIsTriggered(t *testing.T) {
 		f.answers(answer)
 		out := deliverA(p, sampleA(t, parsePayload{"checkout_sha": fmt.Sprintf("%040x", i+1)}))
 		if out["ci_pipeline_triggered"] != false || out["event_id"] == nil {
-			t.Errorf("answer %d: %v", i, out)
+			t.Errorf(`answer %d: %v; want out["ci_pipeline_triggered"] == false && out["event_id"] != nil`, i, out)
 		}
 	}
 	told = p.Audits("modelrepo.ci_triggered")
 	if len(told) != 5 || told[4]["outcome"] != "failed" {
-		t.Errorf("audit %v", told)
+		t.Errorf(`audit %v; want len(told) == 5 && told[4]["outcome"] == "failed"`, told)
 	}
 	if strings.Contains(controlplanetest.MustJSON(told), triggerToken) {
 		t.Error("the ledger holds the token")

@@ -15,7 +15,7 @@ func TestCursorOfAnotherList(t *testing.T) {
 	page := p.Want(200, "GET", "/promotion-policies?limit=1", controlplanetest.Reader, nil).Object(t)
 	cursor, ok := page["next_cursor"].(string)
 	if !ok {
-		t.Fatalf("one page: %v", page)
+		t.Fatalf("one page: %v; want ok", page)
 	}
 	p.Want(200, "GET", "/promotion-policies?limit=1&cursor="+cursor, controlplanetest.Reader, nil)
 	for _, list := range []string{"/auto-retrain", "/budgets", "/model-cards", "/llm/endpoints", "/audit/events", "/outbox"} {

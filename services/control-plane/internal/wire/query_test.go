@@ -44,7 +44,7 @@ func TestTextRefusesWhatIsNoQuery(t *testing.T) {
 		r.URL.RawQuery = query
 		err := RequireStorableText(next)(echo.New().NewContext(r, httptest.NewRecorder()))
 		if ok != (err == nil) || (!ok && !problem.Validation.Has(err)) {
-			t.Errorf("%q: %v", query, err)
+			t.Errorf("%q: %v; want ok == (err == nil) && (ok || problem.Validation.Has(err))", query, err)
 		}
 	}
 }

@@ -41,11 +41,11 @@ func FuzzLine(f *testing.F) {
 		New(&out).Write(Entry{Method: method, Path: path})
 		v, err := canon.Parse(bytes.TrimSuffix(out.Bytes(), []byte("\n")), canon.ObjectRoot())
 		if err != nil || bytes.Count(out.Bytes(), []byte("\n")) != 1 {
-			t.Fatalf("%v: %q", err, out.Bytes())
+			t.Fatalf("%v: %q; want bytes.Count(out.Bytes(), []byte(\"\\n\")) == 1", err, out.Bytes())
 		}
 		for key, most := range map[string]int{"method": maxMethod, "path": maxPath} {
 			if s, _ := v.(*canon.Object).Get(key); len(s.(string)) > most {
-				t.Fatalf("%s has %d bytes", key, len(s.(string)))
+				t.Fatalf("%s has %d bytes; want len(s.(string)) <= most", key, len(s.(string)))
 			}
 		}
 	})

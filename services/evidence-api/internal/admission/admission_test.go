@@ -109,7 +109,7 @@ func TestFullAndDraining(t *testing.T) {
 	enterSlot(t, c, admission.Draining)
 	swapSlot(t, &b, admission.Draining)
 	if got := c.Stats(); got.Overloaded != 0 || got.Drained != 2 {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Overloaded == 0 && got.Drained == 2", got)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestManyAtOnce(t *testing.T) {
 					_ = s.ToStream()
 				}
 				if got := c.Stats(); got.Requests > 4 || got.Streams > 2 || got.Requests < 0 || got.Streams < 0 {
-					t.Errorf("%+v", got)
+					t.Errorf("%+v; want got.Requests <= 4 && got.Streams <= 2 && got.Requests >= 0 && got.Streams >= 0", got)
 				}
 				s.Release()
 			}
@@ -147,6 +147,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if got := c.Stats(); got.Requests != 0 || got.Streams != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Requests == 0 && got.Streams == 0", got)
 	}
 }

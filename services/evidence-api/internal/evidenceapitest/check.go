@@ -46,7 +46,7 @@ func checkResponse(t testing.TB, q Request, r *Response) {
 	switch r.Status {
 	case 414, 431, 505: // the parser's own
 		if contentType != "text/plain; charset=utf-8" || !requestID.MatchString(r.Header.Get("X-Request-ID")) {
-			t.Errorf("%d: %v", r.Status, r.Header)
+			t.Errorf(`%d: %v; want contentType == "text/plain; charset=utf-8" && requestID.MatchString(r.Header.Get("X-Request-ID"))`, r.Status, r.Header)
 		}
 		return
 	}
@@ -54,15 +54,15 @@ func checkResponse(t testing.TB, q Request, r *Response) {
 	path, _, _ := strings.Cut(q.Target, "?")
 	html := strings.HasPrefix(contentType, "text/html")
 	if csp := r.Header.Get("Content-Security-Policy"); html && !strings.HasPrefix(csp, lockedDown+"; style-src 'nonce-") || !html && csp != lockedDown {
-		t.Errorf("%s: policy %q", q.Target, csp)
+		t.Errorf(`%s: policy %q; want (!html || strings.HasPrefix(csp, lockedDown+"; style-src 'nonce-")) && (html || csp == lockedDown)`, q.Target, csp)
 	}
 	if strings.Contains(contentType, "json") {
 		checkJSON(t, q, r)
 	} else if r.Header.Get("ETag")+r.Header.Get("X-SVC-Content-Digest")+r.Header.Get("Vary") != "" {
-		t.Errorf("%s: the fields of a document on %s", q.Target, contentType)
+		t.Errorf(`%s: the fields of a document on %s; want r.Header.Get("ETag") + r.Header.Get("X-SVC-Content-Digest") + r.Header.Get("Vary") == ""`, q.Target, contentType)
 	}
 	if retry := r.Header.Get("Retry-After"); (retry != "") != isRetryable(r) {
-		t.Errorf("%s: Retry-After %q on %s", q.Target, retry, r.Code())
+		t.Errorf(`%s: Retry-After %q on %s; want (retry != "") == isRetryable(r)`, q.Target, retry, r.Code())
 	}
 	if op, _ := route.Match(path); op != nil {
 		if err := checkDocumented(op, q, r); err != nil {
@@ -80,7 +80,7 @@ func CheckFields(t testing.TB, r *Response) {
 		}
 	}
 	if got := r.Header.Values("X-Request-ID"); len(got) != 1 || !requestID.MatchString(got[0]) {
-		t.Errorf("X-Request-ID %q", got)
+		t.Errorf("X-Request-ID %q; want len(got) == 1 && requestID.MatchString(got[0])", got)
 	}
 	for _, never := range []string{"Transfer-Encoding", "Content-Encoding", "Set-Cookie", "Location", "Accept-Ranges", "Access-Control-Allow-Origin"} {
 		if r.Header.Get(never) != "" {
@@ -98,17 +98,17 @@ func checkJSON(t testing.TB, q Request, r *Response) {
 	t.Helper()
 	digest := r.Header.Get("X-SVC-Content-Digest")
 	if r.Header.Get("ETag") != `"`+strings.TrimPrefix(digest, "sha256:")+`"` || r.Header.Get("Vary") != "Accept" {
-		t.Errorf("%s: digest %q, ETag %q, Vary %q", q.Target, digest, r.Header.Get("ETag"), r.Header.Get("Vary"))
+		t.Errorf("%s: digest %q, ETag %q, Vary %q; want r.Header.Get(\"ETag\") == `\"` + strings.TrimPrefix(digest, \"sha256:\") + `\"` && r.Header.Get(\"Vary\") == \"Accept\"", q.Target, digest, r.Header.Get("ETag"), r.Header.Get("Vary"))
 	}
 	if q.Method == "HEAD" {
 		if len(r.Body) > 0 {
-			t.Errorf("HEAD %s has a body", q.Target)
+			t.Errorf("HEAD %s has a body; want len(r.Body) <= 0", q.Target)
 		}
 		return
 	}
 	doc := r.JSON()
 	if c1, err := canon.C1(doc); err != nil || !bytes.Equal(c1, r.Body) || canon.Digest(doc) != digest {
-		t.Errorf("%s: the body is not canonical, or not what the digest is of: %v", q.Target, err)
+		t.Errorf("%s: the body is not canonical, or not what the digest is of: %v; want bytes.Equal(c1, r.Body) && canon.Digest(doc) == digest", q.Target, err)
 	}
 	if schema := schemaOf(r); schema != "" {
 		if err := schematest.ValidateBytes(t, schema, r.Body); err != nil {
@@ -116,7 +116,7 @@ func checkJSON(t testing.TB, q Request, r *Response) {
 		}
 	}
 	if e, ok := catalogue.Lookup(catalogue.Code(r.Code())); r.Status >= 400 && (!ok || e.Status != r.Status) {
-		t.Errorf("%s: %d with the code %q", q.Target, r.Status, r.Code())
+		t.Errorf("%s: %d with the code %q; want (r.Status < 400 || !!ok || e.Status != r.Status)", q.Target, r.Status, r.Code())
 	}
 }
 

@@ -113,7 +113,7 @@ func (c *Conn) Head() *Response {
 	line := func() string {
 		text, err := c.in.ReadString('\n')
 		if err != nil || !strings.HasSuffix(text, "\r\n") {
-			c.t.Fatalf("%s %s: the head ends with %q: %v", c.request.Method, c.request.Target, text, err)
+			c.t.Fatalf("%s %s: the head ends with %q: %v; want strings.HasSuffix(text, \"\\r\\n\")", c.request.Method, c.request.Target, text, err)
 		}
 		return strings.TrimSuffix(text, "\r\n")
 	}
@@ -121,7 +121,7 @@ func (c *Conn) Head() *Response {
 	parts := strings.SplitN(r.StatusLine, " ", 3)
 	var err error
 	if r.Status, err = strconv.Atoi(parts[1]); err != nil || len(parts) != 3 || parts[0] != "HTTP/1.1" {
-		c.t.Fatalf("status line %q", r.StatusLine)
+		c.t.Fatalf(`status line %q; want len(parts) == 3 && parts[0] == "HTTP/1.1"`, r.StatusLine)
 	}
 	for {
 		text := line()
@@ -143,7 +143,7 @@ func (c *Conn) Answer() *Response {
 	}
 	r.Body = body
 	if c.request.Method != "HEAD" && r.Header.Get("Content-Length") != strconv.Itoa(len(body)) {
-		c.t.Errorf("%s: %d bytes, Content-Length %q", c.request.Target, len(body), r.Header.Get("Content-Length"))
+		c.t.Errorf(`%s: %d bytes, Content-Length %q; want (c.request.Method == "HEAD" || r.Header.Get("Content-Length") == strconv.Itoa(len(body)))`, c.request.Target, len(body), r.Header.Get("Content-Length"))
 	}
 	if r.Header.Get("Connection") != "close" {
 		c.t.Error("the connection is not to be closed")

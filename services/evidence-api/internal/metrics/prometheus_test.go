@@ -44,11 +44,11 @@ func TestTextIsPrometheus(t *testing.T) {
 	got := map[string]float64{}
 	for name, family := range families {
 		if family.GetHelp() == "" {
-			t.Errorf("%s has no help", name)
+			t.Errorf(`%s has no help; want family.GetHelp() != ""`, name)
 		}
 		short, ok := bytes.CutPrefix([]byte(name), []byte(prefix))
 		if !ok {
-			t.Errorf("%s is not named after the service", name)
+			t.Errorf("%s is not named after the service; want ok", name)
 		}
 		for _, m := range family.GetMetric() {
 			key := string(short)
@@ -71,7 +71,7 @@ func TestTextIsPrometheus(t *testing.T) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 	if len(families) != 9 {
-		t.Errorf("families %v", slices.Sorted(maps.Keys(families)))
+		t.Errorf("families %v; want len(families) == 9", slices.Sorted(maps.Keys(families)))
 	}
 }
 
@@ -79,18 +79,18 @@ func TestTextIsPrometheus(t *testing.T) {
 func checkHistogram(t *testing.T, h *dto.Histogram, d metrics.Document) {
 	t.Helper()
 	if h.GetSampleCount() != 4 || math.Abs(h.GetSampleSum()-61.033) > 1e-9 {
-		t.Errorf("%d latencies, %v s", h.GetSampleCount(), h.GetSampleSum())
+		t.Errorf("%d latencies, %v s; want h.GetSampleCount() == 4 && math.Abs(h.GetSampleSum() - 61.033) <= 1e-9", h.GetSampleCount(), h.GetSampleSum())
 	}
 	buckets := h.GetBucket()
 	if len(buckets) != len(d.Latency.Buckets)+1 {
-		t.Fatalf("%d buckets", len(buckets))
+		t.Fatalf("%d buckets; want len(buckets) == len(d.Latency.Buckets) + 1", len(buckets))
 	}
 	for i, b := range d.Latency.Buckets {
 		if buckets[i].GetUpperBound() != float64(b.LeMS)/1000 || buckets[i].GetCumulativeCount() != uint64(b.Count) {
-			t.Errorf("bucket %d: %v", i, buckets[i])
+			t.Errorf("bucket %d: %v; want buckets[i].GetUpperBound() == float64(b.LeMS) / 1000 && buckets[i].GetCumulativeCount() == uint64(b.Count)", i, buckets[i])
 		}
 	}
 	if last := buckets[len(buckets)-1]; !math.IsInf(last.GetUpperBound(), 1) || last.GetCumulativeCount() != 4 {
-		t.Errorf("last bucket %v", last)
+		t.Errorf("last bucket %v; want math.IsInf(last.GetUpperBound(), 1) && last.GetCumulativeCount() == 4", last)
 	}
 }

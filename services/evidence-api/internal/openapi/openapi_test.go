@@ -28,7 +28,7 @@ func TestSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(have, want) {
-		t.Errorf("%s is not what the code has: go generate ./services/evidence-api", snapshot)
+		t.Errorf("%s is not what the code has: go generate ./services/evidence-api; want bytes.Equal(have, want)", snapshot)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestPromises(t *testing.T) {
 	if doc.OpenAPI != "3.1.0" || string(doc.Servers) != `[{"url":"/"}]` || string(doc.Security) != `[{"LocalSessionToken":[]}]` ||
 		doc.Kind != "svc-openapi" || doc.Schema != "0.1" || len(doc.Components.SecuritySchemes) != 1 ||
 		scheme.Type != "apiKey" || scheme.In != "header" || scheme.Name != "X-SVC-UI-Token" {
-		t.Errorf("%+v %s %s", doc, doc.Servers, doc.Security)
+		t.Errorf("%+v %s %s; want doc.OpenAPI == \"3.1.0\" && string(doc.Servers) == `[{\"url\":\"/\"}]` && string(doc.Security) == `[{\"LocalSessionToken\":[]}]` && doc.Kind == \"svc-openapi\" && …", doc, doc.Servers, doc.Security)
 	}
 	for endpoint, id := range map[string]string{
 		"get /healthz": "health", "get /readyz": "readiness", "get /api/v1/status": "status", "get /api/v1/openapi.json": "openapi",
@@ -121,11 +121,11 @@ func TestEveryRouteStandsInIt(t *testing.T) {
 	for _, o := range route.Table() {
 		op, ok := doc.Paths[o.Path][strings.ToLower(o.Method)]
 		if !ok || len(doc.Paths[o.Path]) != 1 || op.OperationID != o.ID {
-			t.Errorf("%s %s stands in the document as %+v", o.Method, o.Path, doc.Paths[o.Path])
+			t.Errorf("%s %s stands in the document as %+v; want ok && len(doc.Paths[o.Path]) == 1 && op.OperationID == o.ID", o.Method, o.Path, doc.Paths[o.Path])
 			continue
 		}
 		if open := op.Security != nil && string(*op.Security) == "[]"; open != o.Open {
-			t.Errorf("%s: tokenless is %v in the document", o.ID, open)
+			t.Errorf("%s: tokenless is %v in the document; want open == %v", o.ID, open, o.Open)
 		}
 		var query []string
 		for _, p := range op.Parameters {
@@ -160,7 +160,7 @@ func TestEveryRouteStandsInIt(t *testing.T) {
 			at = m[part]
 		}
 		if at == nil {
-			t.Errorf("%s leads nowhere", ref)
+			t.Errorf("%s leads nowhere; want at != nil", ref)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func newReader(t testing.TB) reader {
 	call := func(name string) goja.Callable {
 		f, ok := goja.AssertFunction(vm.Get(name))
 		if !ok {
-			t.Fatalf("json.js has no function %s", name)
+			t.Fatalf("json.js has no function %s; want ok", name)
 		}
 		return f
 	}
@@ -78,7 +78,7 @@ func TestVectorsCanon(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", v.Name, clipText(form), reason, clipText(want))
 		}
 		if sum := sha256.Sum256([]byte(form)); hex.EncodeToString(sum[:]) != v.SHA256 {
-			t.Errorf("%s: another digest", v.Name)
+			t.Errorf("%s: another digest; want hex.EncodeToString(sum[:]) == %v", v.Name, v.SHA256)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func FuzzSameForm(f *testing.F) {
 		form, reason := r.read(t, text)
 		v, err := canon.Parse([]byte(text))
 		if (err == nil) != (reason == "") {
-			t.Fatalf("%q: the page says %q, the server %v", text, reason, err)
+			t.Fatalf(`%q: the page says %q, the server %v; want (err == nil) == (reason == "")`, text, reason, err)
 		}
 		if err != nil {
 			return

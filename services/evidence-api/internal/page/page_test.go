@@ -58,7 +58,7 @@ func TestScriptParses(t *testing.T) {
 	}
 	for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", " style=", "http://", "https://", "url("} {
 		if strings.Contains(html, bad) {
-			t.Errorf("the page holds %q", bad)
+			t.Errorf("the page holds %q; want !strings.Contains(html, bad)", bad)
 		}
 	}
 }
@@ -73,12 +73,12 @@ func TestIDs(t *testing.T) {
 	}
 	for id, n := range ids {
 		if n != 1 {
-			t.Errorf("%d elements have id %q", n, id)
+			t.Errorf("%d elements have id %q; want n == 1", n, id)
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?:\$\("|\s(?:for|aria-controls|aria-labelledby|aria-describedby)=")([a-z-]+)"`).FindAllStringSubmatch(html, -1) {
 		if ids[m[1]] == 0 && m[1] != "tab-" {
-			t.Errorf("nothing has id %q", m[1])
+			t.Errorf(`nothing has id %q; want (ids[m[1]] != 0 || m[1] == "tab-")`, m[1])
 		}
 	}
 }

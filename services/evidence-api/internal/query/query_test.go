@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, raw := range []string{"x=1", "limit=1&limit=1", "limit=1&l%69mit=2", "=1", "LIMIT=1", "limit=1;state=x&foo", "limit%00=1"} {
 		if got, ok := Parse(raw, allowed); ok {
-			t.Errorf("%q was taken: %v", raw, got)
+			t.Errorf("%q was taken: %v; want !ok", raw, got)
 		}
 	}
 }
@@ -46,10 +46,10 @@ func FuzzParse(f *testing.F) {
 		}
 		for name, value := range v {
 			if name != "limit" && name != "state" {
-				t.Fatalf("name %q", name)
+				t.Fatalf(`name %q; want (name == "limit" || name == "state")`, name)
 			}
 			if len(value) > len(raw) {
-				t.Fatalf("value %q grew", value)
+				t.Fatalf("value %q grew; want len(value) <= len(raw)", value)
 			}
 		}
 	})

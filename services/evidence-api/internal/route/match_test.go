@@ -58,7 +58,7 @@ func TestQueryNamesAreSorted(t *testing.T) {
 	t.Parallel()
 	for _, o := range Table() {
 		if !slices.IsSorted(o.Query) {
-			t.Errorf("%s: %v", o.ID, o.Query)
+			t.Errorf("%s: %v; want slices.IsSorted(o.Query)", o.ID, o.Query)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func FuzzMatch(f *testing.F) {
 			return
 		}
 		if op.hasID() != (id != "") || len(id) > len(path) {
-			t.Fatalf("%s: %q", op.ID, id)
+			t.Fatalf(`%s: %q; want op.hasID() == (id != "") && len(id) <= len(path)`, op.ID, id)
 		}
 	})
 }

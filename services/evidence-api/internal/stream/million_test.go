@@ -89,7 +89,7 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 		clients[2+i].want(fmt.Sprintf("%sid: %d\n", retry, events-tail+1))
 	}
 	if used := heapInUse() - before; used > most {
-		t.Errorf("%d streams that lag hold %d bytes", streams, used)
+		t.Errorf("%d streams that lag hold %d bytes; want used <= most", streams, used)
 	}
 
 	var wg sync.WaitGroup
@@ -128,7 +128,7 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 		}
 	}
 	if peak > most {
-		t.Errorf("%d streams that read on hold %d bytes", streams, peak)
+		t.Errorf("%d streams that read on hold %d bytes; want peak <= most", streams, peak)
 	}
 	t.Logf("at most %d KiB held; %v in all", peak>>10, time.Since(began))
 }

@@ -146,10 +146,10 @@ func TestShutdownEndsAWaitForHistory(t *testing.T) {
 		time.AfterFunc(200*time.Millisecond, hub.Shutdown)
 	}}
 	if reason := session.Run(peer); reason != stream.Shutdown || time.Since(began) > limit/2 {
-		t.Errorf("%s after %v", reason, time.Since(began))
+		t.Errorf("%s after %v; want reason == stream.Shutdown && time.Since(began) <= limit / 2", reason, time.Since(began))
 	}
 	if got := peer.text.String(); got != "retry: 3000\n\n: stream-ended reason=shutdown\n\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"retry: 3000\\n\\n: stream-ended reason=shutdown\\n\\n\"", got)
 	}
 	hub.Wait()
 	if err := reader.Close(); err != nil {
@@ -184,7 +184,7 @@ func (s *server) follow(t testing.TB, target string) *client {
 	}
 	if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) {
 		rest, _ := io.ReadAll(conn)
-		t.Fatalf("%s%s", head, rest)
+		t.Fatalf(`%s%s; want bytes.HasPrefix(head, []byte("HTTP/1.1 200 "))`, head, rest)
 	}
 	return c
 }
@@ -294,11 +294,11 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	first := live.next(firstSize)
 	took := time.Since(committed)
 	if digest := sha256.Sum256([]byte(first)); hex.EncodeToString(digest[:]) != firstDigest {
-		t.Errorf("%q has another digest", first)
+		t.Errorf("%q has another digest; want hex.EncodeToString(digest[:]) == %v", first, firstDigest)
 	}
 	// The bound is 500 ms; a machine that runs other tests may be late by itself.
 	if took > 2*time.Second {
-		t.Errorf("%v from commit to byte", took)
+		t.Errorf("%v from commit to byte; want took <= 2 * time.Second", took)
 	}
 	t.Logf("%v from commit to byte", took)
 
@@ -307,7 +307,7 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	}
 	second := live.next(len("id: 2\nevent: run.cancelled\ndata: "))
 	if second != "id: 2\nevent: run.cancelled\ndata: " {
-		t.Errorf("%q", second)
+		t.Errorf("%q; want \"id: 2\\nevent: run.cancelled\\ndata: \"", second)
 	}
 
 	replay := s.follow(t, "/0")
@@ -317,7 +317,7 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	none.want(retry)
 	s.hub.Shutdown()
 	if rest := none.rest(); rest != endMarker(stream.Shutdown) {
-		t.Errorf("%q", rest)
+		t.Errorf("%q; want rest == endMarker(stream.Shutdown)", rest)
 	}
 }
 
@@ -330,12 +330,12 @@ func TestBeyondTheLog(t *testing.T) {
 		_, err := hub.Open(t.Context(), &after, store.EventFilter{})
 		beyond, ok := errors.AsType[*stream.BeyondError](err)
 		if ok != bad || ok && beyond.Latest != 1 || !bad && err != nil {
-			t.Errorf("after %d: %v", after, err)
+			t.Errorf("after %d: %v; want ok == bad && (!ok || beyond.Latest == 1) && (bad || err == nil)", after, err)
 		}
 	}
 	none := stream.New(store.NewReader(filepath.Join(t.TempDir(), "none.db"), 0), stream.Config{})
 	if _, err := none.Open(t.Context(), nil, store.EventFilter{}); store.CodeOf(err) != store.StoreError {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want store.CodeOf(err) == %v", err, store.StoreError)
 	}
 }
 
@@ -347,15 +347,15 @@ func TestHeartbeatAndLongestTime(t *testing.T) {
 	c := s.follow(t, "/")
 	c.want(retry + keepalive)
 	if took := time.Since(began); took < 200*time.Millisecond {
-		t.Errorf("a heartbeat after %v", took)
+		t.Errorf("a heartbeat after %v; want took >= 200 * time.Millisecond", took)
 	}
 	text := c.rest()
 	took := time.Since(began)
 	if took < 1500*time.Millisecond || !strings.HasSuffix(text, endMarker(stream.MaxDuration)) || strings.ReplaceAll(strings.TrimSuffix(text, endMarker(stream.MaxDuration)), keepalive, "") != "" {
-		t.Errorf("%v: %q", took, text)
+		t.Errorf("%v: %q; want took >= 1500 * time.Millisecond && strings.HasSuffix(text, endMarker(stream.MaxDuration)) && …", took, text)
 	}
 	if n := strings.Count(text, keepalive); n > 7 {
-		t.Errorf("%d heartbeats in %v", n, took)
+		t.Errorf("%d heartbeats in %v; want n <= 7", n, took)
 	}
 	s.wantReason(t, stream.MaxDuration)
 }
@@ -383,7 +383,7 @@ func TestFilters(t *testing.T) {
 	all.want(retry)
 	one.want(retry)
 	if id := one.frame(); id != "id: 2" {
-		t.Error(id)
+		t.Error(id, `want "id: 2"`)
 	}
 	l.create(4)
 	if _, err := l.CancelRun(t.Context(), runID(2), time.Time{}); err != nil {
@@ -396,11 +396,11 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	if id := one.frame(); id != "id: 5" {
-		t.Error(id)
+		t.Error(id, `want "id: 5"`)
 	}
 	s.hub.Shutdown()
 	if rest := one.rest(); rest != endMarker(stream.Shutdown) {
-		t.Errorf("%q", rest)
+		t.Errorf("%q; want rest == endMarker(stream.Shutdown)", rest)
 	}
 }
 
@@ -447,7 +447,7 @@ func TestStoreFailsUnderStreams(t *testing.T) {
 		harm()
 		for _, c := range []*client{a, b} {
 			if text := c.rest(); text != endMarker(stream.StoreError) {
-				t.Errorf("%s: %q", name, text)
+				t.Errorf("%s: %q; want text == endMarker(stream.StoreError)", name, text)
 			}
 			s.wantReason(t, stream.StoreError)
 		}
@@ -520,11 +520,11 @@ func TestShutdownInHistory(t *testing.T) {
 	s.hub.Shutdown()
 	text := c.rest()
 	if !strings.HasSuffix(text, "\n\n"+endMarker(stream.Shutdown)) || strings.Contains(text, "id: 30000\n") {
-		t.Errorf("%d bytes, the last %q", len(text), text[max(0, len(text)-100):])
+		t.Errorf("%d bytes, the last %q; want strings.HasSuffix(text, \"\\n\\n\"+endMarker(stream.Shutdown)) && !strings.Contains(text, \"id: 30000\\n\")", len(text), text[max(0, len(text)-100):])
 	}
 	s.wantReason(t, stream.Shutdown)
 	// One that starts later learns the same.
 	if text := s.follow(t, "/").rest(); text != retry+endMarker(stream.Shutdown) {
-		t.Errorf("%q", text)
+		t.Errorf("%q; want text == retry + endMarker(stream.Shutdown)", text)
 	}
 }

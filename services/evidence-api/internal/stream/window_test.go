@@ -26,7 +26,7 @@ func TestWindow(t *testing.T) {
 			t.Errorf("after %d: %d frames, high %d, history %v; want %d, %d, %v", at, len(got), high, past, frames, w.high, history)
 		}
 		if len(got) > 0 && (got[0].Sequence != at+1 || got[len(got)-1].Sequence != high) {
-			t.Errorf("after %d: %d to %d", at, got[0].Sequence, got[len(got)-1].Sequence)
+			t.Errorf("after %d: %d to %d; want (len(got) <= 0 || !got[0].Sequence != at+1 || got[len(got)-1].Sequence != high)", at, got[0].Sequence, got[len(got)-1].Sequence)
 		}
 	}
 	check(100, 0, false)
@@ -61,13 +61,13 @@ func TestWindow(t *testing.T) {
 	// Bytes bound it too; an event that is too large for it is read from the store.
 	w.publish(makeBatch(501, 100, windowBytes/64), 601)
 	if w.bytes > windowBytes || len(w.frames) < 60 {
-		t.Errorf("%d frames, %d bytes", len(w.frames), w.bytes)
+		t.Errorf("%d frames, %d bytes; want w.bytes <= windowBytes && len(w.frames) >= 60", len(w.frames), w.bytes)
 	}
 	check(601-int64(len(w.frames)), len(w.frames), false)
 	check(601-int64(len(w.frames))-1, 0, true)
 	w.publish(makeBatch(601, 1, windowBytes+1), 602)
 	if len(w.frames) != 0 || w.bytes != 0 {
-		t.Errorf("%d frames, %d bytes", len(w.frames), w.bytes)
+		t.Errorf("%d frames, %d bytes; want len(w.frames) == 0 && w.bytes == 0", len(w.frames), w.bytes)
 	}
 	check(601, 0, true)
 	check(602, 0, false)

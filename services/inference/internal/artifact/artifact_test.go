@@ -48,14 +48,14 @@ func TestFetchKeepsWhatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !a.Verified || a.Digest != fixturetest.Digest(sampleFiles()) || a.Dir != filepath.Join(dir, a.Digest) {
-		t.Errorf("artifact %+v", a)
+		t.Errorf("artifact %+v; want a.Verified && a.Digest == fixturetest.Digest(sampleFiles()) && a.Dir == filepath.Join(dir, a.Digest)", a)
 	}
 	if b, err := os.ReadFile(filepath.Join(a.Dir, "extra", "notes.txt")); err != nil || string(b) != "n" {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf(`%q, %v; want string(b) == "n"`, b, err)
 	}
 	n := reg.Downloads("m")
 	if _, err := s.Fetch(ctx, v); err != nil || reg.Downloads("m") != n {
-		t.Errorf("the second fetch downloaded %d files, %v", reg.Downloads("m")-n, err)
+		t.Errorf(`the second fetch downloaded %d files, %v; want reg.Downloads("m") == n`, reg.Downloads("m")-n, err)
 	}
 	reg.Down(true) // what is here needs no tracker
 	if _, err := s.Fetch(ctx, v); err != nil {
@@ -70,7 +70,7 @@ func TestFetchKeepsWhatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(a.Dir, "model.onnx")); err != nil || string(b) != "graph" {
-		t.Errorf("after damage: %q, %v", b, err)
+		t.Errorf(`after damage: %q, %v; want string(b) == "graph"`, b, err)
 	}
 }
 
@@ -81,16 +81,16 @@ func TestFetchRefuses(t *testing.T) {
 		"other digest": {DigestTag: strings.Repeat("ab", 32)}, "no digest": {DigestTag: ""}, "a path": {DigestTag: "../../etc"},
 	} {
 		if _, err := s.Fetch(context.Background(), getVersion(t, client, reg.Register("m", sampleFiles(), tags))); !errors.Is(err, ErrDigest) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want errors.Is(err, ErrDigest)", name, err)
 		}
 	}
 	v := getVersion(t, client, reg.Register("m", sampleFiles(), nil))
 	reg.Down(true)
 	if _, err := s.Fetch(context.Background(), v); !errors.Is(err, tracker.ErrUnavailable) {
-		t.Errorf("with the tracker down: %v", err)
+		t.Errorf("with the tracker down: %v; want errors.Is(err, tracker.ErrUnavailable)", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("refused fetches left %v, %v", left, err)
+		t.Errorf("refused fetches left %v, %v; want len(left) == 0", left, err)
 	}
 }
 
@@ -117,6 +117,6 @@ func TestTrimKeepsTheRecent(t *testing.T) {
 	exists := func(p string) bool { _, err := os.Stat(p); return err == nil }
 	if exists(filepath.Join(dir, name(4))) || !exists(filepath.Join(dir, name(5))) || exists(stale) || !exists(fresh) {
 		left, _ := os.ReadDir(dir)
-		t.Errorf("left are %v", left)
+		t.Errorf("left are %v; want !exists(filepath.Join(dir, name(4))) && exists(filepath.Join(dir, name(5))) && !exists(stale) && exists(fresh)", left)
 	}
 }

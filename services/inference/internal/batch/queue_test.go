@@ -75,7 +75,7 @@ func TestEachJobGetsItsOwnResult(t *testing.T) {
 					}
 					kept.Add(1)
 					if j.Result.Err != nil || j.Result.Number != 2*x {
-						t.Errorf("%v answered %+v", x, j.Result)
+						t.Errorf("%v answered %+v; want j.Result.Number == 2 * x", x, j.Result)
 					}
 					j.Free()
 				}
@@ -84,7 +84,7 @@ func TestEachJobGetsItsOwnResult(t *testing.T) {
 		wg.Wait()
 		q.Close()
 		if got := rows.Load(); got < kept.Load() {
-			t.Errorf("%d rows ran for %d results", got, kept.Load())
+			t.Errorf("%d rows ran for %d results; want got >= kept.Load()", got, kept.Load())
 		}
 	}
 }

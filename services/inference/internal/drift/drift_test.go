@@ -135,6 +135,6 @@ func TestMomentsOfLabels(t *testing.T) {
 		t.Errorf("moments of 0 and 1: %v, %v; want 0.5, 0.5", m, s)
 	}
 	if m, s := (Sample{Labels: []string{"0", "NaN"}}).Moments(); m != nil || s != nil {
-		t.Errorf("a label named NaN made a mean: %v, %v", m, s)
+		t.Errorf("a label named NaN made a mean: %v, %v; want m == nil && s == nil", m, s)
 	}
 }

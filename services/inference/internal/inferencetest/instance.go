@@ -164,7 +164,7 @@ func (i *Instance) OK(path string, body, dst any) {
 	i.T.Helper()
 	s, b := i.Post(path, body)
 	if s != http.StatusOK {
-		i.T.Fatalf("POST %s: %d %s", path, s, b)
+		i.T.Fatalf("POST %s: %d %s; want s == %v", path, s, b, http.StatusOK)
 	}
 	if dst != nil {
 		if err := json.Unmarshal([]byte(b), dst); err != nil {
@@ -212,7 +212,7 @@ func ProblemOf(t testing.TB, status int, body string) Document {
 	t.Helper()
 	var d Document
 	if err := json.Unmarshal([]byte(body), &d); err != nil || d.Status != status {
-		t.Fatalf("%d %s is no problem document (%v)", status, body, err)
+		t.Fatalf("%d %s is no problem document (%v); want d.Status == status", status, body, err)
 	}
 	return d
 }

@@ -36,10 +36,10 @@ func parseRow(t testing.TB, m *Model, features string) *schema.Row {
 	r := &schema.Row{}
 	var o request.Object
 	if faults := request.Parse([]byte(features), &o); faults != nil {
-		t.Fatal(faults)
+		t.Fatal(faults, "want nil")
 	}
 	if f := request.Fill([]byte(features), m.Schema(), r); f.Invalid != nil || f.Mismatch != nil {
-		t.Fatalf("%s: %+v", features, f)
+		t.Fatalf("%s: %+v; want f.Invalid == nil && f.Mismatch == nil", features, f)
 	}
 	return r
 }
@@ -50,7 +50,7 @@ func TestServesForeignModels(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob("testdata/*/MLmodel")
 	if err != nil || len(dirs) < 10 {
-		t.Fatalf("%d artifacts found, %v", len(dirs), err)
+		t.Fatalf("%d artifacts found, %v; want len(dirs) >= 10", len(dirs), err)
 	}
 	for _, dir := range dirs {
 		dir = filepath.Dir(dir)
@@ -165,7 +165,7 @@ func TestRefusesArtifacts(t *testing.T) {
 	with := func(files map[string][]byte, name, old, replacement string) map[string][]byte {
 		out := maps.Clone(files)
 		if !strings.Contains(string(out[name]), old) {
-			t.Fatalf("%s has no %q", name, old)
+			t.Fatalf("%s has no %q; want strings.Contains(string(out[name]), old)", name, old)
 		}
 		out[name] = []byte(strings.Replace(string(out[name]), old, replacement, 1))
 		return out
@@ -196,7 +196,7 @@ func TestRefusesArtifacts(t *testing.T) {
 			t.Parallel()
 			m, err := Open(writeFiles(t, c.files), 1, 8)
 			if err == nil {
-				t.Fatal(errors.Join(errors.New("opened"), m.Close()))
+				t.Fatal(errors.Join(errors.New("opened"), m.Close()), "want an error")
 			}
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q in it", err, c.want)
@@ -210,7 +210,7 @@ func TestIntegerColumnsTakeNoFractions(t *testing.T) {
 	m := openModel(t, "testdata/columns")
 	f := request.Fill([]byte(`{"procs": 1.5, "queue": "long", "hour": 1}`), m.Schema(), &schema.Row{})
 	if len(f.Invalid) != 1 || f.Invalid[0].Msg != "expected a whole number" {
-		t.Errorf("%+v", f)
+		t.Errorf(`%+v; want len(f.Invalid) == 1 && f.Invalid[0].Msg == "expected a whole number"`, f)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestBadRowFailsAlone(t *testing.T) {
 	results := make([]Result, 3)
 	m.NewBatch().Run(rows, results)
 	if results[0].Err != nil || results[2].Err != nil || results[1].Err == nil {
-		t.Errorf("results %+v", results)
+		t.Errorf("results %+v; want an error", results)
 	}
 }
 

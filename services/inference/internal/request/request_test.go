@@ -34,20 +34,20 @@ func TestFillsRowInAnyOrder(t *testing.T) {
 	s := testSchema(t)
 	p, faults := ParsePredict([]byte(good), &Object{})
 	if faults != nil {
-		t.Fatal(faults)
+		t.Fatal(faults, "want nil")
 	}
 	if p.Alias != "staging" || p.Version != "" || !p.Probabilities {
-		t.Errorf("parsed %+v", p)
+		t.Errorf(`parsed %+v; want p.Alias == "staging" && p.Version == "" && p.Probabilities`, p)
 	}
 	var row schema.Row
 	if f := Fill(p.Features, s, &row); f.Invalid != nil || f.Mismatch != nil {
-		t.Fatal(f)
+		t.Fatal(f, "want f.Invalid == nil && f.Mismatch == nil")
 	}
 	if s.Numbers(&row, 0)[0] != 4 || *s.Int(&row, 1) != 7 || *s.Text(&row, 2) != "ab" || s.Numbers(&row, 3)[0] != 1 {
-		t.Errorf("row %+v", row)
+		t.Errorf(`row %+v; want s.Numbers(&row, 0)[0] == 4 && *s.Int(&row, 1) == 7 && *s.Text(&row, 2) == "ab" && s.Numbers(&row, 3)[0] == 1`, row)
 	}
 	if got := s.Numbers(&row, 4); !reflect.DeepEqual(got, []float64{1, -2.5, 30}) {
-		t.Errorf("embedding %v", got)
+		t.Errorf("embedding %v; want reflect.DeepEqual(got, []float64{1, -2.5, 30})", got)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestBodiesThatAreNoRequest(t *testing.T) {
 	} {
 		_, faults := ParsePredict([]byte(body), &Object{})
 		if len(faults) == 0 {
-			t.Errorf("%.60s: accepted", body)
+			t.Errorf("%.60s: accepted; want len(faults) != 0", body)
 			continue
 		}
 		if got := formatFields(faults); want != "" && got != want {
@@ -144,7 +144,7 @@ func TestWrongFeatures(t *testing.T) {
 		}
 		p, faults := ParsePredict([]byte(`{"features":{`+strings.Join(parts, " , ")+"}}"), &Object{})
 		if faults != nil {
-			t.Errorf("%s=%.40s: %s", c.column, c.value, formatFields(faults))
+			t.Errorf("%s=%.40s: %s; want faults == nil", c.column, c.value, formatFields(faults))
 			continue
 		}
 		f := Fill(p.Features, s, &schema.Row{})
@@ -170,7 +170,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	b.WriteString(`"y":1}}`)
 	p, faults := ParsePredict([]byte(b.String()), &Object{})
 	if faults != nil {
-		t.Fatal(formatFields(faults))
+		t.Fatal(formatFields(faults), "want faults == nil")
 	}
 	if f := Fill(p.Features, testSchema(t), &schema.Row{}); len(f.Mismatch) != maxFaults {
 		t.Errorf("%d faults told, want %d", len(f.Mismatch), maxFaults)
@@ -183,24 +183,24 @@ func TestPipeline(t *testing.T) {
 	flat := `{"embedding":` + embedding + `,"num_nodes":4,"user_id":17,"job_id":"j1","alias":"Canary"}`
 	p, faults := ParsePipeline([]byte(flat))
 	if faults != nil {
-		t.Fatal(formatFields(faults))
+		t.Fatal(formatFields(faults), "want faults == nil")
 	}
 	if p.JobID != "j1" || p.Alias != "Canary" || string(p.NumNodes) != "4" || string(p.UserID) != "17" {
-		t.Errorf("parsed %+v", p)
+		t.Errorf(`parsed %+v; want p.JobID == "j1" && p.Alias == "Canary" && string(p.NumNodes) == "4" && string(p.UserID) == "17"`, p)
 	}
 	nested, faults := ParsePipeline([]byte(`{"features":` + flat + `,"model_name":"jpcp","job_id":9}`))
 	if faults != nil {
-		t.Fatal(formatFields(faults))
+		t.Fatal(formatFields(faults), "want faults == nil")
 	}
 	if nested.JobID != "9" || nested.Model != "jpcp" || nested.Embedding == nil {
-		t.Errorf("parsed %+v", nested)
+		t.Errorf(`parsed %+v; want nested.JobID == "9" && nested.Model == "jpcp" && nested.Embedding != nil`, nested)
 	}
 	got := string(p.Features(func(name string) (bool, bool) { return name == "user_id", name != "num_nodes" }))
 	if want := `{"embedding":` + embedding + `,"user_id":"17"}`; got != want {
 		t.Errorf("features %.40s…, want %.40s…", got, want)
 	}
 	if got := string((&Pipeline{UserID: []byte(`"17"`)}).Features(func(string) (bool, bool) { return false, true })); got != `{"user_id":17}` {
-		t.Errorf("features %s", got)
+		t.Errorf("features %s; want `{\"user_id\":17}`", got)
 	}
 	for body, want := range map[string]string{
 		`{}`:                                "body.embedding: this member is missing; body.num_nodes: this member is missing",
@@ -238,7 +238,7 @@ func FuzzPredict(f *testing.F) {
 		var values map[string]any
 		if err := json.Unmarshal(p.Features, &values); err != nil {
 			if got.Invalid == nil && got.Mismatch == nil {
-				t.Fatalf("filled a row from what encoding/json refuses: %v", err)
+				t.Fatalf("filled a row from what encoding/json refuses: %v; want (got.Invalid != nil || got.Mismatch != nil)", err)
 			}
 			return
 		}
@@ -249,14 +249,14 @@ func FuzzPredict(f *testing.F) {
 			t.Fatalf("%d columns given, %d wanted, no fault", len(values), len(s.Columns))
 		}
 		if v, ok := values["procs"].(float64); !ok || v != s.Numbers(&row, 0)[0] {
-			t.Fatalf("procs is %v, the row has %v", values["procs"], s.Numbers(&row, 0))
+			t.Fatalf("procs is %v, the row has %v; want ok && v == s.Numbers(&row, 0)[0]", values["procs"], s.Numbers(&row, 0))
 		}
 		if v, ok := values["queue"].(string); !ok || v != *s.Text(&row, 2) {
-			t.Fatalf("queue is %q, the row has %q", values["queue"], *s.Text(&row, 2))
+			t.Fatalf("queue is %q, the row has %q; want ok && v == *s.Text(&row, 2)", values["queue"], *s.Text(&row, 2))
 		}
 		for i, v := range values["embedding"].([]any) {
 			if v.(float64) != s.Numbers(&row, 4)[i] {
-				t.Fatalf("embedding is %v, the row has %v", values["embedding"], s.Numbers(&row, 4))
+				t.Fatalf("embedding is %v, the row has %v; want v.(float64) == s.Numbers(&row, 4)[i]", values["embedding"], s.Numbers(&row, 4))
 			}
 		}
 	})
@@ -271,7 +271,7 @@ func BenchmarkParseAndFill(b *testing.B) {
 	for b.Loop() {
 		p, faults := ParsePredict(body, &o)
 		if faults != nil {
-			b.Fatal(faults)
+			b.Fatal(faults, "want nil")
 		}
 		Fill(p.Features, s, &row)
 	}

@@ -35,17 +35,17 @@ func TestReadSignatures(t *testing.T) {
 		}
 	}
 	if s.GraphFile != "m.onnx" || s.Tensors {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want s.GraphFile == "m.onnx" && !s.Tensors`, s)
 	}
 	if err := s.Seal(); err == nil || !strings.Contains(err.Error(), `"e"`) {
-		t.Errorf("a vector without length was sealed: %v", err)
+		t.Errorf("a vector without length was sealed: %v; want an error && strings.Contains(err.Error(), `\"e\"`)", err)
 	}
 	s, err = Read(withInputs(`[{"type":"tensor","name":"x","tensor-spec":{"dtype":"float64","shape":[-1,4]}},{"type":"tensor","name":"y","tensor-spec":{"dtype":"int32","shape":[-1]}},{"type":"tensor","name":"z","tensor-spec":{"dtype":"str","shape":[-1,1]}}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !s.Tensors || s.Columns[0].Length != 4 || s.Columns[0].Kind != Vector || s.Columns[1].Kind != Integer || s.Columns[2].Kind != Category {
-		t.Errorf("%+v", s.Columns)
+		t.Errorf("%+v; want s.Tensors && s.Columns[0].Length == 4 && s.Columns[0].Kind == Vector && s.Columns[1].Kind == Integer && s.Columns[2].Kind == Category", s.Columns)
 	}
 	for inputs, want := range map[string]string{
 		`[]`:                             "no inputs",
@@ -63,7 +63,7 @@ func TestReadSignatures(t *testing.T) {
 		}
 	}
 	if _, err := Read(modelFiles("flavors:\n  python_function: {}\n  xgboost: {}\n", "")); !errors.Is(err, ErrFlavor) || !strings.Contains(err.Error(), "xgboost") {
-		t.Errorf("another flavor: %v", err)
+		t.Errorf(`another flavor: %v; want errors.Is(err, ErrFlavor) && strings.Contains(err.Error(), "xgboost")`, err)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestRefusesCostlyFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s took %v", name, took)
+			t.Errorf("%s took %v; want took <= 5 * time.Second", name, took)
 		}
 	}
 }
@@ -107,12 +107,12 @@ func TestSummary(t *testing.T) {
 	vector.Numbers(&r, 0)[0] = 99
 	copy(vector.Numbers(&r, 1), []float64{3, 4})
 	if norm, mean, std := vector.Summary(&r); norm != 5 || mean != 3.5 || std != 0.5 {
-		t.Errorf("vector: %v %v %v", norm, mean, std)
+		t.Errorf("vector: %v %v %v; want norm == 5 && mean == 3.5 && std == 0.5", norm, mean, std)
 	}
 	scaled.Fit(&r)
 	scaled.Numbers(&r, 0)[0], *scaled.Int(&r, 1), scaled.Numbers(&r, 3)[0] = 25, 5, 1
 	if norm, mean, std := scaled.Summary(&r); norm != 5 || mean != 3.5 || math.Abs(std-0.5) > 1e-12 {
-		t.Errorf("columns: %v %v %v", norm, mean, std)
+		t.Errorf("columns: %v %v %v; want norm == 5 && mean == 3.5 && math.Abs(std - 0.5) <= 1e-12", norm, mean, std)
 	}
 }
 

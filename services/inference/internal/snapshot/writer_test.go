@@ -71,10 +71,10 @@ func TestWritesWhatIsQueuedAtTheStop(t *testing.T) {
 	}
 	runWriter(t, w)()
 	if n, newest := countSnapshots(t, pool); n != 2500 || newest != 2499 {
-		t.Errorf("%d rows, newest %v", n, newest)
+		t.Errorf("%d rows, newest %v; want n == 2500 && newest == 2499", n, newest)
 	}
 	if got := testutil.ToFloat64(set.SnapshotRows); got != 2500 {
-		t.Errorf("%v rows counted", got)
+		t.Errorf("%v rows counted; want 2500", got)
 	}
 }
 
@@ -90,10 +90,10 @@ func TestStopAmidABatch(t *testing.T) {
 	}
 	w.write(ctx, batch)
 	if n, newest := countSnapshots(t, pool); n != batchRows || newest != batchRows-1 {
-		t.Errorf("%d rows, newest %v", n, newest)
+		t.Errorf("%d rows, newest %v; want n == batchRows && newest == batchRows - 1", n, newest)
 	}
 	if got := testutil.ToFloat64(set.SnapshotDropped); got != 0 {
-		t.Errorf("%v dropped", got)
+		t.Errorf("%v dropped; want 0", got)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestKeepsTheNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if oldest > pruneEvery*2 || staging != 1 {
-		t.Errorf("oldest kept is %v, %d rows of the other alias", oldest, staging)
+		t.Errorf("oldest kept is %v, %d rows of the other alias; want oldest <= pruneEvery * 2 && staging == 1", oldest, staging)
 	}
 }
 
@@ -168,6 +168,6 @@ func TestExpires(t *testing.T) {
 	runWriter(t, w)()
 	w.expire(context.Background())
 	if n, newest := countSnapshots(t, pool); n != 1 || newest != 2 {
-		t.Errorf("%d rows left, newest %v", n, newest)
+		t.Errorf("%d rows left, newest %v; want n == 1 && newest == 2", n, newest)
 	}
 }

@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			code := runCommand(t.Context(), strings.Fields(c.args), []string{"PLATFORM_DATA_DIR=" + c.dir}, &stdout, &stderr)
 			if code != c.code || stdout.String() != c.stdout || stderr.String() != c.stderr {
-				t.Errorf("exit %d, stdout %q, stderr %q\nwant %d, %q, %q", code, stdout.String(), stderr.String(), c.code, c.stdout, c.stderr)
+				t.Errorf("exit %d, stdout %q, stderr %q\nwant %d, %q, %q; want code == c.code && stdout.String() == c.stdout && stderr.String() == c.stderr", code, stdout.String(), stderr.String(), c.code, c.stdout, c.stderr)
 			}
 		})
 	}

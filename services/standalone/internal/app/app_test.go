@@ -48,13 +48,13 @@ func TestTrainerSeesTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg.GPUCostPerHour != 4.5 || cfg.Env != "staging" {
-		t.Errorf("not the caller's: %+v", cfg)
+		t.Errorf(`not the caller's: %+v; want cfg.GPUCostPerHour == 4.5 && cfg.Env == "staging"`, cfg)
 	}
 	if cfg.ControlPlaneToken.Reveal() != p.creds.TrainerToken || cfg.ModelRepoDir != p.repo || cfg.TrackingURI != p.cfg.trackerURL() || cfg.ControlPlaneURL != p.cfg.controlPlaneURL() {
-		t.Errorf("not this process's own: %+v", cfg)
+		t.Errorf("not this process's own: %+v; want cfg.ControlPlaneToken.Reveal() == p.creds.TrainerToken && cfg.ModelRepoDir == p.repo && cfg.TrackingURI == p.cfg.trackerURL() && …", cfg)
 	}
 	if cfg, err = preparedPlatform(t).trainerConfig(); err != nil || cfg.Env != "dev" || cfg.DataCacheDir == "" {
-		t.Errorf("defaults: %+v, %v", cfg, err)
+		t.Errorf(`defaults: %+v, %v; want cfg.Env == "dev" && cfg.DataCacheDir != ""`, cfg, err)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestStopOfAProcessNobodyWaitsFor(t *testing.T) {
 	defer cancel()
 	var out bytes.Buffer
 	if err := Stop(ctx, cfg, &out); err != nil || out.String() != "stopped\n" {
-		t.Fatalf("%v, %q", err, out.String())
+		t.Fatalf("%v, %q; want out.String() == \"stopped\\n\"", err, out.String())
 	}
 }
 
@@ -151,7 +151,7 @@ func TestStopLimitIsTheSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := cfg.stopLimit(); got != 6*time.Second+backStop+7*time.Second {
-		t.Fatal(got)
+		t.Fatal(got, "want got == 6*time.Second + backStop + 7*time.Second")
 	}
 }
 

@@ -43,7 +43,7 @@ func openTerminal(t *testing.T) *os.File {
 	}()
 	t.Cleanup(func() {
 		if err := slave.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			t.Error(err)
+			t.Error(err, "want (err == nil || errors.Is(err, os.ErrClosed))")
 		}
 		<-read
 	})
@@ -114,7 +114,7 @@ func TestLinesWithoutTerminal(t *testing.T) {
 	c.Progress("JPCP", "late", 1)
 	c.Flush()
 	if got := strings.Fields(out.String()); strings.Join(got, " ") != "JPCP extract JPCP wait JPCP served" {
-		t.Fatalf("lines: %q", out.String())
+		t.Fatalf(`lines: %q; want strings.Join(got, " ") == "JPCP extract JPCP wait JPCP served"`, out.String())
 	}
 }
 

@@ -22,23 +22,23 @@ func TestMadeOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range first.each() {
 		if len(*s) < 52 || seen[*s] {
-			t.Fatalf("secret of %d characters, repeated: %v", len(*s), seen[*s])
+			t.Fatalf("secret of %d characters, repeated: %v; want len(*s) >= 52 && !seen[*s]", len(*s), seen[*s])
 		}
 		seen[*s] = true
 	}
 	info, err := os.Stat(filepath.Join(dir, File))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("%v, %v", info.Mode(), err)
+		t.Fatalf("%v, %v; want info.Mode().Perm() == 0o600", info.Mode(), err)
 	}
 	again, err := LoadOrCreate(dir)
 	if err != nil || again != first {
-		t.Fatalf("second start made others: %v", err)
+		t.Fatalf("second start made others: %v; want again == first", err)
 	}
 	if loaded, err := Load(dir); err != nil || loaded != first {
-		t.Fatalf("load: %v", err)
+		t.Fatalf("load: %v; want loaded == first", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Fatalf("left behind: %v", entries)
+		t.Fatalf("left behind: %v; want len(entries) == 1", entries)
 	}
 }
 
@@ -49,21 +49,21 @@ func TestAddsWhatAnEarlierFileLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "earlier version") {
-		t.Fatalf("load: %v", err)
+		t.Fatalf(`load: %v; want an error && strings.Contains(err.Error(), "earlier version")`, err)
 	}
 	c, err := LoadOrCreate(dir)
 	if err != nil || c.CIToken != "keep-this-one" || c.NATSToken == "" {
-		t.Fatalf("%q, %v", c.CIToken, err)
+		t.Fatalf(`%q, %v; want c.CIToken == "keep-this-one" && c.NATSToken != ""`, c.CIToken, err)
 	}
 	if kept, err := Load(dir); err != nil || kept != c {
-		t.Fatalf("not kept: %v", err)
+		t.Fatalf("not kept: %v; want kept == c", err)
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "PLATFORM_DATA_DIR") {
-		t.Errorf("absent: %v", err)
+		t.Errorf(`absent: %v; want an error && strings.Contains(err.Error(), "PLATFORM_DATA_DIR")`, err)
 	}
 	for name, tc := range map[string]struct {
 		content string
@@ -85,10 +85,10 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := LoadOrCreate(dir); err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), file) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want an error && strings.Contains(err.Error(), tc.says) && strings.Contains(err.Error(), file)", name, err)
 		}
 		if b, _ := os.ReadFile(file); string(b) != tc.content {
-			t.Errorf("%s: the file was changed", name)
+			t.Errorf("%s: the file was changed; want string(b) == %v", name, tc.content)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestNeverPrinted(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", slog.Any("credentials", c))
 	for _, s := range c.each() {
 		if strings.Contains(out.String(), *s) {
-			t.Fatalf("printed: %s", out.String())
+			t.Fatalf("printed: %s; want !strings.Contains(out.String(), *s)", out.String())
 		}
 	}
 }
@@ -128,12 +128,12 @@ func TestMaps(t *testing.T) {
 	}
 	if got := fmt.Sprint(cp[c.CIToken], cp[c.OperatorToken], cp[c.TrainerToken], cp[c.SeedToken]); got !=
 		"{ci default [read changes]} {operator default [read write]} {system:trainer default [read manage]} {system:seed default [read write]}" {
-		t.Fatal(got)
+		t.Fatal(got, `want "{ci default [read changes]} {operator default [read write]} {system:trainer default [read manage]} {system:seed default [read write]}"`)
 	}
 	inf := grants(c.InferenceMap())
 	if got := fmt.Sprint(inf[c.ServingToken], inf[c.ServingControlPlaneToken], len(inf)); got !=
 		"{operator default [admin]} {control-plane default [admin]} 2" {
-		t.Fatal(got)
+		t.Fatal(got, `want "{operator default [admin]} {control-plane default [admin]} 2"`)
 	}
 }
 
@@ -165,6 +165,6 @@ func TestExports(t *testing.T) {
 	}
 	out, err := exec.Command("sh", "-c", got+`printf %s "$PLATFORM_MODELREPO|$MODELREPO_WEBHOOK_SECRET"`).Output()
 	if err != nil || string(out) != filepath.Join(dir, "modelrepo")+"|wh'x" {
-		t.Fatalf("a shell reads %q, %v", out, err)
+		t.Fatalf(`a shell reads %q, %v; want string(out) == filepath.Join(dir, "modelrepo") + "|wh'x"`, out, err)
 	}
 }

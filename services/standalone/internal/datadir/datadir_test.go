@@ -34,14 +34,14 @@ func TestOpenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.Path() != path {
-		t.Fatalf("path %s", d.Path())
+		t.Fatalf("path %s; want %v", d.Path(), path)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
-		t.Fatalf("%v, %v", info.Mode(), err)
+		t.Fatalf("%v, %v; want info.Mode().Perm() == 0o700", info.Mode(), err)
 	}
 	_, err = Open(path)
 	if err == nil || !strings.Contains(err.Error(), "another platform") || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", os.Getpid())) {
-		t.Fatalf("second: %v", err)
+		t.Fatalf(`second: %v; want an error && strings.Contains(err.Error(), "another platform") && strings.Contains(err.Error(), fmt.Sprintf("pid %%d", os.Getpid()))`, err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestLayout(t *testing.T) {
 		for range 2 { // refused, it is let go
 			d, err := Open(dir)
 			if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), dir)) {
-				t.Errorf("%q: %v", content, err)
+				t.Errorf(`%q: %v; want (says != "" || err == nil) && (says == "" || !err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), dir))`, content, err)
 			}
 			if err == nil {
 				_ = d.Close()
@@ -78,7 +78,7 @@ func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	_, err := openWith(dir, func(string) (uint64, error) { return 199 << 20, nil })
 	if err == nil || !strings.Contains(err.Error(), "199 MB free") || !strings.Contains(err.Error(), "PLATFORM_DATA_DIR") {
-		t.Fatal(err)
+		t.Fatal(err, `want an error && strings.Contains(err.Error(), "199 MB free") && strings.Contains(err.Error(), "PLATFORM_DATA_DIR")`)
 	}
 	d, err := openWith(dir, func(string) (uint64, error) { return 200 << 20, nil })
 	if err != nil {
@@ -88,7 +88,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := freeBytes(dir); err != nil || n == 0 {
-		t.Fatalf("%d, %v", n, err)
+		t.Fatalf("%d, %v; want n != 0", n, err)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestNotADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(file); err == nil || !strings.Contains(err.Error(), "PLATFORM_DATA_DIR") {
-		t.Fatal(err)
+		t.Fatal(err, `want an error && strings.Contains(err.Error(), "PLATFORM_DATA_DIR")`)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ReadRuntime(dir); err == nil || !strings.Contains(err.Error(), "starting") {
-		t.Fatalf("starting: %v", err)
+		t.Fatalf(`starting: %v; want an error && strings.Contains(err.Error(), "starting")`, err)
 	}
 	want := Runtime{PID: os.Getpid(), Started: time.Now().UTC().Round(0), Addresses: map[string]string{"tracker": "http://127.0.0.1:15000"}}
 	if err := d.WriteRuntime(want); err != nil {
@@ -122,13 +122,13 @@ func TestRuntime(t *testing.T) {
 	}
 	got, err := ReadRuntime(dir)
 	if err != nil || got.PID != want.PID || !got.Started.Equal(want.Started) || got.Addresses["tracker"] != want.Addresses["tracker"] {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf(`%+v, %v; want got.PID == want.PID && got.Started.Equal(want.Started) && got.Addresses["tracker"] == want.Addresses["tracker"]`, got, err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadRuntime(dir); !errors.Is(err, ErrNotRunning) {
-		t.Fatalf("stopped: %v", err)
+		t.Fatalf("stopped: %v; want errors.Is(err, ErrNotRunning)", err)
 	}
 }
 
@@ -155,27 +155,27 @@ func TestKilled(t *testing.T) {
 	}
 	line := make([]byte, 64)
 	if n, err := out.Read(line); err != nil || string(line[:n]) != "<nil>\n" {
-		t.Fatalf("child: %q, %v", line[:n], err)
+		t.Fatalf("child: %q, %v; want string(line[:n]) == \"<nil>\\n\"", line[:n], err)
 	}
 	if rt, err := ReadRuntime(dir); err != nil || rt.PID != child.Process.Pid {
-		t.Fatalf("running: %+v, %v", rt, err)
+		t.Fatalf("running: %+v, %v; want rt.PID == child.Process.Pid", rt, err)
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", child.Process.Pid)) {
-		t.Fatalf("while it runs: %v", err)
+		t.Fatalf(`while it runs: %v; want an error && strings.Contains(err.Error(), fmt.Sprintf("pid %%d", child.Process.Pid))`, err)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
 	if _, err := ReadRuntime(dir); !errors.Is(err, ErrNotRunning) {
-		t.Fatalf("killed: %v", err)
+		t.Fatalf("killed: %v; want errors.Is(err, ErrNotRunning)", err)
 	}
 	d, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, runtimeFile)); !errors.Is(err, os.ErrNotExist) {
-		t.Fatalf("runtime.json of the killed one is still there: %v", err)
+		t.Fatalf("runtime.json of the killed one is still there: %v; want errors.Is(err, os.ErrNotExist)", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)

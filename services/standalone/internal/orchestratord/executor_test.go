@@ -47,15 +47,15 @@ func TestRunsInOrderOneAtATime(t *testing.T) {
 	startExecutor(t, b.server)
 	done := b.await(t, last.ID, orchestrator.Completed)
 	if done.RunCount != 1 || done.StartTime == nil || done.EndTime == nil {
-		t.Fatalf("%+v", done)
+		t.Fatalf("%+v; want done.RunCount == 1 && done.StartTime != nil && done.EndTime != nil", done)
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	if got := strings.Join(order, " "); got != strings.Join(want, " ") {
-		t.Fatalf("ran %s", got)
+		t.Fatalf(`ran %s; want got == strings.Join(want, " ")`, got)
 	}
 	if got := b.states(t, last.ID); got != "SCHEDULED PENDING RUNNING COMPLETED" {
-		t.Fatalf("states %s", got)
+		t.Fatalf(`states %s; want "SCHEDULED PENDING RUNNING COMPLETED"`, got)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestConcurrency(t *testing.T) {
 	<-both
 	<-both
 	if run, err := b.c.ReadFlowRun(t.Context(), three.ID); err != nil || run.StateType != orchestrator.Scheduled {
-		t.Fatalf("third is %s, %v", run.StateType, err)
+		t.Fatalf("third is %s, %v; want run.StateType == orchestrator.Scheduled", run.StateType, err)
 	}
 	close(release)
 	<-both
@@ -101,15 +101,15 @@ func TestEnds(t *testing.T) {
 	}
 	startExecutor(t, b.server)
 	if run := b.await(t, ends["FAIL"].ID, orchestrator.Failed); run.Message() != "the data set is empty" {
-		t.Fatalf("message %q", run.Message())
+		t.Fatalf(`message %q; want "the data set is empty"`, run.Message())
 	}
 	if run := b.await(t, ends["PANIC"].ID, orchestrator.Crashed); !strings.Contains(run.Message(), "index out of range") {
-		t.Fatalf("message %q", run.Message())
+		t.Fatalf(`message %q; want strings.Contains(run.Message(), "index out of range")`, run.Message())
 	}
 	b.await(t, ends["GOOD"].ID, orchestrator.Completed)
 	lines, err := b.c.Logs(t.Context(), ends["PANIC"].ID, 0, 0)
 	if err != nil || len(lines) != 2 || lines[0].Message != "begin PANIC" || !strings.Contains(lines[1].Message, "executor_test.go") {
-		t.Fatalf("lines %+v, %v", lines, err)
+		t.Fatalf(`lines %+v, %v; want len(lines) == 2 && lines[0].Message == "begin PANIC" && strings.Contains(lines[1].Message, "executor_test.go")`, lines, err)
 	}
 }
 
@@ -131,11 +131,11 @@ func TestCancel(t *testing.T) {
 	}
 	b.await(t, run.ID, orchestrator.Cancelled)
 	if got := b.states(t, run.ID); got != "SCHEDULED PENDING RUNNING CANCELLING CANCELLED" {
-		t.Fatalf("states %s", got)
+		t.Fatalf(`states %s; want "SCHEDULED PENDING RUNNING CANCELLING CANCELLED"`, got)
 	}
 	b.await(t, waiting.ID, orchestrator.Cancelled)
 	if got := b.states(t, waiting.ID); got != "SCHEDULED CANCELLED" {
-		t.Fatalf("states %s", got)
+		t.Fatalf(`states %s; want "SCHEDULED CANCELLED"`, got)
 	}
 
 	// Put elsewhere by force, the attempt ends and the state stays.
@@ -147,7 +147,7 @@ func TestCancel(t *testing.T) {
 	next := b.create(t, orchestrator.CreateFlowRun{})
 	<-started
 	if run := b.await(t, forced.ID, orchestrator.Failed); run.Message() != "by hand" {
-		t.Fatalf("message %q", run.Message())
+		t.Fatalf(`message %q; want "by hand"`, run.Message())
 	}
 	if _, err := b.c.SetState(t.Context(), next.ID, orchestrator.State{Type: orchestrator.Cancelling}, false); err != nil {
 		t.Fatal(err)
@@ -170,11 +170,11 @@ func TestStop(t *testing.T) {
 	stop()
 	got, err := b.c.ReadFlowRun(t.Context(), run.ID)
 	if err != nil || got.StateType != orchestrator.Crashed || !strings.Contains(got.Message(), "stopped") {
-		t.Fatalf("%s %q, %v", got.StateType, got.Message(), err)
+		t.Fatalf(`%s %q, %v; want got.StateType == orchestrator.Crashed && strings.Contains(got.Message(), "stopped")`, got.StateType, got.Message(), err)
 	}
 	lines, err := b.c.Logs(t.Context(), run.ID, 0, 0)
 	if err != nil || len(lines) != 1 {
-		t.Fatalf("lines %+v, %v", lines, err)
+		t.Fatalf("lines %+v, %v; want len(lines) == 1", lines, err)
 	}
 }
 
@@ -205,14 +205,14 @@ func TestTwoProcessesRunEachOnce(t *testing.T) {
 	for _, id := range ids {
 		run := b.await(t, id, orchestrator.Completed)
 		if run.RunCount != 1 {
-			t.Errorf("run %s ran %d times", id, run.RunCount)
+			t.Errorf("run %s ran %d times; want run.RunCount == 1", id, run.RunCount)
 		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	for _, id := range ids {
 		if ran[id] != 1 {
-			t.Errorf("run %s reached the runner %d times", id, ran[id])
+			t.Errorf("run %s reached the runner %d times; want ran[id] == 1", id, ran[id])
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 	last, err := b.c.Logs(t.Context(), run.ID, 5, 9_998)
 	if err != nil || len(last) != 2 || !strings.Contains(last[1].Message, "dropped") {
-		t.Fatalf("%+v, %v", last, err)
+		t.Fatalf(`%+v, %v; want len(last) == 2 && strings.Contains(last[1].Message, "dropped")`, last, err)
 	}
 	long := strings.Repeat("é", 6000)
 	again := b.create(t, orchestrator.CreateFlowRun{})
@@ -243,7 +243,7 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 	lines, err := b.c.Logs(t.Context(), again.ID, 0, 0)
 	if err != nil || len(lines[0].Message) != 8192+len("…") || !strings.HasPrefix(long, strings.TrimSuffix(lines[0].Message, "…")) {
-		t.Fatalf("%d bytes, %v", len(lines[0].Message), err)
+		t.Fatalf(`%d bytes, %v; want len(lines[0].Message) == 8192 + len("…") && strings.HasPrefix(long, strings.TrimSuffix(lines[0].Message, "…"))`, len(lines[0].Message), err)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestSchedulesByTheClock(t *testing.T) {
 	status, doc := callRaw(t, b.c, "PATCH", "/deployments/"+b.deployment.ID.String(),
 		`{"schedules":[{"schedule":{"cron":"30 4 * * *","timezone":"Europe/Rome"},"parameters":{"model_name":"JPCP"}}]}`)
 	if status != 204 {
-		t.Fatalf("%d %v", status, doc)
+		t.Fatalf("%d %v; want status == 204", status, doc)
 	}
 	runs, err := b.c.FilterFlowRuns(t.Context(), orchestrator.Filter{Sort: orchestrator.ByExpectedStartTimeAsc})
 	if err != nil {
@@ -265,18 +265,18 @@ func TestSchedulesByTheClock(t *testing.T) {
 	for _, r := range runs {
 		at = append(at, r.ExpectedStartTime.UTC().Format(time.RFC3339))
 		if r.Parameters["model_name"] != "JPCP" {
-			t.Errorf("parameters %v", r.Parameters)
+			t.Errorf(`parameters %v; want r.Parameters["model_name"] == "JPCP"`, r.Parameters)
 		}
 	}
 	if got := strings.Join(at, " "); got != "2026-10-25T03:30:00Z 2026-10-26T03:30:00Z 2026-10-27T03:30:00Z" {
-		t.Fatalf("scheduled for %s", got)
+		t.Fatalf(`scheduled for %s; want "2026-10-25T03:30:00Z 2026-10-26T03:30:00Z 2026-10-27T03:30:00Z"`, got)
 	}
 	// Paused, none wait.
 	if err := b.c.PauseDeployment(t.Context(), b.deployment.ID); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := b.c.CountFlowRuns(t.Context(), orchestrator.Filter{}); err != nil || n != 0 {
-		t.Fatalf("%d runs, %v", n, err)
+		t.Fatalf("%d runs, %v; want n == 0", n, err)
 	}
 }
 
@@ -332,18 +332,18 @@ func TestKill(t *testing.T) {
 	for i, want := range []orchestrator.StateType{orchestrator.Crashed, orchestrator.Crashed, orchestrator.Cancelled, orchestrator.Completed, orchestrator.Completed} {
 		run := b.await(t, runs[i].ID, want)
 		if run.EndTime == nil {
-			t.Errorf("run %d has no end", i)
+			t.Errorf("run %d has no end; want run.EndTime != nil", i)
 		}
 	}
 	if got := b.states(t, runs[0].ID); got != "SCHEDULED PENDING RUNNING CRASHED" {
-		t.Fatalf("states %s", got)
+		t.Fatalf(`states %s; want "SCHEDULED PENDING RUNNING CRASHED"`, got)
 	}
 	// A crashed run can be asked for again.
 	if _, err := b.c.SetState(t.Context(), runs[0].ID, orchestrator.State{Type: orchestrator.Scheduled}, false); err != nil {
 		t.Fatal(err)
 	}
 	if run := b.await(t, runs[0].ID, orchestrator.Completed); run.RunCount != 2 {
-		t.Fatalf("run count %d", run.RunCount)
+		t.Fatalf("run count %d; want 2", run.RunCount)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestPools(t *testing.T) {
 	runIn("here", orchestratord.InProcess)
 	startExecutor(t, b.server)
 	if name := <-ran; name != "here" {
-		t.Fatalf("%s ran", name)
+		t.Fatalf(`%s ran; want "here"`, name)
 	}
 	testenv.Eventually(t, 10*time.Second, func() error {
 		run, err := b.c.ReadFlowRun(t.Context(), workers.ID)

@@ -204,14 +204,14 @@ func TestEnsureDeploymentKeepsWhatUsersChanged(t *testing.T) {
 	}
 	got, err := b.c.ReadDeployment(t.Context(), b.deployment.ID)
 	if err != nil || !got.Paused || !got.DeclaresParameter("commit_sha") || got.Description == nil || *got.Description != "trains" {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf(`%+v, %v; want got.Paused && got.DeclaresParameter("commit_sha") && got.Description != nil && *got.Description == "trains"`, got, err)
 	}
 	if got.Status != "READY" {
-		t.Fatalf("status %s: this process carries its runs out", got.Status)
+		t.Fatalf(`status %s: this process carries its runs out; want "READY"`, got.Status)
 	}
 	err = b.server.EnsureDeployment(t.Context(), orchestratord.Deployment{Flow: "f", Name: "d", ParameterSchema: json.RawMessage(`{"type":"nonsense"}`)})
 	if err == nil || !strings.Contains(err.Error(), "f/d") {
-		t.Fatalf("bad schema: %v", err)
+		t.Fatalf(`bad schema: %v; want an error && strings.Contains(err.Error(), "f/d")`, err)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestMembersOfTheOfficialClient(t *testing.T) {
 		"/flows/filter":     `{"flows":null,"flow_runs":null,"task_runs":null,"deployments":null,"work_pools":null,"sort":null,"limit":null,"offset":0}`,
 	} {
 		if status, doc := callRaw(t, b.c, "POST", path, body); status != http.StatusOK {
-			t.Errorf("%s: %d %v", path, status, doc)
+			t.Errorf("%s: %d %v; want status == %v", path, status, doc, http.StatusOK)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func TestShapes(t *testing.T) {
 	}
 	status, doc := callRaw(t, b.c, "PATCH", "/deployments/"+b.deployment.ID.String(), `{"work_pool_name":"pool","schedules":[{"schedule":{"cron":"0 3 * * *"}}]}`)
 	if status != http.StatusNoContent {
-		t.Fatalf("%d %v", status, doc)
+		t.Fatalf("%d %v; want status == %v", status, doc, http.StatusNoContent)
 	}
 	run := b.create(t, orchestrator.CreateFlowRun{})
 	leftOut := []string{
@@ -346,11 +346,11 @@ func compareMembers(t *testing.T, path string, got, want map[string]any, leftOut
 	for k, v := range got {
 		w, ok := want[k]
 		if !ok {
-			t.Errorf("%s.%s is not of the interface", path, k)
+			t.Errorf("%s.%s is not of the interface; want ok", path, k)
 			continue
 		}
 		if fmt.Sprintf("%T", v) != fmt.Sprintf("%T", w) && v != nil && w != nil {
-			t.Errorf("%s.%s is %T, a real server gives %T", path, k, v, w)
+			t.Errorf(`%s.%s is %T, a real server gives %T; want ((fmt.Sprintf("%%T", v) == fmt.Sprintf("%%T", w) || v == nil) || w == nil)`, path, k, v, w)
 		}
 		if g, ok := v.(map[string]any); ok && k == "state" {
 			compareMembers(t, path+"."+k, g, w.(map[string]any), leftOut)

@@ -30,11 +30,11 @@ func TestTaken(t *testing.T) {
 		}
 		for _, w := range want {
 			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%q does not say %q", err, w)
+				t.Errorf("%q does not say %q; want strings.Contains(err.Error(), w)", err, w)
 			}
 		}
 		if strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q is more than a sentence", err)
+			t.Errorf("%q is more than a sentence; want !strings.Contains(err.Error(), \"\\n\")", err)
 		}
 	}
 	if err := l.Close(); err != nil {
@@ -51,7 +51,7 @@ func TestOtherFaults(t *testing.T) {
 	for _, addr := range []string{"192.0.2.1:18002", "127.0.0.1:x"} {
 		err := Free(addr, "control plane", "CONTROL_PLANE_ADDR")
 		if err == nil || !strings.Contains(err.Error(), "CONTROL_PLANE_ADDR") || !strings.Contains(err.Error(), "control plane") {
-			t.Errorf("%s: %v", addr, err)
+			t.Errorf(`%s: %v; want an error && strings.Contains(err.Error(), "CONTROL_PLANE_ADDR") && strings.Contains(err.Error(), "control plane")`, addr, err)
 		}
 	}
 }

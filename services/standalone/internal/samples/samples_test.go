@@ -16,25 +16,25 @@ func TestEnsure(t *testing.T) {
 	files := fstest.MapFS{"models/a/model.yaml": {Data: []byte("name: A\n")}, "README.md": {Data: []byte("# x\n")}}
 	made, err := Ensure(dir, files, time.Unix(1, 0))
 	if err != nil || !made {
-		t.Fatalf("made %v, %v", made, err)
+		t.Fatalf("made %v, %v; want made", made, err)
 	}
 	// The git program itself must read what was made.
 	out, err := exec.Command("git", "-C", dir, "-c", "safe.directory=*", "log", "--format=%s %D", "--stat").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "HEAD -> main") || !strings.Contains(string(out), "models/a/model.yaml") {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s; want strings.Contains(string(out), \"HEAD -> main\") && strings.Contains(string(out), \"models/a/model.yaml\")", err, out)
 	}
 	if out, err := exec.Command("git", "-C", dir, "-c", "safe.directory=*", "status", "--porcelain").Output(); err != nil || len(out) > 0 {
-		t.Fatalf("not clean: %v %s", err, out)
+		t.Fatalf("not clean: %v %s; want len(out) <= 0", err, out)
 	}
 	// The user's edits stay.
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if made, err = Ensure(dir, files, time.Unix(2, 0)); err != nil || made {
-		t.Fatalf("made %v, %v", made, err)
+		t.Fatalf("made %v, %v; want !made", made, err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(dir, "README.md")); string(data) != "mine\n" {
-		t.Fatalf("overwritten: %q", data)
+		t.Fatalf("overwritten: %q; want string(data) == \"mine\\n\"", data)
 	}
 }
 
@@ -45,6 +45,6 @@ func TestEnsureRefusesForeignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Ensure(dir, fstest.MapFS{}, time.Now()); err == nil || !strings.Contains(err.Error(), "is no git repository") {
-		t.Fatalf("got %v", err)
+		t.Fatalf(`got %v; want an error && strings.Contains(err.Error(), "is no git repository")`, err)
 	}
 }

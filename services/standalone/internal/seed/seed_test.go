@@ -102,10 +102,10 @@ func TestSeeds(t *testing.T) {
 		t.Fatal("not promoted, or not remembered")
 	}
 	if len(s.aliases) != 2 || s.aliases[0] != "Production" {
-		t.Fatalf("aliases asked of inference: %q", s.aliases)
+		t.Fatalf(`aliases asked of inference: %q; want len(s.aliases) == 2 && s.aliases[0] == "Production"`, s.aliases)
 	}
 	if err := Run(t.Context(), o); err != nil || len(s.keys) != 1 {
-		t.Fatalf("a second start dispatched again: %v, %q", err, s.keys)
+		t.Fatalf("a second start dispatched again: %v, %q; want len(s.keys) == 1", err, s.keys)
 	}
 }
 
@@ -148,11 +148,11 @@ func TestRemembersBeforeTheDispatch(t *testing.T) {
 	var data []byte
 	s.dispatch = func() { data, _ = os.ReadFile(o.StateFile); cancel() }
 	if err := Run(ctx, o); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+		t.Fatal(err, "want errors.Is(err, context.Canceled)")
 	}
 	var st state
 	if err := json.Unmarshal(data, &st); err != nil || st.Attempts["JPCP"] != 1 {
-		t.Fatalf("at the dispatch the file held %q (%v)", data, err)
+		t.Fatalf(`at the dispatch the file held %q (%v); want st.Attempts["JPCP"] == 1`, data, err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestTemporary(t *testing.T) {
 		{"not found", problem.KindOf(404).New(""), false},
 	} {
 		if got := temporaryError(tt.err); got != tt.want {
-			t.Errorf("%s (%v): %v", tt.name, tt.err, got)
+			t.Errorf("%s (%v): %v; want got == %v", tt.name, tt.err, got, tt.want)
 		}
 	}
 }

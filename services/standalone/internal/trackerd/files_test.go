@@ -22,13 +22,13 @@ func TestArtifactsOverHTTP(t *testing.T) {
 	a := b.do(t, "GET", files+"/1/r/artifacts/page.html", nil)
 	if string(a.body) != "<script>alert(1)</script>" || a.header.Get("Content-Type") != "application/octet-stream" ||
 		!strings.HasPrefix(a.header.Get("Content-Disposition"), "attachment") || a.header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("%d %v %s", a.status, a.header, a.body)
+		t.Errorf(`%d %v %s; want string(a.body) == "<script>alert(1)</script>" && a.header.Get("Content-Type") == "application/octet-stream" && …`, a.status, a.header, a.body)
 	}
 	if a := b.do(t, "GET", files+"/1/r/artifacts/page.html", nil, "Range", "bytes=1-6"); a.status != 206 || string(a.body) != "script" {
-		t.Errorf("range: %d %s", a.status, a.body)
+		t.Errorf(`range: %d %s; want a.status == 206 && string(a.body) == "script"`, a.status, a.body)
 	}
 	if a := b.do(t, "HEAD", files+"/1/r/artifacts/page.html", nil); a.status != 200 || a.header.Get("Content-Length") != "25" {
-		t.Errorf("HEAD: %d %v", a.status, a.header)
+		t.Errorf(`HEAD: %d %v; want a.status == 200 && a.header.Get("Content-Length") == "25"`, a.status, a.header)
 	}
 	for _, c := range []struct {
 		method, path string
@@ -62,15 +62,15 @@ func TestArtifactsOverHTTP(t *testing.T) {
 		if a := b.do(t, c.method, c.path, c.body); a.status != c.status {
 			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, a.status, a.body, c.status)
 		} else if c.status >= 400 && a.json(t)["error_code"] == nil {
-			t.Errorf("%s %s: %s", c.method, c.path, a.body)
+			t.Errorf(`%s %s: %s; want (c.status < 400 || a.json(t)["error_code"] != nil)`, c.method, c.path, a.body)
 		}
 	}
 	if got := fmt.Sprint(b.want(t, 200, "GET", files+"?path=1/r/artifacts/", nil)["files"]); got != "[map[file_size:1000 is_dir:false path:full] map[file_size:25 is_dir:false path:page.html]]" {
-		t.Errorf("listing %s", got)
+		t.Errorf(`listing %s; want "[map[file_size:1000 is_dir:false path:full] map[file_size:25 is_dir:false path:page.html]]"`, got)
 	}
 	b.want(t, 200, "DELETE", files+"/1", nil)
 	if got := b.want(t, 200, "GET", files, nil); got["files"] != nil {
-		t.Errorf("after the deletion %v", got)
+		t.Errorf(`after the deletion %v; want got["files"] == nil`, got)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestUploadCutOff(t *testing.T) {
 	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err == nil && !strings.Contains(line, " 400 ") && !strings.Contains(line, " 499 ") {
-		t.Errorf("answer %q", line)
+		t.Errorf(`answer %q; want ((an error || strings.Contains(line, " 400 ")) || strings.Contains(line, " 499 "))`, line)
 	}
 	testenv.Eventually(t, testWait, func() error {
 		left, err := os.ReadDir(filepath.Join(b.dir, "uploads"))
@@ -101,9 +101,9 @@ func TestUploadCutOff(t *testing.T) {
 		return err
 	})
 	if a := b.do(t, "GET", files+"/1/f", nil); string(a.body) != "old" {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf(`%d %s; want string(a.body) == "old"`, a.status, a.body)
 	}
 	if got := readFile(t, filepath.Join(b.dir, "files", "1", "f")); got != "old" {
-		t.Errorf("on disk: %q", got)
+		t.Errorf(`on disk: %q; want "old"`, got)
 	}
 }

@@ -9,7 +9,7 @@ func TestOverview(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t)
 	if a := b.do(t, "GET", "/", nil); a.status != 200 || !strings.Contains(string(a.body), "No run has been logged yet") {
-		t.Errorf("empty: %d %s", a.status, a.body)
+		t.Errorf(`empty: %d %s; want a.status == 200 && strings.Contains(string(a.body), "No run has been logged yet")`, a.status, a.body)
 	}
 	run, _ := b.run(t)
 	b.want(t, 200, "POST", api+"runs/update", obj{"run_id": run, "run_name": "<script>alert(1)</script>"})
@@ -26,6 +26,6 @@ func TestOverview(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, "<script") || !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("%v\n%s", a.header, page)
+		t.Errorf("%v\n%s; want !strings.Contains(page, \"<script\") && strings.Contains(a.header.Get(\"Content-Security-Policy\"), \"default-src 'none'\")", a.header, page)
 	}
 }

@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %s %.200v: %d %.300s, want %d %s", c.method, c.path, c.body, a.status, a.body, c.status, c.code)
 		}
 		if a.header.Get("Content-Type") != "application/json" || strings.Contains(string(a.body), "struct") {
-			t.Errorf("%s %s: %s %s", c.method, c.path, a.header.Get("Content-Type"), a.body)
+			t.Errorf(`%s %s: %s %s; want a.header.Get("Content-Type") == "application/json" && !strings.Contains(string(a.body), "struct")`, c.method, c.path, a.header.Get("Content-Type"), a.body)
 		}
 	}
 }
@@ -173,10 +173,10 @@ func TestLongValuesAreCut(t *testing.T) {
 	b.want(t, 200, "POST", api+"runs/set-tag", obj{"run_id": run, "key": "t", "value": strings.Repeat("é", 9000)})
 	data := b.want(t, 200, "GET", api+"runs/get?run_id="+run, nil)["run"].(obj)["data"].(obj)
 	if got := data["params"].([]any)[0].(obj)["value"].(string); got != strings.Repeat("é", 6000) {
-		t.Errorf("parameter of %d bytes", len(got))
+		t.Errorf(`parameter of %d bytes; want got == strings.Repeat("é", 6000)`, len(got))
 	}
 	if got := data["tags"].([]any)[1].(obj)["value"].(string); got != strings.Repeat("é", 8000) {
-		t.Errorf("tag of %d bytes", len(got))
+		t.Errorf(`tag of %d bytes; want got == strings.Repeat("é", 8000)`, len(got))
 	}
 }
 
@@ -193,7 +193,7 @@ func TestDeletedExperimentTakesItsRunsAlong(t *testing.T) {
 		return b.want(t, 200, "GET", api+"runs/get?run_id="+id, nil)["run"].(obj)["info"].(obj)["lifecycle_stage"]
 	}
 	if s := stage(run); s != "deleted" {
-		t.Errorf("run is %v", s)
+		t.Errorf(`run is %v; want "deleted"`, s)
 	}
 	b.want(t, 400, "POST", api+"runs/create", obj{"experiment_id": experiment})
 	b.want(t, 400, "POST", api+"experiments/create", obj{"name": "e-" + t.Name()}) // the name stays taken
@@ -201,10 +201,10 @@ func TestDeletedExperimentTakesItsRunsAlong(t *testing.T) {
 	b.want(t, 404, "POST", api+"experiments/delete", obj{"experiment_id": experiment})
 	b.want(t, 200, "POST", api+"experiments/restore", obj{"experiment_id": experiment})
 	if s := stage(run); s != "active" {
-		t.Errorf("run is %v", s)
+		t.Errorf(`run is %v; want "active"`, s)
 	}
 	if s := stage(gone); s != "deleted" {
-		t.Errorf("a run deleted before is %v", s)
+		t.Errorf(`a run deleted before is %v; want "deleted"`, s)
 	}
 }
 
@@ -270,9 +270,9 @@ func TestRestartKeepsEverythingAndSweepsUploads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(leftover); !os.IsNotExist(err) {
-		t.Errorf("an upload cut off by a crash is still there: %v", err)
+		t.Errorf("an upload cut off by a crash is still there: %v; want os.IsNotExist(err)", err)
 	}
 	if a := b.do(t, "GET", at, nil); string(a.body) != "hello" {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf(`%d %s; want string(a.body) == "hello"`, a.status, a.body)
 	}
 }

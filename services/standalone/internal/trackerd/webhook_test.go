@@ -32,7 +32,7 @@ func startReceiver(t *testing.T, secret string, statuses ...int) (url string, go
 		body, err := io.ReadAll(r.Body)
 		var d told
 		if err != nil || json.Unmarshal(body, &d) != nil {
-			t.Errorf("body %s, %v", body, err)
+			t.Errorf("body %s, %v; want json.Unmarshal(body, &d) == nil", body, err)
 		}
 		mac := hmac.New(sha256.New, []byte(secret))
 		fmt.Fprintf(mac, "%s.%s.%s", r.Header.Get("X-MLflow-Delivery-Id"), r.Header.Get("X-MLflow-Timestamp"), body)
@@ -66,16 +66,16 @@ func TestWebhooks(t *testing.T) {
 	made := b.want(t, 200, "POST", api+"webhooks", obj{"name": "serving", "url": url, "events": events, "secret": "s3cret"})["webhook"].(obj)
 	id := made["webhook_id"].(string)
 	if a := b.do(t, "GET", api+"webhooks", nil); strings.Contains(string(a.body), "s3cret") || !strings.Contains(string(a.body), id) {
-		t.Errorf("list: %s", a.body)
+		t.Errorf(`list: %s; want !strings.Contains(string(a.body), "s3cret") && strings.Contains(string(a.body), id)`, a.body)
 	}
 	b.want(t, 400, "POST", api+"webhooks", obj{"name": "serving", "url": url, "events": events})
 
 	result := b.want(t, 200, "POST", api+"webhooks/"+id+"/test", obj{"event": obj{"entity": "MODEL_VERSION_ALIAS", "action": "CREATED"}})["result"].(obj)
 	if result["success"] != true || result["response_status"] != 200.0 || result["response_body"] != "thanks" {
-		t.Errorf("test: %v", result)
+		t.Errorf(`test: %v; want result["success"] == true && result["response_status"] == 200.0 && result["response_body"] == "thanks"`, result)
 	}
 	if d := nextDelivery(t, got); !d.signed || d.Entity != "model_version_alias" || d.Action != "created" || d.Data["alias"] != "example_alias" {
-		t.Errorf("test tells %+v", d)
+		t.Errorf(`test tells %+v; want d.signed && d.Entity == "model_version_alias" && d.Action == "created" && d.Data["alias"] == "example_alias"`, d)
 	}
 
 	run, _ := b.run(t)
@@ -102,7 +102,7 @@ func TestWebhooks(t *testing.T) {
 	b.want(t, 200, "PATCH", api+"webhooks/"+id, obj{"status": "ACTIVE"})
 	b.want(t, 200, "POST", api+"registered-models/create", obj{"name": "second"})
 	if d := nextDelivery(t, got); d.Entity != "registered_model" {
-		t.Errorf("told %+v", d)
+		t.Errorf(`told %+v; want d.Entity == "registered_model"`, d)
 	}
 	b.want(t, 200, "DELETE", api+"webhooks/"+id, nil)
 	b.want(t, 404, "DELETE", api+"webhooks/"+id, nil)
@@ -115,6 +115,6 @@ func TestWebhookTestTellsWhatIsWrong(t *testing.T) {
 		"events": []obj{{"entity": "MODEL_VERSION", "action": "CREATED"}}})["webhook"].(obj)
 	result := b.want(t, 200, "POST", api+"webhooks/"+made["webhook_id"].(string)+"/test", obj{})["result"].(obj)
 	if result["success"] != false || !strings.Contains(result["error_message"].(string), "refused") {
-		t.Errorf("%v", result)
+		t.Errorf(`%v; want result["success"] == false && strings.Contains(result["error_message"].(string), "refused")`, result)
 	}
 }

@@ -14,6 +14,6 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	if c, err := LoadConfig(nil); err != nil || c.SchedulerMode != "mock" || c.TrackingURI != "http://localhost:15000" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf(`%+v, %v; want c.SchedulerMode == "mock" && c.TrackingURI == "http://localhost:15000"`, c, err)
 	}
 }

@@ -27,17 +27,17 @@ func TestFeatures(t *testing.T) {
 		Actual float64
 	}
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 || list[0].Actual < 0 {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s; want len(list) == 2 && list[0].Actual >= 0", err, out)
 	}
 	out, errOut, err := runCommand(t, "features", "--repo", repo, "--log", repo+"/data/nasa-ipsc-1993.swf.gz", "--job", list[1].ID)
 	var body struct{ Features map[string]float64 }
 	if err != nil || errOut != "" || json.Unmarshal([]byte(out), &body) != nil || len(body.Features) != 21 {
-		t.Errorf("%v, %s, %s", err, errOut, out)
+		t.Errorf(`%v, %s, %s; want errOut == "" && json.Unmarshal([]byte(out), &body) == nil && len(body.Features) == 21`, err, errOut, out)
 	}
 	// A job the model has seen is printed too, with a word of warning apart from the body.
 	out, errOut, err = runCommand(t, "features", "--repo", repo, "--job", "1")
 	if err != nil || !strings.Contains(errOut, "among the rows the model learns from") || !json.Valid([]byte(out)) {
-		t.Errorf("%v, %s, %s", err, errOut, out)
+		t.Errorf(`%v, %s, %s; want strings.Contains(errOut, "among the rows the model learns from") && json.Valid([]byte(out))`, err, errOut, out)
 	}
 }
 

@@ -22,7 +22,7 @@ func sampleRepo(t testing.TB) *modelrepo.Repo {
 	t.Helper()
 	r, err := modelrepo.Open(samples, "")
 	if err != nil || len(r.Faults) > 0 {
-		t.Fatal(err, r.Faults)
+		t.Fatal(err, r.Faults, "want len(r.Faults) <= 0")
 	}
 	return r
 }
@@ -40,11 +40,11 @@ func TestJobLog(t *testing.T) {
 	}
 	sum := sha256.Sum256(file)
 	if r.N != 18239 || r.Version != "sha256:"+hex.EncodeToString(sum[:]) || r.URI != "data/nasa-ipsc-1993.swf.gz" || r.Origin != "recorded" {
-		t.Errorf("%d rows, version %s, uri %s, origin %s", r.N, r.Version, r.URI, r.Origin)
+		t.Errorf(`%d rows, version %s, uri %s, origin %s; want r.N == 18239 && r.Version == "sha256:" + hex.EncodeToString(sum[:]) && r.URI == "data/nasa-ipsc-1993.swf.gz" && r.Origin == "recorded"`, r.N, r.Version, r.URI, r.Origin)
 	}
 	// The log starts on Friday, October 1, at 00:00:03 Pacific time; job 59 came 26,613 s later.
 	if r.Num["job"][6] != 59 || r.Num["hour"][0] != 0 || r.Num["weekday"][0] != 4 || r.Num["hour"][6] != 7 {
-		t.Errorf("job %v, hours %v, %v, weekday %v", r.Num["job"][6], r.Num["hour"][0], r.Num["hour"][6], r.Num["weekday"][0])
+		t.Errorf(`job %v, hours %v, %v, weekday %v; want r.Num["job"][6] == 59 && r.Num["hour"][0] == 0 && r.Num["weekday"][0] == 4 && r.Num["hour"][6] == 7`, r.Num["job"][6], r.Num["hour"][0], r.Num["hour"][6], r.Num["weekday"][0])
 	}
 	// By hand: job 65 is user 6's third with application 6 on one processor; the first two took 9 s each.
 	for name, want := range map[string]float64{
@@ -57,7 +57,7 @@ func TestJobLog(t *testing.T) {
 	for _, h := range ds.History {
 		for _, s := range h.Stats {
 			if r.Num[h.Column(s)][0] != -1 {
-				t.Errorf("%s of the first job is %v", h.Column(s), r.Num[h.Column(s)][0])
+				t.Errorf("%s of the first job is %v; want r.Num[h.Column(s)][0] == -1", h.Column(s), r.Num[h.Column(s)][0])
 			}
 		}
 	}
@@ -77,10 +77,10 @@ func TestSeveralLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(r.Num["job"], []float64{1, 3, 2}) || !reflect.DeepEqual(r.Num["submit"], []float64{0, 410, 500}) || !reflect.DeepEqual(r.Num["end"], []float64{60, 470, 560}) {
-		t.Errorf("jobs %v, submits %v, ends %v", r.Num["job"], r.Num["submit"], r.Num["end"])
+		t.Errorf(`jobs %v, submits %v, ends %v; want reflect.DeepEqual(r.Num["job"], []float64{1, 3, 2}) && reflect.DeepEqual(r.Num["submit"], []float64{0, 410, 500}) && …`, r.Num["job"], r.Num["submit"], r.Num["end"])
 	}
 	if got := r.Num["run_count_by_user_id"]; !reflect.DeepEqual(got, []float64{-1, 1, 2}) || !reflect.DeepEqual(r.File, []int{0, 1, 0}) {
-		t.Errorf("counts %v, files %v", got, r.File)
+		t.Errorf("counts %v, files %v; want reflect.DeepEqual(got, []float64{-1, 1, 2}) && reflect.DeepEqual(r.File, []int{0, 1, 0})", got, r.File)
 	}
 }
 
@@ -99,20 +99,20 @@ func TestJobEmbeddings(t *testing.T) {
 		t.Error("two runs differ")
 	}
 	if r.N != 4000 || r.Origin != "generated" || load(true).N != DummyRows {
-		t.Errorf("%d rows, origin %s", r.N, r.Origin)
+		t.Errorf(`%d rows, origin %s; want r.N == 4000 && r.Origin == "generated" && load(true).N == DummyRows`, r.N, r.Origin)
 	}
 	// Each vector lies around a unit vector: |v|² is about 1 + 384·0.02² = 1.1536.
 	mean := 0.0
 	for _, v := range r.Vec["embedding"] {
 		if len(v) != 384 {
-			t.Fatalf("length %d", len(v))
+			t.Fatalf("length %d; want 384", len(v))
 		}
 		for _, x := range v {
 			mean += float64(x) * float64(x) / float64(r.N)
 		}
 	}
 	if math.Abs(mean-1.1536) > 0.01 {
-		t.Errorf("mean squared norm %v", mean)
+		t.Errorf("mean squared norm %v; want math.Abs(mean - 1.1536) <= 0.01", mean)
 	}
 	// 24 families: vectors of one have a cosine of about 1/1.15, of two about 0.
 	var leaders, sizes []int
@@ -133,17 +133,17 @@ func TestJobEmbeddings(t *testing.T) {
 		sizes[k]++
 		classes[k][r.Num["pclass"][i]]++
 		if w := r.Num["power_per_node_watts"]; math.Abs(w[i]-w[leaders[k]]) > 15*10 {
-			t.Errorf("powers %v and %v in one family", w[i], w[leaders[k]])
+			t.Errorf("powers %v and %v in one family; want math.Abs(w[i] - w[leaders[k]]) <= 15 * 10", w[i], w[leaders[k]])
 		}
 	}
 	for _, c := range classes {
 		flipped += min(c[0], c[1])
 	}
 	if len(leaders) != 24 {
-		t.Errorf("%d families", len(leaders))
+		t.Errorf("%d families; want 24", len(leaders))
 	}
 	if share := float64(flipped) / 4000; share < 0.08 || share > 0.12 {
-		t.Errorf("%v of the classes are noise", share)
+		t.Errorf("%v of the classes are noise; want share >= 0.08 && share <= 0.12", share)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestDummySamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Rows.N != DummyRows || len(s.Table.Columns) != len(md.Features) || rows.Origin != "generated" || rows.Backend != "local" {
-			t.Errorf("%s: %d rows, %d columns", m.Name, s.Rows.N, len(s.Table.Columns))
+			t.Errorf(`%s: %d rows, %d columns; want s.Rows.N == DummyRows && len(s.Table.Columns) == len(md.Features) && rows.Origin == "generated" && rows.Backend == "local"`, m.Name, s.Rows.N, len(s.Table.Columns))
 		}
 	}
 }
@@ -216,10 +216,10 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []float64{0, 10, 11, 20, 30}; !reflect.DeepEqual(r.Num["t0"], want) || !reflect.DeepEqual(r.File, []int{0, 0, 0, 1, 1}) {
-		t.Errorf("order %v, files %v", r.Num["t0"], r.File)
+		t.Errorf(`order %v, files %v; want reflect.DeepEqual(r.Num["t0"], want) && reflect.DeepEqual(r.File, []int{0, 0, 0, 1, 1})`, r.Num["t0"], r.File)
 	}
 	if got := r.Num["t1_last_by_user"]; !reflect.DeepEqual(got, []float64{-1, 5, -1, 13, 12}) {
-		t.Errorf("history %v", got)
+		t.Errorf("history %v; want reflect.DeepEqual(got, []float64{-1, 5, -1, 13, 12})", got)
 	}
 	s, err := r.Sample(modelrepo.Regression, &modelrepo.ModelDataset{
 		Name: "Jobs", Target: modelrepo.Target{Column: "run", Transform: "log1p"},
@@ -229,7 +229,7 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Rows.N != 3 || s.NoLabel != 2 || s.NoFeature != 0 || !reflect.DeepEqual(s.Target.Values, []float64{5, 2, 10}) {
-		t.Errorf("%d rows, %d without label, %d without feature, values %v", s.Rows.N, s.NoLabel, s.NoFeature, s.Target.Values)
+		t.Errorf("%d rows, %d without label, %d without feature, values %v; want s.Rows.N == 3 && s.NoLabel == 2 && s.NoFeature == 0 && reflect.DeepEqual(s.Target.Values, []float64{5, 2, 10})", s.Rows.N, s.NoLabel, s.NoFeature, s.Target.Values)
 	}
 }
 
@@ -275,14 +275,14 @@ func TestRefusals(t *testing.T) {
 	none := tableSet()
 	none.Generator = nil
 	if _, err := Load(context.Background(), Source{Set: none, Dummy: true}); err == nil || !strings.Contains(err.Error(), "no generator") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "no generator")`)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	dir := t.TempDir()
 	writeFile(t, dir, "data/a.csv", head)
 	if _, err := Load(ctx, Source{Repo: dir, Set: tableSet(), Backend: "local"}); err == nil || !strings.Contains(err.Error(), "canceled") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "canceled")`)
 	}
 }
 
@@ -320,11 +320,11 @@ func TestTargets(t *testing.T) {
 	}
 	log := &Rows{N: 1, Num: map[string][]float64{"run": {-2}, "x": {1}}}
 	if _, err := log.Sample(modelrepo.Regression, &modelrepo.ModelDataset{Target: modelrepo.Target{Column: "run", Transform: "log1p"}, Features: []modelrepo.Feature{{Column: "x", Kind: modelrepo.Number}}}); err == nil || !strings.Contains(err.Error(), "log1p") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "log1p")`)
 	}
 	gone := &Rows{N: 1, Num: map[string][]float64{"run": {-1}}}
 	if _, err := gone.Sample(modelrepo.Regression, &modelrepo.ModelDataset{Target: modelrepo.Target{Column: "run"}}); err == nil || !strings.Contains(err.Error(), "no row has both") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "no row has both")`)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestTableGenerator(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.N != DummyRows || len(r.Num["run"]) != DummyRows || len(r.Vec["emb"][0]) != 2 || len(r.Cat["user"]) != DummyRows {
-		t.Errorf("%d rows", r.N)
+		t.Errorf(`%d rows; want r.N == DummyRows && len(r.Num["run"]) == DummyRows && len(r.Vec["emb"][0]) == 2 && len(r.Cat["user"]) == DummyRows`, r.N)
 	}
 }
 
@@ -353,7 +353,7 @@ func FuzzCSV(f *testing.F) {
 		for name, c := range ds.Columns {
 			n := map[modelrepo.Kind]int{modelrepo.Number: len(r.Num[name]), modelrepo.Category: len(r.Cat[name]), modelrepo.Vector: len(r.Vec[name])}[c.Type]
 			if n != r.N {
-				t.Fatalf("column %s has %d values of %d rows", name, n, r.N)
+				t.Fatalf("column %s has %d values of %d rows; want n == %v", name, n, r.N, r.N)
 			}
 		}
 	})

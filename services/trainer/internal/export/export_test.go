@@ -175,7 +175,7 @@ func TestVerifyNoticesDifferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := Verify(dir, table, p, fit(2), target); err == nil || !strings.Contains(err.Error(), "the exported model answers") {
-			t.Errorf("another model passed: %v", err)
+			t.Errorf(`another model passed: %v; want an error && strings.Contains(err.Error(), "the exported model answers")`, err)
 		}
 	}
 }
@@ -220,13 +220,13 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.Format != 1 || d.Type != modelrepo.Classification || fmt.Sprint(d.Output) != "{size label  [small middle large] string}" || d.TrainingRows != 400 {
-		t.Errorf("%+v", d)
+		t.Errorf(`%+v; want d.Format == 1 && d.Type == modelrepo.Classification && fmt.Sprint(d.Output) == "{size label [small middle large] string}" && d.TrainingRows == 400`, d)
 	}
 	if fmt.Sprint(d.Inputs) != "[{procs number 0 float32 standardize} {user category 0 string onehot} {wait number 0 float32 standardize} {queue category 0 string onehot} {embedding vector 6 float32 standardize}]" {
 		t.Errorf("inputs %v", d.Inputs)
 	}
 	if s := d.TrainingStats["procs"]; len(d.TrainingStats) != 2 || s.Mean <= 1 || s.Std <= 0 {
-		t.Errorf("statistics %v", d.TrainingStats)
+		t.Errorf("statistics %v; want len(d.TrainingStats) == 2 && s.Mean > 1 && s.Std > 0", d.TrainingStats)
 	}
 }
 
@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 		t.Error("a table without the column was accepted")
 	}
 	if _, err := Write(t.TempDir(), Meta{}, p, &learn.Linear{Features: 2, Coef: make([]float32, 2), Intercept: make([]float32, 1)}, number); err == nil || !strings.Contains(err.Error(), "fitted on 2 features, the transforms make 1") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "fitted on 2 features, the transforms make 1")`)
 	}
 	for i := range table.Columns {
 		if table.Columns[i].Name == "procs" {
@@ -288,6 +288,6 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Write(t.TempDir(), Meta{}, p, &learn.Linear{Features: 1, Coef: make([]float32, 1), Intercept: make([]float32, 1)}, number); err == nil || !strings.Contains(err.Error(), `"prediction" is used twice`) {
-		t.Error(err)
+		t.Error(err, "want an error && strings.Contains(err.Error(), `\"prediction\" is used twice`)")
 	}
 }

@@ -25,7 +25,7 @@ func setupBench(t testing.TB, name string, dummy bool) *bench {
 	t.Helper()
 	repo, err := modelrepo.Open(samples, "")
 	if err != nil || len(repo.Faults) > 0 {
-		t.Fatal(err, repo.Faults)
+		t.Fatal(err, repo.Faults, "want len(repo.Faults) <= 0")
 	}
 	b := &bench{m: repo.Models[name]}
 	b.md, _ = b.m.Dataset("")
@@ -71,25 +71,25 @@ func TestSamplesReachProduction(t *testing.T) {
 			maps.Copy(all, r.Baselines)
 			for _, v := range b.m.Judge(all) {
 				if !v.Pass {
-					t.Errorf("%s: %s", v.Alias, v.Reason)
+					t.Errorf("%s: %s; want v.Pass", v.Alias, v.Reason)
 				}
 			}
 			for _, prefix := range []string{"baseline_", "baseline_running_"} {
 				switch name {
 				case "RUNTIMEREGRESSOR":
 					if all["male"] > 0.95*all[prefix+"male"] || all["mae"] >= all[prefix+"mae"] {
-						t.Errorf("male %.4f, mae %.1f; %s %.4f, %.1f", all["male"], all["mae"], prefix, all[prefix+"male"], all[prefix+"mae"])
+						t.Errorf(`male %.4f, mae %.1f; %s %.4f, %.1f; want all["male"] <= 0.95 * all[prefix+"male"] && all["mae"] < all[prefix+"mae"]`, all["male"], all["mae"], prefix, all[prefix+"male"], all[prefix+"mae"])
 					}
 				case "RUNTIMECLASS":
 					if all["accuracy"] < all[prefix+"accuracy"]+0.03 || all["f1_macro"] < all[prefix+"f1_macro"]+0.08 {
-						t.Errorf("accuracy %.4f, f1 %.4f; %s %.4f, %.4f", all["accuracy"], all["f1_macro"], prefix, all[prefix+"accuracy"], all[prefix+"f1_macro"])
+						t.Errorf(`accuracy %.4f, f1 %.4f; %s %.4f, %.4f; want all["accuracy"] >= all[prefix+"accuracy"] + 0.03 && all["f1_macro"] >= all[prefix+"f1_macro"] + 0.08`, all["accuracy"], all["f1_macro"], prefix, all[prefix+"accuracy"], all[prefix+"f1_macro"])
 					}
 				}
 			}
 			if strings.HasPrefix(name, "RUNTIME") {
 				submit := b.s.Rows.Num["submit"]
 				if last, first := submit[r.Parts.Validation[len(r.Parts.Validation)-1]], submit[r.Parts.Test[0]]; last >= first {
-					t.Errorf("test begins at %v, before the last fitted row at %v", first, last)
+					t.Errorf("test begins at %v, before the last fitted row at %v; want last < first", first, last)
 				}
 			}
 		})
@@ -117,10 +117,10 @@ func TestChoosesOnValidation(t *testing.T) {
 	b.m.Estimator.Hyperparameters = map[string]any{"n_estimators": 20, "max_depth": []any{1, 8}, "max_features": "sqrt"}
 	r := b.must(t)
 	if len(r.Candidates) != 2 || r.Chosen != 1 || r.Candidates[1].Hyperparameters["max_depth"] != 8 {
-		t.Errorf("chose %d of %v", r.Chosen, r.Candidates)
+		t.Errorf(`chose %d of %v; want len(r.Candidates) == 2 && r.Chosen == 1 && r.Candidates[1].Hyperparameters["max_depth"] == 8`, r.Chosen, r.Candidates)
 	}
 	if r.Metrics["val_rmse"] != r.Candidates[1].Validation["rmse"] || r.Metrics["rmse"] == 0 {
-		t.Errorf("metrics %v", r.Metrics)
+		t.Errorf(`metrics %v; want r.Metrics["val_rmse"] == r.Candidates[1].Validation["rmse"] && r.Metrics["rmse"] != 0`, r.Metrics)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := b.run(cancelled); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled: %v; want errors.Is(err, context.Canceled)", err)
 	}
 	// The same rows again, in random order over the parts.
 	twice := make([]int, 0, 2*b.s.Rows.N)
@@ -140,15 +140,15 @@ func TestRefusals(t *testing.T) {
 	whole := b.s
 	b.s = &dataset.Sample{Rows: whole.Rows.Select(twice), Table: whole.Table.Select(twice), Target: whole.Target.Select(twice)}
 	if _, err := b.run(context.Background()); err == nil || !strings.Contains(err.Error(), "identical to rows the model learns from") {
-		t.Errorf("duplicates: %v", err)
+		t.Errorf(`duplicates: %v; want an error && strings.Contains(err.Error(), "identical to rows the model learns from")`, err)
 	}
 	b.m.Split.AllowDuplicates = true
 	if r := b.must(t); r.Duplicates < 0.5 {
-		t.Errorf("share %v", r.Duplicates)
+		t.Errorf("share %v; want r.Duplicates >= 0.5", r.Duplicates)
 	}
 	b.m.Estimator.Hyperparameters = map[string]any{"trees": 3}
 	if err := Check(b.m, 0); err == nil || !strings.Contains(err.Error(), "trees") {
-		t.Errorf("misspelt hyperparameter: %v", err)
+		t.Errorf(`misspelt hyperparameter: %v; want an error && strings.Contains(err.Error(), "trees")`, err)
 	}
 	list := make([]any, MaxCandidates+1)
 	for i := range list {
@@ -156,10 +156,10 @@ func TestRefusals(t *testing.T) {
 	}
 	b.m.Estimator.Hyperparameters = map[string]any{"n_estimators": list}
 	if err := Check(b.m, 0); err == nil || !strings.Contains(err.Error(), "combinations") {
-		t.Errorf("too many candidates: %v", err)
+		t.Errorf(`too many candidates: %v; want an error && strings.Contains(err.Error(), "combinations")`, err)
 	}
 	b.m.Estimator.Hyperparameters = map[string]any{"n_estimators": []any{}}
 	if err := Check(b.m, 0); err == nil || !strings.Contains(err.Error(), "empty list") {
-		t.Errorf("empty list: %v", err)
+		t.Errorf(`empty list: %v; want an error && strings.Contains(err.Error(), "empty list")`, err)
 	}
 }

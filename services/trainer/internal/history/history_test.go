@@ -78,7 +78,7 @@ func TestNoLeakage(t *testing.T) {
 			}
 		}
 		if after := Of(New(submit, end, v), group); after[i] != before[i] {
-			t.Errorf("row %d: %+v became %+v", i, before[i], after[i])
+			t.Errorf("row %d: %+v became %+v; want after[i] == %v", i, before[i], after[i], before[i])
 		}
 	}
 }

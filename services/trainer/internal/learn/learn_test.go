@@ -81,7 +81,7 @@ func TestDeterministic(t *testing.T) {
 		if s.Kind == "random_forest" {
 			s.Seed = 6
 			if reflect.DeepEqual(one, fitModel(t, s, x, y)) {
-				t.Errorf("%s: the seed changes nothing", s.name())
+				t.Errorf("%s: the seed changes nothing; want !reflect.DeepEqual(one, fitModel(t, s, x, y))", s.name())
 			}
 		}
 	}
@@ -118,13 +118,13 @@ func TestLearns(t *testing.T) {
 	train, test := splitTable(x, 2000)
 	byHeart := map[string]any{"n_estimators": 1, "bootstrap": false, "max_features": "all"}
 	if e := rootMeanSquaredError(fitModel(t, Spec{Kind: "random_forest", Hyper: byHeart}, train, number[:2000]), train, number[:2000]); e > 0.05 {
-		t.Errorf("a full tree has rmse %v on its own rows", e)
+		t.Errorf("a full tree has rmse %v on its own rows; want e <= 0.05", e)
 	}
 	if a := classAccuracy(fitModel(t, Spec{Kind: "random_forest", Hyper: byHeart, Classes: 3}, train, class[:2000]), train, class[:2000]); a < 0.999 {
-		t.Errorf("a full tree has accuracy %v on its own rows", a)
+		t.Errorf("a full tree has accuracy %v on its own rows; want a >= 0.999", a)
 	}
 	if e := rootMeanSquaredError(fitModel(t, Spec{Kind: "gbt", Hyper: map[string]any{"n_estimators": 300, "min_samples_leaf": 1}}, train, number[:2000]), train, number[:2000]); e > 0.1 {
-		t.Errorf("long boosting has rmse %v on its own rows", e)
+		t.Errorf("long boosting has rmse %v on its own rows; want e <= 0.1", e)
 	}
 	for _, c := range []struct {
 		spec Spec
@@ -153,7 +153,7 @@ func TestLearns(t *testing.T) {
 		for i := range test.Rows {
 			m.Proba(test.Row(i), p)
 			if sum := p[0] + p[1] + p[2]; math.Abs(sum-1) > 1e-4 || min(p[0], p[1], p[2]) < 0 {
-				t.Fatalf("%s: probabilities %v", c.spec.name(), p)
+				t.Fatalf("%s: probabilities %v; want math.Abs(sum - 1) <= 1e-4 && min(p[0], p[1], p[2]) >= 0", c.spec.name(), p)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func TestAbsoluteErrorEstimatesMedian(t *testing.T) {
 	m := fitModel(t, Spec{Kind: "gbt", Hyper: map[string]any{"loss": "absolute_error", "learning_rate": 1, "n_estimators": 5}}, x, y)
 	for v := range 2 {
 		if got := m.Predict([]float32{float32(v)}); math.Abs(got-10*float64(v)) > 1e-3 {
-			t.Errorf("group %d: %v", v, got)
+			t.Errorf("group %d: %v; want math.Abs(got - 10*float64(v)) <= 1e-3", v, got)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestEarlyStopping(t *testing.T) {
 	}
 	m := fitModel(t, Spec{Kind: "gbt", Hyper: map[string]any{"n_estimators": 1000, "early_stopping_rounds": 10}}, x, number).(*Ensemble)
 	if n := len(m.Trees); n == 0 || n > 200 {
-		t.Errorf("%d trees kept of 1000", n)
+		t.Errorf("%d trees kept of 1000; want n != 0 && n <= 200", n)
 	}
 }
 
@@ -255,20 +255,20 @@ func TestPoorData(t *testing.T) {
 	constant := Matrix{4, 2, make([]float32, 8)}
 	for _, s := range []Spec{{Kind: "ridge"}, {Kind: "random_forest"}, {Kind: "gbt"}, {Kind: "gbt", Hyper: map[string]any{"loss": "absolute_error", "early_stopping_rounds": 2}}} {
 		if got := fitModel(t, s, constant, []float64{7, 7, 7, 7}).Predict([]float32{1, 2}); math.Abs(got-7) > 1e-5 {
-			t.Errorf("%s answers %v for a constant 7", s.name(), got)
+			t.Errorf("%s answers %v for a constant 7; want math.Abs(got - 7) <= 1e-5", s.name(), got)
 		}
 		if got := fitModel(t, s, Matrix{1, 2, []float32{1, 2}}, []float64{3}).Predict([]float32{1, 2}); math.Abs(got-3) > 1e-5 {
-			t.Errorf("%s answers %v after one row of 3", s.name(), got)
+			t.Errorf("%s answers %v after one row of 3; want math.Abs(got - 3) <= 1e-5", s.name(), got)
 		}
 	}
 	for _, kind := range []string{"logistic", "random_forest", "gbt"} {
 		m := fitModel(t, Spec{Kind: kind, Classes: 3}, constant, []float64{0, 2, 2, 2}) // class 1 never occurs
 		if got := m.Predict([]float32{0, 0}); got != 2 {
-			t.Errorf("%s answers class %v, the majority is 2", kind, got)
+			t.Errorf("%s answers class %v, the majority is 2; want got == 2", kind, got)
 		}
 	}
 	if got := fitModel(t, Spec{Kind: "random_forest", Classes: 20}, Matrix{4, 1, []float32{1, 2, 3, 4}}, []float64{0, 19, 19, 19}).Predict([]float32{9}); got != 19 {
-		t.Errorf("20 classes: %v", got)
+		t.Errorf("20 classes: %v; want 19", got)
 	}
 }
 
@@ -323,13 +323,13 @@ func TestCancel(t *testing.T) {
 			}
 		})
 		if !errors.Is(err, context.Canceled) || calls > 20 {
-			t.Errorf("%s: %v after %d calls", s.Kind, err, calls)
+			t.Errorf("%s: %v after %d calls; want errors.Is(err, context.Canceled) && calls <= 20", s.Kind, err, calls)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Fit(ctx, Spec{Kind: "logistic", Classes: 3}, x, class, nil); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, context.Canceled)")
 	}
 }
 
@@ -338,13 +338,13 @@ func TestCuts(t *testing.T) {
 	t.Parallel()
 	next := func(v float32) float32 { return math.Nextafter32(v, math.MaxFloat32) }
 	if got := fmt.Sprint(cutPoints([]float32{1, 1, 2, 4})); got != "[1.5 3]" {
-		t.Error(got)
+		t.Error(got, `want "[1.5 3]"`)
 	}
 	if lo := float32(3); cutBetween(lo, next(lo)) != lo {
 		t.Error("no room, so the lower value is the cut")
 	}
 	if got := cutPoints([]float32{1, next(1), next(next(1)), 2}); len(got) != 1 {
-		t.Errorf("values in the last bits were told apart: %v", got)
+		t.Errorf("values in the last bits were told apart: %v; want len(got) == 1", got)
 	}
 	rng := rand.New(rand.NewPCG(4, 4))
 	sorted := make([]float32, 5000)
@@ -357,19 +357,19 @@ func TestCuts(t *testing.T) {
 	}
 	cuts := cutPoints(sorted)
 	if len(cuts) != maxBins-1 {
-		t.Errorf("%d cuts", len(cuts))
+		t.Errorf("%d cuts; want len(cuts) == maxBins - 1", len(cuts))
 	}
 	counts := make([]int, maxBins)
 	for _, v := range sorted {
 		c := binCode(cuts, v)
 		if int(c) < len(cuts) && v > cuts[c] || c > 0 && v <= cuts[c-1] {
-			t.Fatalf("%v has code %d", v, c)
+			t.Fatalf("%v has code %d; want (int(c) >= len(cuts) || v <= cuts[c]) && (c <= 0 || v > cuts[c-1])", v, c)
 		}
 		counts[c]++
 	}
 	for b, n := range counts {
 		if n < 5 || n > 60 {
-			t.Errorf("interval %d has %d rows of 5000", b, n)
+			t.Errorf("interval %d has %d rows of 5000; want n >= 5 && n <= 60", b, n)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestBinary(t *testing.T) {
 	// One class only: no curve.
 	one := Classification([]int{1, 1}, []int{1, 1}, [][]float64{{0, 1}, {0, 1}}, 2)
 	if _, ok := one["roc_auc"]; ok || one["accuracy"] != 1 || one["f1_macro"] != 1 {
-		t.Errorf("one class: %v", one)
+		t.Errorf(`one class: %v; want !ok && one["accuracy"] == 1 && one["f1_macro"] == 1`, one)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestSkill(t *testing.T) {
 		ok          bool
 	}{{0.5, 1, false, 0.5, true}, {2, 1, false, -1, true}, {0.8, 0.6, true, 0.5, true}, {0.5, 0, false, 0, false}, {1, 1, true, 0, false}} {
 		if got, ok := Skill(c.model, c.base, c.higher); math.Abs(got-c.want) > 1e-12 || ok != c.ok {
-			t.Errorf("%+v: %v, %v", c, got, ok)
+			t.Errorf("%+v: %v, %v; want math.Abs(got - c.want) <= 1e-12 && ok == c.ok", c, got, ok)
 		}
 	}
 }
@@ -100,14 +100,14 @@ func TestBaselines(t *testing.T) {
 	fit, test := []int{0, 1, 2}, []int{3, 4, 5}
 	// User 2 with application 9 is new, so his other job counts; user 3 is new, so all do.
 	if g := b.Fixed(fit, test); g.Values[0] != 1 || g.Values[1] != 1 || g.Values[2] != 5 {
-		t.Errorf("fixed %v", g.Values)
+		t.Errorf("fixed %v; want g.Values[0] == 1 && g.Values[1] == 1 && g.Values[2] == 5", g.Values)
 	}
 	// At 40 the job of 30 still runs. At 50 four have ended: 5, 35, 1, 8.
 	if g := b.Running(s.Rows.Num["submit"], s.Rows.Num["end"], test); g.Values[0] != 1 || g.Values[1] != 1 || g.Values[2] != 6.5 {
-		t.Errorf("running %v", g.Values)
+		t.Errorf("running %v; want g.Values[0] == 1 && g.Values[1] == 1 && g.Values[2] == 6.5", g.Values)
 	}
 	if n := b.Unseen(fit, test); n != 3 {
-		t.Errorf("unseen %d", n)
+		t.Errorf("unseen %d; want 3", n)
 	}
 	if _, err := NewBaseline(s, [][]string{{"color"}}); err == nil {
 		t.Error("a grouping by a column that does not exist")
@@ -118,10 +118,10 @@ func TestBaselines(t *testing.T) {
 	}
 	g := b.Fixed(fit, test)
 	if g.Classes[0] != 1 || math.Abs(g.Proba[0][1]-3./5) > 1e-12 || b.Unseen(fit, test) != 0 {
-		t.Errorf("majority %v, shares %v", g.Classes, g.Proba)
+		t.Errorf("majority %v, shares %v; want g.Classes[0] == 1 && math.Abs(g.Proba[0][1] - 3./5) <= 1e-12 && b.Unseen(fit, test) == 0", g.Classes, g.Proba)
 	}
 	if got := g.Metrics(s.Target.Select(test)); got["accuracy"] != 0 || got["log_loss"] <= 0 {
-		t.Errorf("metrics %v", got)
+		t.Errorf(`metrics %v; want got["accuracy"] == 0 && got["log_loss"] > 0`, got)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRunningBaselineDoesNotLeak(t *testing.T) {
 	s.Target.Values[5] = 1e9
 	for i, v := range guess() {
 		if v != before[i] {
-			t.Errorf("guess %d: %v became %v", i, before[i], v)
+			t.Errorf("guess %d: %v became %v; want v == %v", i, before[i], v, before[i])
 		}
 	}
 }

@@ -35,13 +35,13 @@ func TestPartsAreWholeAndDisjoint(t *testing.T) {
 			all := slices.Concat(p.Train, p.Validation, p.Test)
 			slices.Sort(all)
 			if len(all) != n || len(slices.Compact(all)) != n {
-				t.Errorf("%s of %d: %d, %d, %d rows", kind, n, len(p.Train), len(p.Validation), len(p.Test))
+				t.Errorf("%s of %d: %d, %d, %d rows; want len(all) == n && len(slices.Compact(all)) == n", kind, n, len(p.Train), len(p.Validation), len(p.Test))
 			}
 			if (kind == "time" || kind == "random") && (len(p.Train) != n*6/10 || len(p.Test) < n/5 || len(p.Test) > n/5+1) {
-				t.Errorf("%s of %d: %d, %d, %d rows", kind, n, len(p.Train), len(p.Validation), len(p.Test))
+				t.Errorf(`%s of %d: %d, %d, %d rows; want (!kind == "time" || kind == "random" || !len(p.Train) != n*6/10 || len(p.Test) < n/5 || len(p.Test) > n/5+1)`, kind, n, len(p.Train), len(p.Validation), len(p.Test))
 			}
 			if !slices.IsSorted(p.Fit()) || len(p.Fit()) != len(p.Train)+len(p.Validation) {
-				t.Errorf("%s: fit rows", kind)
+				t.Errorf("%s: fit rows; want slices.IsSorted(p.Fit()) && len(p.Fit()) == len(p.Train) + len(p.Validation)", kind)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestGroupsAndFilesStayWhole(t *testing.T) {
 		for part, idx := range [][]int{p.Train, p.Validation, p.Test} {
 			for _, i := range idx {
 				if was, ok := at[key(i)]; ok && was != part {
-					t.Fatalf("%s %d is in parts %d and %d", kind, key(i), was, part)
+					t.Fatalf("%s %d is in parts %d and %d; want (!ok || was == part)", kind, key(i), was, part)
 				}
 				at[key(i)] = part
 			}
@@ -140,11 +140,11 @@ func TestDuplicates(t *testing.T) {
 	}
 	// Row 2 repeats row 0; row 3 differs in the category, row 4 in the target.
 	if got := Duplicates(s, Parts{Train: []int{0}, Validation: []int{1}, Test: []int{2, 3, 4}}); got != 1./3 {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want got == 1. / 3", got)
 	}
 	s.Target = frame.Target{Class: true, Y: []int{0, 0, 0, 0, 0}}
 	if got := Duplicates(s, Parts{Train: []int{0}, Validation: []int{1}, Test: []int{2, 3, 4}}); got != 2./3 {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want got == 2. / 3", got)
 	}
 }
 

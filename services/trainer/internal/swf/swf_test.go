@@ -22,14 +22,14 @@ func TestRealLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(log.Records) != 18239 || log.Dropped != 0 {
-		t.Errorf("%d jobs, %d dropped; the header promises 18239", len(log.Records), log.Dropped)
+		t.Errorf("%d jobs, %d dropped; the header promises 18239; want len(log.Records) == 18239 && log.Dropped == 0", len(log.Records), log.Dropped)
 	}
 	// The header also tells the start in words.
 	if got := log.Start.Format("Mon Jan 02 15:04:05 MST 2006"); got != log.Header["StartTime"] {
-		t.Errorf("start %s, header says %s", got, log.Header["StartTime"])
+		t.Errorf("start %s, header says %s; want got == %v", got, log.Header["StartTime"], log.Header["StartTime"])
 	}
 	if r := log.Records[0]; r[Run] != 1451 || r.Processors() != 128 || r[App] != -1 {
-		t.Errorf("first job %v", r)
+		t.Errorf("first job %v; want r[Run] == 1451 && r.Processors() == 128 && r[App] == -1", r)
 	}
 }
 
@@ -99,7 +99,7 @@ func FuzzRead(f *testing.F) {
 		if err == nil {
 			for _, r := range log.Records {
 				if !r.Kept() || r.End() < r[Submit] {
-					t.Fatalf("kept %v", r)
+					t.Fatalf("kept %v; want r.Kept() && r.End() >= r[Submit]", r)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func FuzzRead(f *testing.F) {
 		z.Close()
 		packed, perr := Read(&b)
 		if (err == nil) != (perr == nil) {
-			t.Fatalf("plain: %v, packed: %v", err, perr)
+			t.Fatalf("plain: %v, packed: %v; want (err == nil) == (perr == nil)", err, perr)
 		}
 		if err == nil && (len(packed.Records) != len(log.Records) || packed.Dropped != log.Dropped) {
 			t.Fatal("packed and plain differ")

@@ -172,7 +172,7 @@ func TestTrainRecordsEverything(t *testing.T) {
 			order = append(order, stage)
 		}
 		if f < done[stage] {
-			t.Errorf("%s went back from %v to %v", stage, done[stage], f)
+			t.Errorf("%s went back from %v to %v; want f >= done[stage]", stage, done[stage], f)
 		}
 		done[stage] = f
 	})
@@ -180,18 +180,18 @@ func TestTrainRecordsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(order, Stages) {
-		t.Errorf("stages %v", order)
+		t.Errorf("stages %v; want slices.Equal(order, Stages)", order)
 	}
 	for _, s := range Stages {
 		if done[s] != 1 {
-			t.Errorf("stage %s ended at %v", s, done[s])
+			t.Errorf("stage %s ended at %v; want done[s] == 1", s, done[s])
 		}
 	}
 	if res.RunID != "r1" || res.Model != "JPCP" || res.Dataset != "JobEmbeddings" || res.Version != "3" || res.PromotionID != "p1" || !slices.Equal(res.Aliases, []string{"Staging"}) {
-		t.Errorf("result %+v", res)
+		t.Errorf(`result %+v; want res.RunID == "r1" && res.Model == "JPCP" && res.Dataset == "JobEmbeddings" && res.Version == "3" && res.PromotionID == "p1" && …`, res)
 	}
 	if r.run["run_name"] != "JPCP_JobEmbeddings" || r.status != "FINISHED" {
-		t.Errorf("run %v, status %s", r.run["run_name"], r.status)
+		t.Errorf(`run %v, status %s; want r.run["run_name"] == "JPCP_JobEmbeddings" && r.status == "FINISHED"`, r.run["run_name"], r.status)
 	}
 	for name, want := range map[string]string{
 		"prefect_flow_run_id": "f1", "requested_by": "ci", "approval_id": "a1", "tenant": "default", "dummy": "true", "data_origin": "generated",
@@ -203,7 +203,7 @@ func TestTrainRecordsEverything(t *testing.T) {
 		}
 	}
 	if id := r.tags["hpc_job_id"]; len(id) != 13 || !strings.HasPrefix(id, "mock-") || r.tags["slurm_job_id"] != id {
-		t.Errorf("job id %q", id)
+		t.Errorf(`job id %q; want len(id) == 13 && strings.HasPrefix(id, "mock-") && r.tags["slurm_job_id"] == id`, id)
 	}
 	for name, want := range map[string]string{"model_name": "JPCP", "dataset": "JobEmbeddings", "estimator": "random_forest", "seed": "42", "n_estimators": "5", "max_depth": "4"} {
 		if r.params[name] != want {
@@ -212,27 +212,27 @@ func TestTrainRecordsEverything(t *testing.T) {
 	}
 	for _, name := range []string{"rmse", "mse", "mae", "mape", "r2", "male", "val_rmse", "baseline_rmse", "skill"} {
 		if _, ok := r.metrics[name]; !ok {
-			t.Errorf("no metric %s", name)
+			t.Errorf("no metric %s; want ok", name)
 		}
 	}
 	for _, name := range []string{"model/MLmodel", "model/model.onnx", "model/platform.json", "report.json"} {
 		if len(r.artifacts[name]) == 0 {
-			t.Errorf("no artifact %s", name)
+			t.Errorf("no artifact %s; want len(r.artifacts[name]) != 0", name)
 		}
 	}
 	var rep Report
 	if err := json.Unmarshal(r.artifacts["report.json"], &rep); err != nil || rep.Rows.Test != 100 || rep.Residuals == nil || len(rep.Predictions.Deciles) != 9 {
-		t.Errorf("report %+v, %v", rep, err)
+		t.Errorf("report %+v, %v; want rep.Rows.Test == 100 && rep.Residuals != nil && len(rep.Predictions.Deciles) == 9", rep, err)
 	}
 	if total := sum(rep.Residuals.Counts); total != 100 {
-		t.Errorf("the histogram holds %d rows", total)
+		t.Errorf("the histogram holds %d rows; want 100", total)
 	}
 	if r.version["name"] != "jpcp" || r.version["source"] != "mlflow-artifacts:/7/r1/artifacts/model" || r.version["run_id"] != "r1" {
-		t.Errorf("version %v", r.version)
+		t.Errorf(`version %v; want r.version["name"] == "jpcp" && r.version["source"] == "mlflow-artifacts:/7/r1/artifacts/model" && r.version["run_id"] == "r1"`, r.version)
 	}
 	for _, name := range []string{"framework", "artifact_digest", "definition_digest", "data_origin", "dummy", "gpu_hours", "cost_usd", "cost_synthetic"} {
 		if r.vtags[name] == "" {
-			t.Errorf("version has no tag %s", name)
+			t.Errorf(`version has no tag %s; want r.vtags[name] != ""`, name)
 		}
 	}
 	// The samples are a folder inside another repository, whose commit says nothing.
@@ -242,7 +242,7 @@ func TestTrainRecordsEverything(t *testing.T) {
 		}
 	}
 	if r.asked["model"] != "JPCP" || r.asked["version"] != "3" || r.asked["flow_run_id"] != "f1" || r.auth != "Bearer a-token-of-the-trainer" {
-		t.Errorf("control plane was asked %v by %q", r.asked, r.auth)
+		t.Errorf(`control plane was asked %v by %q; want r.asked["model"] == "JPCP" && r.asked["version"] == "3" && r.asked["flow_run_id"] == "f1" && r.auth == "Bearer a-token-of-the-trainer"`, r.asked, r.auth)
 	}
 }
 
@@ -271,13 +271,13 @@ func TestSameSeedSameBytes(t *testing.T) {
 		}
 	}
 	if one.Digest == "" || one.Digest != two.Digest {
-		t.Errorf("digests %s, %s", one.Digest, two.Digest)
+		t.Errorf(`digests %s, %s; want one.Digest != "" && one.Digest == two.Digest`, one.Digest, two.Digest)
 	}
 	req := dummy()
 	req.Parameters["seed"] = 7.0
 	three, err := tb.Train(t.Context(), req, nil)
 	if err != nil || three.Digest == one.Digest || b.params["seed"] != "7" {
-		t.Errorf("another seed: %v, digest %s, seed %s", err, three.Digest, b.params["seed"])
+		t.Errorf(`another seed: %v, digest %s, seed %s; want three.Digest != one.Digest && b.params["seed"] == "7"`, err, three.Digest, b.params["seed"])
 	}
 }
 
@@ -295,7 +295,7 @@ func TestTransientFaultsAreWaitedOut(t *testing.T) {
 				return 0
 			}
 			if _, err := tr.Train(t.Context(), dummy(), nil); err != nil || r.status != "FINISHED" {
-				t.Errorf("%v, run %s", err, r.status)
+				t.Errorf(`%v, run %s; want r.status == "FINISHED"`, err, r.status)
 			}
 		})
 	}
@@ -311,7 +311,7 @@ func TestTransientFaultsAreWaitedOut(t *testing.T) {
 			}
 			res, err := tr.Train(t.Context(), dummy(), nil)
 			if err != nil || r.calls[path] != 1 || res.RunID != "r1" || res.Version != "3" {
-				t.Errorf("%v, %d calls, %+v", err, r.calls[path], res)
+				t.Errorf(`%v, %d calls, %+v; want r.calls[path] == 1 && res.RunID == "r1" && res.Version == "3"`, err, r.calls[path], res)
 			}
 		})
 	}
@@ -347,7 +347,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 			}
 			_, err := tr.Train(t.Context(), req, nil)
 			if err == nil || r.status != "FAILED" || !strings.HasPrefix(r.tags["failure_reason"], c.reason) || r.calls[c.path] != c.calls {
-				t.Errorf("%v\nrun %s, reason %q, %d calls", err, r.status, r.tags["failure_reason"], r.calls[c.path])
+				t.Errorf("%v\nrun %s, reason %q, %d calls; want an error && r.status == \"FAILED\" && strings.HasPrefix(r.tags[\"failure_reason\"], c.reason) && r.calls[c.path] == c.calls", err, r.status, r.tags["failure_reason"], r.calls[c.path])
 			}
 		})
 	}
@@ -367,7 +367,7 @@ func TestEndOfAFailedRunWaitsForTheTracker(t *testing.T) {
 	}
 	_, err := tr.Train(t.Context(), dummy(), nil)
 	if err == nil || r.status != "FAILED" || !strings.HasPrefix(r.tags["failure_reason"], "log: ") || r.calls["runs/update"] != 3 {
-		t.Errorf("%v, run %s, reason %q, %d calls", err, r.status, r.tags["failure_reason"], r.calls["runs/update"])
+		t.Errorf(`%v, run %s, reason %q, %d calls; want an error && r.status == "FAILED" && strings.HasPrefix(r.tags["failure_reason"], "log: ") && r.calls["runs/update"] == 3`, err, r.status, r.tags["failure_reason"], r.calls["runs/update"])
 	}
 }
 
@@ -378,14 +378,14 @@ func TestRungsWithoutControlPlane(t *testing.T) {
 	tr.control = nil
 	res, err := tr.Train(t.Context(), dummy(), nil)
 	if err != nil || r.calls["/versions"] != 0 || len(res.Aliases) != 0 {
-		t.Fatalf("%v, %d calls, aliases %v", err, r.calls["/versions"], res.Aliases)
+		t.Fatalf(`%v, %d calls, aliases %v; want r.calls["/versions"] == 0 && len(res.Aliases) == 0`, err, r.calls["/versions"], res.Aliases)
 	}
 	if len(res.Rungs) != 3 || res.Rungs[0].Alias != "Staging" {
-		t.Fatalf("rungs %+v", res.Rungs)
+		t.Fatalf(`rungs %+v; want len(res.Rungs) == 3 && res.Rungs[0].Alias == "Staging"`, res.Rungs)
 	}
 	for _, v := range res.Rungs[1:] {
 		if v.Pass || v.Reason == "" {
-			t.Errorf("a dummy run reaches %+v", v)
+			t.Errorf(`a dummy run reaches %+v; want !v.Pass && v.Reason != ""`, v)
 		}
 	}
 }
@@ -404,7 +404,7 @@ func TestCancelKillsTheRun(t *testing.T) {
 				}
 			})
 			if !errors.Is(err, context.Canceled) || r.status != "KILLED" || r.tags["failure_reason"] != "cancelled" {
-				t.Errorf("%v, run %s, reason %q", err, r.status, r.tags["failure_reason"])
+				t.Errorf(`%v, run %s, reason %q; want errors.Is(err, context.Canceled) && r.status == "KILLED" && r.tags["failure_reason"] == "cancelled"`, err, r.status, r.tags["failure_reason"])
 			}
 		})
 	}
@@ -428,7 +428,7 @@ func TestCancelWhileWaitingForTheTracker(t *testing.T) {
 		}
 	})
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, tracker.ErrUnavailable) || r.status != "KILLED" {
-		t.Errorf("%v, run %s", err, r.status)
+		t.Errorf(`%v, run %s; want errors.Is(err, context.Canceled) && errors.Is(err, tracker.ErrUnavailable) && r.status == "KILLED"`, err, r.status)
 	}
 }
 
@@ -448,7 +448,7 @@ func TestRequestsThatCannotBeTrained(t *testing.T) {
 		}
 	}
 	if len(r.calls) != 0 {
-		t.Errorf("the tracker was called: %v", r.calls)
+		t.Errorf("the tracker was called: %v; want len(r.calls) == 0", r.calls)
 	}
 }
 
@@ -472,26 +472,26 @@ func TestHeldout(t *testing.T) {
 	_, tr := newRemote(t)
 	rows, err := tr.Heldout(t.Context(), "runtimeregressor", "", 5)
 	if err != nil || len(rows) != 5 {
-		t.Fatal(err, len(rows))
+		t.Fatal(err, len(rows), "want len(rows) == 5")
 	}
 	d := Data{RepoDir: samples, Model: "RuntimeRegressor", Log: samples + "/data/nasa-ipsc-1993.swf.gz"}
 	for _, r := range rows {
 		again, err := d.Job(t.Context(), r.ID)
 		if err != nil || !r.HeldOut || !again.HeldOut || len(r.Features) != 21 || again.Actual != r.Actual {
-			t.Errorf("%+v, %+v, %v", r, again, err)
+			t.Errorf("%+v, %+v, %v; want r.HeldOut && again.HeldOut && len(r.Features) == 21 && again.Actual == r.Actual", r, again, err)
 		}
 	}
 	if first, err := d.Job(t.Context(), "1"); err != nil || first.HeldOut || first.Actual != 1451.0 {
-		t.Errorf("%+v, %v", first, err)
+		t.Errorf("%+v, %v; want !first.HeldOut && first.Actual == 1451.0", first, err)
 	}
 	if _, err := d.Job(t.Context(), "x"); !errors.Is(err, ErrRequest) {
-		t.Error(err)
+		t.Error(err, "want errors.Is(err, ErrRequest)")
 	}
 	classes, err := tr.Heldout(t.Context(), "MACK", "", 0)
 	if err != nil || len(classes) != 800 || len(classes[0].Features["embedding"].([]float32)) != 384 {
-		t.Errorf("%d rows, %v", len(classes), err)
+		t.Errorf(`%d rows, %v; want len(classes) == 800 && len(classes[0].Features["embedding"].([]float32)) == 384`, len(classes), err)
 	}
 	if l := classes[0].Actual.(string); l != "memory-bound" && l != "compute-bound" {
-		t.Errorf("label %q", l)
+		t.Errorf(`label %q; want (l == "memory-bound" || l == "compute-bound")`, l)
 	}
 }

@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	f, _ := openFolder(t)
 	if data, err := f.Read("a/b/file", 5); err != nil || string(data) != "hello" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf(`%q %v; want string(data) == "hello"`, data, err)
 	}
 	for name, want := range map[string]string{
 		"none-such": "none-such does not exist", "a/none": "a/none does not exist", "top/x": "top is no folder", "a": "a is no regular file", ".": ". is no regular file",
@@ -54,14 +54,14 @@ func TestRead(t *testing.T) {
 		_, err := f.Read(name, 10)
 		var fault *confined.Fault
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret\x00") {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: %v; want errors.As(err, &fault) && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), \"secret\\x00\")", name, err)
 		}
 		if fault != nil && fault.Absent != strings.Contains(want, "does not exist") {
-			t.Errorf("%q: absent %v", name, fault.Absent)
+			t.Errorf(`%q: absent %v; want (fault == nil || fault.Absent == strings.Contains(want, "does not exist"))`, name, fault.Absent)
 		}
 	}
 	if _, err := f.Read("a/b/file", 4); err == nil || !strings.Contains(err.Error(), "a/b/file is larger than 4 bytes") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "a/b/file is larger than 4 bytes")`)
 	}
 }
 
@@ -75,28 +75,28 @@ func TestInspect(t *testing.T) {
 	}{{5, true}, {4, false}, {0, false}} {
 		got, err := f.Inspect("a/b/file", c.most)
 		if err != nil || got.Digest != want || got.Size != 5 || (got.Bytes != nil) != c.kept || c.kept && string(got.Bytes) != "hello" {
-			t.Errorf("%d: %+v %v", c.most, got, err)
+			t.Errorf(`%d: %+v %v; want got.Digest == want && got.Size == 5 && (got.Bytes != nil) == c.kept && (!c.kept || string(got.Bytes) == "hello")`, c.most, got, err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "empty"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := f.Inspect("empty", 0); err != nil || got.Bytes == nil {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("%+v %v; want got.Bytes != nil", got, err)
 	}
 	if err := os.Truncate(filepath.Join(dir, "empty"), confined.MaxFileBytes); err != nil { // a hole takes no room
 		t.Fatal(err)
 	}
 	for i := range 4 {
 		if _, err := f.Inspect("empty", 0); (err != nil) != (i == 3) {
-			t.Error(i, err) // a few bytes were read before, so the fourth is too much
+			t.Error(i, err, "want (err != nil) == (i == 3)") // a few bytes were read before, so the fourth is too much
 		}
 	}
 	if err := os.Truncate(filepath.Join(dir, "empty"), confined.MaxFileBytes+1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Inspect("empty", 0); err == nil || !strings.Contains(err.Error(), "is larger than") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "is larger than")`)
 	}
 }
 
@@ -109,11 +109,11 @@ func TestSub(t *testing.T) {
 	}
 	defer func() { _ = sub.Close() }()
 	if _, err := sub.Read("link", 10); err == nil || err.Error() != "a/link is a symbolic link, which is not followed" {
-		t.Error(err)
+		t.Error(err, `want an error && err.Error() == "a/link is a symbolic link, which is not followed"`)
 	}
 	for _, name := range []string{"top", "in", "up", "none-such", ".."} {
 		if _, err := f.Sub(name); err == nil {
-			t.Errorf("%s was opened", name)
+			t.Errorf("%s was opened; want an error", name)
 		}
 	}
 }
@@ -123,13 +123,13 @@ func TestList(t *testing.T) {
 	f, dir := openFolder(t)
 	got, err := f.List()
 	if err != nil || !slices.Equal(got.Files, []string{"a/b/file", "top"}) || !slices.Equal(got.Other, []string{"a/link", "in", "loop", "none", "out", "up"}) {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf(`%+v %v; want slices.Equal(got.Files, []string{"a/b/file", "top"}) && slices.Equal(got.Other, []string{"a/link", "in", "loop", "none", "out", "up"})`, got, err)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", confined.MaxDepth+1)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.List(); err == nil || !strings.Contains(err.Error(), "folders deep") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "folders deep")`)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestListIsBounded(t *testing.T) {
 		}
 	}
 	if _, err := f.List(); err == nil || !strings.Contains(err.Error(), "holds more than 10000") {
-		t.Error(err)
+		t.Error(err, `want an error && strings.Contains(err.Error(), "holds more than 10000")`)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestContains(t *testing.T) {
 		{"a/b", "a/link", false}, {"a", "top", false}, {"none-such", "top", false}, {"a", "none-such", false},
 	} {
 		if got := f.Contains(c.outer, c.name); got != c.want {
-			t.Errorf("%s in %s: %v", c.name, c.outer, got)
+			t.Errorf("%s in %s: %v; want got == %v", c.name, c.outer, got, c.want)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestOpenFaults(t *testing.T) {
 	}
 	for _, name := range []string{"none", "file"} {
 		if _, err := confined.Open(filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s was opened", name)
+			t.Errorf("%s was opened; want an error", name)
 		}
 	}
 }

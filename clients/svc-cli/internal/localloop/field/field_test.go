@@ -12,14 +12,14 @@ func TestIsPath(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"a", "a/b", "a b/c", ".a", "..a", "...", "a/.b/..c", "é", strings.Repeat("é", field.MaxPath)} {
 		if !field.IsPath(s) {
-			t.Errorf("%q is refused", s)
+			t.Errorf("%q is refused; want field.IsPath(s)", s)
 		}
 	}
 	for _, s := range []string{
 		"", ".", "..", "/", "/a", "a/", "a//b", "./a", "a/.", "a/..", "../a", "a/../b", `a\b`, "C:a", "a:b", "a\nb", "a\x00", "a\x7f", "\xff", strings.Repeat("a", field.MaxPath+1),
 	} {
 		if field.IsPath(s) {
-			t.Errorf("%q is taken", s)
+			t.Errorf("%q is taken; want !field.IsPath(s)", s)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestEqual(t *testing.T) {
 		{`"\u0061"`, `"a"`, true}, {`[1,2]`, `[2,1]`, false}, {`null`, `{}`, false}, {`1e2`, `100.0`, true},
 	} {
 		if field.Equal(parse(c.a), parse(c.b)) != c.want {
-			t.Errorf("%s %s", c.a, c.b)
+			t.Errorf("%s %s; want field.Equal(parse(c.a), parse(c.b)) == %v", c.a, c.b, c.want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestWhatIsTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.want != nil && !reflect.DeepEqual(got, c.want) {
-				t.Errorf("%+v", got)
+				t.Errorf("%+v; want (c.want == nil || reflect.DeepEqual(got, c.want))", got)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestWhatIsRefused(t *testing.T) {
 			files, err := udiff.Parse([]byte(c.patch))
 			var f *udiff.Fault
 			if !errors.As(err, &f) || f.Line != c.line || !strings.Contains(f.Reason, c.why) {
-				t.Errorf("%v %v", files, err)
+				t.Errorf("%v %v; want errors.As(err, &f) && f.Line == c.line && strings.Contains(f.Reason, c.why)", files, err)
 			}
 		})
 	}
@@ -216,7 +216,7 @@ func TestWhatGitWrites(t *testing.T) {
 			got[i].Hunks = 0
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v", context, got)
+			t.Errorf("%s: %+v; want reflect.DeepEqual(got, want)", context, got)
 		}
 	}
 }
@@ -237,20 +237,20 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var fault *udiff.Fault
 			if !errors.As(err, &fault) || fault.Line < 1 || fault.Reason == "" {
-				t.Fatalf("%v is no fault", err)
+				t.Fatalf(`%v is no fault; want errors.As(err, &fault) && fault.Line >= 1 && fault.Reason != ""`, err)
 			}
 			return
 		}
 		theirs, preamble, err := gitdiff.Parse(strings.NewReader(string(data)))
 		if err != nil || preamble != "" || len(theirs) != len(mine) {
-			t.Fatalf("%d files, another reader has %d, before them %q, %v", len(mine), len(theirs), preamble, err)
+			t.Fatalf(`%d files, another reader has %d, before them %q, %v; want preamble == "" && len(theirs) == len(mine)`, len(mine), len(theirs), preamble, err)
 		}
 		for i, have := range theirs {
 			if got := fromGitdiff(have); !reflect.DeepEqual(got, mine[i]) {
-				t.Fatalf("%+v, another reader has %+v", mine[i], got)
+				t.Fatalf("%+v, another reader has %+v; want reflect.DeepEqual(got, mine[i])", mine[i], got)
 			}
 			if have.IsBinary || have.IsRename || have.IsCopy {
-				t.Fatalf("another reader has %+v", have)
+				t.Fatalf("another reader has %+v; want !have.IsBinary && !have.IsRename && !have.IsCopy", have)
 			}
 		}
 	})

@@ -36,7 +36,7 @@ func TestRecommend(t *testing.T) {
 		}
 		got := verification.Recommend(checks, c.worker)
 		if got.Recommendation != c.advice || got.Rationale == "" || verification.Overall(checks) != c.status {
-			t.Errorf("%+v: %+v", c, got)
+			t.Errorf(`%+v: %+v; want got.Recommendation == c.advice && got.Rationale != "" && verification.Overall(checks) == c.status`, c, got)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	good := string(samples.File("gate/benchmark.json"))
 	if c, err := ReadConfig(parseText(t, good)); err != nil || c.RandomSeed.Int64() != 17 || c.Bootstrap.Replicates != 200 {
-		t.Fatal(c, err)
+		t.Fatal(c, err, "want c.RandomSeed.Int64() == 17 && c.Bootstrap.Replicates == 200")
 	}
 	for _, c := range []struct{ from, to, code string }{
 		{`"random_seed": 17,`, ``, gate.MissingField},
@@ -58,7 +58,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
 		if text == good {
-			t.Errorf("%s is not there", c.from)
+			t.Errorf("%s is not there; want text != good", c.from)
 		}
 		if _, err := ReadConfig(parseText(t, text)); faultCode(err) != c.code {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.code)
@@ -91,7 +91,7 @@ func TestMarginalVotesChooseOnlyBeyondDoubt(t *testing.T) {
 	} {
 		s := byMarginalVotes(c.candidates)
 		if s.Reason != c.reason || (c.reason == separated) != (s.Verifier != nil && *s.Verifier == "a" && *s.Score == *s.Score) {
-			t.Errorf("%s: %+v", c.name, s)
+			t.Errorf(`%s: %+v; want s.Reason == c.reason && (c.reason == separated) == (s.Verifier != nil && *s.Verifier == "a" && *s.Score == *s.Score)`, c.name, s)
 		}
 	}
 }
@@ -101,29 +101,29 @@ func TestOtherStrategies(t *testing.T) {
 	candidates := []marginal.Candidate{measuredCandidate("a", .6, 0, 0, 0), measuredCandidate("b", .9, 0, 0, 0), measuredCandidate("c", .9, 0, 0, 0)}
 	*candidates[0].Correlation, *candidates[1].Correlation, *candidates[2].Correlation = .2, .1, .1
 	if c := mostAccurate(candidates); c.ID != "b" {
-		t.Error("a tie of accuracy goes to the first:", c.ID)
+		t.Error("a tie of accuracy goes to the first:", c.ID, `want "b"`)
 	}
 	if s := byLowestCorrelation(candidates); *s.Verifier != "b" || *s.Score != .1 {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want *s.Verifier == "b" && *s.Score == .1`, s)
 	}
 	candidates[2].Accuracy = .95
 	if s := byLowestCorrelation(candidates); *s.Verifier != "c" {
-		t.Errorf("a tie of correlation goes to the most accurate: %+v", s)
+		t.Errorf(`a tie of correlation goes to the most accurate: %+v; want *s.Verifier == "c"`, s)
 	}
 	candidates[0].Correlation = nil
 	if s := byLowestCorrelation(candidates); s.Verifier != nil || s.Reason != unmeasurable {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.Verifier == nil && s.Reason == unmeasurable", s)
 	}
 	config := &Config{Families: map[string]string{"x": "f", "a": "g", "b": "f", "c": "f"}}
 	if s := byFamily(config, []string{"x"}, candidates); *s.Verifier != "a" || s.Reason != newFamily {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want *s.Verifier == "a" && s.Reason == newFamily`, s)
 	}
 	config.Families["a"] = "f"
 	if s := byFamily(config, []string{"x"}, candidates); *s.Verifier != "c" || s.Reason != noNewFamily || *s.Score != .95 {
-		t.Errorf("%+v", s)
+		t.Errorf(`%+v; want *s.Verifier == "c" && s.Reason == noNewFamily && *s.Score == .95`, s)
 	}
 	if i := randomIndex(big.NewInt(17), []string{"reviewer-c", "reviewer-d", "reviewer-e"}); i != 0 {
-		t.Error("seed 17 chooses", i)
+		t.Error("seed 17 chooses", i, "want 0")
 	}
 }
 
@@ -158,14 +158,14 @@ func TestReadReport(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
 		if text == good {
-			t.Errorf("%s is not there", c.from)
+			t.Errorf("%s is not there; want text != good", c.from)
 		}
 		if _, err := ReadReport(parseText(t, text)); faultCode(err) != c.code {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.code)
 		}
 	}
 	if _, err := ReadReport(parseText(t, `[]`)); faultCode(err) != InvalidReport {
-		t.Error(err)
+		t.Error(err, "want faultCode(err) ==", InvalidReport)
 	}
 }
 
@@ -182,7 +182,7 @@ func FuzzReadReport(f *testing.F) {
 		r, err := ReadReport(v)
 		if err != nil {
 			if faultCode(err) == "" {
-				t.Fatal(err)
+				t.Fatal(err, `want faultCode(err) != ""`)
 			}
 			return
 		}
@@ -204,12 +204,12 @@ func FuzzReadConfig(f *testing.F) {
 		c, err := ReadConfig(v)
 		if err != nil {
 			if faultCode(err) == "" {
-				t.Fatal(err)
+				t.Fatal(err, `want faultCode(err) != ""`)
 			}
 			return
 		}
 		if !configdir.IsRelative(c.Design) || !configdir.IsRelative(c.Holdout) || c.Bootstrap.Check() != nil || len(c.Families) != len(c.Current)+len(c.Candidates) {
-			t.Fatalf("%+v", c)
+			t.Fatalf("%+v; want configdir.IsRelative(c.Design) && configdir.IsRelative(c.Holdout) && c.Bootstrap.Check() == nil && len(c.Families) == len(c.Current) + len(c.Candidates)", c)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
 		if text == good {
-			t.Errorf("%s is not there", c.from)
+			t.Errorf("%s is not there; want text != good", c.from)
 		}
 		if _, err := synthesis.ReadConfig(parseText(t, text)); faultCode(err) != c.code {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.code)
@@ -126,19 +126,19 @@ func FuzzReadConfig(f *testing.F) {
 		c, err := synthesis.ReadConfig(v)
 		if err != nil {
 			if faultCode(err) == "" {
-				t.Fatal(err)
+				t.Fatal(err, `want faultCode(err) != ""`)
 			}
 			return
 		}
 		seen := map[string]bool{}
 		for _, name := range c.Reports {
 			if !configdir.IsRelative(name) || seen[name] {
-				t.Fatal(c.Reports)
+				t.Fatal(c.Reports, "want configdir.IsRelative(name) && !seen[name]")
 			}
 			seen[name] = true
 		}
 		if len(seen) < 2 {
-			t.Fatal(c.Reports)
+			t.Fatal(c.Reports, "want len(seen) >= 2")
 		}
 	})
 }

@@ -46,7 +46,7 @@ func TestNothingIsHeldBackWithoutNeed(t *testing.T) {
 	var w plain.Writer
 	for _, token := range []string{"The ", "deployment ", "**api** ", "is at 1/3", ".\n", "- one"} {
 		if got := w.Write(token); got != token {
-			t.Errorf("%q came out as %q", token, got)
+			t.Errorf("%q came out as %q; want got == %v", token, got, token)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, size uint8) {
 		whole := plain.Text(s)
 		if found := findLiveNode(whole); found != "" {
-			t.Errorf("%q has a live %s: %q", s, found, whole)
+			t.Errorf(`%q has a live %s: %q; want found == ""`, s, found, whole)
 		}
 		var w plain.Writer
 		var b strings.Builder
@@ -94,7 +94,7 @@ func FuzzText(f *testing.F) {
 		}
 		b.WriteString(w.Close())
 		if b.String() != whole {
-			t.Errorf("%q in pieces of %d gives %q, whole %q", s, step, b.String(), whole)
+			t.Errorf("%q in pieces of %d gives %q, whole %q; want b.String() == %v", s, step, b.String(), whole, whole)
 		}
 	})
 }

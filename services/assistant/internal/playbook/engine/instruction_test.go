@@ -15,11 +15,11 @@ func FuzzInstructions(f *testing.F) {
 		lines := strings.Split(log, "\n")
 		rest, evidence := SplitInstructions(lines)
 		if len(rest) > len(lines) || len(rest) == len(lines) != (len(evidence) == 0) {
-			t.Errorf("%d lines, %d left, %d told", len(lines), len(rest), len(evidence))
+			t.Errorf("%d lines, %d left, %d told; want len(rest) <= len(lines) && len(rest) == len(lines) == (len(evidence) == 0)", len(lines), len(rest), len(evidence))
 		}
 		for _, e := range evidence {
 			if strings.Count(e, "`") != 2 || strings.ContainsAny(e, "\n\x1b") {
-				t.Errorf("not one piece of code: %q", e)
+				t.Errorf("not one piece of code: %q; want strings.Count(e, \"`\") == 2 && !strings.ContainsAny(e, \"\\n\\x1b\")", e)
 			}
 		}
 	})

@@ -24,16 +24,16 @@ func FuzzDenials(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log string) {
 		all := findDenials(log)
 		if len(all) > engine.MostDenials {
-			t.Errorf("%d denials", len(all))
+			t.Errorf("%d denials; want len(all) <= engine.MostDenials", len(all))
 		}
 		for _, d := range all {
 			for _, part := range []string{d.account.Namespace, d.account.Name, d.verb, d.group, d.resource, d.subresource, d.name, d.namespace} {
 				if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
-					t.Errorf("%q in %+v", part, d)
+					t.Errorf(`%q in %+v; want strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""`, part, d)
 				}
 			}
 			if d.account.Namespace == "" || d.account.Name == "" || d.resource == "" || !slices.Contains(strings.Split(verbPart, "|"), d.verb) {
-				t.Errorf("incomplete: %+v", d)
+				t.Errorf(`incomplete: %+v; want d.account.Namespace != "" && d.account.Name != "" && d.resource != "" && slices.Contains(strings.Split(verbPart, "|"), d.verb)`, d)
 			}
 			d.name = ""
 			for _, message := range []string{d.message(), strings.ReplaceAll(d.message(), `"`, `\"`)} {

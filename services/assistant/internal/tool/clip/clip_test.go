@@ -23,7 +23,7 @@ func TestClip(t *testing.T) {
 		{"tail", "[the last 2 of 20 lines; ask for less]\näöü 1\näöü 1\n", true, clip.Tail, 54},
 	} {
 		if got, cut := c.by(text, c.most, "ask for less"); got != c.want || cut != c.cut {
-			t.Errorf("%s: cut %v\n%s", c.name, cut, got)
+			t.Errorf("%s: cut %v\n%s; want got == c.want && cut == c.cut", c.name, cut, got)
 		}
 	}
 }
@@ -36,10 +36,10 @@ func FuzzClip(f *testing.F) {
 		for _, by := range []func(string, int, string) (string, bool){clip.Head, clip.Tail} {
 			got, cut := by(text, most, "hint")
 			if n := utf8.RuneCountInString(got); n > most {
-				t.Fatalf("%d of %d characters", n, most)
+				t.Fatalf("%d of %d characters; want n <= most", n, most)
 			}
 			if cut == (got == text) {
-				t.Fatalf("cut %v, but %q", cut, got)
+				t.Fatalf("cut %v, but %q; want cut != (got == text)", cut, got)
 			}
 		}
 	})

@@ -26,7 +26,7 @@ func TestTroubleFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if page.Continue != "next" || page.Remaining != 3 {
-		t.Errorf("page %q, %d remain", page.Continue, page.Remaining)
+		t.Errorf(`page %q, %d remain; want page.Continue == "next" && page.Remaining == 3`, page.Continue, page.Remaining)
 	}
 	page.TroubleFirst()
 	var names []string
@@ -43,7 +43,7 @@ shop        new-1   0/1     ContainerCreating   2             5s
 [2 of 8 rows shown, troubled ones first; narrow it by namespace, name or selector]
 `
 	if text != want || !cut {
-		t.Errorf("cut %v\n%s", cut, text)
+		t.Errorf("cut %v\n%s; want text == want && cut", cut, text)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestObjectsWithoutTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text, cut := page.Text(View{Characters: 8000}); text != want || cut {
-			t.Errorf("%s: %q", answer, text)
+			t.Errorf("%s: %q; want text == want && !cut", answer, text)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestTextKeepsItsBudget(t *testing.T) {
 	}
 	text, cut := table.Text(View{Characters: 8000})
 	if n := utf8.RuneCountInString(text); n > 8000 || n < 7600 || !cut {
-		t.Errorf("%d characters, cut %v", n, cut)
+		t.Errorf("%d characters, cut %v; want n <= 8000 && n >= 7600 && cut", n, cut)
 	}
 	if !strings.HasSuffix(text, "of 500 rows shown, troubled ones first; narrow it by namespace, name or selector]\n") {
 		t.Errorf("the end does not say what is missing: %q", text[len(text)-120:])
@@ -133,18 +133,18 @@ func FuzzDecode(f *testing.F) {
 		before := len(page.Rows)
 		page.TroubleFirst()
 		if len(page.Rows) != before {
-			t.Fatalf("%d rows became %d", before, len(page.Rows))
+			t.Fatalf("%d rows became %d; want len(page.Rows) == %v", before, len(page.Rows), before)
 		}
 		budget = 200 + min(max(budget, 0), 10_000)
 		text, cut := page.Text(View{Characters: budget, Wide: true, Namespaces: true})
 		if n := utf8.RuneCountInString(text); n > budget {
-			t.Fatalf("%d characters of %d", n, budget)
+			t.Fatalf("%d characters of %d; want n <= budget", n, budget)
 		}
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-			t.Fatalf("unprintable: %q", text)
+			t.Fatalf("unprintable: %q; want utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r != '\\n' && !unicode.IsPrint(r) })", text)
 		}
 		if lines := strings.Count(text, "\n"); !cut && lines != before+1 {
-			t.Fatalf("%d lines for %d rows", lines, before)
+			t.Fatalf("%d lines for %d rows; want (cut || lines == before + 1)", lines, before)
 		}
 	})
 }

@@ -20,10 +20,10 @@ func TestMatchers(t *testing.T) {
 	t.Parallel()
 	got := Hidden{"crm", "vault"}.matchers()
 	if !strings.HasPrefix(got, `namespace!~"crm|vault",exported_namespace!~"crm|vault",`) || !strings.HasSuffix(got, `kube_namespace!~"crm|vault"`) {
-		t.Error(got)
+		t.Error(got, "want strings.HasPrefix(got, `namespace!~\"crm|vault\",exported_namespace!~\"crm|vault\",`) && strings.HasSuffix(got, `kube_namespace!~\"crm|vault\"`)")
 	}
 	if got, err := none.close(`{a="b"}`, true); got != `{a="b"}` || err != nil {
-		t.Errorf("nothing hidden: %q, %v", got, err)
+		t.Errorf("nothing hidden: %q, %v; want got == `{a=\"b\"}`", got, err)
 	}
 }
 
@@ -99,14 +99,14 @@ func TestClosedOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	if q := asked.Form.Get("query"); !strings.HasPrefix(q, `label_replace(up{namespace!~"hush",`) {
-		t.Errorf("asked %s", q)
+		t.Errorf("asked %s; want strings.HasPrefix(q, `label_replace(up{namespace!~\"hush\",`)", q)
 	}
 	base, asked = startStore(t, "/loki/api/v1/query_range", 200, streams)
 	if _, err := newTestLoki(t, base).Query(t.Context(), `{namespace="hush"} | label_format namespace="x"`, 0, 0, hush); err != nil {
 		t.Fatal(err)
 	}
 	if q := asked.Form.Get("query"); !strings.HasPrefix(q, `{namespace!~"hush",`) {
-		t.Errorf("asked %s", q)
+		t.Errorf("asked %s; want strings.HasPrefix(q, `{namespace!~\"hush\",`)", q)
 	}
 }
 
@@ -127,7 +127,7 @@ func FuzzClose(f *testing.F) {
 		for i := 0; i < len(got); {
 			n := tokenLength(got[i:])
 			if got[i] == '{' && !strings.HasPrefix(got[i+1:], m) {
-				t.Fatalf("%q became %q", query, got)
+				t.Fatalf("%q became %q; want (got[i] != '{' || strings.HasPrefix(got[i+1:], m))", query, got)
 			}
 			i += n
 		}
@@ -136,7 +136,7 @@ func FuzzClose(f *testing.F) {
 			return bare.Replace(strings.ReplaceAll(strings.ReplaceAll(s, m+",", ""), m, ""))
 		}
 		if strip(got) != strip(query) {
-			t.Fatalf("%q became %q", query, got)
+			t.Fatalf("%q became %q; want strip(got) == strip(query)", query, got)
 		}
 	})
 }

@@ -39,15 +39,15 @@ func TestLines(t *testing.T) {
 	}
 	want := "11:59:57 shop/api-1/app first\n11:59:58 {job=\"db\"} \uFFFD[31mbetween\uFFFD[0m\n11:59:59 shop/api-1/app second password="
 	if !strings.HasPrefix(out.Text, want) || strings.Contains(out.Text, "hunter2") || out.Truncated || len(out.Untrusted) != 1 {
-		t.Errorf("%q", out.Text)
+		t.Errorf(`%q; want strings.HasPrefix(out.Text, want) && !strings.Contains(out.Text, "hunter2") && !out.Truncated && len(out.Untrusted) == 1`, out.Text)
 	}
 	q := asked.Form
 	if q.Get("query") != `{`+hush.matchers()+`,namespace="shop"} |= "x"` || q.Get("limit") != "100" || q.Get("direction") != "backward" || q.Get("end") != "1767355200000000000" || q.Get("start") != "1767351600000000000" {
-		t.Errorf("asked %v", q)
+		t.Errorf("asked %v; want q.Get(\"query\") == `{` + hush.matchers() + `,namespace=\"shop\"} |= \"x\"` && q.Get(\"limit\") == \"100\" && q.Get(\"direction\") == \"backward\" && …", q)
 	}
 	out, err = newTestLoki(t, base).Query(t.Context(), `{a="b"}`, 2, time.Minute, none)
 	if err != nil || !out.Truncated || !strings.HasPrefix(out.Text, "[the newest 2 lines; there may be more]\n") {
-		t.Errorf("%q, %v", out.Text, err)
+		t.Errorf("%q, %v; want out.Truncated && strings.HasPrefix(out.Text, \"[the newest 2 lines; there may be more]\\n\")", out.Text, err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestLokiMetrics(t *testing.T) {
 	} {
 		base, _ := startStore(t, "/loki/api/v1/query_range", 200, body)
 		if out, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); err != nil || out.Text != want+"\n" {
-			t.Errorf("%q, %v", out.Text, err)
+			t.Errorf("%q, %v; want out.Text == want + \"\\n\"", out.Text, err)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestLokiFaults(t *testing.T) {
 	base, _ := startStore(t, "/loki/api/v1/query_range", 400, "parse error at line 1, col 5: syntax error: unexpected IDENTIFIER\n")
 	var refused *operation.Fault
 	if _, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &refused) || !strings.HasPrefix(refused.Sentence, "Loki refuses the query: parse error at line 1") {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want errors.As(err, &refused) && strings.HasPrefix(refused.Sentence, "Loki refuses the query: parse error at line 1")`, err)
 	}
 	for name, body := range map[string]string{
 		"no JSON": "<html>", "no success": `{"status":"error"}`, "unknown": `{"status":"success","data":{"resultType":"?"}}`,
@@ -81,19 +81,19 @@ func TestLokiFaults(t *testing.T) {
 		base, _ := startStore(t, "/loki/api/v1/query_range", 200, body)
 		var fail *turn.Fail
 		if _, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &fail) || fail.Failure != fault.LogsUnavailable {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want errors.As(err, &fail) && fail.Failure == fault.LogsUnavailable", name, err)
 		}
 	}
 	base, _ = startStore(t, "/loki/api/v1/query_range", 503, "starting")
 	for _, base := range []string{base, "http://127.0.0.1:1"} {
 		var fail *turn.Fail
 		if _, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &fail) || fail.Failure != fault.LogsUnavailable {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want errors.As(err, &fail) && fail.Failure == fault.LogsUnavailable", err)
 		}
 	}
 	var missing *Loki
 	if _, err := missing.Query(t.Context(), "x", 0, 0, none); err == nil || err.Error() != "No log store is configured; set LOKI_URL." {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want an error && err.Error() == "No log store is configured; set LOKI_URL."`, err)
 	}
 	if _, err := NewLoki("loki:3100", noonClock); err == nil {
 		t.Error("an address without a scheme")
@@ -115,7 +115,7 @@ func FuzzLogs(f *testing.F) {
 			t.Fatal("read what is no JSON")
 		}
 		if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-			t.Fatalf("%q", text)
+			t.Fatalf("%q; want text != \"\" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r != '\\n' && !unicode.IsPrint(r) })", text)
 		}
 	})
 }

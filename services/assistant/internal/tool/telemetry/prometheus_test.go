@@ -71,10 +71,10 @@ func TestInstant(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.Text, "hush") || strings.Contains(out.Text, "ghp_") || out.Truncated || len(out.Untrusted) != 1 {
-		t.Errorf("%+v", out)
+		t.Errorf(`%+v; want !strings.Contains(out.Text, "hush") && !strings.Contains(out.Text, "ghp_") && !out.Truncated && len(out.Untrusted) == 1`, out)
 	}
 	if got := asked.Form.Get("query"); got != `up{`+hush.matchers()+`,namespace="shop"}` {
-		t.Errorf("asked %s", got)
+		t.Errorf("asked %s; want got == `up{` + hush.matchers() + `,namespace=\"shop\"}`", got)
 	}
 }
 
@@ -95,10 +95,10 @@ func TestRange(t *testing.T) {
 	}
 	if !strings.HasPrefix(out.Text, `{pod="p-24"} last 83, min 24, max 83, mean 53.5: 11:05 28 11:10 33`) || !strings.Contains(out.Text, "12:00 83\n") || !out.Truncated ||
 		!strings.HasSuffix(out.Text, "[20 of 25 series, the greatest first; aggregate or select fewer]\n") {
-		t.Errorf("%s", out.Text)
+		t.Errorf("%s; want strings.HasPrefix(out.Text, `{pod=\"p-24\"} last 83, min 24, max 83, mean 53.5: 11:05 28 11:10 33`) && strings.Contains(out.Text, \"12:00 83\\n\") && out.Truncated && …", out.Text)
 	}
 	if asked.Form.Get("step") != "60" || asked.Form.Get("end") == "" {
-		t.Errorf("asked %v", asked.Form)
+		t.Errorf(`asked %v; want asked.Form.Get("step") == "60" && asked.Form.Get("end") != ""`, asked.Form)
 	}
 }
 
@@ -111,12 +111,12 @@ func TestPrometheusLimits(t *testing.T) {
 	base, _ := startStore(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"vector","result":[`+strings.Join(series, ",")+`]}}`)
 	out, err := newTestPrometheus(t, base).Query(t.Context(), "x", 0, none)
 	if err != nil || !out.Truncated || utf8.RuneCountInString(out.Text) > maxCharacters {
-		t.Errorf("%v, %d characters", err, utf8.RuneCountInString(out.Text))
+		t.Errorf("%v, %d characters; want out.Truncated && utf8.RuneCountInString(out.Text) <= maxCharacters", err, utf8.RuneCountInString(out.Text))
 	}
 	base, _ = startStore(t, "/api/v1/query", 200, `{"status":"success","data":"`+strings.Repeat("x", maxAnswer)+`"}`)
 	var fail *turn.Fail
 	if _, err := newTestPrometheus(t, base).Query(t.Context(), "x", 0, none); !errors.As(err, &fail) || fail.Failure != fault.MetricsUnavailable || !errors.Is(err, errTooLarge) {
-		t.Errorf("an endless answer: %v", err)
+		t.Errorf("an endless answer: %v; want errors.As(err, &fail) && fail.Failure == fault.MetricsUnavailable && errors.Is(err, errTooLarge)", err)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestPrometheusFaults(t *testing.T) {
 	base, _ := startStore(t, "/api/v1/query", 400, `{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": 1:4: parse error: unexpected end of input"}`)
 	var refused *operation.Fault
 	if _, err := newTestPrometheus(t, base).Query(t.Context(), "up{", 0, none); !errors.As(err, &refused) || !strings.HasPrefix(refused.Sentence, "Prometheus refuses the query: invalid parameter") {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want errors.As(err, &refused) && strings.HasPrefix(refused.Sentence, "Prometheus refuses the query: invalid parameter")`, err)
 	}
 	elsewhere, reached := startStore(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`)
 	redirect := httptest.NewServer(http.RedirectHandler(elsewhere+"/api/v1/query", http.StatusTemporaryRedirect))
@@ -133,7 +133,7 @@ func TestPrometheusFaults(t *testing.T) {
 	for name, base := range map[string]string{"redirect": redirect.URL, "absent": "http://127.0.0.1:1"} {
 		var fail *turn.Fail
 		if _, err := newTestPrometheus(t, base).Query(t.Context(), "up", 0, none); !errors.As(err, &fail) || fail.Failure != fault.MetricsUnavailable {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want errors.As(err, &fail) && fail.Failure == fault.MetricsUnavailable", name, err)
 		}
 	}
 	if reached.Method != "" {
@@ -141,11 +141,11 @@ func TestPrometheusFaults(t *testing.T) {
 	}
 	var missing *Prometheus
 	if _, err := missing.Query(t.Context(), "up", 0, none); err == nil || err.Error() != "No metrics store is configured; set PROMETHEUS_URL." {
-		t.Errorf("%v", err)
+		t.Errorf(`%v; want an error && err.Error() == "No metrics store is configured; set PROMETHEUS_URL."`, err)
 	}
 	for _, bad := range []string{"prometheus:9090", "ftp://a", "http://", "http://a/?b=c", "http://user:pa ss@%zz"} {
 		if _, err := NewPrometheus(bad, noonClock); err == nil || strings.Contains(err.Error(), bad) {
-			t.Errorf("%s: %v", bad, err)
+			t.Errorf("%s: %v; want an error && !strings.Contains(err.Error(), bad)", bad, err)
 		}
 	}
 }

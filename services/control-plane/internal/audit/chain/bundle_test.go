@@ -92,14 +92,14 @@ func TestABundleProvesItself(t *testing.T) {
 		for _, keys := range []chain.Keys{nil, trustedKeys()} {
 			r, err := chain.VerifyBundle(bytes.NewReader(makeBundle(t, makeLinks(t, 25), from)), keys)
 			if err != nil || !r.Verified || r.Checked != int64(26-from) || r.SignedSeq != 24 || r.Checkpoints != 3 || r.Head.Seq != 25 || r.OwnKeys != (keys == nil) {
-				t.Errorf("from %d: %+v, %v", from, r, err)
+				t.Errorf("from %d: %+v, %v; want r.Verified && r.Checked == int64(26 - from) && r.SignedSeq == 24 && r.Checkpoints == 3 && r.Head.Seq == 25 && r.OwnKeys == (keys == nil)", from, r, err)
 			}
 		}
 	}
 	stranger := chain.KeysOf(ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey))
 	r, err := chain.VerifyBundle(bytes.NewReader(makeBundle(t, makeLinks(t, 25), 1)), stranger)
 	if err != nil || r.Verified || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 10 {
-		t.Errorf("another key: %+v, %v", r, err)
+		t.Errorf("another key: %+v, %v; want !r.Verified && r.Reason == chain.BadCheckpoint && *r.FirstBadSeq == 10", r, err)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestEveryByteOfABundleCounts(t *testing.T) {
 	lines := bytes.Count(good, []byte("\n"))
 	try := func(what string, b []byte) {
 		if r, err := chain.VerifyBundle(bytes.NewReader(b), trustedKeys()); err == nil && r.Verified || err == nil && r.FirstBadSeq == nil {
-			t.Fatalf("%s: %+v", what, r)
+			t.Fatalf("%s: %+v; want (an error || !r.Verified) && (an error || r.FirstBadSeq != nil)", what, r)
 		}
 	}
 	for i := range good {
@@ -186,7 +186,7 @@ func TestFaultsOfABundleNameTheEntry(t *testing.T) {
 		}
 		r, err := chain.VerifyBundle(&buf, trustedKeys())
 		if err != nil || r.Verified || r.FirstBadSeq == nil || *r.FirstBadSeq != c.seq || r.Reason != c.reason {
-			t.Errorf("%s: %+v, %v", what, r, err)
+			t.Errorf("%s: %+v, %v; want !r.Verified && r.FirstBadSeq != nil && *r.FirstBadSeq == c.seq && r.Reason == c.reason", what, r, err)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func FuzzVerifyBundle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := chain.VerifyBundle(bytes.NewReader(b), trustedKeys())
 		if err == nil && r.Verified && r.Checkpoints > 0 && !bytes.Equal(b, good) {
-			t.Fatalf("somebody signed %q", b)
+			t.Fatalf("somebody signed %q; want (((an error || !r.Verified) || r.Checkpoints <= 0) || bytes.Equal(b, good))", b)
 		}
 	})
 }

@@ -38,10 +38,10 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
+		t.Errorf("mode %v, %v; want info.Mode().Perm() == 0o600", info.Mode(), err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left behind: %v, %v; want len(left) == 1", left, err)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestAKeyThatIsNoneIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := chain.OpenKey(path); err == nil || !strings.Contains(err.Error(), "0600") {
-			t.Errorf("mode %v: %v", mode, err)
+			t.Errorf(`mode %v: %v; want an error && strings.Contains(err.Error(), "0600")`, mode, err)
 		}
 	}
 	if _, err := chain.OpenKey(dir); err == nil {
@@ -71,7 +71,7 @@ func TestAKeyThatIsNoneIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := chain.OpenKey(bad); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("no PEM: %v", err)
+		t.Errorf(`no PEM: %v; want an error && !strings.Contains(err.Error(), "secret")`, err)
 	}
 }
 
@@ -85,12 +85,12 @@ func TestParsePublic(t *testing.T) {
 	pem := string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 	for _, text := range []string{pem, hex.EncodeToString(public), base64.StdEncoding.EncodeToString(public), base64.RawURLEncoding.EncodeToString(public) + "\n"} {
 		if got, err := chain.ParsePublic(text); err != nil || !got.Equal(public) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: %v; want got.Equal(public)", text, err)
 		}
 	}
 	for _, text := range []string{"", "00", strings.Repeat("0", 62), strings.Replace(pem, "M", "A", 1)} {
 		if _, err := chain.ParsePublic(text); err == nil {
-			t.Errorf("%q is a key", text)
+			t.Errorf("%q is a key; want an error", text)
 		}
 	}
 }
@@ -102,12 +102,12 @@ func TestDetailsHaveOneSpelling(t *testing.T) {
 	for _, details := range []string{`{"a":1, "b":2}`, `{"b":2,"a":1}`, `{"a":1.0}`, `{"a":"\u0041"}`, `{"a":9007199254740993}`, `{"a":1e400}`, `{"a":1,"a":2}`, ``} {
 		e.Details = json.RawMessage(details)
 		if _, err := chain.Append(e, chain.Genesis); err == nil {
-			t.Errorf("%s has a place", details)
+			t.Errorf("%s has a place; want an error", details)
 		}
 	}
 	for _, no := range []string{`[]`, `null`, `"a"`, `1`, ``, `{"a":"\ud800"}`} {
 		if _, err := chain.Object([]byte(no)); err == nil {
-			t.Errorf("%s is an object", no)
+			t.Errorf("%s is an object; want an error", no)
 		}
 	}
 }

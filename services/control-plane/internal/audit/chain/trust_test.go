@@ -35,10 +35,10 @@ func TestVectorOfAVouch(t *testing.T) {
 	t.Parallel()
 	v := chain.VouchFor(seedKey(), publicOf(keyFromSeedByte(7)), "2026-01-02T03:05:00.000000Z")
 	if v.By != "56475aa75463474c" {
-		t.Errorf("vouch %+v", v)
+		t.Errorf(`vouch %+v; want v.By == "56475aa75463474c"`, v)
 	}
 	if s := base64.StdEncoding.EncodeToString(v.Signature); s != vouchVector {
-		t.Errorf("signature %s", s)
+		t.Errorf("signature %s; want %v", s, vouchVector)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestTrustIsReachedBySignatures(t *testing.T) {
 		roots := chain.KeysOf(publicOf(a))
 		got := roots.Reach(x.keys)
 		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) || len(roots) != 1 {
-			t.Errorf("%s: %v", what, got)
+			t.Errorf("%s: %v; want slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) && len(roots) == 1", what, got)
 		}
 	}
 }
@@ -125,12 +125,12 @@ func TestABundleOfTwoKeys(t *testing.T) {
 		if what == "vouched for" { // which the verifier in another language judges as well
 			golden, err := os.ReadFile("testdata/two-keys.ndjson")
 			if err != nil || !bytes.Equal(golden, buf.Bytes()) {
-				t.Errorf("testdata/two-keys.ndjson is not\n%s%v", &buf, err)
+				t.Errorf("testdata/two-keys.ndjson is not\n%s%v; want bytes.Equal(golden, buf.Bytes())", &buf, err)
 			}
 		}
 		r, err := chain.VerifyBundle(&buf, x.trusted)
 		if err != nil || r.Verified != (x.bad == 0) || !r.Verified && (*r.FirstBadSeq != x.bad || r.Reason != chain.BadCheckpoint) {
-			t.Errorf("%s: %+v, %v", what, r, err)
+			t.Errorf("%s: %+v, %v; want r.Verified == (x.bad == 0) && (r.Verified || !*r.FirstBadSeq != x.bad || r.Reason != chain.BadCheckpoint)", what, r, err)
 		}
 	}
 }
@@ -140,10 +140,10 @@ func TestParseKeys(t *testing.T) {
 	a, b := publicOf(keyFromSeedByte(1)), publicOf(keyFromSeedByte(2))
 	keys, err := chain.ParseKeys(hex.EncodeToString(a) + ", " + base64.StdEncoding.EncodeToString(b) + ",")
 	if err != nil || len(keys) != 2 || !keys.Has(a) || !keys.Has(b) || keys.Has(publicOf(keyFromSeedByte(3))) {
-		t.Errorf("keys %v, %v", keys, err)
+		t.Errorf("keys %v, %v; want len(keys) == 2 && keys.Has(a) && keys.Has(b) && !keys.Has(publicOf(keyFromSeedByte(3)))", keys, err)
 	}
 	if keys, err := chain.ParseKeys(""); err != nil || len(keys) != 0 {
-		t.Errorf("keys %v, %v", keys, err)
+		t.Errorf("keys %v, %v; want len(keys) == 0", keys, err)
 	}
 	if _, err := chain.ParseKeys(chain.KeyID(a)); err == nil {
 		t.Error("an id is no key")
@@ -157,31 +157,31 @@ func TestAnchorsOnlyRise(t *testing.T) {
 		return chain.Anchors{"default": chain.Sign(keyFromSeedByte(1), "default", seq, strings.Repeat("a", 64), day)}
 	}
 	if have, err := chain.ReadAnchors(path); err != nil || len(have) != 0 {
-		t.Errorf("no file: %v, %v", have, err)
+		t.Errorf("no file: %v, %v; want len(have) == 0", have, err)
 	}
 	for _, step := range []struct{ raise, want int64 }{{5, 5}, {3, 5}, {9, 9}, {9, 9}} {
 		if err := chain.RaiseAnchors(path, at(step.raise)); err != nil {
 			t.Fatal(err)
 		}
 		if have, err := chain.ReadAnchors(path); err != nil || have["default"].Seq != step.want || chain.KeysOf(publicOf(keyFromSeedByte(1))).Check("default", have["default"]) != nil {
-			t.Errorf("anchors %v, %v", have, err)
+			t.Errorf(`anchors %v, %v; want have["default"].Seq == step.want && chain.KeysOf(publicOf(keyFromSeedByte(1))).Check("default", have["default"]) == nil`, have, err)
 		}
 	}
 	if err := chain.RaiseAnchors(path, chain.Anchors{"other": at(1)["default"]}); err != nil {
 		t.Fatal(err)
 	}
 	if have, err := chain.ReadAnchors(path); err != nil || len(have) != 2 {
-		t.Errorf("anchors %v, %v", have, err)
+		t.Errorf("anchors %v, %v; want len(have) == 2", have, err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left behind: %v, %v; want len(left) == 1", left, err)
 	}
 	for _, bad := range []string{"", "{}", `{"format":"platform-audit-anchors/v2","anchors":{}}`, `{"format":"platform-audit-anchors/v1","anchors":{},"x":1}`} {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := chain.RaiseAnchors(path, at(1)); err == nil {
-			t.Errorf("%q is overwritten", bad)
+			t.Errorf("%q is overwritten; want an error", bad)
 		}
 	}
 }

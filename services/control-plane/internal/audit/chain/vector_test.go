@@ -40,11 +40,11 @@ func TestVectorOfAnEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(form) != vector {
-		t.Errorf("canonical form %s", form)
+		t.Errorf("canonical form %s; want string(form) == %v", form, vector)
 	}
 	link, err := chain.Append(e, chain.Genesis)
 	if err != nil || link.Hash != vectorHash {
-		t.Errorf("hash %s, %v", link.Hash, err)
+		t.Errorf("hash %s, %v; want link.Hash == vectorHash", link.Hash, err)
 	}
 }
 
@@ -53,13 +53,13 @@ func TestVectorOfACheckpoint(t *testing.T) {
 	key := seedKey()
 	c := chain.Sign(key, "default", 1, vectorHash, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC))
 	if c.KeyID != "56475aa75463474c" || c.TS != "2026-01-02T03:05:00.000000Z" {
-		t.Errorf("checkpoint %+v", c)
+		t.Errorf(`checkpoint %+v; want c.KeyID == "56475aa75463474c" && c.TS == "2026-01-02T03:05:00.000000Z"`, c)
 	}
 	if s := base64.StdEncoding.EncodeToString(c.Signature); s != "8t7X9vjF4hQnS4BF9kanFas1+cZ34tJ7vKQvMrvPgGgRv/1BorQMjg+3fTFYiqNnV62VAZISjA22vNVH+RKgCg==" {
-		t.Errorf("signature %s", s)
+		t.Errorf(`signature %s; want "8t7X9vjF4hQnS4BF9kanFas1+cZ34tJ7vKQvMrvPgGgRv/1BorQMjg+3fTFYiqNnV62VAZISjA22vNVH+RKgCg=="`, s)
 	}
 	if f := chain.KeysOf(key.Public().(ed25519.PublicKey)).Check("default", c); f != nil {
-		t.Error(f)
+		t.Error(f, "want nil")
 	}
 }
 

@@ -99,7 +99,7 @@ func TestVerify(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := offline.Run(c.args, nil, &out, &errs)
 		if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.errs) {
-			t.Errorf("%v: %d\n%s%s", c.args, code, &out, &errs)
+			t.Errorf("%v: %d\n%s%s; want code == c.code && strings.Contains(out.String(), c.out) && strings.Contains(errs.String(), c.errs)", c.args, code, &out, &errs)
 		}
 	}
 	raw, err := os.ReadFile(good)
@@ -108,6 +108,6 @@ func TestVerify(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	if code := offline.Run([]string{"verify", "-", "--key", public}, bytes.NewReader(raw), &out, &errs); code != 0 {
-		t.Errorf("from stdin: %d %s", code, &errs)
+		t.Errorf("from stdin: %d %s; want code == 0", code, &errs)
 	}
 }

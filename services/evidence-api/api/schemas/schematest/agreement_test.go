@@ -58,7 +58,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 				}
 			})
 			if tried < 300 || refused == 0 {
-				t.Errorf("%d documents tried, %d refused", tried, refused)
+				t.Errorf("%d documents tried, %d refused; want tried >= 300 && refused != 0", tried, refused)
 			}
 		})
 	}

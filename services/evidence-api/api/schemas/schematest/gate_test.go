@@ -40,10 +40,10 @@ func TestMatrices(t *testing.T) {
 	} {
 		text := strings.Replace(smallMatrix, change[0], change[1], 1)
 		if change[0] != "" && text == smallMatrix {
-			t.Errorf("%s: nothing changed", name)
+			t.Errorf(`%s: nothing changed; want (change[0] == "" || text != smallMatrix)`, name)
 		}
 		if err := schematest.ValidateBytes(t, "gate-audit-matrix", []byte(text)); (err != nil) != strings.HasPrefix(name, "!") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`%s: %v; want (err != nil) == strings.HasPrefix(name, "!")`, name, err)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
 				if !open {
 					o.Set("unknown_key", true)
 					if schematest.Validate(t, name, doc) == nil {
-						t.Errorf("an unknown key in %q was taken", path)
+						t.Errorf("an unknown key in %q was taken; want schematest.Validate(t, name, doc) != nil", path)
 					}
 					o.Delete("unknown_key")
 				}
@@ -140,11 +140,11 @@ func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
 					at := canon.Pointer(path, key)
 					o.Delete(key)
 					if !slices.Contains(mayBeAbsent[name], at) && schematest.Validate(t, name, doc) == nil {
-						t.Errorf("%s without %s was taken", path, key)
+						t.Errorf("%s without %s was taken; want (slices.Contains(mayBeAbsent[name], at) || schematest.Validate(t, name, doc) != nil)", path, key)
 					}
 					o.Set(key, canon.NewObject(canon.Member{Key: "a", Value: "b"}))
 					if !slices.Contains(anyForm[name], at) && schematest.Validate(t, name, doc) == nil {
-						t.Errorf("an object of its own for %s/%s was taken", path, key)
+						t.Errorf("an object of its own for %s/%s was taken; want (slices.Contains(anyForm[name], at) || schematest.Validate(t, name, doc) != nil)", path, key)
 					}
 					o.Set(key, v)
 				}
@@ -152,7 +152,7 @@ func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
 		})
 	}
 	if len(all) != len(schemas.Names()) {
-		t.Errorf("%d examples of %d schemas", len(all), len(schemas.Names()))
+		t.Errorf("%d examples of %d schemas; want len(all) == len(schemas.Names())", len(all), len(schemas.Names()))
 	}
 }
 
@@ -181,7 +181,7 @@ func TestSchemasAreNamedByTheirID(t *testing.T) {
 	t.Parallel()
 	names := schemas.Names()
 	if !slices.IsSorted(names) || len(names) != len(schemas.IDs()) {
-		t.Error(names)
+		t.Error(names, "want slices.IsSorted(names) && len(names) == len(schemas.IDs())")
 	}
 	for _, name := range names {
 		text, ok := schemas.Get(name)
@@ -191,15 +191,15 @@ func TestSchemasAreNamedByTheirID(t *testing.T) {
 			Title  string `json:"title"`
 		}
 		if err := json.Unmarshal(text, &head); !ok || err != nil {
-			t.Fatal(name, err)
+			t.Fatal(name, err, "want ok")
 		}
 		if head.ID != "urn:svc:schema:"+name+":0.1" || schemas.IDs()[name] != head.ID || head.Schema != "https://json-schema.org/draft/2020-12/schema" || head.Title == "" {
-			t.Errorf("%s: %+v", name, head)
+			t.Errorf(`%s: %+v; want head.ID == "urn:svc:schema:" + name + ":0.1" && schemas.IDs()[name] == head.ID && head.Schema == "https://json-schema.org/draft/2020-12/schema" && head.Title != ""`, name, head)
 		}
 	}
 	for _, name := range []string{"", "none", "../schemas/list", `..\list`, "testdata/control-tower-status"} {
 		if _, ok := schemas.Get(name); ok {
-			t.Errorf("Get(%q)", name)
+			t.Errorf("Get(%q); want !ok", name)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func Schema(t testing.TB, name string) *jsonschema.Schema {
 	defer mu.Unlock()
 	if compiled[name] == nil {
 		if _, ok := schemas.Get(name); !ok {
-			t.Fatalf("there is no schema %q", name)
+			t.Fatalf("there is no schema %q; want ok", name)
 		}
 		s, err := c.Compile(schemas.ID(name))
 		if err != nil {

@@ -32,10 +32,10 @@ func TestMatrix(t *testing.T) {
 				t.Errorf("%s → %s: %s (%s), want %c", from, to[i], v.Status, v.Reason, want)
 			}
 			if (v.Status == o.Accept) != (v.Record != nil && !v.Replaced) {
-				t.Errorf("%s → %s: %s records %+v", from, to[i], v.Status, v.Record)
+				t.Errorf("%s → %s: %s records %+v; want (v.Status == o.Accept) == (v.Record != nil && !v.Replaced)", from, to[i], v.Status, v.Record)
 			}
 			if v.Status != o.Accept && v.Reason == "" {
-				t.Errorf("%s → %s: no reason", from, to[i])
+				t.Errorf(`%s → %s: no reason; want (v.Status == o.Accept || v.Reason != "")`, from, to[i])
 			}
 		}
 	}
@@ -86,18 +86,18 @@ func TestEnter(t *testing.T) {
 	earlier, later := now.Add(-time.Minute), now.Add(time.Hour)
 	got := Enter(Run{Type: o.Pending}, Proposal{Type: o.Running}, now)
 	if got.Count != 1 || !got.Start.Equal(now) || got.End != nil || got.Ran != 0 {
-		t.Errorf("first start %+v", got)
+		t.Errorf("first start %+v; want got.Count == 1 && got.Start.Equal(now) && got.End == nil && got.Ran == 0", got)
 	}
 	got = Enter(Run{Type: o.Running, Since: earlier, Count: 1, Start: &earlier}, Proposal{Type: o.Failed}, now)
 	if got.Ran != time.Minute || !got.End.Equal(now) || !got.Start.Equal(earlier) || got.NextStart != nil {
-		t.Errorf("end %+v", got)
+		t.Errorf("end %+v; want got.Ran == time.Minute && got.End.Equal(now) && got.Start.Equal(earlier) && got.NextStart == nil", got)
 	}
 	got = Enter(Run{Type: o.Failed, Count: 1, Start: &earlier, ExpectedStart: &earlier}, Proposal{Type: o.Scheduled, ScheduledTime: &later}, now)
 	if got.End != nil || !got.NextStart.Equal(later) || !got.ExpectedStart.Equal(earlier) {
-		t.Errorf("again %+v", got)
+		t.Errorf("again %+v; want got.End == nil && got.NextStart.Equal(later) && got.ExpectedStart.Equal(earlier)", got)
 	}
 	got = Enter(Run{Type: o.Running, Since: later}, Proposal{Type: o.Completed}, now) // the clock went back
 	if got.Ran != 0 {
-		t.Errorf("ran %v", got.Ran)
+		t.Errorf("ran %v; want 0", got.Ran)
 	}
 }

@@ -65,7 +65,7 @@ func TestWriteListDelete(t *testing.T) {
 		}
 	}
 	if err := s.Write("2/x", strings.NewReader("again")); err != nil || readContent(t, s, "2/x") != "again" {
-		t.Errorf("written again: %v, %q", err, readContent(t, s, "2/x"))
+		t.Errorf(`written again: %v, %q; want readContent(t, s, "2/x") == "again"`, err, readContent(t, s, "2/x"))
 	}
 	for p, want := range map[string]string{
 		"": "[{1 true} {2 true}]", "1/run": "[{größe & 5%.txt false} {model true}]", "1/run/model": "[{MLmodel false} {data true}]",
@@ -93,10 +93,10 @@ func TestWriteListDelete(t *testing.T) {
 		}
 	}
 	if err := s.Write("1/run", strings.NewReader("")); !errors.Is(err, ErrFolder) {
-		t.Errorf("a file over a folder: %v", err)
+		t.Errorf("a file over a folder: %v; want errors.Is(err, ErrFolder)", err)
 	}
 	if err := s.Write("2/x/y", strings.NewReader("")); !errors.Is(err, ErrFile) {
-		t.Errorf("a file below a file: %v", err)
+		t.Errorf("a file below a file: %v; want errors.Is(err, ErrFile)", err)
 	}
 	for _, p := range []string{"1/run/model", "none", "2/x/y", "2/x"} {
 		if err := s.Delete(p); err != nil {
@@ -104,10 +104,10 @@ func TestWriteListDelete(t *testing.T) {
 		}
 	}
 	if _, _, err := s.Open("1/run/model/data/w.bin"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("deleted file: %v", err)
+		t.Errorf("deleted file: %v; want errors.Is(err, fs.ErrNotExist)", err)
 	}
 	if left := listUploads(t, dir); len(left) > 0 {
-		t.Errorf("uploads left: %v", left)
+		t.Errorf("uploads left: %v; want len(left) <= 0", left)
 	}
 }
 
@@ -133,10 +133,10 @@ func TestFailedWriteLeavesWhatWas(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 		if got := readContent(t, s, "a/f"); got != "old" {
-			t.Errorf("%s: the file holds %q", name, got)
+			t.Errorf(`%s: the file holds %q; want got == "old"`, name, got)
 		}
 		if left := listUploads(t, dir); len(left) > 0 {
-			t.Errorf("%s: uploads left: %v", name, left)
+			t.Errorf("%s: uploads left: %v; want len(left) <= 0", name, left)
 		}
 	}
 	if err := s.Write("a/g", strings.NewReader(strings.Repeat("x", 100))); err != nil {
@@ -162,7 +162,7 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 					continue
 				}
 				if got := readContent(t, s, "f"); got != string(bodies[0]) && got != string(bodies[1]) {
-					t.Errorf("half a file: %d bytes", len(got))
+					t.Errorf("half a file: %d bytes; want (got == string(bodies[0]) || got == string(bodies[1]))", len(got))
 				}
 			}
 		})
@@ -186,29 +186,29 @@ func TestLinksDoNotLeadOut(t *testing.T) {
 	for _, p := range []string{"dir/secret", "file", "up/secret", "self"} {
 		if f, _, err := s.Open(p); err == nil {
 			f.Close()
-			t.Errorf("%s was read", p)
+			t.Errorf("%s was read; want an error", p)
 		}
 	}
 	for _, p := range []string{"dir/new", "up/new", "self/new"} {
 		if err := s.Write(p, strings.NewReader("x")); err == nil {
-			t.Errorf("%s was written", p)
+			t.Errorf("%s was written; want an error", p)
 		}
 	}
 	if entries, err := s.List("dir"); err == nil && len(entries) > 0 {
-		t.Errorf("listed %v", entries)
+		t.Errorf("listed %v; want (an error || len(entries) <= 0)", entries)
 	}
 	if entries, err := s.List(""); err != nil || len(entries) > 0 {
-		t.Errorf("the root lists %v, %v", entries, err)
+		t.Errorf("the root lists %v, %v; want len(entries) <= 0", entries, err)
 	}
 	_ = s.Delete("dir/secret") // refused or not, what counts is the file
 	if err := s.Delete("dir"); err != nil {
 		t.Error(err)
 	}
 	if b, err := os.ReadFile(secret); err != nil || string(b) != "secret" {
-		t.Errorf("the file outside: %q, %v", b, err)
+		t.Errorf(`the file outside: %q, %v; want string(b) == "secret"`, b, err)
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
-		t.Errorf("outside are %v, %v", entries, err)
+		t.Errorf("outside are %v, %v; want len(entries) == 1", entries, err)
 	}
 }
 
@@ -222,16 +222,16 @@ func TestBadPaths(t *testing.T) {
 	for _, p := range badPaths {
 		_, _, err := s.Open(p)
 		if !errors.Is(err, ErrPath) {
-			t.Errorf("open %q: %v", p, err)
+			t.Errorf("open %q: %v; want errors.Is(err, ErrPath)", p, err)
 		}
 		if err := s.Write(p, strings.NewReader("x")); !errors.Is(err, ErrPath) {
-			t.Errorf("write %q: %v", p, err)
+			t.Errorf("write %q: %v; want errors.Is(err, ErrPath)", p, err)
 		}
 		if err := s.Delete(p); !errors.Is(err, ErrPath) {
-			t.Errorf("delete %q: %v", p, err)
+			t.Errorf("delete %q: %v; want errors.Is(err, ErrPath)", p, err)
 		}
 		if _, err := s.List(p); p != "" && !errors.Is(err, ErrPath) {
-			t.Errorf("list %q: %v", p, err)
+			t.Errorf(`list %q: %v; want (p == "" || errors.Is(err, ErrPath))`, p, err)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func FuzzPath(f *testing.F) {
 		}
 		at := filepath.Join(base, filepath.FromSlash(p))
 		if !strings.HasPrefix(at, base+"/") {
-			t.Fatalf("%q leads to %s", p, at)
+			t.Fatalf(`%q leads to %s; want strings.HasPrefix(at, base+"/")`, p, at)
 		}
 		// Inputs may name each other's folders; each starts from nothing.
 		first, _, _ := strings.Cut(p, "/")
@@ -264,7 +264,7 @@ func FuzzPath(f *testing.F) {
 			t.Fatalf("write %q: %v", p, err)
 		}
 		if b, err := os.ReadFile(at); err != nil || string(b) != p {
-			t.Fatalf("%q holds %q, %v", p, b, err)
+			t.Fatalf("%q holds %q, %v; want string(b) == p", p, b, err)
 		}
 		if err := s.Delete(first); err != nil {
 			t.Fatal(err)

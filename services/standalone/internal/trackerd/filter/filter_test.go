@@ -105,7 +105,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var fault *Error
 			if !errors.As(err, &fault) {
-				t.Fatalf("%q: error of another kind: %v", s, err)
+				t.Fatalf("%q: error of another kind: %v; want errors.As(err, &fault)", s, err)
 			}
 			return
 		}
@@ -115,7 +115,7 @@ func FuzzParse(f *testing.F) {
 		}
 		got, err := Parse(again, grammar)
 		if err != nil || fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", clauses) {
-			t.Fatalf("%q is %+v; written as %q it is %+v, %v", s, clauses, again, got, err)
+			t.Fatalf(`%q is %+v; written as %q it is %+v, %v; want fmt.Sprintf("%%#v", got) == fmt.Sprintf("%%#v", clauses)`, s, clauses, again, got, err)
 		}
 	})
 }
