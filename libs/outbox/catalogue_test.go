@@ -20,7 +20,6 @@ type moved struct {
 	Tags    []string           `json:"tags,omitempty"`
 	Metrics map[string]float64 `json:"metrics"`
 	Rules   json.RawMessage    `json:"rules"`
-	hidden  int                `json:"-"` //nolint:unused // it shows that "-" is left out
 }
 
 func TestCatalogueCheck(t *testing.T) {
