@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -160,6 +161,9 @@ func (w *Writer) writeFirst(ctx context.Context, fn func(*log) error) (err error
 	if err := os.Link(part.Name(), w.path); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	} else if err == nil {
+		if err := syncFolder(filepath.Dir(w.path)); err != nil { // the name must survive a power loss, as the act does
+			return err
+		}
 		_, err := w.open(ctx)
 		return err
 	}
@@ -168,6 +172,18 @@ func (w *Writer) writeFirst(ctx context.Context, fn func(*log) error) (err error
 		return err
 	}
 	return w.writeTo(ctx, w.db, fn)
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there; NTFS journals its names
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // makeFolders makes a folder and those around it and returns the new ones, the innermost

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -221,6 +222,26 @@ func (l *Ledger) awaitKey(ctx context.Context) bool {
 	}
 	return false
 }
+
+// sealUntilDone seals the chains, and waits while that fails: a database that is away for a
+// moment must not end the service. It returns false when ctx ends first.
+func (l *Ledger) sealUntilDone(ctx context.Context) bool {
+	for told := false; ctx.Err() == nil; {
+		err := l.sealChains(ctx)
+		if err == nil {
+			return true
+		}
+		if !told && ctx.Err() == nil {
+			l.Log.WarnContext(ctx, "audit facts wait: the ledger could not be sealed; trying again", slog.Any("err", err))
+			told = true
+		}
+		waitFor(ctx, sealRetry)
+	}
+	return false
+}
+
+// sealRetry is how long sealUntilDone waits between attempts.
+const sealRetry = time.Second
 
 // sealedWithoutKey reports whether this process must not append: it has no key, and
 // others did. No signature is judged, since it may know no public key either.

@@ -101,8 +101,8 @@ func (l *Ledger) openKeys(keyFile, trusted string) (err error) {
 // Lead appends facts, signs checkpoints and verifies all chains until ctx ends. It
 // must run under a lease: the fence keeps a former leader from writing.
 func (l *Ledger) Lead(ctx context.Context) error {
-	if err := l.sealChains(ctx); err != nil {
-		return err
+	if !l.sealUntilDone(ctx) {
+		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	if l.Conn != nil {
