@@ -35,14 +35,14 @@ func ValidToken(s string) bool {
 // NewToken makes a token of 32 characters from 24 random bytes.
 func NewToken() string { return newSecret() }
 
-// TokenMatches reports whether the request has the token in one field, as it is. How
-// much of a wrong one is right shows in no time that it takes.
+// TokenMatches reports whether the request has the token in exactly one field, unchanged.
+// The comparison takes constant time.
 func TokenMatches(r *httpd.Request, token string) bool {
 	given, ok := r.Header.Sole(TokenHeader)
 	return ok && token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
 }
 
-// newSecret is 32 URL-safe characters with 192 bits that nobody can guess.
+// newSecret returns 32 URL-safe characters that encode 192 random bits.
 func newSecret() string {
 	var raw [24]byte
 	_, _ = rand.Read(raw[:]) // never fails

@@ -69,11 +69,11 @@ func (r *Relay) reportLost(ctx context.Context, lost int64) {
 	}
 }
 
-// lostTail makes rows pending whose message the stream has no more. It can lose
-// a tail only, so the search ends at the first message that is there; the ids are
+// lostTail makes rows pending whose message is no longer in the stream. It can lose
+// only a tail, so the search ends at the first message that is there; the ids are
 // compared because others may have published since and taken the numbers. No
-// transaction is open while the broker is asked. What was found before a failure
-// stays found: the next search begins below it.
+// transaction is open while the broker is asked. Rows reset before a failure stay
+// reset: the next search begins below them.
 func (r *Relay) lostTail(ctx context.Context, stream jetstream.Stream, state jetstream.StreamState) (err error) {
 	var lost int64
 	defer func() { r.reportLost(ctx, lost) }()
@@ -102,9 +102,9 @@ func (r *Relay) lostTail(ctx context.Context, stream jetstream.Stream, state jet
 	}
 }
 
-// missingFrom asks the stream for rows, newest first, until it has one; found is
-// true then, and when nothing is left to ask for. After an error the rows before
-// the one that could not be asked for are missing all the same.
+// missingFrom asks the stream for rows, newest first, until it has one: found
+// is true if a row exists or none are left; after an error, missing holds the rows
+// checked so far.
 func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, newest []store.NewestPublishedRow) (missing []uuid.UUID, found bool, err error) {
 	for _, a := range newest {
 		if uint64(a.StreamSeq) < first { // left the stream by age or size

@@ -41,10 +41,10 @@ type Handlers struct {
 	Source string
 }
 
-// caller is the acting principal and the tenants whose rows it may see and change; nil means all.
+// caller is the acting principal and the tenants whose rows it may read and write; nil means all.
 type caller struct {
-	name, tenant string
-	sees, moves  []string
+	name, tenant       string
+	readable, writable []string
 }
 
 func callerOf(c echo.Context) caller {
@@ -55,7 +55,7 @@ func callerOf(c echo.Context) caller {
 	case p.Legacy:
 		return caller{name: p.Name, tenant: p.Tenant}
 	}
-	return caller{name: p.Name, tenant: p.Tenant, sees: []string{p.Tenant, outbox.PlatformTenant}, moves: []string{p.Tenant}}
+	return caller{name: p.Name, tenant: p.Tenant, readable: []string{p.Tenant, outbox.PlatformTenant}, writable: []string{p.Tenant}}
 }
 
 func (h Handlers) audit(tenant string, who caller, action, target, outcome string, details map[string]any) outbox.Event {
@@ -102,7 +102,7 @@ func (h Handlers) List(c echo.Context) error {
 	if _, err := service.Cursor(c, &at); err != nil {
 		return err
 	}
-	rows, err := outbox.List(c.Request().Context(), h.Pool, state, callerOf(c).sees, at.After, limit+1)
+	rows, err := outbox.List(c.Request().Context(), h.Pool, state, callerOf(c).readable, at.After, limit+1)
 	if err != nil {
 		return toProblem(err)
 	}
@@ -131,7 +131,7 @@ func (h Handlers) Replay(c echo.Context) error {
 	who := callerOf(c)
 	var after outbox.Row
 	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
-		before, err := outbox.Lock(ctx, tx, who.moves, id)
+		before, err := outbox.Lock(ctx, tx, who.writable, id)
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (h Handlers) Drop(c echo.Context) error {
 	who := callerOf(c)
 	refused := false
 	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
-		row, err := outbox.Lock(ctx, tx, who.moves, id)
+		row, err := outbox.Lock(ctx, tx, who.writable, id)
 		if err != nil {
 			return err
 		}
@@ -213,13 +213,13 @@ func (h Handlers) Republish(c echo.Context) error {
 	}
 	who := callerOf(c)
 	of := who.tenant
-	if who.moves == nil { // rows of all tenants
+	if who.writable == nil { // rows of all tenants
 		of = outbox.PlatformTenant
 	}
 	var n int64
 	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
 		var err error
-		if n, err = outbox.Republish(ctx, tx, who.moves, from, to); err != nil {
+		if n, err = outbox.Republish(ctx, tx, who.writable, from, to); err != nil {
 			return err
 		}
 		return outbox.Insert(ctx, tx, h.audit(of, who, "outbox.republished", "event:*", "ok", map[string]any{"from": from, "to": to, "events": n}))

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// Options are what a run needs of the world.
+// Options are a run's dependencies.
 type Options struct {
 	Now      func() time.Time
 	Progress func(text string) // may be nil
@@ -96,7 +96,7 @@ func (a *attempt) fail(state string, err error) {
 	a.state, a.problem = state, &text
 }
 
-// attempt takes one attempt as far as it goes.
+// attempt runs one attempt until it fails or is judged.
 func (s *Source) attempt(ctx context.Context, c AttemptConfig, unit *workunit.Unit, ctl *control.Control, now func() time.Time) (a attempt) {
 	a.config = c
 	if c.Adapter == FixtureFailure {

@@ -53,8 +53,8 @@ func compareTokens(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// collectFindings lists what e says. Conditions are left out: what one part of a document asks of another is a rule of
-// the package that owns the document, with a code of its own.
+// collectFindings lists the findings of e. Conditions are left out: cross-field rules belong to the package that owns
+// the document, with codes of their own.
 func (s *Schema) collectFindings(e *jsonschema.ValidationError, out *[]finding) {
 	if strings.Contains(e.SchemaURL, "/then") || strings.Contains(e.SchemaURL, "/else") {
 		return

@@ -34,7 +34,7 @@ func openTracing(ctx context.Context, cfg Config, log *slog.Logger) (_ trace.Tra
 	if err != nil {
 		return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
-	// A request that came without a trace has one that libs/service made for it, which nobody decided not to sample.
+	// libs/service makes a trace for a request without one; its unset sampled flag is not a decision, so sample it.
 	sampler := sdktrace.ParentBased(sdktrace.AlwaysSample(), sdktrace.WithRemoteParentNotSampled(sdktrace.AlwaysSample()))
 	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out), sdktrace.WithSampler(sampler), sdktrace.WithResource(resource.NewSchemaless(
 		attribute.String("service.name", name), attribute.String("service.version", service.Version),

@@ -18,8 +18,8 @@ import (
 // maxAffected limits the affected objects that are named.
 const maxAffected = 1000
 
-// podKind is the kind of all pods.
-func podKind(namespace, name string) operation.Ref {
+// podRef returns a reference to a pod; an empty name means all.
+func podRef(namespace, name string) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Pod", Resource: "pods", Namespace: namespace, Name: name}
 }
 
@@ -27,31 +27,31 @@ func podKind(namespace, name string) operation.Ref {
 // namespaces out of reach come first, so that no limit hides them.
 func (s *Service) affected(ctx context.Context, e operation.Expanded, seen []rehearsal) (refs []operation.Ref, notes []string, err error) {
 	for _, r := range seen {
-		found, told, err := s.felt(ctx, e, r)
+		found, told, err := s.affectedByCall(ctx, e, r)
 		if err != nil {
 			return nil, nil, err
 		}
 		notes = append(notes, told...)
 		refs = append(append(refs, found...), r.removes...)
 	}
-	slices.SortStableFunc(refs, func(a, b operation.Ref) int { return s.closed(b) - s.closed(a) })
+	slices.SortStableFunc(refs, func(a, b operation.Ref) int { return s.outOfReachRank(b) - s.outOfReachRank(a) })
 	if len(refs) > maxAffected {
 		return refs[:maxAffected], append(notes, "More objects are affected than are named."), nil
 	}
 	return refs, notes, nil
 }
 
-// closed returns 1 for an object in a namespace that is never written.
-func (s *Service) closed(ref operation.Ref) int {
+// outOfReachRank is a sort key: 1 for an object in a namespace that is never written.
+func (s *Service) outOfReachRank(ref operation.Ref) int {
 	if slices.Contains(s.Policy.Protected, ref.Namespace) || !s.Policy.Visible(ref.Namespace) {
 		return 1
 	}
 	return 0
 }
 
-// felt names the objects that one call affects. It goes by the effect on the object, not by the
-// verb alone: several verbs can have the same effect.
-func (s *Service) felt(ctx context.Context, e operation.Expanded, r rehearsal) (found []operation.Ref, told []string, err error) {
+// affectedByCall names the objects that one call affects. It goes by the effect on the
+// object, not by the verb alone: several verbs can have the same effect.
+func (s *Service) affectedByCall(ctx context.Context, e operation.Expanded, r rehearsal) (found []operation.Ref, told []string, err error) {
 	c := r.call
 	kind := kindOfRef(c.ref).String()
 	switch {
@@ -60,24 +60,24 @@ func (s *Service) felt(ctx context.Context, e operation.Expanded, r rehearsal) (
 	case e.Verb == operation.Drain:
 		return s.drained(ctx, e.Operation, c)
 	case c.way == removes, c.way == recreates, r.after != nil && !reflect.DeepEqual(ownerReferences(c.live.Object), ownerReferences(r.after)):
-		found, err = s.follows(ctx, c)
+		found, err = s.dependents(ctx, c)
 	case c.way == evicts:
 	case kind == "Node":
-		found, err = s.driven(ctx, c, r.after)
+		found, err = s.evictedByTaints(ctx, c, r.after)
 	case kind == crdKind && !reflect.DeepEqual(valueAt(c.live.Object, "spec"), valueAt(r.after, "spec")):
 		found, err = s.instances(ctx, c)
 	case e.Verb == operation.Scale:
 		if found, err = s.ownPods(ctx, c); err == nil {
 			told, err = s.scalers(ctx, c.ref)
 		}
-	case slices.Contains(rolls, e.Verb):
+	case slices.Contains(rollingVerbs, e.Verb):
 		found, err = s.ownPods(ctx, c)
 	}
 	return found, told, err
 }
 
-// rolls are the verbs that may replace old pods with new ones.
-var rolls = []operation.Verb{
+// rollingVerbs are the verbs that may replace old pods with new ones.
+var rollingVerbs = []operation.Verb{
 	operation.Restart, operation.Undo, operation.SetImage, operation.SetResources, operation.SetEnv,
 	operation.Patch, operation.Apply, operation.Replace,
 }
@@ -97,11 +97,11 @@ func refsOf(kind operation.Ref, found []unstructured.Unstructured) []operation.R
 
 // podsOn returns the pods of a node.
 func (s *Service) podsOn(ctx context.Context, node, labels string) ([]unstructured.Unstructured, error) {
-	return s.list(ctx, podKind("", ""), metav1.ListOptions{LabelSelector: labels, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()}, maxAffected)
+	return s.list(ctx, podRef("", ""), metav1.ListOptions{LabelSelector: labels, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()}, maxAffected)
 }
 
-// driven returns the pods that a node's new NoExecute taints evict.
-func (s *Service) driven(ctx context.Context, c call, after object) ([]operation.Ref, error) {
+// evictedByTaints returns the pods that a node's new NoExecute taints evict.
+func (s *Service) evictedByTaints(ctx context.Context, c call, after object) ([]operation.Ref, error) {
 	var fresh []operation.ParsedTaint
 	had := objectsAt(c.live.Object, "spec", "taints")
 	for _, t := range objectsAt(after, "spec", "taints") {
@@ -122,26 +122,26 @@ func (s *Service) driven(ctx context.Context, c call, after object) ([]operation
 	pods = slices.DeleteFunc(pods, func(p unstructured.Unstructured) bool {
 		return !slices.ContainsFunc(fresh, func(t operation.ParsedTaint) bool { return !toleratesTaint(p.Object, t) })
 	})
-	return refsOf(podKind("", ""), pods), nil
+	return refsOf(podRef("", ""), pods), nil
 }
 
-// follows returns the objects that are deleted with another one, or stop working without it.
-func (s *Service) follows(ctx context.Context, c call) ([]operation.Ref, error) {
+// dependents returns the objects that are deleted with another one, or stop working without it.
+func (s *Service) dependents(ctx context.Context, c call) ([]operation.Ref, error) {
 	switch kindOfRef(c.ref).String() {
 	case "Namespace":
-		pods, err := s.list(ctx, podKind(c.ref.Name, ""), metav1.ListOptions{}, maxAffected)
-		return refsOf(podKind("", ""), pods), err
+		pods, err := s.list(ctx, podRef(c.ref.Name, ""), metav1.ListOptions{}, maxAffected)
+		return refsOf(podRef("", ""), pods), err
 	case "Node":
 		pods, err := s.podsOn(ctx, c.ref.Name, "")
-		return refsOf(podKind("", ""), pods), err
+		return refsOf(podRef("", ""), pods), err
 	case "PersistentVolumeClaim":
-		pods, err := s.list(ctx, podKind(c.ref.Namespace, ""), metav1.ListOptions{}, maxAffected)
+		pods, err := s.list(ctx, podRef(c.ref.Namespace, ""), metav1.ListOptions{}, maxAffected)
 		pods = slices.DeleteFunc(pods, func(p unstructured.Unstructured) bool {
 			return !slices.ContainsFunc(objectsAt(p.Object, "spec", "volumes"), func(v object) bool {
 				return textAt(v, "persistentVolumeClaim", "claimName") == c.ref.Name
 			})
 		})
-		return refsOf(podKind("", ""), pods), err
+		return refsOf(podRef("", ""), pods), err
 	case crdKind:
 		return s.instances(ctx, c)
 	case "CronJob.batch":
@@ -175,7 +175,7 @@ func (s *Service) instances(ctx context.Context, c call) ([]operation.Ref, error
 	}
 	found, err := s.list(ctx, kind, metav1.ListOptions{}, maxAffected)
 	for _, ref := range refsOf(kind, found) {
-		if s.closed(ref) == 0 {
+		if s.outOfReachRank(ref) == 0 {
 			refs = append(refs, ref)
 		}
 	}
@@ -208,7 +208,7 @@ func (s *Service) runs(ctx context.Context, c call) ([]operation.Ref, error) {
 // ownPods returns the current pods of a workload.
 func (s *Service) ownPods(ctx context.Context, c call) ([]operation.Ref, error) {
 	pods, err := s.podsOf(ctx, c.ref, c.live)
-	return refsOf(podKind("", ""), pods), err
+	return refsOf(podRef("", ""), pods), err
 }
 
 func (s *Service) podsOf(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) ([]unstructured.Unstructured, error) {
@@ -220,7 +220,7 @@ func (s *Service) podsOf(ctx context.Context, ref operation.Ref, live *unstructu
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(chooses, &by); err != nil {
 		return nil, nil // an unsupported selector selects nothing known
 	}
-	pods, err := s.list(ctx, podKind(ref.Namespace, ""), metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&by)}, maxAffected)
+	pods, err := s.list(ctx, podRef(ref.Namespace, ""), metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&by)}, maxAffected)
 	return slices.DeleteFunc(pods, func(p unstructured.Unstructured) bool {
 		owner := metav1.GetControllerOf(&p)
 		if owner == nil {

@@ -38,7 +38,7 @@ func (s *Service) drained(ctx context.Context, op operation.Operation, c call) (
 		return nil, nil, err
 	}
 	notes, err := s.held(ctx, pods)
-	return refsOf(podKind("", ""), pods), notes, err
+	return refsOf(podRef("", ""), pods), notes, err
 }
 
 // filterEvictable returns the pods that a drain evicts: not those of the node itself; those of
@@ -208,7 +208,7 @@ func (s *Service) evictRound(ctx context.Context, op operation.Operation, node o
 	}
 	for i := range pods {
 		p := &pods[i]
-		ref := podKind(p.GetNamespace(), p.GetName())
+		ref := podRef(p.GetNamespace(), p.GetName())
 		// The approver has not seen this pod, and its namespace is never written otherwise.
 		if slices.Contains(s.Policy.Protected, ref.Namespace) && !slices.Contains(named, ref) {
 			why = ref.String() + " came after the approval and is in a protected namespace, so it stays."

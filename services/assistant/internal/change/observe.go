@@ -13,18 +13,18 @@ import (
 )
 
 // observe reads one object after a write.
-func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation.Target) (sight, error) {
+func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation.Target) (observation, error) {
 	live, err := s.readIf(ctx, t.Ref)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	name := t.Ref.String()
 	removed := e.Verb == operation.Delete || e.Verb == operation.Evict || isPruned(e, t.Ref)
 	switch {
 	case removed && (live == nil || string(live.GetUID()) != t.UID):
-		return sight{name + " is gone.", true}, nil
+		return observation{name + " is gone.", true}, nil
 	case live == nil:
-		return sight{name + " is not there.", false}, nil
+		return observation{name + " is not there.", false}, nil
 	case removed:
 		return observeDeletion(t.Ref, live), nil
 	}
@@ -51,13 +51,13 @@ func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation
 		return observePod(t.Ref, live), nil
 	case "PersistentVolumeClaim":
 		phase := textAt(live.Object, "status", "phase")
-		return sight{fmt.Sprintf("%s is %s.", name, strings.ToLower(phase)), phase == "Bound"}, nil
+		return observation{fmt.Sprintf("%s is %s.", name, strings.ToLower(phase)), phase == "Bound"}, nil
 	case "HorizontalPodAutoscaler.autoscaling":
 		spec := live.Object["spec"]
-		return sight{fmt.Sprintf("%s keeps %s between %d and %d replicas.", name, textAt(spec, "scaleTargetRef", "name"),
+		return observation{fmt.Sprintf("%s keeps %s between %d and %d replicas.", name, textAt(spec, "scaleTargetRef", "name"),
 			max(numberAt(spec, "minReplicas"), 1), numberAt(spec, "maxReplicas")), true}, nil
 	}
-	return sight{name + " is there, as read back.", true}, nil
+	return observation{name + " is there, as read back.", true}, nil
 }
 
 // isPruned reports whether an apply removes this object: no document contains it.
@@ -71,18 +71,18 @@ func isPruned(e operation.Expanded, ref operation.Ref) bool {
 	})
 }
 
-func observeDeletion(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeDeletion(ref operation.Ref, live *unstructured.Unstructured) observation {
 	if live.GetDeletionTimestamp() == nil {
-		return sight{ref.String() + " is still there.", false}
+		return observation{ref.String() + " is still there.", false}
 	}
 	text := ref.String() + " is being deleted and is still there."
 	if f := live.GetFinalizers(); len(f) > 0 {
 		text = fmt.Sprintf("%s is being deleted; it waits for the finalizers %s.", ref, strings.Join(f, ", "))
 	}
-	return sight{text, false}
+	return observation{text, false}
 }
 
-func observeMarks(ref operation.Ref, have map[string]string, what string, op operation.Operation) sight {
+func observeMarks(ref operation.Ref, have map[string]string, what string, op operation.Operation) observation {
 	var parts []string
 	settled := true
 	for _, name := range sortedKeys(op.Set) {
@@ -101,37 +101,37 @@ func observeMarks(ref operation.Ref, have map[string]string, what string, op ope
 		}
 		parts = append(parts, "has no "+what+" "+name)
 	}
-	return sight{ref.String() + " " + strings.Join(parts, ", ") + ".", settled}
+	return observation{ref.String() + " " + strings.Join(parts, ", ") + ".", settled}
 }
 
-func observeSchedule(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeSchedule(ref operation.Ref, live *unstructured.Unstructured) observation {
 	state := "not suspended"
 	if valueAt(live.Object, "spec", "suspend") == true {
 		state = "suspended"
 	}
-	return sight{fmt.Sprintf("%s is %s, read back; its schedule is %q.", ref, state, textAt(live.Object, "spec", "schedule")), true}
+	return observation{fmt.Sprintf("%s is %s, read back; its schedule is %q.", ref, state, textAt(live.Object, "spec", "schedule")), true}
 }
 
-func observeJob(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeJob(ref operation.Ref, live *unstructured.Unstructured) observation {
 	for _, c := range objectsAt(live.Object, "status", "conditions") {
 		if c["status"] != "True" {
 			continue
 		}
 		switch c["type"] {
 		case "Complete":
-			return sight{ref.String() + " is complete.", true}
+			return observation{ref.String() + " is complete.", true}
 		case "Failed":
-			return sight{fmt.Sprintf("%s has failed: %s.", ref, textAt(c, "reason")), true}
+			return observation{fmt.Sprintf("%s has failed: %s.", ref, textAt(c, "reason")), true}
 		case "Suspended":
-			return sight{ref.String() + " is suspended.", true}
+			return observation{ref.String() + " is suspended.", true}
 		}
 	}
 	active := numberAt(live.Object, "status", "active")
-	return sight{fmt.Sprintf("%s has %d active pods, %d succeeded and %d failed.", ref, active,
+	return observation{fmt.Sprintf("%s has %d active pods, %d succeeded and %d failed.", ref, active,
 		numberAt(live.Object, "status", "succeeded"), numberAt(live.Object, "status", "failed")), active > 0}
 }
 
-func observeNode(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeNode(ref operation.Ref, live *unstructured.Unstructured) observation {
 	state := "takes new pods"
 	if valueAt(live.Object, "spec", "unschedulable") == true {
 		state = "takes no new pods"
@@ -145,19 +145,19 @@ func observeNode(ref operation.Ref, live *unstructured.Unstructured) sight {
 		taints = append(taints, text+":"+textAt(t, "effect"))
 	}
 	if len(taints) > 0 {
-		return sight{fmt.Sprintf("%s %s; its taints are %s.", ref, state, strings.Join(taints, ", ")), true}
+		return observation{fmt.Sprintf("%s %s; its taints are %s.", ref, state, strings.Join(taints, ", ")), true}
 	}
-	return sight{fmt.Sprintf("%s %s and has no taints.", ref, state), true}
+	return observation{fmt.Sprintf("%s %s and has no taints.", ref, state), true}
 }
 
-func (s *Service) emptied(ctx context.Context, op operation.Operation, ref operation.Ref, live *unstructured.Unstructured) (sight, error) {
+func (s *Service) emptied(ctx context.Context, op operation.Operation, ref operation.Ref, live *unstructured.Unstructured) (observation, error) {
 	pods, err := s.podsOn(ctx, ref.Name, op.PodSelector)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	left, err := filterEvictable(op, ref, pods)
 	if err != nil {
-		return sight{err.Error(), true}, nil // a pod that came meanwhile is what was seen
+		return observation{err.Error(), true}, nil // the error reports a pod that appeared in the meantime
 	}
 	v := observeNode(ref, live)
 	v.text += fmt.Sprintf(" %d of its pods are left to evict; %d stay with the node.", len(left), len(pods)-len(left))
@@ -166,17 +166,17 @@ func (s *Service) emptied(ctx context.Context, op operation.Operation, ref opera
 }
 
 // endpoints describes the endpoints of a service.
-func (s *Service) endpoints(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (sight, error) {
+func (s *Service) endpoints(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (observation, error) {
 	if textAt(live.Object, "spec", "type") == "ExternalName" {
-		return sight{fmt.Sprintf("%s leads to %s.", ref, textAt(live.Object, "spec", "externalName")), true}, nil
+		return observation{fmt.Sprintf("%s leads to %s.", ref, textAt(live.Object, "spec", "externalName")), true}, nil
 	}
 	r, err := s.Cluster.Resolve(ctx, "endpointslices.v1.discovery.k8s.io")
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	slices, err := s.list(ctx, r.Ref(ref.Namespace, ""), metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + ref.Name}, maxAffected)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	ready, others := 0, 0
 	for _, slice := range slices {
@@ -188,5 +188,5 @@ func (s *Service) endpoints(ctx context.Context, ref operation.Ref, live *unstru
 			}
 		}
 	}
-	return sight{fmt.Sprintf("%s has %d ready endpoints and %d that are not ready.", ref, ready, others), ready > 0}, nil
+	return observation{fmt.Sprintf("%s has %d ready endpoints and %d that are not ready.", ref, ready, others), ready > 0}, nil
 }

@@ -131,7 +131,7 @@ func TestDiffIsBounded(t *testing.T) {
 	t.Parallel()
 	var gone []guard.Change
 	for range 5 {
-		gone = append(gone, guard.Change{Ref: podKind("shop", "a"), Before: object{"kind": "Pod"}})
+		gone = append(gone, guard.Change{Ref: podRef("shop", "a"), Before: object{"kind": "Pod"}})
 	}
 	if got := diffChanges(gone); got != strings.Repeat("- pod/a in shop\n", 5) {
 		t.Errorf("%s; want got == strings.Repeat(\"- pod/a in shop\\n\", 5)", got)

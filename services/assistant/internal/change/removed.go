@@ -58,7 +58,7 @@ func (s *Service) misplaced(ctx context.Context, r rehearsal) ([]operation.Ref, 
 		fit, _ := wants.Match(&before)
 		fits, _ := wants.Match(&after)
 		if fit && !fits {
-			gone = append(gone, podKind(p.GetNamespace(), p.GetName()))
+			gone = append(gone, podRef(p.GetNamespace(), p.GetName()))
 		}
 	}
 	return gone, nil
@@ -71,7 +71,7 @@ func (s *Service) adopted(ctx context.Context, r rehearsal) ([]operation.Ref, er
 	if r.call.live != nil {
 		live = r.call.live.Object
 	}
-	of, keeps := podKind(ref.Namespace, ""), int64(0)
+	of, keeps := podRef(ref.Namespace, ""), int64(0)
 	switch kindOfRef(ref).String() {
 	case "ReplicationController", "ReplicaSet.apps", "StatefulSet.apps":
 		keeps = numberAt(r.after, "spec", "replicas")

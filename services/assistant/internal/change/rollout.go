@@ -14,7 +14,7 @@ import (
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // rollout reports how many pods of a workload are ready and new.
-func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (sight, error) {
+func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (observation, error) {
 	status := live.Object["status"]
 	want, ready, updated, all := int64(1), numberAt(status, "readyReplicas"), numberAt(status, "updatedReplicas"), numberAt(status, "replicas")
 	if n := valueAt(live.Object, "spec", "replicas"); n != nil {
@@ -33,19 +33,19 @@ func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstruct
 	}
 	text := fmt.Sprintf("%s: %d of %d replicas are ready, %d are up to date.", ref, ready, want, updated)
 	if numberAt(status, "observedGeneration") < live.GetGeneration() {
-		return sight{ref.String() + " was written, and its controller has not looked at it yet.", false}, nil
+		return observation{ref.String() + " was written, and its controller has not looked at it yet.", false}, nil
 	}
 	switch {
 	case valueAt(live.Object, "spec", "paused") == true:
-		return sight{text + " It is paused, so changes of its pods wait.", true}, nil
+		return observation{text + " It is paused, so changes of its pods wait.", true}, nil
 	case ready >= want && updated >= want && all <= want:
-		return sight{text, true}, nil
+		return observation{text, true}, nil
 	}
 	trouble, err := s.trouble(ctx, ref, live)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
-	return sight{text + trouble, rolloutStuck(status)}, nil
+	return observation{text + trouble, rolloutStuck(status)}, nil
 }
 
 // rolloutStuck reports whether the controller has given up a rollout.
@@ -89,7 +89,7 @@ func podAilment(pod object) string {
 	return ""
 }
 
-func observePod(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observePod(ref operation.Ref, live *unstructured.Unstructured) observation {
 	phase := textAt(live.Object, "status", "phase")
 	ready := slices.ContainsFunc(objectsAt(live.Object, "status", "conditions"), func(c object) bool {
 		return c["type"] == "Ready" && c["status"] == "True"
@@ -104,5 +104,5 @@ func observePod(ref operation.Ref, live *unstructured.Unstructured) sight {
 			text = fmt.Sprintf("%s %s.", text, why)
 		}
 	}
-	return sight{text, ready || phase == "Succeeded" || phase == "Failed"}
+	return observation{text, ready || phase == "Succeeded" || phase == "Failed"}
 }

@@ -20,8 +20,8 @@ const (
 	pollLast  = 2 * time.Second
 )
 
-// sight is the observation of one object.
-type sight struct {
+// observation is what was seen of one object.
+type observation struct {
 	text string
 	// settled: it is as wanted, or will not become so.
 	settled bool
@@ -42,7 +42,7 @@ func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 			jobs = append(jobs, job{e, t})
 		}
 	}
-	seen := make([]sight, len(jobs))
+	seen := make([]observation, len(jobs))
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		g, round := errgroup.WithContext(ctx)
 		g.SetLimit(atOnce)
@@ -61,7 +61,7 @@ func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 		if err != nil && ctx.Err() == nil {
 			return "", cluster.Fail(err)
 		}
-		text, settled := describeSights(seen)
+		text, settled := describeObservations(seen)
 		if settled {
 			return text, nil
 		}
@@ -74,9 +74,9 @@ func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 	}
 }
 
-// describeSights describes the observations: all for a few objects, only the exceptions for
+// describeObservations describes the observations: all for a few objects, only the exceptions for
 // many.
-func describeSights(seen []sight) (text string, settled bool) {
+func describeObservations(seen []observation) (text string, settled bool) {
 	var b strings.Builder
 	done, open := 0, 0
 	for _, v := range seen {

@@ -10,8 +10,8 @@ var Declared = outbox.NewCatalogue(
 	declareEvent("turn_finished", Turn{}, "an answer has ended; outcome says how"),
 	declareEvent("action_proposed", Action{}, "a write waits for a decision, or was approved beforehand"),
 	declareEvent("action_decided", Action{}, "a write was approved or denied, expired, or is stale since its target changed"),
-	declareEvent("action_executed", Action{}, "an approved write was carried out, failed, or ended in a way that nobody knows"),
-	declareEvent("action_refused", Action{}, "a decision was not allowed to who made it"),
+	declareEvent("action_executed", Action{}, "an approved write was carried out, failed, or ended with an unknown outcome"),
+	declareEvent("action_refused", Action{}, "the caller was not allowed to make the decision"),
 	declareEvent("access_denied", Access{}, "a request had no acceptable key, or its caller may not do what it asked for"),
 	declareEvent("demo_key_minted", DemoKey{}, "an admin made a demo key"),
 )

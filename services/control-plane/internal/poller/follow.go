@@ -9,11 +9,11 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
 )
 
-// readTimeout bounds one look at the shared row.
+// readTimeout limits one read of the shared row.
 const readTimeout = 3 * time.Second
 
-// startFollowing is what a replica has done about the shared row.
-type startFollowing struct {
+// followState is what this replica has seen of the shared row.
+type followState struct {
 	read     bool // a row was seen
 	readings int64
 	nudges   int64
@@ -21,15 +21,15 @@ type startFollowing struct {
 	fault    string    // why the newest head is not in force anywhere
 	retry    time.Time // not before
 	nudged   time.Time // since when a nudge waits for its poll; zero: none does
-	overdue  bool      // nobody polls although somebody should
-	tried    time.Time // when this replica last stood in
+	overdue  bool      // the leader should have polled by now
+	tried    time.Time // when this replica last polled in its place
 }
 
 // watch follows until ctx ends.
 func (s *Service) watch(ctx context.Context) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	var f startFollowing
+	var f followState
 	failing := false
 	for {
 		err := s.follow(ctx, &f)
@@ -51,11 +51,11 @@ func (s *Service) watch(ctx context.Context) {
 	}
 }
 
-// standIn notes whether the leader is missed. Its lease outlives a killed leader
-// by three intervals, and as long as that no other can be elected; the platform
-// would go unready for want of a poll that any replica could make. The lock of
-// the cycle still keeps polls apart.
-func (s *Service) standIn(f *startFollowing, checkedAge float64) {
+// checkOverdue records whether a poll by the leader is overdue. Its lease outlives
+// a killed leader by three intervals, during which no other can be elected; the
+// platform would become unready although any replica could poll. The lock of the
+// cycle still keeps polls apart.
+func (s *Service) checkOverdue(f *followState, checkedAge float64) {
 	age := time.Since(*s.begun.Load())
 	if checkedAge >= 0 {
 		age = min(age, time.Duration(checkedAge*float64(time.Second)))
@@ -71,11 +71,11 @@ func (s *Service) standIn(f *startFollowing, checkedAge float64) {
 }
 
 // follow does what the shared row asks of this replica.
-func (s *Service) follow(ctx context.Context, f *startFollowing) error {
+func (s *Service) follow(ctx context.Context, f *followState) error {
 	select {
 	case <-s.turn: // first, so that the row is not older than the registry
 	default:
-		return nil // a poll of this process is at it
+		return nil // a poll is already running here
 	}
 	defer func() { s.turn <- struct{}{} }()
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
@@ -90,7 +90,7 @@ func (s *Service) follow(ctx context.Context, f *startFollowing) error {
 		f.nudged = time.Now()
 	}
 	f.read, f.readings, f.nudges = true, row.Readings, row.Nudges
-	s.standIn(f, row.CheckedAgeSeconds)
+	s.checkOverdue(f, row.CheckedAgeSeconds)
 
 	if source, ok := s.exporter(); ok {
 		want, fault := "", ""
@@ -105,10 +105,10 @@ func (s *Service) follow(ctx context.Context, f *startFollowing) error {
 		return err
 	}
 	if local, ok := s.Source.(*forge.Local); ok && !reread && s.interval() > 0 {
-		// Somebody may check out another commit without a word.
+		// Somebody may check out another commit without notice.
 		now, err := local.CheckedOut()
 		if err != nil {
-			return nil // the poll tells
+			return nil // the next poll reports it
 		}
 		reread = now != s.Registry.Head() && now != f.folder
 		f.folder = now
@@ -128,7 +128,7 @@ func valueOrEmpty(s *string) string {
 
 // checkout brings a commit into force on this replica. An empty one means that
 // nobody has polled yet: then a replica without models takes the head.
-func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *startFollowing) error {
+func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *followState) error {
 	have := s.Registry.Head()
 	switch {
 	case want == "" && have != "", want != "" && want == have && !reread:
@@ -164,7 +164,7 @@ func (s *Service) checkout(ctx context.Context, source forge.Exporter, want stri
 	return err
 }
 
-// ignoreRefused leaves out what the registry's own warning tells.
+// ignoreRefused drops refused-commit errors; the registry already warns about them.
 func ignoreRefused(err error) error {
 	if isRefusedCommit(err) {
 		return nil

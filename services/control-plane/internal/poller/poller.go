@@ -140,7 +140,7 @@ func (s *Service) Start(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := s.follow(ctx, &startFollowing{}); err != nil && ctx.Err() == nil {
+	if err := s.follow(ctx, &followState{}); err != nil && ctx.Err() == nil {
 		s.Log.WarnContext(ctx, "model repository not checked out yet", slog.Any("err", err))
 	}
 }

@@ -55,7 +55,7 @@ func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // Config is everything the server can be told. The zero value of each field is its default.
 type Config struct {
-	// Port on 127.0.0.1. [LoadConfig] sets 8770 if it is unset; 0 is any free port.
+	// Port on 127.0.0.1: 8770 if the variable is unset; 0 is any free port.
 	Port int `env:"SVC_CONTROL_TOWER_PORT" default:"8770"`
 	// Token of 32 to 4096 letters, digits and -._~; empty: a random one that nobody knows,
 	// so that only a launch code opens the page.

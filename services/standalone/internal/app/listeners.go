@@ -26,7 +26,7 @@ func (p *platform) listen() (*listeners, error) {
 			ls.close()
 			return nil, err
 		}
-		// What was taken is what the others are told: localhost may be more than one address.
+		// Publish the bound address, not the configured one: localhost may be more than one address.
 		addr := l.Addr().String()
 		switch a.name {
 		case "inference":

@@ -20,7 +20,7 @@ type hookEvent struct {
 	Action string `json:"action"`
 }
 
-// What happens in the registry and is told.
+// Registry events that webhooks can subscribe to.
 var (
 	registeredModelCreated = hookEvent{"REGISTERED_MODEL", "CREATED"}
 	versionCreated         = hookEvent{"MODEL_VERSION", "CREATED"}
@@ -32,8 +32,8 @@ var (
 	hookEvents = []hookEvent{registeredModelCreated, versionCreated, versionTagSet, versionTagDeleted, aliasCreated, aliasDeleted}
 )
 
-// webhook is one as it is shown: without its secret, which the database holds
-// readable, since deliveries are signed with it.
+// webhook is a webhook as the API returns it: without its secret, which the database
+// holds in clear text, since deliveries are signed with it.
 type webhook struct {
 	ID          string      `json:"webhook_id"`
 	Name        string      `json:"name"`

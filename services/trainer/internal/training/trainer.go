@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/fit"
 )
 
-// Request is what to train, and on whose word.
+// Request is what to train, and who asked for it.
 type Request struct {
 	// Model and Dataset in any case; an empty Dataset is the model's first.
 	Model, Dataset string
@@ -70,7 +70,7 @@ type Config struct {
 	Log     *slog.Logger
 	// ModelRepoDir is the folder of the model repository, Env the registry in force; empty is base alone.
 	ModelRepoDir, Env string
-	// CacheDir is where models lie while they are checked; empty is the system's temporary folder.
+	// CacheDir is where models are kept while they are checked; empty is the system's temporary folder.
 	CacheDir string
 	// RetryDelays are the pauses before each further attempt; none means one attempt.
 	RetryDelays []time.Duration

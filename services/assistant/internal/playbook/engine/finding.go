@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Class is a kind of trouble. Its value is its rank and stands nowhere outside of this process:
-// crashes first, and what causes others before what follows from it.
+// Class is a kind of problem. Its value is its rank and is never stored or sent; only the order
+// matters: crashes first, and causes before their effects.
 type Class int
 
 // The classes.
@@ -75,38 +75,38 @@ const (
 // String is the confidence as an answer shows it.
 func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
 
-// Finding is one trouble and what to do about it.
+// Finding is one problem and its remedy.
 type Finding struct {
 	Class Class
-	// As is the class of what ails the container, for an InitContainer or Sidecar;
-	// 0 where it ails only there.
+	// As is the class of the container's own problem, for an InitContainer or Sidecar;
+	// 0 if it can only occur there.
 	As     Class
 	Object operation.Ref // what a person would change
-	// Pods show the trouble, by name.
+	// Pods are the names of the pods that have the problem.
 	Pods       []string
 	Evidence   []string // sentences, foreign text in backticks
 	Cause      string   // a sentence
 	Confidence Confidence
-	// Fix is an operation with values of the cluster only; nil where a person has to
-	// name one. It is valid.
+	// Fix is an operation with values from the cluster only; nil if a person must supply
+	// a value; otherwise already validated.
 	Fix *operation.Operation
 	// Text describes what to do; with a Fix, what it does.
 	Text string
 	// Consequences are findings that go away with this one.
 	Consequences []Finding
 
-	// container is the one of the pod that shows the trouble; empty: the pod as a whole.
+	// Container is the container that has the problem; empty means the pod as a whole.
 	Container string
-	// blind: the log that would tell more was not read, so that the finding of another pod
-	// of the workload stands for this one too.
+	// Blind means that the log with the details was not read, so that the finding of another
+	// pod of the workload stands for this one too.
 	Blind bool
-	// because are the objects whose findings caused this one.
+	// Because holds the objects whose findings caused this one.
 	Because []operation.Ref
-	// effects are findings that this one explains, also where they do not know it.
+	// Effects are findings that this one explains, even if they do not list it in Because.
 	Effects []Effect
-	// follower: reported only as a consequence.
+	// Follower means that it is reported only as a consequence.
 	Follower bool
-	// namespaces are the namespaces affected by a problem elsewhere, such as on a node.
+	// Namespaces are the namespaces affected by a problem elsewhere, such as on a node.
 	Namespaces []string
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // Effect is what a finding explains by itself, whatever its rank: findings of these
-// classes about an object, where all their pods are among pods. Nil pods are any.
+// classes about an object, if all their pods are among Pods. Nil Pods matches any
+// pods.
 type Effect struct {
 	Of      operation.Ref
 	Classes []Class
@@ -37,8 +38,8 @@ type explanation struct {
 }
 
 // foldFindings puts each finding that follows from others under the first of these, and all of a
-// family under its root. A root stands where the first of its family stood, so that
-// a cause of late rank is told before what it does.
+// family under its root. A root takes the place of the first of its family, so that
+// a low-ranked cause is listed before its effects.
 func foldFindings(found []Finding) []Finding {
 	parents := findCauses(found)
 	place := map[int]int{} // root → place in kept

@@ -27,8 +27,8 @@ func jobCondition(j *batchv1.Job, types ...batchv1.JobConditionType) *batchv1.Jo
 	return nil
 }
 
-// checkJobs explains JobFailed: what the newest pod says, before the bound that the job
-// ran into.
+// checkJobs explains JobFailed: what the newest pod says, then the limit that the job
+// hit.
 func checkJobs(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Jobs {
@@ -151,8 +151,8 @@ func explainJobBound(f *engine.Finding, j *batchv1.Job, ended *batchv1.JobCondit
 	}
 }
 
-// offerRerun says how to run the job once more. Its pods cannot be changed, so that a new one
-// is needed; a CronJob that was corrected since can make it.
+// offerRerun says how to run the job once more. Its pods cannot be changed, so a new job is
+// needed; a CronJob that was corrected since can create it.
 func offerRerun(f *engine.Finding, x *Index, j *batchv1.Job) {
 	owner := metav1.GetControllerOf(j)
 	if owner == nil || owner.Kind != "CronJob" {
