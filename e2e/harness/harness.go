@@ -72,8 +72,25 @@ func New(t testing.TB, extra ...string) *Platform {
 		}
 	}
 	p := preparePlatform(t, dir, extra)
-	t.Cleanup(p.Kill)
+	t.Cleanup(func() {
+		p.Kill()
+		// A killed platform's Postgres notices a moment later, and still writes into the directory.
+		Eventually(t, 20*time.Second, p.postgresEnded)
+	})
 	return p
+}
+
+// postgresEnded is nil once no embedded Postgres runs on the platform's directory.
+func (p *Platform) postgresEnded() error {
+	lock, err := os.ReadFile(filepath.Join(p.Dir, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		return nil // it removed its lock file, or never started
+	}
+	pid, _, _ := strings.Cut(string(lock), "\n")
+	if _, err := os.Stat(filepath.Join("/proc", strings.TrimSpace(pid))); err == nil {
+		return fmt.Errorf("process %s of the embedded Postgres still runs on %s", pid, p.Dir)
+	}
+	return nil
 }
 
 func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
