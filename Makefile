@@ -45,7 +45,7 @@ test: ## every unit and integration test, with the race detector, against real P
 
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, deadcode, generated code unchanged, every module alone
-	@scripts/setup.sh run
+	@scripts/setup.sh test
 	@scripts/lint.sh
 
 .PHONY: generate

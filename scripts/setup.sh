@@ -58,11 +58,10 @@ if [ "$goal" != run ]; then
 	have redis-server || need "a Redis server for the tests" redis-server
 	# What signs webhooks in the tests: not our own code.
 	have openssl || need "openssl" openssl
-	have python3 || need "Python" python3
+	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
 	have jq || need "jq, which the walks through the pages use" jq
 fi
 if [ "$goal" = e2e ]; then
-	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
 	have promtool || need "promtool, which tests the alert rules" prometheus
 	have chromium || need "Chromium, which opens the pages" chromium
 	have node || need "Node.js, which drives Chromium" nodejs
