@@ -154,7 +154,7 @@ func checkText(raw []byte) error {
 
 const escapeLength = len(`\u0000`)
 
-// escapedUnit is the UTF-16 unit of an escape \uXXXX that raw begins with, else 0.
+// escapedUnit is the UTF-16 unit of the \u escape, four hex digits, that raw begins with, else 0.
 func escapedUnit(raw []byte) rune {
 	if len(raw) < escapeLength || raw[0] != '\\' || raw[1] != 'u' {
 		return 0
