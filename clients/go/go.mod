@@ -3,6 +3,8 @@ module github.com/mlp-platform/platform/clients/go
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
+	github.com/google/uuid v1.6.0
 	github.com/mlp-platform/platform/libs v0.0.0-00010101000000-000000000000
 	github.com/mlp-platform/platform/libs/evidence v0.0.0
 	github.com/oapi-codegen/runtime v1.8.0
@@ -10,7 +12,6 @@ require (
 
 require (
 	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/labstack/echo/v4 v4.16.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect

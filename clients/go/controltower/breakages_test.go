@@ -141,10 +141,6 @@ func transportExchanges() []recorded {
 		c.Client.Timeout = 0
 		return c
 	}
-	bytewise := []piece{}
-	for i := range full {
-		bytewise = append(bytewise, piece{Text: full[i : i+1]})
-	}
 	inHead := len(runAnswer(runID).head()) / 2
 	return []recorded{
 		run("closed without an answer", "", fault),
@@ -158,17 +154,11 @@ func transportExchanges() []recorded {
 		run("another protocol", "", expectation{Error: "protocol"}, piece{Text: "SSH-2.0-OpenSSH_9.2\r\n\r\n"}),
 		run("another version of HTTP", "", expectation{Error: "protocol"}, piece{Text: strings.Replace(full, "HTTP/1.1", "HTTP/2.0", 1)}),
 		run("a head without end", "", expectation{Error: "protocol"}, piece{Text: "HTTP/1.1 200 OK\r\n"}, piece{Text: "X-Long: " + strings.Repeat("x", 92) + "\r\n", Repeat: 700}),
-		whole("one byte at a time", "", bytewise[:64]...).rest(full[64:]),
+		whole("one byte at a time", "", piece{Text: full[:64], Bytewise: true}, piece{Text: full[64:]}),
 		whole("a server that does not close", "hold", piece{Text: full}),
 		whole("HTTP/1.0", "", piece{Text: strings.Replace(full, "HTTP/1.1", "HTTP/1.0", 1)}),
 		whole("fields in another case", "", piece{Text: strings.Replace(strings.Replace(full, "X-Request-ID", "x-request-id", 1), "Content-Length:", "CONTENT-LENGTH:", 1)}),
 	}
-}
-
-// rest lets the remaining bytes of the answer follow at once.
-func (c recorded) rest(text string) recorded {
-	c.Exchanges[0].Response = append(c.Exchanges[0].Response, piece{Text: text})
-	return c
 }
 
 // streams
@@ -211,10 +201,7 @@ func streamExchanges() []recorded {
 	}
 	both := opening + eventFrame(1) + eventFrame(2) + end("max-duration")
 	bytewise := streamCase("one byte at a time", 0, nil, ended("max-duration", 1, 2), "")
-	bytewise.Exchanges[0].Response = []piece{{Text: streamHead().head()}}
-	for _, c := range []byte(both) {
-		bytewise.Exchanges[0].Response = append(bytewise.Exchanges[0].Response, piece{Text: string(c)})
-	}
+	bytewise.Exchanges[0].Response = []piece{{Text: streamHead().head()}, {Text: both, Bytewise: true}}
 	filtered := streamCase("filters", 0, []any{"project_id", "project/demo", "filters", map[string]string{"run_id": runID, "event_type": "run.created"}},
 		ended("shutdown", 1), opening+eventFrame(1)+end("shutdown"))
 	filtered.Exchanges[0].Request = askStream(0, "?project_id=project%2Fdemo&run_id=run%2Fdemo%3A0001&event_type=run.created")

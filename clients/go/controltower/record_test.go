@@ -36,23 +36,55 @@ func TestTheSuiteIsAsRecorded(t *testing.T) {
 				cases[i].Exchanges = []rawExchange{}
 			}
 		}
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", " ")
-		if err := enc.Encode(cases); err != nil {
-			t.Fatal(err)
-		}
+		recording := formatSuite(t, cases)
 		file := filepath.Join(suiteFolder(t), name+".json")
 		if *update {
-			if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile(file, recording, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, b.Bytes()) {
-			t.Errorf("%s is not what the recipes make (%v); run go test -run TheSuiteIsAsRecorded -update; want bytes.Equal(got, b.Bytes())", file, err)
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, recording) {
+			t.Errorf("%s is not what the recipes make (%v); run go test ./controltower -run TheSuiteIsAsRecorded -update, and read the difference", file, err)
 		}
 	}
+}
+
+// formatSuite writes the members of each case on a line of their own, and each piece of a response: short
+// enough to read whole, and a change shows as the line it is.
+func formatSuite(t testing.TB, cases []recorded) []byte {
+	t.Helper()
+	encode := func(v any) string {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(b.String())
+	}
+	var all []string
+	for _, c := range cases {
+		var exchanges []string
+		for _, e := range c.Exchanges {
+			var pieces []string
+			for _, p := range e.Response {
+				pieces = append(pieces, "\n    "+encode(p))
+			}
+			exchange := "\n  {\"request\": " + encode(e.Request) + ",\n   \"response\": [" + strings.Join(pieces, ",") + "]"
+			if e.Then != "" {
+				exchange += ", \"then\": " + encode(e.Then)
+			}
+			exchanges = append(exchanges, exchange+"}")
+		}
+		head := struct {
+			Name   string          `json:"name"`
+			Client clientSettings  `json:"client,omitzero"`
+			Call   string          `json:"call"`
+			Args   json.RawMessage `json:"args,omitempty"`
+		}{c.Name, c.Client, c.Call, c.Args}
+		all = append(all, strings.TrimSuffix(encode(head), "}")+",\n \"exchanges\": ["+strings.Join(exchanges, ",")+"],\n \"expect\": "+encode(c.Expect)+"}")
+	}
+	return []byte("[" + strings.Join(all, ",\n") + "]\n")
 }
 
 const requestID = "req_0123456789abcdef0123456789abcdef"

@@ -65,6 +65,25 @@ type piece struct {
 	Text   string `json:"text,omitempty"`
 	Hex    string `json:"hex,omitempty"`
 	Repeat int    `json:"repeat,omitempty"` // times; 0 is once
+	// Bytewise writes each byte by itself.
+	Bytewise bool `json:"bytewise,omitempty"`
+}
+
+// writes are the byte strings that the piece is written as, one write each.
+func (p piece) writes() [][]byte {
+	data := []byte(p.Text)
+	if p.Hex != "" {
+		data, _ = hex.DecodeString(p.Hex)
+	}
+	data = bytes.Repeat(data, max(p.Repeat, 1))
+	if !p.Bytewise {
+		return [][]byte{data}
+	}
+	var each [][]byte
+	for i := range data {
+		each = append(each, data[i:i+1])
+	}
+	return each
 }
 
 type expectation struct {
@@ -183,12 +202,10 @@ func (p *player) serve(ctx context.Context, conn net.Conn, e rawExchange) {
 		return
 	}
 	for _, part := range e.Response {
-		data := []byte(part.Text)
-		if part.Hex != "" {
-			data, _ = hex.DecodeString(part.Hex)
-		}
-		if _, err := conn.Write(bytes.Repeat(data, max(part.Repeat, 1))); err != nil {
-			return // the client has seen enough
+		for _, data := range part.writes() {
+			if _, err := conn.Write(data); err != nil {
+				return // the client has seen enough
+			}
 		}
 	}
 	switch e.Then {

@@ -71,7 +71,10 @@ class Player:
                 self._compare(conn, exchange["request"])
                 for part in exchange["response"] or []:
                     data = bytes.fromhex(part["hex"]) if "hex" in part else part["text"].encode()
-                    conn.sendall(data * part.get("repeat", 1))
+                    data *= part.get("repeat", 1)
+                    step = 1 if part.get("bytewise") else len(data) or 1
+                    for start in range(0, len(data), step):
+                        conn.sendall(data[start : start + step])
                 if exchange.get("then") == "hold":
                     while conn.recv(65536):
                         pass
