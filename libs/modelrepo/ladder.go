@@ -57,21 +57,23 @@ func (m *Model) judge(r Rung, metrics map[string]float64) string {
 		return reason
 	}
 	for _, mg := range m.Baseline.Margins {
-		if reason := checkMargin(metrics, mg, metricDirection(mg.Metric)); reason != "" {
+		direction, _ := MetricDirection(mg.Metric)
+		if reason := checkMargin(metrics, mg, direction); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
 
-// metricDirection of a metric; names mean the same for every type.
-func metricDirection(metric string) string {
-	for _, known := range []map[string]string{regressionMetrics, classMetrics, binaryMetrics} {
-		if d, ok := known[metric]; ok {
-			return d
+// MetricDirection returns which way a metric is better, and whether any type yields it; names mean the same for
+// every type. A metric that none yields is Lower.
+func MetricDirection(metric string) (direction string, known bool) {
+	for _, yielded := range []map[string]string{regressionMetrics, classMetrics, binaryMetrics} {
+		if d, ok := yielded[metric]; ok {
+			return d, true
 		}
 	}
-	return Lower
+	return Lower, false
 }
 
 func checkMargin(metrics map[string]float64, mg Margin, direction string) string {

@@ -3,6 +3,7 @@ package sse
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -12,11 +13,14 @@ const ContentType = "text/event-stream"
 // DefaultWriteTimeout is how long one write may take before the client counts as gone.
 const DefaultWriteTimeout = 10 * time.Second
 
-// Writer sends encoded events on one response. Use it from one goroutine.
+// Writer sends encoded events on one response. Use it from one goroutine; only Hasten may be called from others.
 type Writer struct {
-	w       http.ResponseWriter
-	ctl     *http.ResponseController
+	w   http.ResponseWriter
+	ctl *http.ResponseController
+
+	mu      sync.Mutex // guards those below and the order in which deadlines are set
 	timeout time.Duration
+	set     time.Time // when the deadline was last set
 }
 
 // NewWriter sends the header of an event stream. timeout limits each write; 0
@@ -28,7 +32,7 @@ func NewWriter(w http.ResponseWriter, timeout time.Duration) (*Writer, error) {
 		timeout = DefaultWriteTimeout
 	}
 	s := &Writer{w: w, ctl: http.NewResponseController(w), timeout: timeout}
-	if err := s.ctl.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+	if err := s.setDeadline(); err != nil {
 		return nil, fmt.Errorf("sse: write deadline: %w", err)
 	}
 	h := w.Header()
@@ -45,11 +49,33 @@ func NewWriter(w http.ResponseWriter, timeout time.Duration) (*Writer, error) {
 
 // Send writes encoded events and flushes once.
 func (s *Writer) Send(events []byte) error {
-	if err := s.ctl.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
+	if err := s.setDeadline(); err != nil {
 		return err
 	}
 	if _, err := s.w.Write(events); err != nil {
 		return err
 	}
 	return s.ctl.Flush()
+}
+
+// Hasten replaces the timeout of later writes and of the one that may be waiting now: a stream that
+// has to end must not wait for a client that does not read.
+func (s *Writer) Hasten(timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timeout, s.set = timeout, time.Now()
+	_ = s.ctl.SetWriteDeadline(s.set.Add(timeout)) // fails only on a connection that is gone
+}
+
+// setDeadline gives the next write its time. A deadline that was set a moment ago stays: setting one
+// costs a good part of a small write.
+func (s *Writer) setDeadline() error {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.set) < s.timeout/16 {
+		return nil
+	}
+	s.set = now
+	return s.ctl.SetWriteDeadline(now.Add(s.timeout))
 }
