@@ -63,7 +63,7 @@ func TestReadmeWalk(t *testing.T) {
 		inOrder(t, startBench(t).shell(m[1]),
 			"3 things are wrong.", "`DATABASE_URL`", "`registry.example/shop/web:2.4.0` does not exist", "The selector wants `version=v2`",
 			"This change waits for approval", "kubectl patch service/catalog", "-    version: v2", "+    version: v1",
-			"Done: `kubectl patch service/catalog", "2 ready endpoints", "succeeded", "kubectl patch service/catalog", "sha256:",
+			"Done: `kubectl patch service/catalog", "2 ready endpoints",
 		)
 		return
 	}

@@ -15,7 +15,6 @@ require (
 )
 
 require (
-	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
 	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
 	github.com/getkin/kin-openapi v0.152.0 // indirect
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect
@@ -142,7 +141,10 @@ require (
 
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
 
-require github.com/mlp-platform/platform/libs v0.0.0
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/mlp-platform/platform/libs v0.0.0
+)
 
 replace github.com/mlp-platform/platform/libs => ../../libs
 

@@ -143,10 +143,16 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST", "/predict/tagged", `{"features": {"x": 1}}`, 401, 200, 200},
 		{"POST", "/infer-pipeline/infer", `{}`, 401, 422, 422},
 		{"GET", "/drift/status", "", 401, 200, 200},
+		{"GET", "/series/tagged?metric=requests", "", 401, 200, 200},
 		{"POST", "/reload", "", 401, 403, 200},
 		{"POST", "/reload/tagged", "", 401, 403, 200},
 		{"POST", "/drift/tagged/reset", "", 401, 403, 200},
 		{"POST", "/drift/tagged/baseline", "", 401, 403, 409},
+		{"GET", "/traffic-rules", "", 401, 200, 200},
+		{"GET", "/traffic-rules/tagged", "", 401, 404, 404},
+		{"POST", "/traffic-rules/tagged", `{"Production": 100}`, 401, 403, 200},
+		{"PUT", "/traffic-rules/tagged", `{"Production": 100}`, 401, 403, 200},
+		{"DELETE", "/traffic-rules/tagged", "", 401, 403, 204},
 	} {
 		for bearer, want := range map[string]int{"": c.stranger, app: c.app, ops: c.ops} {
 			var body any

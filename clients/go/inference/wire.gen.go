@@ -4,17 +4,13 @@
 package inference
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
-	"github.com/oapi-codegen/runtime"
+	"github.com/mlp-platform/platform/clients/go/wire"
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
@@ -192,6 +188,30 @@ func (e OutputKind) Valid() bool {
 	}
 }
 
+// Defines values for SeriesMetric.
+const (
+	LatencyP95     SeriesMetric = "latency_p95"
+	PredictionMean SeriesMetric = "prediction_mean"
+	Requests       SeriesMetric = "requests"
+	ZScore         SeriesMetric = "z_score"
+)
+
+// Valid indicates whether the value is a known member of the SeriesMetric enum.
+func (e SeriesMetric) Valid() bool {
+	switch e {
+	case LatencyP95:
+		return true
+	case PredictionMean:
+		return true
+	case Requests:
+		return true
+	case ZScore:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DriftStatusParamsZMode.
 const (
 	Spread        DriftStatusParamsZMode = "spread"
@@ -303,6 +323,9 @@ type DriftStatus struct {
 	Model      string                  `json:"model"`
 	NBaseline  int                     `json:"n_baseline"`
 	NSnapshots int                     `json:"n_snapshots"`
+
+	// NewestAt Time of the newest snapshot; absent without snapshots
+	NewestAt *time.Time `json:"newest_at,omitempty"`
 
 	// Overall The worst measure's level, used by alerts and retraining after drift
 	Overall DriftLevel `json:"overall"`
@@ -555,12 +578,84 @@ type Republished struct {
 	To          time.Time `json:"to"`
 }
 
+// Series defines model for Series.
+type Series struct {
+	Alias        string        `json:"alias"`
+	BaselineMean *float64      `json:"baseline_mean,omitempty"`
+	BaselineStd  *float64      `json:"baseline_std,omitempty"`
+	From         time.Time     `json:"from"`
+	Metric       SeriesMetric  `json:"metric"`
+	Model        string        `json:"model"`
+	Points       []SeriesPoint `json:"points"`
+
+	// Step Seconds
+	Step int       `json:"step"`
+	To   time.Time `json:"to"`
+
+	// Unit Of the model's predictions; absent if unknown
+	Unit *string `json:"unit,omitempty"`
+}
+
+// SeriesMetric defines model for SeriesMetric.
+type SeriesMetric string
+
+// SeriesPoint defines model for SeriesPoint.
+type SeriesPoint struct {
+	// At Start of the step
+	At time.Time `json:"at"`
+
+	// Value Null where nothing was measured
+	Value *float64 `json:"value"`
+}
+
 // TrackerState defines model for TrackerState.
 type TrackerState struct {
 	LastError  *string    `json:"last_error,omitempty"`
 	LastScanAt *time.Time `json:"last_scan_at,omitempty"`
 	Ok         bool       `json:"ok"`
 }
+
+// TrafficChange defines model for TrafficChange.
+type TrafficChange struct {
+	// Applied Always true; every replica follows within a second
+	Applied bool   `json:"applied"`
+	Model   string `json:"model"`
+
+	// Rules Percent by alias (Production, Canary, Staging, in a request in any case), 100 in all
+	//
+	// Example: {"Canary":10,"Production":90}
+	Rules     TrafficWeights `json:"rules"`
+	UpdatedAt time.Time      `json:"updated_at"`
+	UpdatedBy string         `json:"updated_by"`
+
+	// Warnings Aliases in the rules that have no version loaded
+	Warnings []string `json:"warnings"`
+}
+
+// TrafficRule defines model for TrafficRule.
+type TrafficRule struct {
+	Model string `json:"model"`
+
+	// Rules Percent by alias (Production, Canary, Staging, in a request in any case), 100 in all
+	//
+	// Example: {"Canary":10,"Production":90}
+	Rules     TrafficWeights `json:"rules"`
+	UpdatedAt time.Time      `json:"updated_at"`
+	UpdatedBy string         `json:"updated_by"`
+}
+
+// TrafficRuleList defines model for TrafficRuleList.
+type TrafficRuleList struct {
+	Items []TrafficRule `json:"items"`
+
+	// NextCursor Cursor of the next page; null on the last
+	NextCursor *string `json:"next_cursor"`
+}
+
+// TrafficWeights Percent by alias (Production, Canary, Staging, in a request in any case), 100 in all
+//
+// Example: {"Canary":10,"Production":90}
+type TrafficWeights map[string]int
 
 // Cursor defines model for Cursor.
 type Cursor = string
@@ -576,6 +671,9 @@ type ModelName = string
 
 // Probe defines model for Probe.
 type Probe = string
+
+// RoutingKey defines model for RoutingKey.
+type RoutingKey = string
 
 // Timeout defines model for Timeout.
 type Timeout = int
@@ -624,6 +722,9 @@ type InferPipelineParams struct {
 
 	// XPlatformProbe 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift
 	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
+
+	// XRoutingKey Requests with the same key get the same alias by the traffic rules
+	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
 }
 
 // ListModelsParams defines parameters for ListModels.
@@ -655,6 +756,34 @@ type PredictParams struct {
 
 	// XPlatformProbe 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift
 	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
+
+	// XRoutingKey Requests with the same key get the same alias by the traffic rules
+	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
+}
+
+// SeriesParams defines parameters for Series.
+type SeriesParams struct {
+	Metric SeriesMetric `form:"metric" json:"metric"`
+
+	// Alias Any case
+	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
+
+	// From RFC 3339, inclusive; default a day before `to`
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To RFC 3339, exclusive; default now
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Step Seconds; raised so that there are at most 500 points
+	Step *int `form:"step,omitempty" json:"step,omitempty"`
+}
+
+// ListTrafficRulesParams defines parameters for ListTrafficRules.
+type ListTrafficRulesParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque cursor from the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // SetDriftBaselineJSONRequestBody defines body for SetDriftBaseline for application/json ContentType.
@@ -671,6 +800,12 @@ type RepublishOutboxJSONRequestBody = RepublishRequest
 
 // PredictJSONRequestBody defines body for Predict for application/json ContentType.
 type PredictJSONRequestBody = PredictRequest
+
+// SetTrafficRuleJSONRequestBody defines body for SetTrafficRule for application/json ContentType.
+type SetTrafficRuleJSONRequestBody = TrafficWeights
+
+// PutTrafficRuleJSONRequestBody defines body for PutTrafficRule for application/json ContentType.
+type PutTrafficRuleJSONRequestBody = TrafficWeights
 
 // Getter for additional properties for Problem. Returns the specified
 // element and whether it was found
@@ -850,1371 +985,133 @@ func (a Problem) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// RequestEditorFn is the function signature for the RequestEditor callback function
-type RequestEditorFn func(ctx context.Context, req *http.Request) error
+// Client calls the service that this document describes. Decode its responses with package wire.
+type Client struct{ wire.Client }
 
-// Doer performs HTTP requests.
-//
-// The standard http.Client implements this interface.
-type HttpRequestDoer interface {
-	Do(req *http.Request) (*http.Response, error)
-}
+// RequestEditorFn changes a request before it is sent.
+type RequestEditorFn = wire.Editor
 
-// Client which conforms to the OpenAPI3 specification for this service.
-type Client struct {
-	// The endpoint of the server conforming to this interface, with scheme,
-	// https://api.deepmap.com for example. This can contain a path relative
-	// to the server, such as https://api.deepmap.com/dev-test, and all the
-	// paths in the swagger spec will be appended to the server.
-	Server string
+// ClientOption configures a client.
+type ClientOption = wire.Option
 
-	// Doer for performing requests, typically a *http.Client with any
-	// customized settings, such as certificate chains.
-	Client HttpRequestDoer
+// WithHTTPClient sends the requests by doer; WithRequestEditorFn applies the editor to each of them.
+var (
+	WithHTTPClient      = wire.WithHTTPClient
+	WithRequestEditorFn = wire.WithEditor
+)
 
-	// A list of callbacks for modifying requests which are generated before sending over
-	// the network.
-	RequestEditors []RequestEditorFn
-}
-
-// ClientOption allows setting custom parameters during construction
-type ClientOption func(*Client) error
-
-// Creates a new Client, with reasonable defaults
+// NewClient returns a client of the service at server, a URL that may end with a path.
 func NewClient(server string, opts ...ClientOption) (*Client, error) {
-	// create a client with sane default values
-	client := Client{
-		Server: server,
-	}
-	// mutate client and add all optional params
-	for _, o := range opts {
-		if err := o(&client); err != nil {
-			return nil, err
-		}
-	}
-	// ensure the server URL always has a trailing slash
-	if !strings.HasSuffix(client.Server, "/") {
-		client.Server += "/"
-	}
-	// create httpClient, if not already present
-	if client.Client == nil {
-		client.Client = &http.Client{}
-	}
-	return &client, nil
+	c, err := wire.NewClient(server, opts...)
+	return &Client{c}, err
 }
 
-// WithHTTPClient allows overriding the default Doer, which is
-// automatically created using http.Client. This is useful for tests.
-func WithHTTPClient(doer HttpRequestDoer) ClientOption {
-	return func(c *Client) error {
-		c.Client = doer
-		return nil
-	}
+// DriftStatus calls GET /drift/status.
+func (c *Client) DriftStatus(ctx context.Context, params *DriftStatusParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/drift/status"), Params: params}, editors...)
 }
 
-// WithRequestEditorFn allows setting up a callback function, which will be
-// called right before sending the request. This can be used to mutate the request.
-func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
-	return func(c *Client) error {
-		c.RequestEditors = append(c.RequestEditors, fn)
-		return nil
-	}
+// SetDriftBaseline calls POST /drift/{model_name}/baseline.
+func (c *Client) SetDriftBaseline(ctx context.Context, modelName ModelName, body SetDriftBaselineJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/drift/%s/baseline", modelName), Body: body}, editors...)
 }
 
-// The interface specification for the client above.
-type ClientInterface interface {
-
-	// DriftStatus Compare recent predictions with the baseline [predict]
-	//
-	// Corresponds with GET /drift/status (the `DriftStatus` operationId).
-	DriftStatus(ctx context.Context, params *DriftStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SetDriftBaselineWithBody Set the newest 500 predictions as the baseline [admin]
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /drift/{model_name}/baseline (the `SetDriftBaseline` operationId).
-	SetDriftBaselineWithBody(ctx context.Context, modelName ModelName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SetDriftBaseline Set the newest 500 predictions as the baseline [admin]
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /drift/{model_name}/baseline (the `SetDriftBaseline` operationId).
-	SetDriftBaseline(ctx context.Context, modelName ModelName, body SetDriftBaselineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ResetDriftWithBody Delete the recent predictions and keep the baseline [admin]
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /drift/{model_name}/reset (the `ResetDrift` operationId).
-	ResetDriftWithBody(ctx context.Context, modelName ModelName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ResetDrift Delete the recent predictions and keep the baseline [admin]
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /drift/{model_name}/reset (the `ResetDrift` operationId).
-	ResetDrift(ctx context.Context, modelName ModelName, body ResetDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// Health List loaded and failed models; always 200 (public)
-	//
-	// Corresponds with GET /health (the `Health` operationId).
-	Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// InferPipelineWithBody Predict one job from its embedding [predict]
-	//
-	// The members are at the top level of the body, or under `features`.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /infer-pipeline/infer (the `InferPipeline` operationId).
-	InferPipelineWithBody(ctx context.Context, params *InferPipelineParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// InferPipeline Predict one job from its embedding [predict]
-	//
-	// The members are at the top level of the body, or under `features`.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /infer-pipeline/infer (the `InferPipeline` operationId).
-	InferPipeline(ctx context.Context, params *InferPipelineParams, body InferPipelineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// Livez Report whether the process is alive (public)
-	//
-	// Corresponds with GET /livez (the `Livez` operationId).
-	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// Metrics Prometheus metrics (public)
-	//
-	// Corresponds with GET /metrics (the `Metrics` operationId).
-	Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListModels List loaded models [predict]
-	//
-	// By default those under Production; `alias=*` lists every alias, any other value only that alias.
-	//
-	// Corresponds with GET /models (the `ListModels` operationId).
-	ListModels(ctx context.Context, params *ListModelsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListOutbox List the outbox's events in order of creation [admin]
-	//
-	// Those of the caller's tenant and of `platform`.
-	//
-	// Corresponds with GET /outbox (the `ListOutbox` operationId).
-	ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RepublishOutboxWithBody Republish the events created in a time window [admin]
-	//
-	// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
-	RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RepublishOutbox Republish the events created in a time window [admin]
-	//
-	// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
-	RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DropEvent Drop a poison event [admin]
-	//
-	// The audit ledger keeps its name, tenant, error and SHA-256. An event that is not poison is a 409.
-	//
-	// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
-	DropEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReplayEvent Replay an event with its full number of attempts [admin]
-	//
-	// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
-	ReplayEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PredictWithBody Predict one row [predict]
-	//
-	// The keys of `features` must be exactly the columns the model was trained on, in any order.
-	// The version is `version`, else that of `alias`, else Production's.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /predict/{model_name} (the `Predict` operationId).
-	PredictWithBody(ctx context.Context, modelName ModelName, params *PredictParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// Predict Predict one row [predict]
-	//
-	// The keys of `features` must be exactly the columns the model was trained on, in any order.
-	// The version is `version`, else that of `alias`, else Production's.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /predict/{model_name} (the `Predict` operationId).
-	Predict(ctx context.Context, modelName ModelName, params *PredictParams, body PredictJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// Readyz Report whether this replica may receive traffic; 200 once the registry's aliases were scanned (public)
-	//
-	// Corresponds with GET /readyz (the `Readyz` operationId).
-	Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// Reload Compare all aliases with the registry now [admin]
-	//
-	// Corresponds with POST /reload (the `Reload` operationId).
-	Reload(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReloadModel Compare one model's aliases with the registry now [admin]
-	//
-	// Corresponds with POST /reload/{model_name} (the `ReloadModel` operationId).
-	ReloadModel(ctx context.Context, modelName ModelName, reqEditors ...RequestEditorFn) (*http.Response, error)
+// ResetDrift calls POST /drift/{model_name}/reset.
+func (c *Client) ResetDrift(ctx context.Context, modelName ModelName, body ResetDriftJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/drift/%s/reset", modelName), Body: body}, editors...)
 }
 
-// DriftStatus Compare recent predictions with the baseline [predict]
-//
-// Corresponds with GET /drift/status (the `DriftStatus` operationId).
-func (c *Client) DriftStatus(ctx context.Context, params *DriftStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDriftStatusRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// Health calls GET /health.
+func (c *Client) Health(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/health")}, editors...)
 }
 
-// SetDriftBaselineWithBody Set the newest 500 predictions as the baseline [admin]
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /drift/{model_name}/baseline (the `SetDriftBaseline` operationId).
-func (c *Client) SetDriftBaselineWithBody(ctx context.Context, modelName ModelName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetDriftBaselineRequestWithBody(c.Server, modelName, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// InferPipeline calls POST /infer-pipeline/infer.
+func (c *Client) InferPipeline(ctx context.Context, params *InferPipelineParams, body InferPipelineJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/infer-pipeline/infer"), Params: params, Body: body}, editors...)
 }
 
-// SetDriftBaseline Set the newest 500 predictions as the baseline [admin]
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /drift/{model_name}/baseline (the `SetDriftBaseline` operationId).
-func (c *Client) SetDriftBaseline(ctx context.Context, modelName ModelName, body SetDriftBaselineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetDriftBaselineRequest(c.Server, modelName, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// Livez calls GET /livez.
+func (c *Client) Livez(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/livez")}, editors...)
 }
 
-// ResetDriftWithBody Delete the recent predictions and keep the baseline [admin]
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /drift/{model_name}/reset (the `ResetDrift` operationId).
-func (c *Client) ResetDriftWithBody(ctx context.Context, modelName ModelName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResetDriftRequestWithBody(c.Server, modelName, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// Metrics calls GET /metrics.
+func (c *Client) Metrics(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/metrics")}, editors...)
 }
 
-// ResetDrift Delete the recent predictions and keep the baseline [admin]
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /drift/{model_name}/reset (the `ResetDrift` operationId).
-func (c *Client) ResetDrift(ctx context.Context, modelName ModelName, body ResetDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResetDriftRequest(c.Server, modelName, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// ListModels calls GET /models.
+func (c *Client) ListModels(ctx context.Context, params *ListModelsParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/models"), Params: params}, editors...)
 }
 
-// Health List loaded and failed models; always 200 (public)
-//
-// Corresponds with GET /health (the `Health` operationId).
-func (c *Client) Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewHealthRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// ListOutbox calls GET /outbox.
+func (c *Client) ListOutbox(ctx context.Context, params *ListOutboxParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/outbox"), Params: params}, editors...)
 }
 
-// InferPipelineWithBody Predict one job from its embedding [predict]
-//
-// The members are at the top level of the body, or under `features`.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /infer-pipeline/infer (the `InferPipeline` operationId).
-func (c *Client) InferPipelineWithBody(ctx context.Context, params *InferPipelineParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewInferPipelineRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// RepublishOutbox calls POST /outbox/republish.
+func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/outbox/republish"), Body: body}, editors...)
 }
 
-// InferPipeline Predict one job from its embedding [predict]
-//
-// The members are at the top level of the body, or under `features`.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /infer-pipeline/infer (the `InferPipeline` operationId).
-func (c *Client) InferPipeline(ctx context.Context, params *InferPipelineParams, body InferPipelineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewInferPipelineRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// DropEvent calls DELETE /outbox/{id}.
+func (c *Client) DropEvent(ctx context.Context, id EventId, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodDelete, Path: wire.Path("/outbox/%s", id)}, editors...)
 }
 
-// Livez Report whether the process is alive (public)
-//
-// Corresponds with GET /livez (the `Livez` operationId).
-func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLivezRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// ReplayEvent calls POST /outbox/{id}/replay.
+func (c *Client) ReplayEvent(ctx context.Context, id EventId, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/outbox/%s/replay", id)}, editors...)
 }
 
-// Metrics Prometheus metrics (public)
-//
-// Corresponds with GET /metrics (the `Metrics` operationId).
-func (c *Client) Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewMetricsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// Predict calls POST /predict/{model_name}.
+func (c *Client) Predict(ctx context.Context, modelName ModelName, params *PredictParams, body PredictJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/predict/%s", modelName), Params: params, Body: body}, editors...)
 }
 
-// ListModels List loaded models [predict]
-//
-// By default those under Production; `alias=*` lists every alias, any other value only that alias.
-//
-// Corresponds with GET /models (the `ListModels` operationId).
-func (c *Client) ListModels(ctx context.Context, params *ListModelsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListModelsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// Readyz calls GET /readyz.
+func (c *Client) Readyz(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/readyz")}, editors...)
 }
 
-// ListOutbox List the outbox's events in order of creation [admin]
-//
-// Those of the caller's tenant and of `platform`.
-//
-// Corresponds with GET /outbox (the `ListOutbox` operationId).
-func (c *Client) ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListOutboxRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// Reload calls POST /reload.
+func (c *Client) Reload(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/reload")}, editors...)
 }
 
-// RepublishOutboxWithBody Republish the events created in a time window [admin]
-//
-// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
-func (c *Client) RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRepublishOutboxRequestWithBody(c.Server, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// ReloadModel calls POST /reload/{model_name}.
+func (c *Client) ReloadModel(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/reload/%s", modelName)}, editors...)
 }
 
-// RepublishOutbox Republish the events created in a time window [admin]
-//
-// At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
-func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRepublishOutboxRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// Series calls GET /series/{model_name}.
+func (c *Client) Series(ctx context.Context, modelName ModelName, params *SeriesParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/series/%s", modelName), Params: params}, editors...)
 }
 
-// DropEvent Drop a poison event [admin]
-//
-// The audit ledger keeps its name, tenant, error and SHA-256. An event that is not poison is a 409.
-//
-// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
-func (c *Client) DropEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDropEventRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// ListTrafficRules calls GET /traffic-rules.
+func (c *Client) ListTrafficRules(ctx context.Context, params *ListTrafficRulesParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/traffic-rules"), Params: params}, editors...)
 }
 
-// ReplayEvent Replay an event with its full number of attempts [admin]
-//
-// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
-func (c *Client) ReplayEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReplayEventRequest(c.Server, id)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// DeleteTrafficRule calls DELETE /traffic-rules/{model_name}.
+func (c *Client) DeleteTrafficRule(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodDelete, Path: wire.Path("/traffic-rules/%s", modelName)}, editors...)
 }
 
-// PredictWithBody Predict one row [predict]
-//
-// The keys of `features` must be exactly the columns the model was trained on, in any order.
-// The version is `version`, else that of `alias`, else Production's.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /predict/{model_name} (the `Predict` operationId).
-func (c *Client) PredictWithBody(ctx context.Context, modelName ModelName, params *PredictParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPredictRequestWithBody(c.Server, modelName, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// GetTrafficRule calls GET /traffic-rules/{model_name}.
+func (c *Client) GetTrafficRule(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/traffic-rules/%s", modelName)}, editors...)
 }
 
-// Predict Predict one row [predict]
-//
-// The keys of `features` must be exactly the columns the model was trained on, in any order.
-// The version is `version`, else that of `alias`, else Production's.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /predict/{model_name} (the `Predict` operationId).
-func (c *Client) Predict(ctx context.Context, modelName ModelName, params *PredictParams, body PredictJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPredictRequest(c.Server, modelName, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+// SetTrafficRule calls POST /traffic-rules/{model_name}.
+func (c *Client) SetTrafficRule(ctx context.Context, modelName ModelName, body SetTrafficRuleJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/traffic-rules/%s", modelName), Body: body}, editors...)
 }
 
-// Readyz Report whether this replica may receive traffic; 200 once the registry's aliases were scanned (public)
-//
-// Corresponds with GET /readyz (the `Readyz` operationId).
-func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadyzRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// Reload Compare all aliases with the registry now [admin]
-//
-// Corresponds with POST /reload (the `Reload` operationId).
-func (c *Client) Reload(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReloadRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReloadModel Compare one model's aliases with the registry now [admin]
-//
-// Corresponds with POST /reload/{model_name} (the `ReloadModel` operationId).
-func (c *Client) ReloadModel(ctx context.Context, modelName ModelName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReloadModelRequest(c.Server, modelName)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// NewDriftStatusRequest constructs an http.Request for the DriftStatus method
-func NewDriftStatusRequest(server string, params *DriftStatusParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/drift/status")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Model != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "model", *params.Model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Alias != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "alias", *params.Alias, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Window != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "window", *params.Window, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.ZMode != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "z_mode", *params.ZMode, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewSetDriftBaselineRequest calls the generic SetDriftBaseline builder with application/json body
-func NewSetDriftBaselineRequest(server string, modelName ModelName, body SetDriftBaselineJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewSetDriftBaselineRequestWithBody(server, modelName, "application/json", bodyReader)
-}
-
-// NewSetDriftBaselineRequestWithBody constructs an http.Request for the SetDriftBaseline method, with any body, and a specified content type
-func NewSetDriftBaselineRequestWithBody(server string, modelName ModelName, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model_name", modelName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/drift/%s/baseline", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewResetDriftRequest calls the generic ResetDrift builder with application/json body
-func NewResetDriftRequest(server string, modelName ModelName, body ResetDriftJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewResetDriftRequestWithBody(server, modelName, "application/json", bodyReader)
-}
-
-// NewResetDriftRequestWithBody constructs an http.Request for the ResetDrift method, with any body, and a specified content type
-func NewResetDriftRequestWithBody(server string, modelName ModelName, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model_name", modelName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/drift/%s/reset", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewHealthRequest constructs an http.Request for the Health method
-func NewHealthRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/health")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewInferPipelineRequest calls the generic InferPipeline builder with application/json body
-func NewInferPipelineRequest(server string, params *InferPipelineParams, body InferPipelineJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewInferPipelineRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewInferPipelineRequestWithBody constructs an http.Request for the InferPipeline method, with any body, and a specified content type
-func NewInferPipelineRequestWithBody(server string, params *InferPipelineParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/infer-pipeline/infer")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.XRequestTimeoutMs != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Request-Timeout-Ms", *params.XRequestTimeoutMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("X-Request-Timeout-Ms", headerParam0)
-		}
-
-		if params.XPlatformProbe != nil {
-			var headerParam1 string
-
-			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "X-Platform-Probe", *params.XPlatformProbe, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("X-Platform-Probe", headerParam1)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewLivezRequest constructs an http.Request for the Livez method
-func NewLivezRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/livez")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewMetricsRequest constructs an http.Request for the Metrics method
-func NewMetricsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/metrics")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListModelsRequest constructs an http.Request for the ListModels method
-func NewListModelsRequest(server string, params *ListModelsParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/models")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Alias != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "alias", *params.Alias, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListOutboxRequest constructs an http.Request for the ListOutbox method
-func NewListOutboxRequest(server string, params *ListOutboxParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/outbox")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.State != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewRepublishOutboxRequest calls the generic RepublishOutbox builder with application/json body
-func NewRepublishOutboxRequest(server string, body RepublishOutboxJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewRepublishOutboxRequestWithBody(server, "application/json", bodyReader)
-}
-
-// NewRepublishOutboxRequestWithBody constructs an http.Request for the RepublishOutbox method, with any body, and a specified content type
-func NewRepublishOutboxRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/outbox/republish")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewDropEventRequest constructs an http.Request for the DropEvent method
-func NewDropEventRequest(server string, id EventId) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/outbox/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewReplayEventRequest constructs an http.Request for the ReplayEvent method
-func NewReplayEventRequest(server string, id EventId) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/outbox/%s/replay", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewPredictRequest calls the generic Predict builder with application/json body
-func NewPredictRequest(server string, modelName ModelName, params *PredictParams, body PredictJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPredictRequestWithBody(server, modelName, params, "application/json", bodyReader)
-}
-
-// NewPredictRequestWithBody constructs an http.Request for the Predict method, with any body, and a specified content type
-func NewPredictRequestWithBody(server string, modelName ModelName, params *PredictParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model_name", modelName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/predict/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.XRequestTimeoutMs != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Request-Timeout-Ms", *params.XRequestTimeoutMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("X-Request-Timeout-Ms", headerParam0)
-		}
-
-		if params.XPlatformProbe != nil {
-			var headerParam1 string
-
-			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "X-Platform-Probe", *params.XPlatformProbe, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("X-Platform-Probe", headerParam1)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReadyzRequest constructs an http.Request for the Readyz method
-func NewReadyzRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/readyz")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewReloadRequest constructs an http.Request for the Reload method
-func NewReloadRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/reload")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewReloadModelRequest constructs an http.Request for the ReloadModel method
-func NewReloadModelRequest(server string, modelName ModelName) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model_name", modelName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/reload/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
-	for _, r := range c.RequestEditors {
-		if err := r(ctx, req); err != nil {
-			return err
-		}
-	}
-	for _, r := range additionalEditors {
-		if err := r(ctx, req); err != nil {
-			return err
-		}
-	}
-	return nil
+// PutTrafficRule calls PUT /traffic-rules/{model_name}.
+func (c *Client) PutTrafficRule(ctx context.Context, modelName ModelName, body PutTrafficRuleJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPut, Path: wire.Path("/traffic-rules/%s", modelName), Body: body}, editors...)
 }

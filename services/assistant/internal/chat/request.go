@@ -40,6 +40,8 @@ type Request struct {
 	Query string
 	// Context is what those groups said.
 	Context Context
+	// Page is what the client shows its user, if it says so: data that anybody may have written.
+	Page string
 	// History is what users and assistants said before the query. It seeds a new session only.
 	History []Message
 	// User is opaque, for the audit log.
@@ -253,10 +255,13 @@ func (d *document) request() (Request, error) {
 			WithErrors(problem.Field{Loc: []string{"body", "stream"}, Msg: "must be true"})
 	}
 	r := Request{Model: d.model, User: d.user, AutoApprove: d.autoApprove, IncludeUsage: d.includeUsage, QuotedIDs: d.quoted()}
-	r.Context, r.Query = CutContext(d.messages[last].Text)
+	page, text := CutPage(d.messages[last].Text)
+	r.Page = page
+	r.Context, r.Query = CutContext(text)
 	for _, m := range d.messages[:last] {
 		switch m.Role {
 		case RoleUser:
+			_, m.Text = CutPage(m.Text)
 			_, m.Text = CutContext(m.Text)
 		case RoleAssistant:
 		default: // what a client calls system or tool is not the assistant's own word

@@ -226,6 +226,19 @@ func TestHistory(t *testing.T) {
 	wantNotIn(t, summary, "message 4")
 }
 
+func TestPageReachesTheModelAsData(t *testing.T) {
+	t.Parallel()
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say("Well.")))
+	q := newTurn("why?")
+	q.Page = `{"page":"/runs"}`
+	b.ask(q)
+	messages := b.last().Messages
+	if got, want := messages[1].Text(), "why?"; got != want {
+		t.Errorf("the user said %q, want %q", got, want)
+	}
+	wantIn(t, messages[3].Text(), `tool="page_of_the_user"`, `{"page":"/runs"}`)
+}
+
 func TestCommandsDoNotGoToTheModel(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say("Well.")))

@@ -74,6 +74,9 @@ func (r *run) open(ctx context.Context) error {
 	if text := r.earlier(); text != "" {
 		given = append(given, renderGiven(toolEarlier, nil, text))
 	}
+	if r.t.Page != "" {
+		given = append(given, renderGiven(toolPage, nil, redact.Text(clipText(r.t.Page, maxQuery))))
+	}
 	if len(r.t.Settled) > 0 {
 		given = append(given, renderGiven(toolDecisions, nil, describeDecisions(r.t.Settled)))
 	} else {

@@ -11,11 +11,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Tools that are no operations. The last two are called for the model only.
+// Tools that are no operations. The last three are called for the model only.
 const (
 	toolDiagnose  = "diagnose"
 	toolEarlier   = "earlier_messages"
 	toolDecisions = "decisions"
+	toolPage      = "page_of_the_user"
 )
 
 // toolset is what a request offers.

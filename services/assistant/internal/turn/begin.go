@@ -46,6 +46,14 @@ func (e entered) words(q Request, word chat.Word) string {
 	return q.Chat.Query // only the decision word
 }
 
+// page is what the caller's client shows; like words, it does not enter another person's conversation.
+func (e entered) page(q Request) string {
+	if e.own(q) {
+		return q.Chat.Page
+	}
+	return ""
+}
+
 type entryState int
 
 const (

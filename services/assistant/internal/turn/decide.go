@@ -172,6 +172,9 @@ func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, 
 	r.mu.Lock()
 	t.Untrusted = slices.Clone(r.untrusted)
 	r.mu.Unlock()
+	if t.Page != "" {
+		t.Untrusted = append(t.Untrusted, t.Page)
+	}
 	rehearsed := k.rehearse(ops)
 	plan, err := r.s.Planner.Plan(ctx, t, ops)
 	if ctx.Err() != nil {

@@ -64,7 +64,7 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 		s: s, word: word, own: e.own(q), row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
 		turn: Turn{
 			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: e.words(q, word), History: history, Earlier: earlier,
-			Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove,
+			Page: e.page(q), Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove,
 		},
 		frames: chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model}),
 	}

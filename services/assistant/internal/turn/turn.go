@@ -20,6 +20,7 @@ type Turn struct {
 	Number  int32
 	Who     event.Who
 	Query   string
+	Page    string         // what the client shows its user; untrusted, see chat.CutPage
 	History []chat.Message // oldest first, without the query
 	// Earlier is the conversation before History, oldest first, each message shortened.
 	Earlier []chat.Message

@@ -74,6 +74,22 @@ func Drift(name, model, actor string, data any) outbox.Event {
 	return outbox.Event{Tenant: Tenant, Namespace: "drift", Name: name, SubjectID: model, Payload: data, Actor: actor}
 }
 
+// TrafficChanged is the data of deploy.traffic_changed: percent by alias. None means that all requests without an
+// alias get Production.
+type TrafficChanged struct {
+	Model    string         `json:"model"`
+	Rules    map[string]int `json:"rules"`
+	Previous map[string]int `json:"previous"`
+}
+
+// Traffic is the event of changed traffic rules.
+func Traffic(model, actor string, rules, previous map[string]int) outbox.Event {
+	return outbox.Event{
+		Tenant: Tenant, Namespace: "deploy", Name: "traffic_changed", SubjectID: model, Actor: actor,
+		Payload: TrafficChanged{Model: model, Rules: rules, Previous: previous},
+	}
+}
+
 // Actor is who sent the request, and the tenant of what he does; without credentials it is whoever
 // reaches the loopback address.
 func Actor(ctx context.Context) (name, tenant string) {

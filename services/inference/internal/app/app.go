@@ -30,6 +30,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/predict"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
+	"github.com/mlp-platform/platform/services/inference/internal/traffic"
 )
 
 // name of the service in logs, metrics and events.
@@ -81,6 +82,13 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	base.OnClose(cat.Close)
 	srv.Registry.MustRegister(catalog.NewCollector(cat))
 	snapshots := snapshot.New(base.Pool, cfg.SnapshotQueue, set, log)
+	splits, err := traffic.New(traffic.Config{Pool: base.Pool, Catalog: cat, Log: log})
+	if err != nil {
+		return err
+	}
+	if err := splits.Load(ctx); err != nil { // before the first request, which must not get another alias than the next
+		return err
+	}
 	watch := monitor.New(base.Pool, cat, set, log, cmp.Or(cfg.DriftEvery, monitor.Every))
 
 	authenticator := cfg.authenticator(base.Coordinator)
@@ -89,15 +97,16 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	}
 	addRoutes(srv.Echo, authenticator, handlers{
 		predictions: predict.New(predict.Config{
-			Catalog: cat, Snapshots: snapshots, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
+			Catalog: cat, Snapshots: snapshots, Traffic: splits, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
 		}),
-		models: inventory.New(cat, events), drift: watch, outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
+		models: inventory.New(cat, events), drift: watch, traffic: splits, outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
 
 	changed := make(chan string, 64)
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
 	srv.Go("snapshots", snapshots.Run)
+	srv.Go("traffic rules", splits.Run)
 	srv.Go("events", events.Run)
 	return connectEvents(base, watch, changed, log)
 }
@@ -141,6 +150,7 @@ type handlers struct {
 	predictions *predict.Handlers
 	models      *inventory.Handlers
 	drift       *monitor.Monitor
+	traffic     *traffic.Traffic
 	outbox      admin.Handlers
 }
 
@@ -161,8 +171,14 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 	e.POST("/reload", h.models.Reload, write...)
 	e.POST("/reload/:model_name", h.models.Reload, write...)
 	service.Get(e, "/drift/status", h.drift.Status, may(scopePredict)...)
+	service.Get(e, "/series/:model_name", h.drift.Series, may(scopePredict)...)
 	e.POST("/drift/:model_name/baseline", h.drift.SetBaseline, write...)
 	e.POST("/drift/:model_name/reset", h.drift.Reset, write...)
+	service.Get(e, "/traffic-rules", h.traffic.List, may(scopePredict)...)
+	service.Get(e, "/traffic-rules/:model_name", h.traffic.Get, may(scopePredict)...)
+	e.POST("/traffic-rules/:model_name", h.traffic.Set, write...)
+	e.PUT("/traffic-rules/:model_name", h.traffic.Set, write...)
+	e.DELETE("/traffic-rules/:model_name", h.traffic.Delete, write...)
 	service.Get(e, "/outbox", h.outbox.List, may(scopeAdmin)...)
 	e.POST("/outbox/republish", h.outbox.Republish, write...)
 	e.POST("/outbox/:id/replay", h.outbox.Replay, write...)

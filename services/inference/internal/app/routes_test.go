@@ -15,6 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inventory"
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
 	"github.com/mlp-platform/platform/services/inference/internal/predict"
+	"github.com/mlp-platform/platform/services/inference/internal/traffic"
 )
 
 // The document and the router must name the same routes; the shared ones come from libs/service.
@@ -38,7 +39,7 @@ func TestDocumentNamesTheRoutes(t *testing.T) {
 	}
 	e := echo.New()
 	addRoutes(e, auth.Load("", "", auth.Rules{}), handlers{
-		predictions: &predict.Handlers{}, models: &inventory.Handlers{}, drift: &monitor.Monitor{}, outbox: admin.Handlers{},
+		predictions: &predict.Handlers{}, models: &inventory.Handlers{}, drift: &monitor.Monitor{}, traffic: &traffic.Traffic{}, outbox: admin.Handlers{},
 	})
 	var served []string
 	for _, r := range e.Routes() {

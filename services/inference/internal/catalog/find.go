@@ -26,17 +26,25 @@ func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot,
 			return nil, c.notLoaded(name, fmt.Sprintf("there is no alias %q; the aliases are %s", problem.Shorten(alias), strings.Join(Aliases, ", ")))
 		}
 	}
+	if s := c.Acquire(name, canonical); s != nil {
+		return s, nil
+	}
+	if !slices.Contains(c.cfg.Aliases, canonical) {
+		return c.byAlias(ctx, name, canonical)
+	}
+	return nil, c.absence(c.Table().Model(name), name, canonical)
+}
+
+// Acquire acquires the slot that is loaded under an alias now, or returns nil.
+func (c *Catalog) Acquire(name, alias string) *Slot {
 	for {
 		e := c.Table().Model(name)
-		if e == nil || e.Aliases[canonical] == nil {
-			if !slices.Contains(c.cfg.Aliases, canonical) {
-				return c.byAlias(ctx, name, canonical)
-			}
-			return nil, c.absence(e, name, canonical)
+		if e == nil || e.Aliases[alias] == nil {
+			return nil
 		}
 		// The copy may be on its way out between the two steps; then the table has the next one.
-		if s := e.Aliases[canonical]; s.acquire() {
-			return s, nil
+		if s := e.Aliases[alias]; s.acquire() {
+			return s
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Set struct {
 	SnapshotDropped  prometheus.Counter
 	EventsDropped    prometheus.Counter
 	DriftEvaluations *prometheus.CounterVec // status ok, failed
+	TrafficFallback  *prometheus.CounterVec // model, alias that the rules chose
 
 	mu    sync.Mutex // guards cache
 	cache map[[2]string]*Predictions
@@ -75,9 +76,11 @@ func New(reg prometheus.Registerer) *Set {
 			Name: "inference_events_dropped_total", Help: "Load events dropped because the database stayed away too long."}),
 		DriftEvaluations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "drift_evaluations_total", Help: "Drift evaluations by the leader."}, []string{"status"}),
+		TrafficFallback: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "traffic_fallback_total", Help: "Requests that got Production because the alias that the traffic rules chose was not loaded."}, []string{"model", "alias"}),
 		cache: map[[2]string]*Predictions{},
 	}
-	reg.MustRegister(s.requests, s.probes, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations)
+	reg.MustRegister(s.requests, s.probes, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations, s.TrafficFallback)
 	return s
 }
 

@@ -82,6 +82,7 @@ func (st *status) wire() api.DriftStatus {
 		Model: st.model, Alias: st.alias, Version: st.version, Status: api.DriftLevel(st.Status), Overall: api.DriftLevel(st.Overall),
 		ZScore: st.Z, ZSe: st.ZSE, LiveMean: st.LiveMean, LiveStd: st.LiveStd, BaselineMean: st.BaselineMean, BaselineStd: st.BaselineStd,
 		NSnapshots: st.snapshots, Measures: map[string]api.DriftMeasure{}, Recent: st.recent,
+		NewestAt: st.newest,
 	}
 	for name, v := range st.Measures {
 		out.Measures[name] = api.DriftMeasure{Status: api.DriftLevel(v.Status), Value: v.Value, PValue: v.P}

@@ -66,6 +66,7 @@ type status struct {
 	snapshots int
 	baseline  *store.BaselinesRow // nil without one
 	recent    []any               // oldest first
+	newest    *time.Time          // of the snapshots; nil without one
 }
 
 // places are all models and aliases that are loaded, have predictions or a baseline, in order. Bare
@@ -115,7 +116,8 @@ func (m *Monitor) evaluate(ctx context.Context, p place, b *store.BaselinesRow, 
 	}
 	st := status{place: p, snapshots: len(rows), baseline: b}
 	if len(rows) > 0 {
-		st.version = rows[0].Version
+		newest := rows[0].Ts.UTC()
+		st.version, st.newest = rows[0].Version, &newest
 	} else if e := m.catalog.Table().Model(p.model); e != nil && e.Aliases[p.alias] != nil {
 		st.version = e.Aliases[p.alias].Version
 	}

@@ -3,6 +3,7 @@ package predict
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/batch"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
@@ -26,6 +29,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
+	"github.com/mlp-platform/platform/services/inference/internal/traffic"
 )
 
 // Config of the handlers; all fields are required.
@@ -34,6 +38,7 @@ type Config struct {
 	Snapshots *snapshot.Writer
 	Metrics   *metrics.Set
 	Log       *slog.Logger
+	Traffic   *traffic.Traffic
 	Timeout   time.Duration // of a request, unless it asks for less
 	Admit     int           // requests of one model inside at once, waiting or running
 }
@@ -90,7 +95,7 @@ func (h *Handlers) Predict(c echo.Context) error {
 	if faults != nil {
 		return h.refuse(probe, name, metrics.Invalid, invalidRequest(faults))
 	}
-	slot, err := h.find(c.Request().Context(), probe, wanted{name, p.Alias, p.Version}, start.Add(limit))
+	slot, err := h.find(c.Request(), probe, wanted{name: name, alias: p.Alias, version: p.Version}, start.Add(limit))
 	if err != nil {
 		return err
 	}
@@ -124,7 +129,7 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 		return err
 	}
 	defer leave()
-	slot, err := h.find(c.Request().Context(), probe, wanted{name, p.Alias, p.Version}, start.Add(limit))
+	slot, err := h.find(c.Request(), probe, wanted{name: name, alias: p.Alias, version: p.Version, user: p.UserID}, start.Add(limit))
 	if err != nil {
 		return err
 	}
@@ -189,20 +194,69 @@ func (h *Handlers) admit(probe bool, name string) (leave func(), err error) {
 	return e.Gate.Leave, nil
 }
 
-// wanted is the copy that a request names.
-type wanted struct{ name, alias, version string }
+// wanted is the copy that a request names. user is who the prediction is for, as JSON, if the body says so.
+type wanted struct {
+	name, alias, version string
+	user                 []byte
+}
 
-func (h *Handlers) find(ctx context.Context, probe bool, w wanted, deadline time.Time) (*catalog.Slot, error) {
+// find acquires the copy: of the version, else of the alias, else of the alias that the traffic rules choose, else of
+// Production.
+func (h *Handlers) find(r *http.Request, probe bool, w wanted, deadline time.Time) (*catalog.Slot, error) {
+	ctx := r.Context()
 	if w.version != "" || w.alias != "" { // may have to be loaded first
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
+	} else if rule := h.cfg.Traffic.Rule(w.name); rule != nil {
+		if slot := h.bySplit(r, rule, w); slot != nil {
+			return slot, nil
+		}
 	}
 	slot, err := h.cfg.Catalog.Find(ctx, w.name, w.alias, w.version)
 	if err != nil {
 		return nil, h.refuse(probe, w.name, outcomeOf(err), err)
 	}
 	return slot, nil
+}
+
+// bySplit acquires the copy of the alias that a rule chooses. It is nil when that alias is not loaded: the request
+// then gets Production, which is counted.
+func (h *Handlers) bySplit(r *http.Request, rule *traffic.Rule, w wanted) *catalog.Slot {
+	e := h.cfg.Catalog.Table().Model(w.name)
+	if e == nil {
+		return nil // Find tells what is wrong
+	}
+	alias := rule.Alias(e.Tracker, func() string { return routingKey(r, w.user) })
+	slot := h.cfg.Catalog.Acquire(w.name, alias)
+	if slot == nil && alias != catalog.Production {
+		h.cfg.Metrics.TrafficFallback.WithLabelValues(w.name, alias).Inc()
+	}
+	return slot
+}
+
+// headerRoutingKey is in the canonical form that net/http stores.
+const headerRoutingKey = "X-Routing-Key"
+
+// routingKey is what a split is sticky by: what the caller says, else whom the prediction is for, else who asks, else
+// the request alone.
+func routingKey(r *http.Request, user []byte) string {
+	if values := r.Header[headerRoutingKey]; len(values) > 0 && values[0] != "" {
+		return values[0]
+	}
+	if len(user) > 0 {
+		var text string
+		if json.Unmarshal(user, &text) == nil {
+			user = []byte(text)
+		}
+		if len(user) > 0 {
+			return string(user)
+		}
+	}
+	if p, ok := auth.FromContext(r.Context()); ok {
+		return p.Name
+	}
+	return service.RequestID(r.Context())
 }
 
 func outcomeOfBody(err error) int {

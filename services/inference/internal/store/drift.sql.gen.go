@@ -10,6 +10,28 @@ import (
 	"time"
 )
 
+const baselineMoments = `-- name: BaselineMoments :one
+select mean, std from drift_baselines
+where model = $1 and alias = $2 and kind = 'prediction'
+`
+
+type BaselineMomentsParams struct {
+	Model string
+	Alias string
+}
+
+type BaselineMomentsRow struct {
+	Mean *float64
+	Std  *float64
+}
+
+func (q *Queries) BaselineMoments(ctx context.Context, arg BaselineMomentsParams) (BaselineMomentsRow, error) {
+	row := q.db.QueryRow(ctx, baselineMoments, arg.Model, arg.Alias)
+	var i BaselineMomentsRow
+	err := row.Scan(&i.Mean, &i.Std)
+	return i, err
+}
+
 const baselines = `-- name: Baselines :many
 select model, alias, version, predictions, labels, mean, std, set_at
 from drift_baselines
@@ -141,6 +163,22 @@ func (q *Queries) OldBaseline(ctx context.Context, arg OldBaselineParams) (OldBa
 	return i, err
 }
 
+const oldestSnapshot = `-- name: OldestSnapshot :one
+select ts from snapshots where model = $1 and alias = $2 order by id limit 1
+`
+
+type OldestSnapshotParams struct {
+	Model string
+	Alias string
+}
+
+func (q *Queries) OldestSnapshot(ctx context.Context, arg OldestSnapshotParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, oldestSnapshot, arg.Model, arg.Alias)
+	var ts time.Time
+	err := row.Scan(&ts)
+	return ts, err
+}
+
 const pruneSnapshots = `-- name: PruneSnapshots :execrows
 delete from snapshots d
 where d.model = $1 and d.alias = $2 and d.id <= (
@@ -167,7 +205,7 @@ func (q *Queries) PruneSnapshots(ctx context.Context, arg PruneSnapshotsParams) 
 }
 
 const recentSnapshots = `-- name: RecentSnapshots :many
-select version, prediction, label
+select version, prediction, label, ts
 from snapshots
 where model = $1 and alias = $2
 order by id desc
@@ -184,6 +222,7 @@ type RecentSnapshotsRow struct {
 	Version    string
 	Prediction *float64
 	Label      *string
+	Ts         time.Time
 }
 
 func (q *Queries) RecentSnapshots(ctx context.Context, arg RecentSnapshotsParams) ([]RecentSnapshotsRow, error) {
@@ -195,7 +234,12 @@ func (q *Queries) RecentSnapshots(ctx context.Context, arg RecentSnapshotsParams
 	var items []RecentSnapshotsRow
 	for rows.Next() {
 		var i RecentSnapshotsRow
-		if err := rows.Scan(&i.Version, &i.Prediction, &i.Label); err != nil {
+		if err := rows.Scan(
+			&i.Version,
+			&i.Prediction,
+			&i.Label,
+			&i.Ts,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -299,6 +343,65 @@ func (q *Queries) SnapshotKeys(ctx context.Context) ([]SnapshotKeysRow, error) {
 	for rows.Next() {
 		var i SnapshotKeysRow
 		if err := rows.Scan(&i.Model, &i.Alias); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const snapshotSeries = `-- name: SnapshotSeries :many
+select floor(extract(epoch from ts - $1::timestamptz) / $2::float8)::int as step,
+       count(*)::bigint as n,
+       coalesce(sum(prediction), 0)::float8 as total,
+       count(prediction)::bigint as numbers
+from snapshots
+where model = $3 and alias = $4
+  and ts >= $1 and ts < $5
+group by 1
+order by 1
+`
+
+type SnapshotSeriesParams struct {
+	FromTime    time.Time
+	StepSeconds float64
+	Model       string
+	Alias       string
+	ToTime      time.Time
+}
+
+type SnapshotSeriesRow struct {
+	Step    int32
+	N       int64
+	Total   float64
+	Numbers int64
+}
+
+// Steps without a snapshot have no row; labels have no mean.
+func (q *Queries) SnapshotSeries(ctx context.Context, arg SnapshotSeriesParams) ([]SnapshotSeriesRow, error) {
+	rows, err := q.db.Query(ctx, snapshotSeries,
+		arg.FromTime,
+		arg.StepSeconds,
+		arg.Model,
+		arg.Alias,
+		arg.ToTime,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SnapshotSeriesRow
+	for rows.Next() {
+		var i SnapshotSeriesRow
+		if err := rows.Scan(
+			&i.Step,
+			&i.N,
+			&i.Total,
+			&i.Numbers,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -5,6 +5,7 @@
 package store
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -43,4 +44,16 @@ type Snapshot struct {
 	Mean       float64
 	Std        float64
 	Ts         time.Time
+}
+
+type TrafficRevision struct {
+	OnlyRow  bool
+	Revision int64
+}
+
+type TrafficRule struct {
+	Model     string
+	Rules     json.RawMessage
+	UpdatedAt time.Time
+	UpdatedBy string
 }

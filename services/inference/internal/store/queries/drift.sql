@@ -1,5 +1,5 @@
 -- name: RecentSnapshots :many
-select version, prediction, label
+select version, prediction, label, ts
 from snapshots
 where model = sqlc.arg(model) and alias = sqlc.arg(alias)
 order by id desc
@@ -65,3 +65,22 @@ for update;
 insert into drift_states (model, alias, kind, status, overall, changed_at)
 values (sqlc.arg(model), sqlc.arg(alias), 'prediction', sqlc.arg(status), sqlc.arg(overall)::text, sqlc.arg(changed_at))
 on conflict (model, alias, kind) do update set status = excluded.status, overall = excluded.overall, changed_at = excluded.changed_at;
+
+-- name: SnapshotSeries :many
+-- Steps without a snapshot have no row; labels have no mean.
+select floor(extract(epoch from ts - sqlc.arg(from_time)::timestamptz) / sqlc.arg(step_seconds)::float8)::int as step,
+       count(*)::bigint as n,
+       coalesce(sum(prediction), 0)::float8 as total,
+       count(prediction)::bigint as numbers
+from snapshots
+where model = sqlc.arg(model) and alias = sqlc.arg(alias)
+  and ts >= sqlc.arg(from_time) and ts < sqlc.arg(to_time)
+group by 1
+order by 1;
+
+-- name: OldestSnapshot :one
+select ts from snapshots where model = sqlc.arg(model) and alias = sqlc.arg(alias) order by id limit 1;
+
+-- name: BaselineMoments :one
+select mean, std from drift_baselines
+where model = sqlc.arg(model) and alias = sqlc.arg(alias) and kind = 'prediction';
