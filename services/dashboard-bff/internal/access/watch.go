@@ -1,0 +1,126 @@
+package access
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
+)
+
+// Reasons for which Watch ends a stream.
+const (
+	TokenExpired = "token_expired"
+	LoggedOut    = "logged_out" // also when the provider is no longer trusted, or the person denied
+	// StoreUnavailable ends streams whose credential could not be looked up for long; requests get 503 meanwhile.
+	StoreUnavailable = "session_store_unavailable"
+)
+
+const (
+	// watchEvery is how often a stream's session is looked up; with the age of a verdict a logout shows within 2 s.
+	watchEvery = 800 * time.Millisecond
+	// watchGrace is how long streams outlive the session store. Nobody can log out meanwhile, and a restart of the
+	// store must not make every page reconnect.
+	watchGrace = 30 * time.Second
+)
+
+// Watch is ctx for a stream of who, which ends also when the credential expires, and within 2 s of the session's end on
+// any replica. ctx must be that of the request. reason tells why: empty while the stream may go on, and when ctx ended.
+func (g *Guard) Watch(ctx context.Context, who caller.Caller) (stream context.Context, reason func() string) {
+	stream, end := context.WithCancel(ctx)
+	var why atomic.Pointer[string]
+	go func() { // ends with ctx, which ends with the request
+		defer end()
+		if text := g.awaitEnd(stream, who); text != "" {
+			why.Store(&text)
+		}
+	}()
+	return stream, func() string {
+		if text := why.Load(); text != nil {
+			return *text
+		}
+		return ""
+	}
+}
+
+// awaitEnd returns the reason, or nothing when ctx ended.
+func (g *Guard) awaitEnd(ctx context.Context, who caller.Caller) string {
+	// Streams that began together shall not ask together.
+	next := time.NewTimer(rand.N(watchEvery))
+	defer next.Stop()
+	lastKnown := g.cfg.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-next.C:
+		}
+		now := g.cfg.Now()
+		if !now.Before(who.ExpiresAt) {
+			return TokenExpired
+		}
+		err := g.stillHolds(ctx, who)
+		switch {
+		case err == nil:
+			lastKnown = now
+		case ctx.Err() != nil:
+			return ""
+		case endsSession(err):
+			return LoggedOut
+		case now.Sub(lastKnown) > watchGrace:
+			return StoreUnavailable
+		}
+		next.Reset(min(watchEvery, max(who.ExpiresAt.Sub(now), time.Millisecond)))
+	}
+}
+
+// endsSession tells a refusal from an answer that could not be had.
+func endsSession(err error) bool {
+	status := problem.From(err).Status()
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
+// stillHolds asks again what identify asked of the credential, but for what cannot change.
+func (g *Guard) stillHolds(ctx context.Context, who caller.Caller) error {
+	was, have := credentialOf(ctx)
+	if who.Method == caller.SSO {
+		if err := g.cfg.Sessions.Alive(ctx, who.SessionID); err != nil || !have || g.cfg.Federation == nil {
+			return err
+		}
+		return g.cfg.Federation.Admit(ctx, was.data)
+	}
+	if err := g.cfg.Tokens.CheckRevoked(ctx, who); err != nil || who.Method != caller.IDPBearer || !have || g.cfg.Federation == nil {
+		return err
+	}
+	_, err := g.cfg.Federation.Bearer(ctx, was.bearer, was.hint)
+	return err
+}
+
+// Alive reports whether the session of who still stands: nil, or the problem to answer with. It is for what
+// outlives the request that proved the session, such as the cookies of the tools origin.
+func (g *Guard) Alive(ctx context.Context, _ string, who caller.Caller) error {
+	if !g.cfg.Now().Before(who.ExpiresAt) {
+		return fault.InvalidToken.New("The session has expired; sign in again.")
+	}
+	if _, have := credentialOf(ctx); !have && !g.basisHolds(who) {
+		return fault.InvalidToken.New("A password or the trust file has changed since; go back to the dashboard and begin there again.")
+	}
+	return g.stillHolds(ctx, who)
+}
+
+// basisHolds reports whether what let the caller in is what would today. Without the credential nobody can be judged
+// again; from the dashboard, where it is, they may come back at once.
+func (g *Guard) basisHolds(who caller.Caller) bool {
+	now := ""
+	switch {
+	case who.Method == caller.Password:
+		now = g.cfg.Tokens.Basis(who)
+	case g.cfg.Federation != nil:
+		now = g.cfg.Federation.Basis()
+	}
+	return now != "" && who.Basis == now
+}

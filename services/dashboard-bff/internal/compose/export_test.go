@@ -1,0 +1,8 @@
+package compose
+
+// Entries is the number of answers kept.
+func Entries(p *Pool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.entries)
+}

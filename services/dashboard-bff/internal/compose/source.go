@@ -1,0 +1,62 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
+)
+
+// ErrSkipped means that a source has nothing to give here, as with a service that is not configured or too old
+// for the call. That is no fault of the service, and nothing is retried.
+var ErrSkipped = errors.New("the source was skipped")
+
+// Source is one call to a service, which all views with the same caller's tenant and parameters share.
+type Source[P comparable, T any] struct {
+	// Name is how views list the source in _partial and _sources. Several sources may have one name.
+	Name string
+	// Service answers the call.
+	Service upstream.Service
+	// Call tells this source from others of its name and service, such as "list policies".
+	Call string
+	// Budget is for a call that may take longer than a view waits; 0 is the pool's time-out. Views do not wait for it
+	// beyond that: until it ends they show the answer before, which tells its age, if there is one.
+	Budget time.Duration
+	// Pace is for a call that costs the service much: its answer is shared for so many times as long as it took, if
+	// that is longer than answers are shared otherwise.
+	Pace int
+	// Fetch makes the call within ctx. Its answer is shared by many requests, which must not change it. An answer
+	// that is a definite no, such as an unknown model, is a value of T and no error.
+	Fetch func(ctx context.Context, who caller.Caller, parameters P) (T, error)
+}
+
+// None are the parameters of a source that takes none.
+type None struct{}
+
+// key of a shared answer. The parameters' own type is part of it.
+type key struct {
+	service    upstream.Service
+	name, call string
+	tenant     string
+	parameters any
+}
+
+func (k key) String() string {
+	return fmt.Sprintf("%s (%s of %s, tenant %s, %+v)", k.name, k.call, k.service, k.tenant, k.parameters)
+}
+
+// skipped reports whether an error says that there was nothing to call.
+func skipped(err error) bool {
+	return errors.Is(err, ErrSkipped) || errors.Is(err, upstream.ErrNotConfigured)
+}
+
+// timedOut reports whether an error is a time-out, of the source's own or of a connection below it.
+func timedOut(err error) bool {
+	var n net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &n) && n.Timeout()
+}

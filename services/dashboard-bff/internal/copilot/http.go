@@ -1,0 +1,49 @@
+package copilot
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	api "github.com/mlp-platform/platform/clients/go/dashboard"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/assistant"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/input"
+)
+
+// AskQuestion serves POST /api/v1/copilot/ask. Trouble with the assistant is part of the answer.
+func (p *Copilot) AskQuestion(c echo.Context) error {
+	ctx, who := c.Request().Context(), caller.From(c)
+	if !p.Enabled(ctx, who) {
+		return fault.FeatureOff.New("The copilot is switched off; an admin can switch the flag copilotDrawer on again.")
+	}
+	if err := input.CheckQuery(c); err != nil {
+		return err
+	}
+	var body api.CopilotQuestion
+	if err := service.DecodeJSON(c, &body, true); err != nil {
+		return err
+	}
+	m, err := assistant.NewMessage(body.Question, body.Context)
+	if err != nil {
+		return err
+	}
+	if m.IsDecision() {
+		// Its key may decide nothing, but an assistant without keys would not know that.
+		return fault.ValidationFailed.New("The copilot decides nothing; an admin approves or denies a change in the assistant's drawer.").
+			WithErrors(problem.Field{Loc: []string{"body", "question"}, Msg: "is a decision about a change"})
+	}
+	a := p.ask(ctx, who, m)
+	page := ""
+	if body.Context != nil && body.Context.Page != nil {
+		page = cutRunes(*body.Context.Page, 200)
+	}
+	p.record(ctx, who, m, page, a)
+	if ctx.Err() != nil {
+		return ctx.Err() // nobody reads the answer
+	}
+	return c.JSON(http.StatusOK, a.document())
+}

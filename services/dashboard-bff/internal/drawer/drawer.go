@@ -1,0 +1,125 @@
+// Package drawer relays conversations with the cluster assistant: questions, their streams, and the decisions of
+// admins about changes that it proposes.
+package drawer
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/announce"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/assistant"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
+)
+
+// Recorder keeps audit facts.
+type Recorder interface {
+	// Record keeps the fact durably, or fails within ctx.
+	Record(ctx context.Context, who caller.Caller, fact announce.Fact) error
+}
+
+// Config of New.
+type Config struct {
+	Assistant *assistant.Clients
+	Recorder  Recorder
+	// Enabled reports whether the kill switch copilotDrawer is on for the caller. It answers from memory.
+	Enabled func(context.Context, caller.Caller) bool
+	// FollowSession returns a context that ends, with a cause that says why, when the caller's session does.
+	FollowSession func(context.Context, caller.Caller) (context.Context, context.CancelFunc)
+	// Secret is the JWT secret; session prefixes are derived from a key of it.
+	Secret service.Secret
+	Log    *slog.Logger
+	Limits Limits
+}
+
+// Limits of a call; a zero one has the default.
+type Limits struct {
+	Answer time.Duration // until the header of a response; 10 s
+	Idle   time.Duration // between two bytes of a stream, in which the assistant sends a heartbeat each 15 s; 45 s
+	Whole  time.Duration // of a stream; 30 min
+	Write  time.Duration // of one frame to the browser; 10 s
+}
+
+func (l *Limits) setDefaults() {
+	for _, d := range []struct {
+		limit    *time.Duration
+		standard time.Duration
+	}{{&l.Answer, 10 * time.Second}, {&l.Idle, 45 * time.Second}, {&l.Whole, 30 * time.Minute}, {&l.Write, 10 * time.Second}} {
+		if *d.limit <= 0 {
+			*d.limit = d.standard
+		}
+	}
+}
+
+// Drawer relays.
+type Drawer struct {
+	Config
+	prefixKey []byte
+	drain     context.Context // ends with Close
+	endDrain  context.CancelFunc
+}
+
+// New refuses a missing part.
+func New(cfg Config) (*Drawer, error) {
+	if err := service.RequireParts("drawer", cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Secret.Reveal() == "" {
+		return nil, errors.New("drawer: Secret is empty")
+	}
+	cfg.Limits.setDefaults()
+	key, err := hkdf.Key(sha256.New, []byte(cfg.Secret.Reveal()), nil, "dashboard drawer session", sha256.Size)
+	if err != nil {
+		return nil, err
+	}
+	d := &Drawer{Config: cfg, prefixKey: key}
+	d.drain, d.endDrain = context.WithCancel(context.Background())
+	return d, nil
+}
+
+// Close ends the open streams in words, and any that begin later: an answer may take longer than a process that
+// shuts down has. The assistant goes on, and the browser follows at another replica.
+func (d *Drawer) Close() { d.endDrain() }
+
+// keyOf is the key by which a caller's role talks to the assistant.
+func keyOf(who caller.Caller) assistant.Key {
+	if who.Role.Covers(caller.Admin) {
+		return assistant.Operator
+	}
+	return assistant.ReadOnly
+}
+
+// sessionPrefix begins every session of a person. All sessions belong to two keys at the assistant, so it is this
+// prefix that keeps people apart.
+func (d *Drawer) sessionPrefix(who caller.Caller) string {
+	mac := hmac.New(sha256.New, d.prefixKey)
+	for _, part := range []string{who.Tenant, who.Subject} {
+		mac.Write([]byte(part))
+		mac.Write([]byte{0}) // or a-b of tenant a would be b of tenant a-
+	}
+	return "dd-" + hex.EncodeToString(mac.Sum(nil)[:16]) + "-"
+}
+
+func (d *Drawer) newSession(who caller.Caller) string { return d.sessionPrefix(who) + uuid.NewString() }
+
+var sessionRest = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// checkSession is a 404 for a session that is not the caller's: another's looks as if there were none.
+func (d *Drawer) checkSession(who caller.Caller, session string) error {
+	rest, own := strings.CutPrefix(session, d.sessionPrefix(who))
+	if !own || !sessionRest.MatchString(rest) {
+		return fault.NotFound.New("There is no such conversation; begin one by asking without a session.")
+	}
+	return nil
+}

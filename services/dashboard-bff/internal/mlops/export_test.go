@@ -1,0 +1,8 @@
+package mlops
+
+// Differences is the number of models that are not served as set.
+func (v *Views) Differences() int {
+	v.serving.mu.Lock()
+	defer v.serving.mu.Unlock()
+	return len(v.serving.since)
+}

@@ -1,0 +1,81 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Redis is a Store in Redis, which ends the entries itself. A Redis that evicts keys when its memory is full would
+// forget revocations; its maxmemory-policy must be noeviction.
+type Redis struct {
+	client *redis.Client
+	prefix string
+}
+
+var _ Store = (*Redis)(nil)
+
+// NewRedis takes a URL such as redis://user:password@host:6379/0. All keys begin with prefix. It does not connect yet.
+func NewRedis(url, prefix string) (*Redis, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil { // err would repeat the password
+		return nil, errors.New("session store: the Redis URL cannot be read; it must look like redis://user:password@host:6379/0")
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, time.Second, time.Second
+	o.ContextTimeoutEnabled = true
+	o.MaxRetries, o.DialerRetries = 1, 1
+	o.DisableIdentity = true
+	return &Redis{client: redis.NewClient(o), prefix: prefix}, nil
+}
+
+// Close closes the connections.
+func (r *Redis) Close() error { return r.client.Close() }
+
+// Ping reports whether Redis answers.
+func (r *Redis) Ping(ctx context.Context) error { return wrapStore("ping", r.client.Ping(ctx).Err()) }
+
+// Put is part of Store.
+func (r *Redis) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	if err := checkEntry(key, ttl); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return wrapStore("put", r.client.Set(ctx, r.prefix+key, value, ttl).Err())
+}
+
+// Get is part of Store.
+func (r *Redis) Get(ctx context.Context, key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	value, err := r.client.Get(ctx, r.prefix+key).Bytes()
+	return value, wrapStore("get", err)
+}
+
+// Take is part of Store.
+func (r *Redis) Take(ctx context.Context, key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	value, err := r.client.GetDel(ctx, r.prefix+key).Bytes()
+	return value, wrapStore("take", err)
+}
+
+// Delete is part of Store.
+func (r *Redis) Delete(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return wrapStore("delete", r.client.Del(ctx, r.prefix+key).Err())
+}
+
+func wrapStore(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, redis.Nil):
+		return ErrNotFound
+	}
+	return fmt.Errorf("session store: %s: %w", what, err)
+}

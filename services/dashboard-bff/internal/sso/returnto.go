@@ -1,0 +1,65 @@
+package sso
+
+import (
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+const maxReturnTo = 2048
+
+// safeReturnTo is where a browser goes after signing in: a page of this origin, else /. An address that browsers read
+// as another host, or as a route of the API, would make the sign-in a tool of whoever made the link.
+func safeReturnTo(raw string) string {
+	const home = "/"
+	if raw == "" || len(raw) > maxReturnTo || raw[0] != '/' || strings.HasPrefix(raw, "//") || isTreacherous(raw) {
+		return home
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
+		return home
+	}
+	// What is encoded once or twice may be decoded by whatever looks at the address next.
+	text, file := raw, u.EscapedPath()
+	for range 2 {
+		text, file = decode(text), decode(file)
+		if isTreacherous(text) || strings.HasPrefix(file, "//") || hasDotSegment(file) {
+			return home
+		}
+	}
+	if clean := strings.ToLower(path.Clean(file)); clean == "/api" || strings.HasPrefix(clean, "/api/") {
+		return home
+	}
+	return u.String()
+}
+
+// decode undoes percent-encoding where there is any.
+func decode(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := url.PathUnescape(s[i : i+3]); err == nil {
+				b.WriteString(c)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// isTreacherous holds for backslashes, which browsers read as slashes, and for control characters, which they leave out.
+func isTreacherous(s string) bool {
+	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || r < ' ' || r >= 0x7f && r < 0xa0 })
+}
+
+func hasDotSegment(p string) bool {
+	for _, s := range strings.Split(p, "/") {
+		if s == "." || s == ".." {
+			return true
+		}
+	}
+	return false
+}
