@@ -1,0 +1,1426 @@
+// Generated from clients/go/inference/openapi.yaml by tools/types.mjs. DO NOT EDIT.
+export interface paths {
+    "/livez": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Report whether the process is alive (public) */
+        get: operations["livez"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Report whether this replica may receive traffic; 200 once the registry's aliases were scanned (public) */
+        get: operations["readyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Prometheus metrics (public) */
+        get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List loaded and failed models; always 200 (public) */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List loaded models [predict]
+         * @description By default those under Production; `alias=*` lists every alias, any other value only that alias.
+         */
+        get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/predict/{model_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Predict one row [predict]
+         * @description The keys of `features` must be exactly the columns the model was trained on, in any order.
+         *     The version is `version`, else that of `alias`, else that of the alias that the traffic rules
+         *     choose, else Production's.
+         */
+        post: operations["predict"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/infer-pipeline/infer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Predict one job from its embedding [predict]
+         * @description The members are at the top level of the body, or under `features`.
+         */
+        post: operations["inferPipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compare all aliases with the registry now [admin] */
+        post: operations["reload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reload/{model_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compare one model's aliases with the registry now [admin] */
+        post: operations["reloadModel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/drift/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Compare recent predictions with the baseline [predict] */
+        get: operations["driftStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/series/{model_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stored predictions of a model over time, one point per step [predict]
+         * @description Made of the stored predictions: the newest 10,000 of a model and alias, at most 30 days old. Before the
+         *     oldest of them nothing is known, and every value is null. `latency_p95` is not stored: its values are null.
+         */
+        get: operations["series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/drift/{model_name}/baseline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Set the newest 500 predictions as the baseline [admin] */
+        post: operations["setDriftBaseline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/drift/{model_name}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Delete the recent predictions and keep the baseline [admin] */
+        post: operations["resetDrift"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/traffic-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Traffic rules by model [predict] */
+        get: operations["listTrafficRules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/traffic-rules/{model_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Traffic rules of one model [predict] */
+        get: operations["getTrafficRule"];
+        /** The same as POST [admin] */
+        put: operations["putTrafficRule"];
+        /**
+         * Share out the requests of a model among its aliases [admin]
+         * @description Applies to requests that name neither version nor alias. The split is sticky by the header
+         *     `X-Routing-Key`, else the request's `user_id`, else its principal, else its id. A request whose
+         *     alias is not loaded gets Production.
+         */
+        post: operations["setTrafficRule"];
+        /** Delete the rules; all requests get Production again [admin] */
+        delete: operations["deleteTrafficRule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/outbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the outbox's events in order of creation [admin]
+         * @description Those of the caller's tenant and of `platform`.
+         */
+        get: operations["listOutbox"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/outbox/republish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Republish the events created in a time window [admin]
+         * @description At most 100,000 events. The broker drops duplicates within ten minutes, consumers drop the rest.
+         */
+        post: operations["republishOutbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/outbox/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Drop a poison event [admin]
+         * @description The audit ledger keeps its name, tenant, error and SHA-256. An event that is not poison is a 409.
+         */
+        delete: operations["dropEvent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/outbox/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replay an event with its full number of attempts [admin] */
+        post: operations["replayEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Alive: {
+            /** @enum {string} */
+            status: "alive";
+        };
+        Readiness: {
+            status: string;
+            checks: {
+                [key: string]: string;
+            };
+        };
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            instance?: string;
+            code: string;
+            request_id?: string;
+            errors?: components["schemas"]["FieldFault"][];
+            /** @description With `model_not_loaded`: the models that are loaded */
+            loaded?: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        FieldFault: {
+            loc: string[];
+            msg: string;
+        };
+        Health: {
+            /**
+             * @description `degraded` when no Production model is loaded
+             * @enum {string}
+             */
+            status: "ok" | "degraded";
+            models_loaded: number;
+            /** @description Production copies by upper-case name */
+            models: {
+                [key: string]: components["schemas"]["HealthModel"];
+            };
+            /** @description Aliases whose newest version could not be loaded */
+            failed?: components["schemas"]["LoadFailure"][];
+            tracker?: components["schemas"]["TrackerState"];
+        };
+        TrackerState: {
+            ok: boolean;
+            /** Format: date-time */
+            last_scan_at?: string;
+            last_error?: string;
+        };
+        HealthModel: {
+            version: string;
+            run_id: string;
+            /** @enum {string} */
+            status: "ok";
+            /** @description Alias to loaded version */
+            aliases: {
+                [key: string]: string;
+            };
+            /** @description Why the newest version is not being served */
+            last_error?: string;
+        };
+        LoadedModel: {
+            model_name: string;
+            model_version: string;
+            run_id: string;
+            /** @enum {string} */
+            status: "ok";
+            alias: string;
+            /** @enum {string} */
+            flavor: "onnx";
+            /** @description SHA-256 of the artifact as loaded */
+            digest?: string;
+            /** @description Whether the digest matched the one registered with the version */
+            verified: boolean;
+            /** Format: date-time */
+            loaded_at: string;
+            /** @description The version's tag */
+            data_origin?: string;
+            /** @description Trained on generated dummy rows */
+            dummy?: boolean;
+            inputs: components["schemas"]["Column"][];
+            output: components["schemas"]["Output"];
+        };
+        Column: {
+            name: string;
+            /** @enum {string} */
+            kind: "number" | "integer" | "boolean" | "category" | "vector";
+            /** @description Numbers in a vector */
+            length?: number;
+        };
+        Output: {
+            /** @enum {string} */
+            kind: "number" | "label";
+            unit?: string;
+            labels?: unknown[];
+        };
+        PredictRequest: {
+            /** @description Column to value: a number, boolean, string (category) or fixed-length list of numbers */
+            features: {
+                [key: string]: unknown;
+            };
+            /** @description Production, Canary or Staging, any case */
+            alias?: string;
+            /** @description A version number; takes precedence over alias */
+            version?: string;
+            /**
+             * @description Also return the classes' probabilities
+             * @default false
+             */
+            probabilities: boolean;
+        };
+        PipelineFeatures: {
+            embedding: number[];
+            num_nodes: number;
+            /** @description A string or a number */
+            user_id?: unknown;
+            job_id?: string;
+            /** @default JPCP */
+            model_name: string;
+            alias?: string;
+            version?: string;
+        };
+        PipelineRequest: {
+            features?: components["schemas"]["PipelineFeatures"];
+            embedding?: number[];
+            num_nodes?: number;
+            /** @description A string or a number */
+            user_id?: unknown;
+            job_id?: string;
+            /** @default JPCP */
+            model_name: string;
+            alias?: string;
+            version?: string;
+        };
+        Prediction: {
+            model_name: string;
+            model_version: string;
+            run_id: string;
+            /** @description A number or a class label */
+            prediction: unknown;
+            /** @description The alias that chose the version; absent when the request named a version */
+            alias?: string;
+            unit?: string;
+            /** @description Class label to probability */
+            probabilities?: {
+                [key: string]: number;
+            };
+            /** @description Of /infer-pipeline/infer: as sent */
+            job_id?: string;
+        };
+        Reloaded: {
+            /** @description Models with an alias that was loaded or unloaded */
+            reloaded: string[];
+            /** @description Length of reloaded */
+            count: number;
+            unchanged: string[];
+            failed: components["schemas"]["LoadFailure"][];
+        };
+        LoadFailure: {
+            model: string;
+            alias: string;
+            version?: string;
+            reason: string;
+        };
+        AliasChoice: {
+            /**
+             * @description Any case
+             * @default Production
+             */
+            alias: string;
+        };
+        DriftBaseline: {
+            model: string;
+            alias: string;
+            n: number;
+            /**
+             * Format: double
+             * @description Null for non-numeric labels
+             */
+            mean: number | null;
+            /** Format: double */
+            std: number | null;
+            /** Format: date-time */
+            set_at: string;
+        };
+        DriftReset: {
+            deleted: number;
+        };
+        /**
+         * @description Percent by alias (Production, Canary, Staging, in a request in any case), 100 in all
+         * @example {
+         *       "Production": 90,
+         *       "Canary": 10
+         *     }
+         */
+        TrafficWeights: {
+            [key: string]: number;
+        };
+        TrafficRule: {
+            model: string;
+            rules: components["schemas"]["TrafficWeights"];
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
+        };
+        TrafficRuleList: {
+            items: components["schemas"]["TrafficRule"][];
+            /** @description Cursor of the next page; null on the last */
+            next_cursor: string | null;
+        };
+        TrafficChange: {
+            model: string;
+            rules: components["schemas"]["TrafficWeights"];
+            /** @description Always true; every replica follows within a second */
+            applied: boolean;
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
+            /** @description Aliases in the rules that have no version loaded */
+            warnings: string[];
+        };
+        DriftMeasure: {
+            status: components["schemas"]["DriftLevel"];
+            /** Format: double */
+            value?: number | null;
+            /** Format: double */
+            p_value?: number | null;
+        };
+        /** @enum {string} */
+        DriftLevel: "OK" | "WARNING" | "CRITICAL" | "NO_BASELINE" | "INSUFFICIENT" | "CORRUPT";
+        DriftStatus: {
+            model: string;
+            alias: string;
+            /** @description Version of the newest snapshot */
+            version: string;
+            /** @description The level of z_score alone */
+            status: components["schemas"]["DriftLevel"];
+            /** @description The worst measure's level, used by alerts and retraining after drift */
+            overall: components["schemas"]["DriftLevel"];
+            /** @description The measure that decided overall (z_score, psi, ks, wasserstein); absent if overall is OK or nothing was compared */
+            decided_by?: string;
+            /** Format: double */
+            z_score?: number | null;
+            /** Format: double */
+            z_se?: number | null;
+            /**
+             * Format: double
+             * @description Null without snapshots and for non-numeric labels
+             */
+            live_mean: number | null;
+            /** Format: double */
+            live_std: number | null;
+            /** Format: double */
+            baseline_mean?: number | null;
+            /** Format: double */
+            baseline_std?: number | null;
+            n_snapshots: number;
+            n_baseline: number;
+            /** @description z_score, psi, ks, wasserstein, each with its own status */
+            measures: {
+                [key: string]: components["schemas"]["DriftMeasure"];
+            };
+            reason?: string;
+            /** @description The newest 24 predictions, oldest first */
+            recent: unknown[];
+            /** Format: date-time */
+            baseline_set_at?: string;
+            /**
+             * Format: date-time
+             * @description Time of the newest snapshot; absent without snapshots
+             */
+            newest_at?: string;
+        };
+        /** @enum {string} */
+        SeriesMetric: "prediction_mean" | "z_score" | "requests" | "latency_p95";
+        SeriesPoint: {
+            /**
+             * Format: date-time
+             * @description Start of the step
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description Null where nothing was measured
+             */
+            value: number | null;
+        };
+        Series: {
+            model: string;
+            alias: string;
+            metric: components["schemas"]["SeriesMetric"];
+            /** @description Of the model's predictions; absent if unknown */
+            unit?: string;
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            /** @description Seconds */
+            step: number;
+            /** Format: double */
+            baseline_mean?: number | null;
+            /** Format: double */
+            baseline_std?: number | null;
+            points: components["schemas"]["SeriesPoint"][];
+        };
+        OutboxEvent: {
+            /** Format: uuid */
+            id: string;
+            /** Format: int64 */
+            seq: number;
+            /** @enum {string} */
+            state: "poison" | "pending" | "published";
+            tenant: string;
+            namespace: string;
+            name: string;
+            subject_id: string | null;
+            /** @description Null if it exceeds 16384 bytes */
+            payload: {
+                [key: string]: unknown;
+            } | null;
+            /** Format: int64 */
+            payload_bytes: number;
+            /** @description Hexadecimal SHA-256 of the payload as stored */
+            digest: string;
+            actor: string;
+            request_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            next_attempt_at: string;
+            /** @description Attempts that failed because of the event itself */
+            refusals: number;
+            /** Format: date-time */
+            published_at: string | null;
+            /** Format: int64 */
+            stream_seq: number | null;
+            /** Format: date-time */
+            poison_at: string | null;
+            last_error: string | null;
+        };
+        OutboxPage: {
+            items: components["schemas"]["OutboxEvent"][];
+            next_cursor: string | null;
+        };
+        RepublishRequest: {
+            /**
+             * Format: date-time
+             * @description Inclusive
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description Exclusive
+             */
+            to: string;
+        };
+        Republished: {
+            /** Format: int64 */
+            republished: number;
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+        };
+    };
+    responses: {
+        /** @description The process is alive */
+        Alive: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Alive"];
+            };
+        };
+        /** @description Readiness and its checks */
+        Readiness: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Readiness"];
+            };
+        };
+        /** @description The prediction */
+        Prediction: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Prediction"];
+            };
+        };
+        /** @description What changed */
+        Reloaded: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Reloaded"];
+            };
+        };
+        /** @description `model_not_loaded`, with the reason and the loaded models */
+        NotLoaded: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `validation_error`: the body is not a request, or a value has the wrong type; the model was not called */
+        Invalid: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `feature_shape_mismatch`: keys or list lengths differ from the trained columns, the model was not called; `model_exception`: the model failed */
+        PredictionFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `overloaded`, `draining` or `tracker_unavailable`, with Retry-After */
+        Busy: {
+            headers: {
+                "Retry-After"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `deadline_exceeded` */
+        Late: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused or failed; see code */
+        Problem: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: {
+        /** @description Model name, any case */
+        ModelName: string;
+        /** @description 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift */
+        Probe: string;
+        /** @description Lowers the deadline of this request */
+        Timeout: number;
+        /** @description Requests with the same key get the same alias by the traffic rules */
+        RoutingKey: string;
+        EventId: string;
+        Limit: number;
+        /** @description Opaque cursor from the previous page */
+        Cursor: string;
+    };
+    requestBodies: {
+        AliasChoice: {
+            content: {
+                "application/json": components["schemas"]["AliasChoice"];
+            };
+        };
+    };
+    headers: never;
+    pathItems: never;
+}
+export type Alive = components['schemas']['Alive'];
+export type Readiness = components['schemas']['Readiness'];
+export type Problem = components['schemas']['Problem'];
+export type FieldFault = components['schemas']['FieldFault'];
+export type Health = components['schemas']['Health'];
+export type TrackerState = components['schemas']['TrackerState'];
+export type HealthModel = components['schemas']['HealthModel'];
+export type LoadedModel = components['schemas']['LoadedModel'];
+export type Column = components['schemas']['Column'];
+export type Output = components['schemas']['Output'];
+export type PredictRequest = components['schemas']['PredictRequest'];
+export type PipelineFeatures = components['schemas']['PipelineFeatures'];
+export type PipelineRequest = components['schemas']['PipelineRequest'];
+export type Prediction = components['schemas']['Prediction'];
+export type Reloaded = components['schemas']['Reloaded'];
+export type LoadFailure = components['schemas']['LoadFailure'];
+export type AliasChoice = components['schemas']['AliasChoice'];
+export type DriftBaseline = components['schemas']['DriftBaseline'];
+export type DriftReset = components['schemas']['DriftReset'];
+export type TrafficWeights = components['schemas']['TrafficWeights'];
+export type TrafficRule = components['schemas']['TrafficRule'];
+export type TrafficRuleList = components['schemas']['TrafficRuleList'];
+export type TrafficChange = components['schemas']['TrafficChange'];
+export type DriftMeasure = components['schemas']['DriftMeasure'];
+export type DriftLevel = components['schemas']['DriftLevel'];
+export type DriftStatus = components['schemas']['DriftStatus'];
+export type SeriesMetric = components['schemas']['SeriesMetric'];
+export type SeriesPoint = components['schemas']['SeriesPoint'];
+export type Series = components['schemas']['Series'];
+export type OutboxEvent = components['schemas']['OutboxEvent'];
+export type OutboxPage = components['schemas']['OutboxPage'];
+export type RepublishRequest = components['schemas']['RepublishRequest'];
+export type Republished = components['schemas']['Republished'];
+export type ResponseAlive = components['responses']['Alive'];
+export type ResponseReadiness = components['responses']['Readiness'];
+export type ResponsePrediction = components['responses']['Prediction'];
+export type ResponseReloaded = components['responses']['Reloaded'];
+export type ResponseNotLoaded = components['responses']['NotLoaded'];
+export type ResponseInvalid = components['responses']['Invalid'];
+export type ResponsePredictionFailed = components['responses']['PredictionFailed'];
+export type ResponseBusy = components['responses']['Busy'];
+export type ResponseLate = components['responses']['Late'];
+export type ResponseProblem = components['responses']['Problem'];
+export type ParameterModelName = components['parameters']['ModelName'];
+export type ParameterProbe = components['parameters']['Probe'];
+export type ParameterTimeout = components['parameters']['Timeout'];
+export type ParameterRoutingKey = components['parameters']['RoutingKey'];
+export type ParameterEventId = components['parameters']['EventId'];
+export type ParameterLimit = components['parameters']['Limit'];
+export type ParameterCursor = components['parameters']['Cursor'];
+export type RequestBodyAliasChoice = components['requestBodies']['AliasChoice'];
+export type $defs = Record<string, never>;
+export interface operations {
+    livez: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Alive"];
+        };
+    };
+    readyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Readiness"];
+            503: components["responses"]["Readiness"];
+        };
+    };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Text exposition format */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Health */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: {
+                /** @description `*`, Production, Canary or Staging, any case */
+                alias?: string;
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque cursor from the previous page */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Loaded models by name, then alias */
+            200: {
+                headers: {
+                    /** @description Cursor of the next page; absent on the last */
+                    "X-Next-Cursor"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadedModel"][];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    predict: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Lowers the deadline of this request */
+                "X-Request-Timeout-Ms"?: components["parameters"]["Timeout"];
+                /** @description 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift */
+                "X-Platform-Probe"?: components["parameters"]["Probe"];
+                /** @description Requests with the same key get the same alias by the traffic rules */
+                "X-Routing-Key"?: components["parameters"]["RoutingKey"];
+            };
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PredictRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Prediction"];
+            404: components["responses"]["NotLoaded"];
+            422: components["responses"]["Invalid"];
+            500: components["responses"]["PredictionFailed"];
+            503: components["responses"]["Busy"];
+            504: components["responses"]["Late"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    inferPipeline: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Lowers the deadline of this request */
+                "X-Request-Timeout-Ms"?: components["parameters"]["Timeout"];
+                /** @description 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift */
+                "X-Platform-Probe"?: components["parameters"]["Probe"];
+                /** @description Requests with the same key get the same alias by the traffic rules */
+                "X-Routing-Key"?: components["parameters"]["RoutingKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PipelineRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Prediction"];
+            404: components["responses"]["NotLoaded"];
+            422: components["responses"]["Invalid"];
+            500: components["responses"]["PredictionFailed"];
+            503: components["responses"]["Busy"];
+            504: components["responses"]["Late"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    reload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Reloaded"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    reloadModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Reloaded"];
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    driftStatus: {
+        parameters: {
+            query?: {
+                /** @description Only this model, any case */
+                model?: string;
+                /** @description Only this alias, any case */
+                alias?: string;
+                /** @description Number of newest snapshots compared */
+                window?: number;
+                /** @description Divisor of z_score */
+                z_mode?: "spread" | "standard_error";
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque cursor from the previous page */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One row per model and alias */
+            200: {
+                headers: {
+                    /** @description Cursor of the next page; absent on the last */
+                    "X-Next-Cursor"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftStatus"][];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    series: {
+        parameters: {
+            query: {
+                metric: components["schemas"]["SeriesMetric"];
+                /** @description Any case */
+                alias?: string;
+                /** @description RFC 3339, inclusive; default a day before `to` */
+                from?: string;
+                /** @description RFC 3339, exclusive; default now */
+                to?: string;
+                /** @description Seconds; raised so that there are at most 500 points */
+                step?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Points, oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    setDriftBaseline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["AliasChoice"];
+        responses: {
+            /** @description The baseline */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftBaseline"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    resetDrift: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["AliasChoice"];
+        responses: {
+            /** @description Number of predictions deleted */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftReset"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listTrafficRules: {
+        parameters: {
+            query?: {
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque cursor from the previous page */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Models that have rules */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrafficRuleList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getTrafficRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rules */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrafficRule"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    putTrafficRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrafficWeights"];
+            };
+        };
+        responses: {
+            /** @description The rules, at work in every replica within a second */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrafficChange"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    setTrafficRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrafficWeights"];
+            };
+        };
+        responses: {
+            /** @description The rules, at work in every replica within a second */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrafficChange"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteTrafficRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listOutbox: {
+        parameters: {
+            query?: {
+                state?: "poison" | "pending" | "published";
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque cursor from the previous page */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutboxPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    republishOutbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RepublishRequest"];
+            };
+        };
+        responses: {
+            /** @description Number of events now pending for the relay */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Republished"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    dropEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["EventId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    replayEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["EventId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event, now pending */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutboxEvent"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+}

@@ -1,0 +1,26 @@
+import type { ReactNode } from 'react';
+import { Icon, type StateKind } from './icon';
+
+export interface GateItem {
+  key: string;
+  kind: StateKind;
+  title: ReactNode;
+  value?: ReactNode;
+  detail?: ReactNode;
+}
+
+/** Checks with their reasons: a verdict never stands alone. */
+export function GateList({ items, tight }: { items: readonly GateItem[]; tight?: boolean }) {
+  return (
+    <ul className={tight ? 'gate tight' : 'gate'}>
+      {items.map((item) => (
+        <li key={item.key}>
+          <Icon name={item.kind} small className={`st-${item.kind}`} />
+          <span className="med">{item.title}</span>
+          <span className="num">{item.value}</span>
+          {item.detail && <span className="d">{item.detail}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,169 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { formatClock, formatRough, MINUTE, parseTime } from '../format/time';
+import { useNow } from '../state/now';
+import { text } from '../text';
+import { Blank, ErrorBlank } from './blank';
+import { Boundary } from './boundary';
+import { Button } from './button';
+import { Chip } from './chip';
+import { Icon } from './icon';
+import { Skeleton, type SkeletonShape } from './skeleton';
+
+/** Figures older than this are marked: the source answers late or no longer. */
+const LATE = 2 * MINUTE;
+
+export interface PanelProps {
+  title: string;
+  /** A quieter word after the title: a count, or what it covers. */
+  note?: ReactNode;
+  /** Time of the oldest source. */
+  asOf?: Date;
+  /** Sources that gave no answer. */
+  partial?: readonly string[];
+  actions?: ReactNode;
+  footer?: ReactNode;
+  /** Lets the content reach the edges: tables and lists bring their own padding. */
+  flush?: boolean;
+  className?: string;
+  children: ReactNode;
+}
+
+/** A flat box with a title. A fault inside stays inside. */
+export function Panel({ title, note, asOf, partial, actions, footer, flush, className = '', children }: PanelProps) {
+  const guarded = (
+    <Boundary
+      fallback={(retry) => (
+        <Blank
+          icon="critical"
+          kind="critical"
+          title={text.common.errors.crash}
+          actions={<Button onPress={retry}>{text.common.retry}</Button>}
+        >
+          {text.common.errors.crashHint}
+        </Blank>
+      )}
+    >
+      {children}
+    </Boundary>
+  );
+  return (
+    <section className={`panel ${className}`} aria-label={title}>
+      <header>
+        <h2>
+          {title}
+          {note !== undefined && <span className="n"> {note}</span>}
+        </h2>
+        <span className="end row">
+          {partial && partial.length > 0 && <PartialChip sources={partial} />}
+          {actions}
+          {asOf && <AsOf at={asOf} />}
+        </span>
+      </header>
+      {flush ? guarded : <div className="body">{guarded}</div>}
+      {footer && <footer>{footer}</footer>}
+    </section>
+  );
+}
+
+/** Names the sources whose figures are not measured just now. */
+export function PartialChip({ sources }: { sources: readonly string[] }) {
+  return (
+    <Chip kind="partial" title={text.common.partialTitle}>
+      <Icon name="warn" small />
+      {text.common.partial(sources.join(', '))}
+    </Chip>
+  );
+}
+
+/** When the figures were true; amber when that is long ago. */
+export function AsOf({ at }: { at: Date }) {
+  const now = useNow();
+  const age = now.getTime() - at.getTime();
+  const late = age > LATE;
+  return (
+    <span className={late ? 'asof late' : 'asof'} title={text.common.asOfTitle}>
+      {late && <Icon name="clock" small />}{' '}
+      {late ? text.common.asOfLate(formatClock(at), formatRough(age)) : text.common.asOf(formatClock(at))}
+    </span>
+  );
+}
+
+interface Fresh {
+  _as_of?: string;
+  _partial?: string[];
+}
+
+/** Returns when an answer was true: by its own word, else when it came. */
+export function freshnessOf(query: Pick<UseQueryResult<unknown>, 'data' | 'dataUpdatedAt'>): {
+  asOf?: Date;
+  partial?: string[];
+} {
+  const fresh = (query.data ?? {}) as Fresh;
+  const came = query.dataUpdatedAt ? new Date(query.dataUpdatedAt) : undefined;
+  return { asOf: parseTime(fresh._as_of) ?? came, partial: fresh._partial };
+}
+
+export interface QueryPanelProps<T> extends Omit<
+  PanelProps,
+  'children' | 'asOf' | 'partial' | 'note' | 'actions' | 'footer'
+> {
+  query: UseQueryResult<T>;
+  skeleton?: SkeletonShape;
+  note?: ReactNode | ((data: T) => ReactNode);
+  actions?: ReactNode | ((data: T) => ReactNode);
+  footer?: ReactNode | ((data: T) => ReactNode);
+  /** Returns what to say instead of the content, when there is none. */
+  empty?: (data: T) => ReactNode | undefined;
+  /** Sources that matter to this panel; others' silence is not its business. */
+  sources?: readonly string[];
+  hideAsOf?: boolean;
+  children: (data: T) => ReactNode;
+}
+
+/** A panel over one query, with all its states: loading, empty, error, partial, late, not allowed, off. */
+export function QueryPanel<T>({
+  query,
+  skeleton = 'list',
+  note,
+  actions,
+  footer,
+  empty,
+  sources,
+  hideAsOf,
+  children,
+  ...panel
+}: QueryPanelProps<T>) {
+  const { data } = query;
+  const { asOf, partial } = freshnessOf(query);
+  const mine = sources ? partial?.filter((source) => sources.includes(source)) : partial;
+  const show = <V,>(part: V | ((data: T) => V) | undefined): V | undefined =>
+    typeof part === 'function' ? (data === undefined ? undefined : (part as (data: T) => V)(data)) : part;
+  if (data === undefined) {
+    return (
+      <Panel {...panel} flush>
+        {query.isError ? (
+          <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />
+        ) : (
+          <div className="sk-pad">
+            <Skeleton shape={skeleton} />
+          </div>
+        )}
+      </Panel>
+    );
+  }
+  const blank = empty?.(data);
+  return (
+    <Panel
+      {...panel}
+      flush={panel.flush || blank !== undefined}
+      note={show(note)}
+      actions={show(actions)}
+      footer={blank === undefined ? show(footer) : undefined}
+      partial={mine}
+      asOf={hideAsOf ? undefined : asOf}
+    >
+      {blank ?? children(data)}
+    </Panel>
+  );
+}

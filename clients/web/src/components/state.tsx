@@ -1,0 +1,43 @@
+import type { ReactNode } from 'react';
+import { text } from '../text';
+import { Icon, type StateKind } from './icon';
+
+export type { StateKind };
+
+/** A state in a table or line: icon, word and colour. */
+export function State({ kind, children }: { kind: StateKind; children?: ReactNode }) {
+  return (
+    <span className={`st st-${kind}`}>
+      <Icon name={kind} small />
+      <span>{children ?? text.common.states[kind]}</span>
+    </span>
+  );
+}
+
+/** The one pill of an object. */
+export function Pill({ kind, children }: { kind: StateKind; children?: ReactNode }) {
+  return (
+    <span className={`st pill st-${kind}`}>
+      <Icon name={kind} small />
+      <span>{children ?? text.common.states[kind]}</span>
+    </span>
+  );
+}
+
+/** What stands where a figure would, had it been measured. Never 0. */
+export function NotMeasured({ children }: { children?: ReactNode }) {
+  return <span className="nm">{children ?? text.common.notMeasured}</span>;
+}
+
+/** What stands where a figure cannot exist. */
+export function Impossible() {
+  return <span className="faint">–</span>;
+}
+
+/** A figure or, if there is none, the words that say so. */
+export function Measured<T>({ value, children }: { value: T | null | undefined; children: (value: T) => ReactNode }) {
+  return value === null || value === undefined ? <NotMeasured /> : <>{children(value)}</>;
+}
+
+/** Sorts worst first. */
+export const severityOf: Record<StateKind, number> = { critical: 0, warn: 1, running: 2, unknown: 3, ok: 4 };

@@ -1,0 +1,37 @@
+import { Link, type LinkProps } from '@tanstack/react-router';
+
+export interface Tab {
+  id: string;
+  label: string;
+  count?: number;
+}
+
+/** Parts of one object. The address holds the tab, so they are links. */
+export function Tabs({
+  label,
+  tabs,
+  current,
+  linkOf,
+}: {
+  label: string;
+  tabs: readonly Tab[];
+  current: string;
+  linkOf: (id: string) => Pick<LinkProps, 'to' | 'params' | 'search'>;
+}) {
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map((tab) => (
+        <Link
+          key={tab.id}
+          {...linkOf(tab.id)}
+          aria-current={tab.id === current ? 'page' : undefined}
+          activeProps={{}}
+          resetScroll={false}
+        >
+          {tab.label}
+          {tab.count !== undefined && <span className="n">{tab.count}</span>}
+        </Link>
+      ))}
+    </nav>
+  );
+}

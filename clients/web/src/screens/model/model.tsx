@@ -1,0 +1,422 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { Problem } from '../../api/problem';
+import type { components } from '../../api/gen/dashboard';
+import { commentsQuery, driftQuery, modelQuery, registryQuery, seriesQuery } from '../../api/queries';
+import { Blank, ErrorBlank } from '../../components/blank';
+import { Button } from '../../components/button';
+import { AliasChip, Chip, GeneratedChip } from '../../components/chip';
+import { ButtonLink } from '../../components/link';
+import { PageHead } from '../../components/page';
+import { Panel, PartialChip } from '../../components/panel';
+import { Skeleton } from '../../components/skeleton';
+import { Figures, type Stat } from '../../components/stat';
+import { Measured, NotMeasured, Pill } from '../../components/state';
+import { Tabs } from '../../components/tabs';
+import {
+  formatAmount,
+  formatCount,
+  formatMoney,
+  formatPercent,
+  formatRate,
+  formatScore,
+  formatZ,
+} from '../../format/numbers';
+import { parseTime } from '../../format/time';
+import { modelTabs } from '../../router-params';
+import { useMay } from '../../state/auth';
+import { useRange } from '../../state/range';
+import { text } from '../../text';
+import { DriftChart, MeanChart } from '../drift/series';
+import { DriftFacts } from '../drift/drift';
+import { healthOf } from '../registry/health';
+import { RetrainDialog } from '../runs/retrain-dialog';
+import { ComparePanel, defaultPair } from './compare';
+import { RollbackDialog, TrafficDialog } from './dialogs';
+import { Discussion } from './discussion';
+import { HistoryPanel } from './history';
+import {
+  CostChart,
+  CostTable,
+  GatePanel,
+  GovernancePanels,
+  LineagePanel,
+  TrafficPanel,
+  TrafficSeries,
+  VersionsPanel,
+} from './panels';
+
+type Detail = components['schemas']['ModelDetail'];
+
+const route = getRouteApi('/shell/models/$name');
+const words = text.model;
+
+export function ModelScreen() {
+  const { name } = route.useParams();
+  const query = useQuery(modelQuery(name));
+  if (query.data)
+    return <Model key={query.data.detail.name} detail={query.data.detail} partial={query.data._partial} />;
+  const missing = query.error instanceof Problem && query.error.status === 404;
+  return (
+    <>
+      <PageHead title={name} />
+      <Panel title={name} flush>
+        {missing ? (
+          <Blank
+            icon="cube"
+            title={words.notFound(name)}
+            actions={<ButtonLink to="/models">{words.toRegistry}</ButtonLink>}
+          >
+            {words.notFoundHint}
+          </Blank>
+        ) : query.isError ? (
+          <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />
+        ) : (
+          <div className="sk-pad">
+            <Skeleton shape="figures" />
+          </div>
+        )}
+      </Panel>
+    </>
+  );
+}
+
+function Model({ detail, partial }: { detail: Detail; partial?: readonly string[] }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const row = useQuery(registryQuery).data?.registry.rows.find(
+    (each) => each.name.toLowerCase() === detail.name.toLowerCase(),
+  );
+  const comments = useQuery(commentsQuery('model', detail.name)).data?.comments;
+  const mayTrain = useMay('retrain.trigger');
+  const mayMove = useMay('model.promote');
+  const maySplit = useMay('traffic.manage');
+  const set = (change: Partial<typeof search>): void =>
+    void navigate({ search: (prev) => ({ ...prev, ...change }), replace: true, resetScroll: false });
+  const { tab = 'summary', act } = search;
+  const versions = detail.versions ?? [];
+  const production = versions.find((version) => version.aliases.includes('Production'));
+  const holder = (alias: string) =>
+    versions.find((version) => version.aliases.includes(alias) && version !== production);
+  const newer = versions.find((version) => version.version > (production?.version ?? 0));
+  const newest = holder('Canary') ?? holder('Staging') ?? newer;
+  const health = row && healthOf(row);
+  const generated =
+    (production ?? versions[0])?.tags?.data_origin === 'generated' ||
+    (production ?? versions[0])?.tags?.dummy === 'true';
+  const close = (): void => set({ act: undefined });
+  const events = (detail.aliasHistory ?? []).flatMap((move) => {
+    const at = parseTime(move.from)?.getTime();
+    return at && move.version
+      ? [{ at, label: move.alias === 'Production' ? `v${move.version}` : `v${move.version} ${move.alias}` }]
+      : [];
+  });
+  return (
+    <>
+      <PageHead
+        title={detail.name}
+        heading={
+          <>
+            {detail.name} {health && <Pill kind={health.kind} />}
+            {health && health.reasons.length > 0 && <span className="reason">{health.reasons.join('; ')}</span>}
+          </>
+        }
+        sub={detail.description || undefined}
+        chips={
+          <>
+            {[...versions]
+              .sort((a, b) => Number(b.aliases.includes('Production')) - Number(a.aliases.includes('Production')))
+              .flatMap((version) =>
+                version.aliases.map((alias) => (
+                  <AliasChip
+                    key={alias}
+                    alias={alias}
+                    version={version.version}
+                    note={
+                      detail.traffic?.configured && detail.traffic.rules[alias] !== undefined && alias !== 'Production'
+                        ? formatPercent(detail.traffic.rules[alias])
+                        : undefined
+                    }
+                  />
+                )),
+              )}
+            {generated && <GeneratedChip />}
+            {row?.governed && <Chip>{words.governed}</Chip>}
+            {partial && partial.length > 0 && <PartialChip sources={partial} />}
+          </>
+        }
+        actions={
+          <>
+            {mayTrain && (
+              <Button icon="retry" onPress={() => set({ act: 'retrain' })}>
+                {words.acts.retrain}
+              </Button>
+            )}
+            {maySplit && (
+              <Button icon="split" onPress={() => set({ act: 'traffic' })}>
+                {words.acts.split}
+              </Button>
+            )}
+            {mayMove && production && (
+              <Button icon="back" onPress={() => set({ act: 'rollback' })}>
+                {words.acts.rollback}
+              </Button>
+            )}
+            {newest && (
+              <ButtonLink
+                kind="primary"
+                icon="up"
+                to="/models/$name/promote"
+                params={{ name: detail.name }}
+                search={{ version: String(newest.version) }}
+              >
+                {words.acts.review(String(newest.version))}
+              </ButtonLink>
+            )}
+          </>
+        }
+      />
+      <Tabs
+        label={words.tabsLabel}
+        current={tab}
+        tabs={modelTabs.map((id) => ({
+          id,
+          label: words.tabs[id],
+          count: id === 'versions' ? versions.length : id === 'discussion' ? comments?.length || undefined : undefined,
+        }))}
+        linkOf={(id) =>
+          ({
+            to: '/models/$name',
+            params: { name: detail.name },
+            search: (prev: Record<string, unknown>) => ({ ...prev, tab: id === 'summary' ? undefined : id }),
+          }) as never
+        }
+      />
+      <div className="stack tabbody">
+        {tab === 'summary' && <Summary detail={detail} events={events} />}
+        {tab === 'versions' && (
+          <>
+            <Compare detail={detail} />
+            <VersionsPanel
+              model={detail.name}
+              versions={versions}
+              onCompare={(version) => set({ right: version, left: search.left ?? defaultPair(versions).left })}
+            />
+          </>
+        )}
+        {tab === 'drift' && <DriftTab name={detail.name} events={events} />}
+        {tab === 'traffic' && (
+          <>
+            <TrafficPanel
+              traffic={detail.traffic}
+              versions={versions}
+              onEdit={() => set({ act: 'traffic' })}
+              refusal={maySplit ? undefined : words.acts.noRole}
+            />
+            <div className="grid cols-2 stretch">
+              <TrafficSeries model={detail.name} metric="requests" height={220} />
+              <TrafficSeries model={detail.name} metric="latency_p95" height={220} />
+            </div>
+          </>
+        )}
+        {tab === 'cost' && (
+          <>
+            <CostChart model={detail.name} height={220} />
+            <CostTable model={detail.name} />
+          </>
+        )}
+        {tab === 'governance' && (
+          <div className="grid cols-2">
+            <div className="stack">
+              <GatePanel gate={detail.promotion} />
+            </div>
+            <div className="stack">
+              <GovernancePanels model={detail.name} />
+            </div>
+          </div>
+        )}
+        {tab === 'discussion' && (
+          <Panel title={words.tabs.discussion} note={comments?.length}>
+            <Discussion type="model" id={detail.name} />
+          </Panel>
+        )}
+      </div>
+      <RetrainDialog model={detail.name} isOpen={act === 'retrain' && mayTrain} onClose={close} />
+      <TrafficDialog
+        model={detail.name}
+        rules={detail.traffic?.rules ?? {}}
+        versions={versions}
+        isOpen={act === 'traffic' && maySplit}
+        onClose={close}
+      />
+      <RollbackDialog
+        model={detail.name}
+        moves={detail.aliasHistory ?? []}
+        isOpen={act === 'rollback' && mayMove}
+        onClose={close}
+      />
+    </>
+  );
+}
+
+function Compare({ detail }: { detail: Detail }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  return (
+    <ComparePanel
+      model={detail.name}
+      versions={detail.versions ?? []}
+      gate={detail.promotion}
+      left={search.left}
+      right={search.right}
+      onChange={(pair) =>
+        void navigate({ search: (prev) => ({ ...prev, ...pair }), replace: true, resetScroll: false })
+      }
+    />
+  );
+}
+
+function Summary({ detail, events }: { detail: Detail; events: readonly { at: number; label: string }[] }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const versions = detail.versions ?? [];
+  const maySplit = useMay('traffic.manage');
+  const candidate =
+    versions.find((version) => String(version.version) === (search.right ?? defaultPair(versions).right)) ??
+    versions[0];
+  return (
+    <>
+      <ModelFigures detail={detail} />
+      <div className="grid cols-main r-wide">
+        <div className="stack">
+          <DriftChart model={detail.name} events={events} />
+          <Compare detail={detail} />
+          <HistoryPanel
+            model={detail.name}
+            moves={detail.aliasHistory ?? []}
+            at={search.at}
+            onPick={(at) => void navigate({ search: (prev) => ({ ...prev, at }), replace: true, resetScroll: false })}
+          />
+        </div>
+        <div className="stack">
+          <GatePanel gate={detail.promotion} />
+          <TrafficPanel
+            traffic={detail.traffic}
+            versions={versions}
+            onEdit={() =>
+              void navigate({ search: (prev) => ({ ...prev, act: 'traffic' }), replace: true, resetScroll: false })
+            }
+            refusal={maySplit ? undefined : words.acts.noRole}
+          />
+          <LineagePanel model={detail.name} version={candidate} />
+          <CostChart model={detail.name} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The last measured value of a series. */
+function useLast(name: string, metric: 'latency_p95'): { value: number; unit: string } | undefined {
+  const data = useQuery(seriesQuery(name, metric, useRange())).data;
+  const value = data?.points.findLast(([, each]) => each !== null && each !== undefined)?.[1];
+  return data && value !== null && value !== undefined ? { value, unit: data.unit } : undefined;
+}
+
+/** The requests of the whole range; undefined while none of it was measured. */
+function useRequests(name: string): { value: number; unit: string } | undefined {
+  const data = useQuery(seriesQuery(name, 'requests', useRange())).data;
+  const counts = data?.points.map(([, each]) => each).filter((each): each is number => typeof each === 'number');
+  return data && counts?.length ? { value: counts.reduce((a, b) => a + b, 0), unit: data.unit } : undefined;
+}
+
+function ModelFigures({ detail }: { detail: Detail }) {
+  const names = words.figures;
+  const requests = useRequests(detail.name);
+  const latency = useLast(detail.name, 'latency_p95');
+  const { drift, cost, traffic } = detail;
+  const z = drift?.zScore;
+  const aside = Object.entries(traffic?.rules ?? {}).filter(([alias, share]) => alias !== 'Production' && share > 0);
+  const stats: Stat[] = [
+    {
+      label: names.drift,
+      value: (
+        <Measured value={z}>
+          {(value) => (
+            <span className={value >= 3 ? 'st-critical' : value >= 2 ? 'st-warn' : undefined}>{formatZ(value)}</span>
+          )}
+        </Measured>
+      ),
+      unit: z === null || z === undefined ? undefined : 'z',
+      note: names.driftFrom,
+    },
+    {
+      label: names.mean,
+      value: <Measured value={drift?.mean_prediction}>{formatScore}</Measured>,
+      note:
+        drift?.baselineMean === null || drift?.baselineMean === undefined
+          ? names.noBaseline
+          : names.meanBaseline(formatScore(drift.baselineMean)),
+    },
+    {
+      label: names.requests,
+      value: requests ? formatCount(requests.value) : <NotMeasured />,
+      unit: requests?.unit,
+      note: aside.length
+        ? aside.map(([alias, share]) => names.split(formatPercent(share), alias)).join(', ')
+        : names.allProduction,
+    },
+    {
+      label: names.latency,
+      value: latency ? formatRate(latency.value) : <NotMeasured />,
+      unit: latency && `${latency.unit} p95`,
+    },
+    {
+      label: names.gpu,
+      value: cost ? formatScore(cost.gpu_hours) : <NotMeasured />,
+      unit: cost && 'GPU h',
+      note: cost && names.runs(cost.runs),
+    },
+    {
+      label: names.cost,
+      value: cost ? formatAmount(cost.cost_usd) : <NotMeasured />,
+      unit: cost && 'USD',
+      note: cost
+        ? cost.synthetic_cost_usd
+          ? names.synthetic(formatMoney(cost.synthetic_cost_usd))
+          : cost.runs > 0
+            ? names.perRun(formatMoney(cost.cost_usd / cost.runs))
+            : names.runs(0)
+        : undefined,
+    },
+  ];
+  return <Figures stats={stats} />;
+}
+
+function DriftTab({ name, events }: { name: string; events: readonly { at: number; label: string }[] }) {
+  const rows = useQuery(driftQuery(name));
+  const row = rows.data?.find((each) => each.alias === 'Production') ?? rows.data?.[0];
+  return (
+    <div className="grid cols-main r-wide">
+      <div className="stack">
+        <DriftChart model={name} events={events} />
+        <MeanChart model={name} />
+      </div>
+      {row ? (
+        <DriftFacts row={row} />
+      ) : (
+        <Panel title={text.drift.facts.title} flush>
+          {rows.isError ? (
+            <ErrorBlank error={rows.error} onRetry={() => void rows.refetch()} />
+          ) : (
+            !rows.isPending && (
+              <Blank icon="drift" title={text.drift.empty}>
+                {text.drift.emptyHint}
+              </Blank>
+            )
+          )}
+        </Panel>
+      )}
+    </div>
+  );
+}

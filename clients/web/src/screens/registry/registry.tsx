@@ -1,0 +1,329 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useMemo, useState } from 'react';
+import { registryQuery, servedQuery } from '../../api/queries';
+import { Blank } from '../../components/blank';
+import { Button } from '../../components/button';
+import { AliasChip, GeneratedChip } from '../../components/chip';
+import { downloadText, formatCSV } from '../../components/csv';
+import { FilterBar, FilterChip, TextFilter } from '../../components/filters';
+import { KeyHints } from '../../components/kbd';
+import { ButtonLink } from '../../components/link';
+import { PageHead } from '../../components/page';
+import { QueryPanel } from '../../components/panel';
+import { Segments } from '../../components/seg';
+import { Sparkline } from '../../components/sparkline';
+import { Measured, severityOf, State } from '../../components/state';
+import { BulkBar, DataTable, type Column } from '../../components/table';
+import { RelativeTime } from '../../components/time';
+import { formatZ } from '../../format/numbers';
+import { parseTime } from '../../format/time';
+import { text } from '../../text';
+import { healthOf, type RegistryRow } from './health';
+
+const route = getRouteApi('/shell/models');
+const words = text.registry;
+const aliasOrder = ['Production', 'Canary', 'Staging'];
+
+function inView(row: RegistryRow, view: string): boolean {
+  const { kind } = healthOf(row);
+  if (view === 'attention') return kind === 'critical' || kind === 'warn';
+  return view === 'unmeasured' ? kind === 'unknown' : true;
+}
+
+function matches(row: RegistryRow, q: string): boolean {
+  const needle = q.trim().toLowerCase();
+  return (
+    needle === '' ||
+    [row.name, row.description ?? '', ...(row.healthReasons ?? [])].some((each) => each.toLowerCase().includes(needle))
+  );
+}
+
+/** Names of models whose Production copy was trained on generated data. */
+export function useGeneratedModels(): ReadonlySet<string> {
+  const served = useQuery(servedQuery).data;
+  return useMemo(
+    () =>
+      new Set(
+        (served ?? [])
+          .filter((m) => m.dummy || /generated|synthetic/.test(m.data_origin ?? ''))
+          .map((m) => m.model_name.toUpperCase()),
+      ),
+    [served],
+  );
+}
+
+function columnsOf(generated: ReadonlySet<string>): Column<RegistryRow>[] {
+  const names = words.columns;
+  return [
+    {
+      key: 'health',
+      header: names.health,
+      isHealth: true,
+      sort: (row) => severityOf[healthOf(row).kind] * 1e6 - (row.zScore ?? 0),
+      cell: (row) => {
+        const { kind, reasons } = healthOf(row);
+        const why = reasons.join('; ');
+        return (
+          <>
+            <State kind={kind} />
+            {kind !== 'ok' && (
+              <span className="why" title={why}>
+                {why || words.noReason}
+              </span>
+            )}
+          </>
+        );
+      },
+    },
+    {
+      key: 'name',
+      header: names.model,
+      isName: true,
+      sort: (row) => row.name,
+      cell: (row) => (
+        <>
+          <Link to="/models/$name" params={{ name: row.name }}>
+            {row.name}
+          </Link>{' '}
+          {generated.has(row.trackerName.toUpperCase()) && <GeneratedChip />}
+          {row.description && (
+            <span className="why sub-d" title={row.description}>
+              {row.description}
+            </span>
+          )}
+        </>
+      ),
+    },
+    {
+      key: 'versions',
+      header: names.versions,
+      sort: (row) => row.version,
+      cell: (row) => {
+        const aliases = Object.entries(row.aliases ?? {}).sort(
+          ([a], [b]) => aliasOrder.indexOf(a) - aliasOrder.indexOf(b),
+        );
+        return (
+          <span className="row">
+            {aliases.length === 0 && <span className="faint">{words.noAlias}</span>}
+            {aliases.map(([alias, version]) => (
+              <AliasChip key={alias} alias={alias} version={version} />
+            ))}
+          </span>
+        );
+      },
+    },
+    {
+      key: 'z',
+      header: names.drift,
+      numeric: true,
+      sort: (row) => row.zScore,
+      cell: (row) => {
+        const { kind } = healthOf(row);
+        return (
+          <Measured value={row.zScore}>
+            {(z) => <span className={z >= 2 ? `st-${kind} strong` : undefined}>{formatZ(z)}</span>}
+          </Measured>
+        );
+      },
+    },
+    {
+      key: 'trend',
+      header: names.trend,
+      drop: 'phone',
+      className: 'drop-m',
+      cell: (row) => <Sparkline points={row.trend ?? []} label={words.trend(row.name)} state={healthOf(row).kind} />,
+    },
+    {
+      key: 'fresh',
+      header: names.fresh,
+      sort: (row) => parseTime(row.freshness)?.getTime(),
+      cell: (row) => (
+        <span className={row.freshnessStatus === 'stale' ? 'st-warn' : 'muted'}>
+          <RelativeTime at={row.freshness} />
+          {row.freshnessStatus === 'stale' && `, ${words.stale}`}
+        </span>
+      ),
+    },
+    {
+      key: 'governed',
+      header: names.governed,
+      className: 'drop-m',
+      sort: (row) => (row.governed ? 0 : 1),
+      cell: (row) => (
+        <span className={row.governed ? 'muted' : 'faint'}>{row.governed ? words.governed : words.ungoverned}</span>
+      ),
+    },
+  ];
+}
+
+function exportRows(rows: readonly RegistryRow[]): void {
+  const header = [
+    'name',
+    'tracker_name',
+    'version',
+    'stage',
+    'health',
+    'reasons',
+    'z_score',
+    'freshness',
+    'freshness_status',
+    'governed',
+    'aliases',
+  ];
+  const body = rows.map((row) => [
+    row.name,
+    row.trackerName,
+    row.version,
+    row.stage,
+    row.health,
+    (row.healthReasons ?? []).join('; '),
+    row.zScore,
+    row.freshness,
+    row.freshnessStatus,
+    row.governed,
+    JSON.stringify(row.aliases ?? {}),
+  ]);
+  downloadText('registry.csv', 'text/csv;charset=utf-8', formatCSV(header, body));
+}
+
+export function RegistryScreen() {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const query = useQuery(registryQuery);
+  const generated = useGeneratedModels();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const columns = useMemo(() => columnsOf(generated), [generated]);
+  const set = (change: Partial<typeof search>): void =>
+    void navigate({ to: '/models', search: (prev) => ({ ...prev, ...change }), replace: true });
+  const { q = '', view = 'all', stage = [], fresh = [], sort = 'health' } = search;
+  const all = query.data?.registry.rows ?? [];
+  const rows = all.filter(
+    (row) =>
+      inView(row, view) &&
+      matches(row, q) &&
+      (stage.length === 0 || stage.includes(row.stage) || stage.some((alias) => row.aliases?.[alias] !== undefined)) &&
+      (fresh.length === 0 || fresh.includes(row.freshnessStatus ?? 'unknown')),
+  );
+  const served = all.filter((row) => row.aliases?.Production !== undefined || row.stage === 'Production').length;
+  const chosen = rows.filter((row) => selected.has(row.name));
+  return (
+    <>
+      <PageHead
+        title={words.title}
+        sub={
+          query.data && (
+            <>
+              {words.sub(all.length, served)} <code>mlp drift status</code>.
+            </>
+          )
+        }
+        actions={
+          <Button icon="dl" isDisabled={rows.length === 0} onPress={() => exportRows(rows)}>
+            {words.exportCSV}
+          </Button>
+        }
+      />
+      <QueryPanel
+        title={words.table}
+        query={query}
+        skeleton="table"
+        flush
+        note={() => text.common.rows(rows.length, all.length)}
+        footer={() => (
+          <KeyHints
+            hints={[
+              ['j k', text.common.hints.move],
+              ['x', text.common.hints.select],
+              ['Enter', text.common.hints.open],
+              ['/', text.common.hints.filter],
+            ]}
+          />
+        )}
+        empty={(data) =>
+          data.registry.rows.length > 0 ? undefined : data._partial?.includes('tracker') ? (
+            <Blank icon="warn" title={words.trackerAway}>
+              {words.trackerAwayHint}
+            </Blank>
+          ) : (
+            <Blank icon="cube" title={words.empty} actions={<ButtonLink to="/documents">{words.readGuide}</ButtonLink>}>
+              {words.emptyHint}
+            </Blank>
+          )
+        }
+      >
+        {() => (
+          <>
+            {chosen.length > 0 ? (
+              <BulkBar count={chosen.length} onClear={() => setSelected(new Set())}>
+                <Button icon="dl" onPress={() => exportRows(chosen)}>
+                  {words.exportCSV}
+                </Button>
+                <Button
+                  icon="copy"
+                  onPress={() => void navigator.clipboard?.writeText(chosen.map((row) => row.name).join('\n'))}
+                >
+                  {words.compare}
+                </Button>
+              </BulkBar>
+            ) : (
+              <FilterBar>
+                <TextFilter label={words.filter} value={q} onChange={(value) => set({ q: value || undefined })} />
+                <Segments
+                  label={words.views.label}
+                  value={view}
+                  onChange={(value) => set({ view: value === 'all' ? undefined : value })}
+                  segments={(['all', 'attention', 'unmeasured'] as const).map((value) => ({
+                    value,
+                    label: words.views[value],
+                    count: all.filter((row) => inView(row, value)).length,
+                  }))}
+                />
+                <FilterChip
+                  name={words.stage}
+                  value={stage}
+                  onChange={(value) => set({ stage: value.length ? value : undefined })}
+                  options={[...aliasOrder, 'none'].map((id) => ({ id, label: id === 'none' ? words.noAlias : id }))}
+                />
+                <FilterChip
+                  name={words.freshness}
+                  value={fresh}
+                  onChange={(value) => set({ fresh: value.length ? value : undefined })}
+                  options={(['current', 'stale', 'unknown'] as const).map((id) => ({
+                    id,
+                    label: words.freshnessOf[id],
+                  }))}
+                />
+              </FilterBar>
+            )}
+            <DataTable
+              label={words.table}
+              rows={rows}
+              columns={columns}
+              rowKey={(row) => row.name}
+              rowName={(row) => row.name}
+              sort={sort}
+              onSort={(value) => set({ sort: value })}
+              selected={selected}
+              onSelect={setSelected}
+              onOpen={(row) => void navigate({ to: '/models/$name', params: { name: row.name } })}
+              empty={
+                <Blank
+                  icon="filter"
+                  title={text.common.noMatch}
+                  actions={
+                    <Button onPress={() => set({ q: undefined, view: undefined, stage: undefined, fresh: undefined })}>
+                      {text.common.clearFilters}
+                    </Button>
+                  }
+                >
+                  {text.common.noMatchHint}
+                </Blank>
+              }
+            />
+          </>
+        )}
+      </QueryPanel>
+    </>
+  );
+}

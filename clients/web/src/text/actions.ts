@@ -1,0 +1,26 @@
+// What an entry of the ledger says, in words; other actions are shown as they are recorded.
+
+export const actions: Record<string, string> = {
+  'alert.acked': 'alert acknowledged',
+  'alias.moved': 'alias moved',
+  'alias.rolled_back': 'alias rolled back',
+  'approval.approved': 'approved',
+  'approval.created': 'waits for approval',
+  'approval.expired': 'approval expired',
+  'approval.rejected': 'rejected',
+  'auto_retrain.set': 'auto-retrain set',
+  'comment.added': 'commented on',
+  'config.set': 'configuration changed',
+  'drift.baseline_set': 'drift baseline set',
+  'drift.reset': 'recent predictions reset',
+  'flag.set': 'flag switched',
+  'policy.set': 'promotion policy set',
+  'promotion.approved': 'promotion approved',
+  'promotion.denied': 'held by the gate',
+  'promotion.opened': 'promotion opened',
+  'promotion.promoted': 'promoted',
+  'promotion.rejected': 'promotion rejected',
+  'run.cancelled': 'run cancelled',
+  'run.started': 'training started',
+  'traffic.set': 'traffic split changed',
+};

@@ -1,0 +1,27 @@
+export const snapshot = {
+  title: 'Snapshot',
+  gone: 'This snapshot is not here',
+  goneHint: 'It has expired, belongs to another tenant, or the link is incomplete.',
+  taken: (at: string) => `Frozen ${at}`,
+  frozen: 'A frozen view',
+  by: (who: string) => `by ${who}`,
+  expires: 'Expires',
+  readOnly: 'Frozen: these figures do not change',
+  openLive: 'Open the live page',
+  values: 'Values',
+  empty: 'Nothing was frozen',
+  yes: 'yes',
+  no: 'no',
+  freeze: {
+    button: 'Freeze view',
+    dialog: (title: string) => `Freeze ${title} as it is now?`,
+    explain:
+      'Makes a link to these figures as they stand. Anyone of this tenant who is signed in and has the link sees them until it expires. A link cannot be taken back.',
+    life: 'Expires after',
+    lives: (hours: number) => (hours < 48 ? `${hours} hours` : `${hours / 24} days`),
+    confirm: 'Freeze and make a link',
+    done: 'The view is frozen',
+    madeTitle: 'The view is frozen',
+    made: 'Copy the link now: it is not shown again. It expires',
+  },
+};
