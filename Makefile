@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-export PATH := $(CURDIR)/.cache/go/bin:$(PATH)
+export PATH := $(CURDIR)/.cache/go/bin:$(CURDIR)/.cache/node/bin:$(PATH)
 export CGO_ENABLED := 1
 # Stamping asks git, which refuses in a clone that belongs to another user; the linker sets the version.
 export GOFLAGS := -buildvcs=false $(filter-out -buildvcs=%,$(GOFLAGS))
@@ -24,10 +24,12 @@ setup:
 
 .PHONY: build
 build: setup ## build every binary into bin/
+	@scripts/web.sh
+	@scripts/pages.sh
 	@mkdir -p bin
-	@echo "building bin/: platform mlp svc assistant control-plane evidence-api inference trainer"
+	@echo "building bin/: platform mlp svc assistant control-plane dashboard-bff evidence-api inference trainer"
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
-		./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant ./services/control-plane/cmd/control-plane ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/trainer/cmd/trainer
+		./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant ./services/control-plane/cmd/control-plane ./services/dashboard-bff/cmd/dashboard-bff ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/trainer/cmd/trainer
 	@cp -uf .cache/onnxruntime/libonnxruntime.so.1 bin/
 
 .PHONY: run
@@ -41,6 +43,7 @@ stop: ## stop the platform that make run started
 .PHONY: test
 test: ## every unit and integration test, with the race detector, against real Postgres, NATS and Redis
 	@scripts/setup.sh test
+	@scripts/web.sh test
 	@scripts/test.sh
 
 .PHONY: lint

@@ -20,3 +20,7 @@ echo "== assistant: request to handshake and first status; what it adds to a mod
 go test ./services/assistant -run '^$' -bench Handshake -benchtime 100x
 go test ./services/assistant/internal/model -run '^$' -bench Token -benchtime 5x
 go test ./services/assistant/internal/snapshot -run '^$' -bench Question -benchtime 5x
+echo "== dashboard: events to 1,000 clients, beside a bare loop and go-sse; a composed view beside its slowest source; a proxy hop beside a bare httputil.ReverseProxy"
+go test ./services/dashboard-bff/internal/stream -run '^$' -bench FanOut -benchtime 1x
+go test ./services/dashboard-bff/internal/mlops -run '^$' -bench . -benchtime 100x
+go test ./services/dashboard-bff/internal/proxy -run '^$' -bench Hop -benchtime 3000x

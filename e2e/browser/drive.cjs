@@ -112,4 +112,4 @@ async function run(scenario) {
   process.exitCode = failed ? 1 : 0;
 }
 
-module.exports = { run, check, WAIT };
+module.exports = { run, check, Failure, Tab, FLAGS, WAIT };

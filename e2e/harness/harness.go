@@ -95,13 +95,13 @@ func (p *Platform) postgresEnded() error {
 
 func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 	t.Helper()
-	ports := FreePorts(t, 7)
+	ports := FreePorts(t, 9)
 	p := &Platform{Dir: filepath.Join(dir, "data"), bin: Bin(t, "platform"), Env: map[string]string{}}
 	p.extra = append([]string{
 		"PLATFORM_DATA_DIR=" + p.Dir,
 		"INFERENCE_ADDR=" + ports[0], "CONTROL_PLANE_ADDR=" + ports[1], "TRACKER_ADDR=" + ports[2],
 		"ORCHESTRATOR_ADDR=" + ports[3], "NATS_ADDR=" + ports[4], "EVIDENCE_API_ADDR=" + ports[5],
-		"ASSISTANT_ADDR=" + ports[6],
+		"ASSISTANT_ADDR=" + ports[6], "DASHBOARD_ADDR=" + ports[7], "DASHBOARD_TOOLS_ADDR=" + ports[8],
 	}, extra...)
 	return p
 }

@@ -25,6 +25,7 @@ const (
 	forward int32 = iota
 	refuse
 	swallow
+	hang
 )
 
 // NewProxy listens on addr and forwards to target.
@@ -40,14 +41,21 @@ func NewProxy(t testing.TB, addr, target string) *Proxy {
 		t.Fatal(err)
 	}
 	rp := &httputil.ReverseProxy{
-		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to) },
-		ErrorLog: log.New(io.Discard, "", 0), // the far service may be dead on purpose
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		// Event streams pass as they come.
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0), // the far service may be dead on purpose
 	}
 	stop := make(chan struct{})
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p.mode.Load() {
 		case refuse:
 			hijackAndClose(w)
+		case hang:
+			select {
+			case <-r.Context().Done():
+			case <-stop:
+			}
 		case swallow:
 			if !strings.HasSuffix(r.URL.Path, "/create_flow_run") {
 				rp.ServeHTTP(w, r)
@@ -87,6 +95,9 @@ func (p *Proxy) Forward() { p.mode.Store(forward) }
 
 // Refuse drops every connection.
 func (p *Proxy) Refuse() { p.mode.Store(refuse) }
+
+// Hang takes every request and answers none.
+func (p *Proxy) Hang() { p.mode.Store(hang) }
 
 // Swallow delivers flow run creations and never answers them.
 func (p *Proxy) Swallow() { p.mode.Store(swallow) }

@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox/outboxtest"
 	"github.com/mlp-platform/platform/services/assistant"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	dashboard "github.com/mlp-platform/platform/services/dashboard-bff"
 	"github.com/mlp-platform/platform/services/inference"
 )
 
@@ -36,6 +37,7 @@ func eventPublishers() []publisher {
 	return []publisher{
 		{"assistant", assistant.Events(), nil},
 		{"control-plane", controlplane.Events(), controlplane.Subscriptions()},
+		{"dashboard", dashboard.Events(), nil},
 		{"inference", inference.Events(), nil},
 	}
 }

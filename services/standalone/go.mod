@@ -6,12 +6,14 @@ require (
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/gofrs/flock v0.13.1
+	github.com/google/go-cmp v0.7.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/mlp-platform/platform/deploy/modelrepo v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0
 	github.com/mlp-platform/platform/services/control-plane v0.0.0
+	github.com/mlp-platform/platform/services/dashboard-bff v0.0.0
 	github.com/mlp-platform/platform/services/inference v0.0.0
 	github.com/mlp-platform/platform/services/trainer v0.0.0
 	github.com/robfig/cron/v3 v3.0.1
@@ -235,6 +237,17 @@ require github.com/mlp-platform/platform/libs v0.0.0
 
 replace github.com/mlp-platform/platform/libs => ../../libs
 
-require github.com/mlp-platform/platform/libs/samplecluster v0.0.0 // indirect
+require (
+	github.com/aymerick/douceur v0.2.0 // indirect
+	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
+	github.com/go-jose/go-jose/v4 v4.1.8 // indirect
+	github.com/gorilla/css v1.0.1 // indirect
+	github.com/microcosm-cc/bluemonday v1.0.27 // indirect
+	github.com/mlp-platform/platform/libs/samplecluster v0.0.0 // indirect
+	github.com/tdewolff/parse/v2 v2.8.20 // indirect
+	github.com/yuin/goldmark v1.8.7 // indirect
+)
 
 replace github.com/mlp-platform/platform/libs/samplecluster => ../../libs/samplecluster
+
+replace github.com/mlp-platform/platform/services/dashboard-bff => ../dashboard-bff

@@ -17,17 +17,18 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/app"
 )
 
-const usage = `usage: platform [serve | env | status [--json] | stop | health [URL] | version | help]
+const usage = `usage: platform [serve | env | password [viewer] | status [--json] | stop | health [URL] | version | help]
 
-  serve            start everything and serve until Ctrl-C or SIGTERM; the default
-  env              print the addresses and tokens as export lines: eval "$(bin/platform env)"
-  status [--json]  what runs, where, and whether it is ready
-  stop             ask the running platform to end, and wait for it
-  health [URL]     exit 0 if all its services are ready, or the one at URL, else 1
-  version          print the version
+  serve              start everything and serve until Ctrl-C or SIGTERM; the default
+  env                print the addresses and tokens as export lines: eval "$(bin/platform env)"
+  password [viewer]  print the dashboard's password for admins, or for viewers
+  status [--json]    what runs, where, and whether it is ready
+  stop               ask the running platform to end, and wait for it
+  health [URL]       exit 0 if all its services are ready, or the one at URL, else 1
+  version            print the version
 
 serve starts embedded Postgres and NATS, a tracker and an orchestrator that speak their products' REST
-protocols, inference, control plane, evidence API and assistant. State is kept in PLATFORM_DATA_DIR (.data).
+protocols, inference, control plane, evidence API, assistant and dashboard. State is kept in PLATFORM_DATA_DIR (.data).
 Configuration comes from the environment; docs/standalone.md lists every variable.
 Exit codes: 0 done, 1 failed, 2 wrong arguments.
 `
@@ -40,13 +41,14 @@ func main() {
 
 // arguments lists the arguments that each command takes.
 var arguments = map[string]func(args []string) bool{
-	"serve":   noArguments,
-	"env":     noArguments,
-	"status":  func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"--json"}) },
-	"stop":    noArguments,
-	"health":  func(args []string) bool { return len(args) <= 1 },
-	"version": noArguments,
-	"help":    noArguments,
+	"serve":    noArguments,
+	"env":      noArguments,
+	"password": func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"viewer"}) },
+	"status":   func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"--json"}) },
+	"stop":     noArguments,
+	"health":   func(args []string) bool { return len(args) <= 1 },
+	"version":  noArguments,
+	"help":     noArguments,
 }
 
 func noArguments(args []string) bool { return len(args) == 0 }
@@ -86,6 +88,8 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 			err = standalone.Run(ctx, cfg)
 		case "env":
 			err = app.PrintEnv(cfg, stdout)
+		case "password":
+			err = app.PrintPassword(cfg, stdout, len(args) == 1)
 		case "status":
 			err = app.Status(ctx, cfg, stdout, len(args) == 1)
 		case "stop":

@@ -35,7 +35,7 @@ func runningPlatform(t *testing.T, url string) string {
 	}
 	t.Cleanup(func() { dir.Close() })
 	addresses := map[string]string{}
-	for _, key := range []string{"control_plane", "inference", "tracker", "orchestrator", "evidence_api", "assistant"} {
+	for _, key := range []string{"control_plane", "inference", "tracker", "orchestrator", "evidence_api", "assistant", "dashboard"} {
 		addresses[key] = url + "/" + key
 	}
 	if err := dir.WriteRuntime(datadir.Runtime{PID: os.Getpid(), Addresses: addresses}); err != nil {
@@ -55,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 	l.Close()
 	nobody := "http://" + l.Addr().String()
 	empty := t.TempDir()
-	synopsis := "usage: platform [serve | env | status [--json] | stop | health [URL] | version | help]\n"
+	synopsis := "usage: platform [serve | env | password [viewer] | status [--json] | stop | health [URL] | version | help]\n"
 	for name, c := range map[string]struct {
 		args           string
 		dir            string

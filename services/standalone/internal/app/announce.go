@@ -33,7 +33,7 @@ func (p *platform) announce(ctx context.Context, tr *trainer.Trainer, since time
 			return nil
 		}
 		p.log.ErrorContext(ctx, "seeding failed", slog.Any("err", err))
-		p.con.Say("some samples are not served; they are tried again at the next start:\n  %v", err)
+		p.con.Say("some samples are incomplete; they are tried again at the next start:\n  %v", err)
 	}
 	// Opening models and training leave garbage that an idle process would keep until its next collection.
 	debug.FreeOSMemory()
@@ -83,6 +83,7 @@ func (p *platform) runtime() datadir.Runtime {
 // banner is the last thing printed: where things are, and what to try.
 func (p *platform) banner() {
 	p.con.Say(`
+  dashboard       %s   password of admin: bin/platform password
   control plane   %s/docs
   inference       %s/docs
   evidence        %s
@@ -99,6 +100,6 @@ func (p *platform) banner() {
   for f in %s/RuntimeRegressor-job-*.json; do bin/mlp predict RuntimeRegressor -f @$f; done
   bin/mlp retrain JPCP --follow
 Stop with Ctrl-C, or from another shell: make stop`,
-		p.cfg.controlPlaneURL(), p.cfg.inferenceURL(), p.towerLaunch(), p.cfg.assistantURL(), p.cfg.trackerURL(), p.cfg.orchestratorURL(), p.repo, p.path("credentials.json"),
+		p.cfg.dashboardURL(), p.cfg.controlPlaneURL(), p.cfg.inferenceURL(), p.towerLaunch(), p.cfg.assistantURL(), p.cfg.trackerURL(), p.cfg.orchestratorURL(), p.repo, p.path("credentials.json"),
 		p.con.Bold("Next:"), p.path("samples"))
 }

@@ -83,7 +83,10 @@ type platform struct {
 	// Set by startEmbedded.
 	databaseURL string
 	natsURL     string
-	embeddedPG  *pg.Server // nil with PLATFORM_DATABASE_URL
+
+	// delegationTrust lets the services accept delegations of the dashboard; set by services.
+	delegationTrust string
+	embeddedPG      *pg.Server // nil with PLATFORM_DATABASE_URL
 
 	progress progressHub
 	tower    tower // the evidence API, once it listens

@@ -14,22 +14,24 @@ import (
 // Config is the one-process platform's own configuration. Everything else in the environment reaches the
 // services as it is, so any of their variables can be set for a run.
 type Config struct {
-	DataDir          string         `env:"PLATFORM_DATA_DIR" envDefault:".data"`            // all state; made when absent
-	DatabaseURL      service.Secret `env:"PLATFORM_DATABASE_URL"`                           // empty: embedded Postgres
-	Seed             bool           `env:"PLATFORM_SEED" envDefault:"true"`                 // train and serve the samples on first start
-	ControlPlaneAddr string         `env:"CONTROL_PLANE_ADDR" envDefault:"127.0.0.1:18002"` // loopback host:port
-	InferenceAddr    string         `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`     // loopback host:port
-	TrackerAddr      string         `env:"TRACKER_ADDR" envDefault:"127.0.0.1:15000"`       // loopback host:port
-	OrchestratorAddr string         `env:"ORCHESTRATOR_ADDR" envDefault:"127.0.0.1:14200"`  // loopback host:port
-	EvidenceAddr     string         `env:"EVIDENCE_API_ADDR" envDefault:"127.0.0.1:8770"`   // 127.0.0.1:port; that service answers nowhere else
-	AssistantAddr    string         `env:"ASSISTANT_ADDR" envDefault:"127.0.0.1:18004"`     // loopback host:port
-	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`           // loopback host:port
-	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`           // of the embedded Postgres; 0: a free one
-	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`    // training runs at once
-	LogLevel         string         `env:"LOG_LEVEL" envDefault:"info"`                     // debug, info, warn, error
-	LogTo            string         `env:"PLATFORM_LOG_TO" envDefault:"file"`               // file: <data>/platform.log; stderr
-	StopTimeout      time.Duration  `env:"PLATFORM_STOP_TIMEOUT" envDefault:"30s"`          // Postgres may take this long to stop
-	DrainSeconds     int            `env:"DRAIN_SECONDS" envDefault:"20"`                   // of the services: for requests, then for workers
+	DataDir          string         `env:"PLATFORM_DATA_DIR" envDefault:".data"`             // all state; made when absent
+	DatabaseURL      service.Secret `env:"PLATFORM_DATABASE_URL"`                            // empty: embedded Postgres
+	Seed             bool           `env:"PLATFORM_SEED" envDefault:"true"`                  // train and serve the samples on first start
+	DashboardAddr    string         `env:"DASHBOARD_ADDR" envDefault:"127.0.0.1:8099"`       // loopback host:port
+	ToolsAddr        string         `env:"DASHBOARD_TOOLS_ADDR" envDefault:"127.0.0.1:8098"` // loopback host:port: the origin of proxied tools
+	ControlPlaneAddr string         `env:"CONTROL_PLANE_ADDR" envDefault:"127.0.0.1:18002"`  // loopback host:port
+	InferenceAddr    string         `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`      // loopback host:port
+	TrackerAddr      string         `env:"TRACKER_ADDR" envDefault:"127.0.0.1:15000"`        // loopback host:port
+	OrchestratorAddr string         `env:"ORCHESTRATOR_ADDR" envDefault:"127.0.0.1:14200"`   // loopback host:port
+	EvidenceAddr     string         `env:"EVIDENCE_API_ADDR" envDefault:"127.0.0.1:8770"`    // 127.0.0.1:port; that service answers nowhere else
+	AssistantAddr    string         `env:"ASSISTANT_ADDR" envDefault:"127.0.0.1:18004"`      // loopback host:port
+	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`            // loopback host:port
+	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`            // of the embedded Postgres; 0: a free one
+	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`     // training runs at once
+	LogLevel         string         `env:"LOG_LEVEL" envDefault:"info"`                      // debug, info, warn, error
+	LogTo            string         `env:"PLATFORM_LOG_TO" envDefault:"file"`                // file: <data>/platform.log; stderr
+	StopTimeout      time.Duration  `env:"PLATFORM_STOP_TIMEOUT" envDefault:"30s"`           // Postgres may take this long to stop
+	DrainSeconds     int            `env:"DRAIN_SECONDS" envDefault:"20"`                    // of the services: for requests, then for workers
 
 	environ []string
 }
@@ -82,6 +84,8 @@ type address struct{ name, env, addr string }
 
 func (c Config) addresses() []address {
 	return []address{
+		{"dashboard", "DASHBOARD_ADDR", c.DashboardAddr},
+		{"dashboard tools", "DASHBOARD_TOOLS_ADDR", c.ToolsAddr},
 		{"inference", "INFERENCE_ADDR", c.InferenceAddr},
 		{"control plane", "CONTROL_PLANE_ADDR", c.ControlPlaneAddr},
 		{"tracker", "TRACKER_ADDR", c.TrackerAddr},

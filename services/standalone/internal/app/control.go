@@ -25,15 +25,30 @@ func PrintEnv(cfg Config, w io.Writer) error {
 	}
 	_, err = io.WriteString(w, creds.Exports(credentials.Addresses{
 		ControlPlane: httpURL(cfg.ControlPlaneAddr), Serving: httpURL(cfg.InferenceAddr), Tracker: httpURL(cfg.TrackerAddr),
-		Orchestrator: cfg.orchestratorURL(), Evidence: httpURL(cfg.EvidenceAddr), Assistant: httpURL(cfg.AssistantAddr), DataDir: cfg.DataDir,
+		Orchestrator: cfg.orchestratorURL(), Evidence: httpURL(cfg.EvidenceAddr), Assistant: httpURL(cfg.AssistantAddr),
+		Dashboard: cfg.dashboardURL(), DataDir: cfg.DataDir,
 	}))
+	return err
+}
+
+// PrintPassword prints the dashboard's password of admins, or of viewers.
+func PrintPassword(cfg Config, w io.Writer, viewer bool) error {
+	creds, err := credentials.Load(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	password := creds.DashboardAdmin
+	if viewer {
+		password = creds.DashboardViewer
+	}
+	_, err = fmt.Fprintln(w, password)
 	return err
 }
 
 // statusEndpoints are the servers that Status asks. The assistant's readiness includes the cluster's, whoever
 // owns it.
 var statusEndpoints = []struct{ key, probe string }{
-	{"control_plane", "/readyz"}, {"inference", "/readyz"}, {"evidence_api", "/readyz"}, {"assistant", "/readyz"},
+	{"dashboard", "/readyz"}, {"control_plane", "/readyz"}, {"inference", "/readyz"}, {"evidence_api", "/readyz"}, {"assistant", "/readyz"},
 	{"tracker", "/health"}, {"orchestrator", "/health"},
 }
 

@@ -1,6 +1,9 @@
 package app
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // endpoint is one of the platform's servers that answer HTTP.
 type endpoint struct {
@@ -19,11 +22,13 @@ func (c Config) endpoints() []endpoint {
 		{"control plane", "control_plane", c.controlPlaneURL(), "/readyz"},
 		{"evidence API", "evidence_api", c.evidenceURL(), "/readyz"},
 		{"assistant", "assistant", c.assistantURL(), c.assistantProbe()},
+		{"dashboard", "dashboard", c.dashboardURL(), "/readyz"},
 	}
 }
 
 func httpURL(addr string) string { return "http://" + addr }
 
+func (c Config) dashboardURL() string    { return httpURL(c.DashboardAddr) }
 func (c Config) trackerURL() string      { return httpURL(c.TrackerAddr) }
 func (c Config) orchestratorURL() string { return httpURL(c.OrchestratorAddr) + "/api" }
 func (c Config) inferenceURL() string    { return httpURL(c.InferenceAddr) }
@@ -34,10 +39,16 @@ func (c Config) assistantURL() string    { return httpURL(c.AssistantAddr) }
 // assistantProbe is readiness for the sample cluster, and liveness alone for a cluster of the user's: one that
 // does not answer must neither keep the rest from starting nor make the platform unhealthy.
 func (c Config) assistantProbe() string {
-	for _, kv := range c.environ {
-		if name, value, _ := strings.Cut(kv, "="); value != "" && (name == "KUBECONFIG" || name == "KUBERNETES_SERVICE_HOST") {
-			return "/healthz"
-		}
+	if c.isSet("KUBECONFIG") || c.isSet("KUBERNETES_SERVICE_HOST") {
+		return "/healthz"
 	}
 	return "/readyz"
+}
+
+// isSet reports whether the environment holds a variable that is not empty.
+func (c Config) isSet(variable string) bool {
+	return slices.ContainsFunc(c.environ, func(kv string) bool {
+		name, value, _ := strings.Cut(kv, "=")
+		return name == variable && value != ""
+	})
 }

@@ -8,7 +8,7 @@ import (
 
 // listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
 type listeners struct {
-	inference, controlPlane, evidence, assistant, tracker, orchestrator net.Listener
+	dashboard, tools, inference, controlPlane, evidence, assistant, tracker, orchestrator net.Listener
 }
 
 func (p *platform) listen() (*listeners, error) {
@@ -29,6 +29,10 @@ func (p *platform) listen() (*listeners, error) {
 		// Publish the bound address, not the configured one: localhost may be more than one address.
 		addr := l.Addr().String()
 		switch a.name {
+		case "dashboard":
+			ls.dashboard, p.cfg.DashboardAddr = l, addr
+		case "dashboard tools":
+			ls.tools, p.cfg.ToolsAddr = l, addr
 		case "inference":
 			ls.inference, p.cfg.InferenceAddr = l, addr
 		case "control plane":
@@ -48,7 +52,7 @@ func (p *platform) listen() (*listeners, error) {
 
 // close is harmless on listeners that a server has closed.
 func (ls *listeners) close() {
-	for _, l := range []net.Listener{ls.inference, ls.controlPlane, ls.evidence, ls.assistant, ls.tracker, ls.orchestrator} {
+	for _, l := range []net.Listener{ls.dashboard, ls.tools, ls.inference, ls.controlPlane, ls.evidence, ls.assistant, ls.tracker, ls.orchestrator} {
 		if l != nil {
 			_ = l.Close()
 		}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -12,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// seed trains, promotes and baselines what is not seeded yet; tr reads the held-out rows.
+// seed trains, promotes, baselines and records what is not seeded yet; tr reads the held-out rows.
 func (p *platform) seed(ctx context.Context, tr *trainer.Trainer) error {
 	if !p.cfg.Seed {
 		return nil
@@ -32,13 +35,17 @@ func (p *platform) seed(ctx context.Context, tr *trainer.Trainer) error {
 			continue // the user took it out
 		}
 		models = append(models, seed.Model{Name: strings.ToUpper(name), Display: m.Name, Dataset: m.Datasets[0].Name,
-			Alias: "Production", JobLog: strings.HasPrefix(m.Name, "Runtime")})
+			Alias: "Production", JobLog: strings.HasPrefix(m.Name, "Runtime"), Readme: p.readme(m)})
 	}
 	stateFile := p.path("seeded.json")
 	if seed.Complete(stateFile, models) {
 		return nil
 	}
-	p.con.Say("\nfirst start: training the samples through the ordinary gates")
+	if seed.Trained(stateFile, models) {
+		p.con.Say("\nrecording jobs, costs, evaluations and budgets of the samples")
+	} else {
+		p.con.Say("\nfirst start: training the samples through the ordinary gates")
+	}
 	display := map[string]string{}
 	for _, m := range models {
 		display[m.Name] = m.Display
@@ -63,4 +70,13 @@ func (p *platform) seed(ctx context.Context, tr *trainer.Trainer) error {
 	})
 	p.con.Flush()
 	return err
+}
+
+// readme is the path of a model's README in the model repository, empty if it has none.
+func (p *platform) readme(m *modelrepo.Model) string {
+	file := path.Join(m.Dir, "README.md")
+	if _, err := os.Stat(filepath.Join(p.repo, filepath.FromSlash(file))); err != nil {
+		return ""
+	}
+	return file
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,9 +11,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/assistant"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	dashboard "github.com/mlp-platform/platform/services/dashboard-bff"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
@@ -62,6 +65,7 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 	fixed["MODELREPO_DIR"] = p.repo
 	fixed["MODELREPO_WEBHOOK_SECRET"] = p.creds.WebhookSecret
 	cfg, err := controlplane.LoadConfig(p.environ(map[string]string{
+		"DELEGATION_TRUST_JSON":              p.delegationTrust,
 		"PREFECT_API_URL":                    p.cfg.orchestratorURL(),
 		"CONTROL_PLANE_CREDENTIALS_JSON":     p.creds.ControlPlaneMap(),
 		"CONTROL_PLANE_SEPARATION_OF_DUTIES": "enforce",
@@ -78,6 +82,7 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	fixed := p.common()
 	fixed["INFERENCE_ADDR"] = p.cfg.InferenceAddr
 	return inference.LoadConfig(p.environ(map[string]string{
+		"DELEGATION_TRUST_JSON":      p.delegationTrust,
 		"INFERENCE_CREDENTIALS_JSON": p.creds.InferenceMap(),
 		"MODEL_CACHE_DIR":            p.path("cache", "models"),
 	}, fixed))
@@ -91,6 +96,50 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
 	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
 	return assistant.LoadConfig(p.environ(nil, fixed))
+}
+
+// dashboardConfig acts for people at the control plane and at inference by delegations. What this process does
+// not run is not configured, so that its health is unknown rather than down.
+func (p *platform) dashboardConfig() (dashboard.Config, error) {
+	fixed := p.common()
+	fixed["DASHBOARD_ADDR"] = p.cfg.DashboardAddr
+	fixed["DASHBOARD_TOOLS_ADDR"] = p.cfg.ToolsAddr
+	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
+	fixed["SERVING_URL"] = p.cfg.inferenceURL()
+	fixed["ASSISTANT_URL"] = p.cfg.assistantURL()
+	fixed["ASSISTANT_READONLY_KEY"] = p.creds.AssistantReadonlyKey()
+	fixed["ASSISTANT_OPERATOR_KEY"] = p.creds.AssistantOperatorKey()
+	fixed["DASHBOARD_ACT_KEY_FILE"] = p.path(delegationKeyFile)
+	cfg, err := dashboard.LoadConfig(p.environ(map[string]string{
+		"ORCHESTRATOR_API_URL":            p.cfg.orchestratorURL(),
+		"DASHBOARD_ADMIN_PASSWORD":        p.creds.DashboardAdmin,
+		"DASHBOARD_VIEWER_PASSWORD":       p.creds.DashboardViewer,
+		"DASHBOARD_JWT_SECRET":            p.creds.DashboardSigning,
+		"DASHBOARD_SECRET_KEY":            p.creds.DashboardSecretKey(),
+		"DASHBOARD_SESSION_COOKIE_SECURE": "false", // plain HTTP on loopback
+		"PLATFORM_SCHEDULER_MODE":         "mock",
+	}, fixed))
+	if !p.cfg.isSet("BUS_BRIDGE_URL") {
+		cfg.BusBridgeURL = ""
+	}
+	return cfg, err
+}
+
+// delegationKeyFile is where the key is that the dashboard signs delegations with.
+const delegationKeyFile = "delegation.key"
+
+// trustDashboard makes the delegation key on the first start and lets the services accept what it signs.
+func (p *platform) trustDashboard() error {
+	delegator, err := auth.LoadOrCreateDelegator("dashboard", p.path(delegationKeyFile))
+	if err != nil {
+		return err
+	}
+	trust, err := json.Marshal(map[string]any{"dashboard": map[string]any{
+		"public_key": delegator.PublicKey(), "tenants": []string{auth.LegacyTenant},
+		"scopes": []string{"read", "write", "predict", "admin"},
+	}})
+	p.delegationTrust = string(trust)
+	return err
 }
 
 // trainerConfig is the trainer's environment. The samples' registry is that of dev.
@@ -115,6 +164,13 @@ type hosted struct {
 
 // services configures every service onto its listener.
 func (p *platform) services(ls *listeners) ([]hosted, error) {
+	if err := p.trustDashboard(); err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
+	db, err := p.dashboardConfig()
+	if err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
 	as, err := p.assistantConfig()
 	if err != nil {
 		return nil, fmt.Errorf("assistant: %w", err)
@@ -131,8 +187,10 @@ func (p *platform) services(ls *listeners) ([]hosted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
+	db.Listener, db.ToolsListener = ls.dashboard, ls.tools
 	as.Listener, ev.Listener, inf.Listener, cp.Listener = ls.assistant, ls.evidence, ls.inference, ls.controlPlane
 	return []hosted{
+		{"dashboard", withConfig(db, dashboard.Migrate), runWith(db, dashboard.Run)},
 		{"assistant", withConfig(as, assistant.Migrate), runWith(as, assistant.Run)},
 		{"evidence API", nil, runWith(ev, evidenceapi.Run)},
 		{"inference", withConfig(inf, inference.Migrate), runWith(inf, inference.Run)},

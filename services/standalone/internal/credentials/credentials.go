@@ -6,6 +6,8 @@ package credentials
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +44,12 @@ type Credentials struct {
 	AssistantAdmin    string `json:"assistant_admin"`
 	AssistantOperator string `json:"assistant_operator"`
 	AssistantReadonly string `json:"assistant_readonly"`
+	// DashboardAdmin and DashboardViewer are the passwords of the two roles; DashboardSigning signs their sessions.
+	DashboardAdmin   string `json:"dashboard_admin_password"`
+	DashboardViewer  string `json:"dashboard_viewer_password"`
+	DashboardSigning string `json:"dashboard_jwt_secret"`
+	// DashboardSealing is what the key of the dashboard's stored secrets is derived from.
+	DashboardSealing string `json:"dashboard_sealing"`
 }
 
 // each is the one list of the secrets.
@@ -50,6 +58,7 @@ func (c *Credentials) each() []*string {
 		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken,
 		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken, &c.EvidenceToken,
 		&c.AssistantAdmin, &c.AssistantOperator, &c.AssistantReadonly,
+		&c.DashboardAdmin, &c.DashboardViewer, &c.DashboardSigning, &c.DashboardSealing,
 	}
 }
 
@@ -202,9 +211,15 @@ func (c Credentials) AssistantAdminKey() string    { return "ki-admin-" + c.Assi
 func (c Credentials) AssistantOperatorKey() string { return "ki-op-" + c.AssistantOperator }
 func (c Credentials) AssistantReadonlyKey() string { return "ki-ro-" + c.AssistantReadonly }
 
+// DashboardSecretKey is the value of DASHBOARD_SECRET_KEY: base64 of 32 bytes.
+func (c Credentials) DashboardSecretKey() string {
+	key := sha256.Sum256([]byte("dashboard secret key/" + c.DashboardSealing))
+	return base64.StdEncoding.EncodeToString(key[:])
+}
+
 // Addresses are where the parts of a platform listen, as URLs.
 type Addresses struct {
-	ControlPlane, Serving, Tracker, Evidence, Assistant string
+	ControlPlane, Serving, Tracker, Evidence, Assistant, Dashboard string
 	// Orchestrator ends in /api.
 	Orchestrator string
 	// DataDir holds the model repository.
@@ -219,6 +234,9 @@ func (c Credentials) Exports(a Addresses) string {
 	}
 	var b strings.Builder
 	for _, kv := range [][2]string{
+		{"DASHBOARD_URL", a.Dashboard},
+		{"DASHBOARD_ADMIN_PASSWORD", c.DashboardAdmin},
+		{"DASHBOARD_VIEWER_PASSWORD", c.DashboardViewer},
 		{"CONTROL_PLANE_URL", a.ControlPlane},
 		{"CONTROL_PLANE_TOKEN", c.ControlPlaneToken},
 		{"SERVING_URL", a.Serving},

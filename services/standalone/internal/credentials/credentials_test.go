@@ -140,12 +140,16 @@ func TestMaps(t *testing.T) {
 func TestExports(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "it's a $(dir)")
-	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", EvidenceToken: "ev", AssistantAdmin: "a1", AssistantOperator: "o1", AssistantReadonly: "r1"}
+	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", EvidenceToken: "ev", AssistantAdmin: "a1", AssistantOperator: "o1", AssistantReadonly: "r1", DashboardAdmin: "da", DashboardViewer: "dv"}
 	got := c.Exports(Addresses{
 		ControlPlane: "http://127.0.0.1:18002", Serving: "http://127.0.0.1:18001", Tracker: "http://127.0.0.1:15000",
-		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", Assistant: "http://127.0.0.1:18004", DataDir: dir,
+		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", Assistant: "http://127.0.0.1:18004",
+		Dashboard: "http://127.0.0.1:8099", DataDir: dir,
 	})
-	want := "export CONTROL_PLANE_URL='http://127.0.0.1:18002'\n" +
+	want := "export DASHBOARD_URL='http://127.0.0.1:8099'\n" +
+		"export DASHBOARD_ADMIN_PASSWORD='da'\n" +
+		"export DASHBOARD_VIEWER_PASSWORD='dv'\n" +
+		"export CONTROL_PLANE_URL='http://127.0.0.1:18002'\n" +
 		"export CONTROL_PLANE_TOKEN='cp'\n" +
 		"export SERVING_URL='http://127.0.0.1:18001'\n" +
 		"export SERVING_TOKEN='sv'\n" +

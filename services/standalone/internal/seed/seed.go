@@ -1,6 +1,7 @@
 // Package seed brings a fresh platform to life through its ordinary doors: every sample model is trained
 // by a dispatch like any other, promoted by the ordinary gate, and given a drift baseline from replayed
-// held-out rows. Each step is idempotent, so a killed first start goes on where it stopped.
+// held-out rows. What happened is then recorded like a facility's own: the job, its cost, the evaluation, a card,
+// a compliance record and a budget. Each step is idempotent, so a killed first start goes on where it stopped.
 package seed
 
 import (
@@ -40,6 +41,7 @@ type Model struct {
 	Dataset string
 	Alias   string // the highest rung of its ladder
 	JobLog  bool   // predictions on real held-out jobs are written as files to try
+	Readme  string // path in the model repository; empty if it has none
 }
 
 // Row is one held-out row: an id of its own and the features of a predict body.
@@ -70,6 +72,15 @@ type state struct {
 	// Attempts is the number of the last dispatch of a model. The control plane never forgets a key, so a
 	// number that was used must not come again for another run.
 	Attempts map[string]int `json:"attempts,omitempty"`
+	// Recorded is the version whose facility and governance records are written, by model. Data directories of
+	// earlier versions have none, and get them at their next start.
+	Recorded map[string]string `json:"recorded,omitempty"`
+}
+
+func (st state) complete(m Model) bool {
+	_, done := st.Done[m.Name]
+	_, recorded := st.Recorded[m.Name]
+	return done && recorded
 }
 
 // Run seeds what is not seeded yet. It returns the first failures joined, after every model was tried.
@@ -83,13 +94,13 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	s := seeder{o: o, st: st, cp: cp, inf: inf}
-	open := slices.DeleteFunc(slices.Clone(o.Models), func(m Model) bool { _, ok := st.Done[m.Name]; return ok })
+	open := slices.DeleteFunc(slices.Clone(o.Models), st.complete)
 	for _, m := range open {
 		o.Begin(m.Display)
 	}
 	var errs []error
 	for _, m := range open {
-		version, err := s.model(ctx, m)
+		result, err := s.finishSample(ctx, m)
 		if err != nil {
 			if ctx.Err() != nil {
 				o.End(m.Display, "stopped; the next start goes on", false)
@@ -99,13 +110,33 @@ func Run(ctx context.Context, o Options) error {
 			o.End(m.Display, "failed: "+err.Error(), false)
 			continue
 		}
-		st.Done[m.Name] = version
-		if err := saveState(o.StateFile, st); err != nil {
-			return err
-		}
-		o.End(m.Display, m.Alias+" version "+version+" is served", true)
+		o.End(m.Display, result, true)
 	}
 	return errors.Join(errs...)
+}
+
+// finishSample does what is still to do of one sample, and remembers each half as soon as it is done.
+func (s seeder) finishSample(ctx context.Context, m Model) (result string, err error) {
+	if _, done := s.st.Done[m.Name]; !done {
+		version, err := s.model(ctx, m)
+		if err != nil {
+			return "", err
+		}
+		s.st.Done[m.Name] = version
+		if err := saveState(s.o.StateFile, s.st); err != nil {
+			return "", err
+		}
+	}
+	s.o.Stage(m.Display, "record", 0.99)
+	recorded, err := s.recordFacts(ctx, m)
+	if err != nil {
+		return "", fmt.Errorf("trained and promoted, but not all its records are written: %w", err)
+	}
+	s.st.Recorded[m.Name] = recorded
+	if err := saveState(s.o.StateFile, s.st); err != nil {
+		return "", err
+	}
+	return m.Alias + " version " + recorded + " is served", nil
 }
 
 type seeder struct {
@@ -321,7 +352,7 @@ func (s seeder) retrying(ctx context.Context, fn func() error) error {
 
 // temporaryError reports whether the same request may succeed a moment later.
 func temporaryError(err error) bool {
-	if errors.Is(err, errNotAll) {
+	if errors.Is(err, errNotAll) || errors.Is(err, errRunOpen) {
 		return true
 	}
 	var p *problem.Error
@@ -349,7 +380,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 }
 
 func loadState(path string) (state, error) {
-	st := state{Done: map[string]string{}, Attempts: map[string]int{}}
+	st := state{Done: map[string]string{}, Attempts: map[string]int{}, Recorded: map[string]string{}}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return st, nil
@@ -365,6 +396,9 @@ func loadState(path string) (state, error) {
 	}
 	if st.Attempts == nil {
 		st.Attempts = map[string]int{}
+	}
+	if st.Recorded == nil {
+		st.Recorded = map[string]string{}
 	}
 	return st, nil
 }
@@ -382,14 +416,15 @@ func saveState(path string, st state) error {
 
 // Complete reports whether every model is done.
 func Complete(stateFile string, models []Model) bool {
+	return everyModel(stateFile, models, state.complete)
+}
+
+// Trained reports whether every model is served, whatever is still to be recorded of it.
+func Trained(stateFile string, models []Model) bool {
+	return everyModel(stateFile, models, func(st state, m Model) bool { _, ok := st.Done[m.Name]; return ok })
+}
+
+func everyModel(stateFile string, models []Model, holds func(state, Model) bool) bool {
 	st, err := loadState(stateFile)
-	if err != nil {
-		return false
-	}
-	for _, m := range models {
-		if _, ok := st.Done[m.Name]; !ok {
-			return false
-		}
-	}
-	return true
+	return err == nil && !slices.ContainsFunc(models, func(m Model) bool { return !holds(st, m) })
 }

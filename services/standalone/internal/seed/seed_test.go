@@ -27,6 +27,10 @@ type services struct {
 	promoted bool
 	aliases  []string // asked of /models
 	dispatch func()   // called on a dispatch without the lock, if set
+
+	written map[string]string // bodies of the records, by method and path
+	refuse  string            // method and path of a record that is refused
+	known   map[string]string // answers of the lists of records; [] where none is given
 }
 
 func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,23 +70,23 @@ func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if len(s.aliases) > 1 {
 			alias = "Production"
 		}
-		say(`[{"model_name":"JPCP","model_version":"7","alias":%q}]`, alias)
+		say(`[{"model_name":"JPCP","model_version":"7","alias":%q,"run_id":"t7","digest":%q}]`, alias, servedDigest)
 	case p == "POST /predict/JPCP":
 		say(`{}`)
 	case p == "POST /drift/JPCP/baseline":
 		say(`{"n":2}`)
 	default:
-		w.WriteHeader(http.StatusNotFound)
+		s.serveRecords(w, r)
 	}
 }
 
 func setupServices(t *testing.T) (*services, Options) {
-	s := &services{fate: map[string]string{}}
+	s := &services{fate: map[string]string{}, written: map[string]string{}, known: map[string]string{}}
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
 	dir := t.TempDir()
 	return s, Options{
-		Models:       []Model{{Name: "JPCP", Display: "JPCP", Dataset: "D", Alias: "Production"}},
+		Models:       []Model{{Name: "JPCP", Display: "JPCP", Dataset: "D", Alias: "Production", Readme: "models/t/JPCP/README.md"}},
 		ControlPlane: srv.URL, Serving: srv.URL, HTTP: srv.Client(), StateFile: filepath.Join(dir, "seeded.json"), SamplesDir: dir,
 		Heldout: func(context.Context, string, string, int) ([]Row, error) {
 			return []Row{{ID: "1", Features: map[string]any{"a": 1}}, {ID: "2", Features: map[string]any{"a": 2}}}, nil
@@ -101,8 +105,8 @@ func TestSeeds(t *testing.T) {
 	if !s.promoted || !Complete(o.StateFile, o.Models) {
 		t.Fatal("not promoted, or not remembered")
 	}
-	if len(s.aliases) != 2 || s.aliases[0] != "Production" {
-		t.Fatalf(`aliases asked of inference: %q; want len(s.aliases) == 2 && s.aliases[0] == "Production"`, s.aliases)
+	if len(s.aliases) != 3 || s.aliases[0] != "Production" { // the last one for the records
+		t.Fatalf(`aliases asked of inference: %q; want len(s.aliases) == 3 && s.aliases[0] == "Production"`, s.aliases)
 	}
 	if err := Run(t.Context(), o); err != nil || len(s.keys) != 1 {
 		t.Fatalf("a second start dispatched again: %v, %q; want len(s.keys) == 1", err, s.keys)

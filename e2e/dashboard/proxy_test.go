@@ -1,0 +1,211 @@
+//go:build e2e
+
+// Package dashboard_test works the dashboard in a real Chromium, with the real tools behind it.
+package dashboard_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/e2e/harness"
+)
+
+const (
+	serverStart  = 2 * time.Minute
+	scenarioTime = 3 * time.Minute
+)
+
+// toolsScenario is what tools.cjs is told.
+type toolsScenario struct {
+	Chromium     string `json:"chromium"`
+	Shots        string `json:"shots"`
+	Dashboard    string `json:"dashboard"`
+	Tools        string `json:"tools"`
+	Token        string `json:"token"`
+	Tracker      string `json:"tracker"`      // tickets
+	Orchestrator string `json:"orchestrator"` //
+	Hostile      string `json:"hostile"`      //
+	Experiment   string `json:"experiment"`
+	ExperimentID string `json:"experiment_id"`
+	Run          string `json:"run"`
+	RunID        string `json:"run_id"`
+	Flow         string `json:"flow"`
+}
+
+// The pages, links, calls and sockets of the real tracker and orchestrator work on the tools origin, and a hostile page
+// behind the proxy reaches the dashboard from neither origin.
+func TestRealToolsBehindTheProxy(t *testing.T) {
+	tracker, orchestrator := startTracker(t), startOrchestrator(t)
+	s := seedTracker(t, tracker)
+	s.Flow = seedOrchestrator(t, orchestrator)
+	hostile := httptest.NewServer(http.HandlerFunc(serveHostile))
+	t.Cleanup(hostile.Close)
+	d := harness.StartDashboard(t, "PLATFORM_SEED=false", "ORCHESTRATOR_API_URL="+orchestrator+"/api", "METRICS_STORE_URL="+hostile.URL)
+	token := d.Login(t, "admin")
+	// The platform tells its services where its own tracker is; the dashboard is told of the real one as an operator does.
+	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"tracker_url": tracker})
+	harness.Eventually(t, 5*time.Second, func() error {
+		a, err := harness.TryCall(http.MethodGet, d.URL+"/api/proxy/tracker/", token, nil)
+		if err == nil && !strings.Contains(string(a.Body), "MLflow") {
+			err = fmt.Errorf("the tracker's page is %.80q", a.Body)
+		}
+		return err
+	})
+	s.Dashboard, s.Tools, s.Token = d.URL, d.ToolsURL, token
+	s.Tracker, s.Orchestrator, s.Hostile = d.Ticket(t, token, "tracker"), d.Ticket(t, token, "orchestrator"), d.Ticket(t, token, "metrics_store")
+	playTools(t, s)
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(refusing.Close)
+	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"metrics_store_url": refusing.URL})
+	harness.Eventually(t, 5*time.Second, func() error {
+		a, err := harness.TryCall(http.MethodGet, d.URL+"/api/proxy/metrics_store/", token, nil)
+		if err != nil {
+			return err
+		}
+		if a.Status != http.StatusBadGateway || a.Header.Get("X-Upstream-Status") != "401" {
+			return fmt.Errorf("%d with X-Upstream-Status %q; want 502 with 401", a.Status, a.Header.Get("X-Upstream-Status"))
+		}
+		return nil
+	})
+	harness.Want(t, http.StatusOK, http.MethodGet, d.URL+"/api/auth/me", token, nil) // still signed in
+}
+
+// serveHostile is a tool whose page tries to act as the dashboard. It tells in its title how far it got.
+func serveHostile(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html")
+	w.Header().Set("Set-Cookie", "hostile=1; Path=/")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Content-Security-Policy", "script-src * 'unsafe-inline'")
+	_, _ = io.WriteString(w, `<!DOCTYPE html><title>untouched</title><p id=text>a page</p><script>
+	const dashboard = location.hash.slice(1);
+	(async () => {
+		const got = ["ran"];
+		if (localStorage.getItem("dashboard_auth")) got.push("token");
+		if (document.cookie) got.push("cookie");
+		for (const path of ["/api/auth/me", "/api/config", "/api/proxy/control_plane/health"]) {
+			try { const r = await fetch(dashboard + path, {credentials: "include"}); got.push(path + " " + r.status); } catch { }
+		}
+		try { await navigator.serviceWorker.register("sw.js"); got.push("worker"); } catch { }
+		document.title = got.join(", ");
+	})();
+	</script>`)
+}
+
+func playTools(t *testing.T, s toolsScenario) {
+	t.Helper()
+	root := harness.Root(t)
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v: run scripts/setup.sh e2e", err)
+	}
+	s.Chromium, s.Shots = chromium, filepath.Join(root, ".cache", "screenshots")
+	told, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), scenarioTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(root, "e2e", "dashboard", "tools.cjs"))
+	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(root, ".cache", "browser", "node_modules"))
+	cmd.Stdin = bytes.NewReader(told)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("tools.cjs: %v\n%s", err, out)
+	}
+}
+
+// startServer starts a tool that listens on addr and waits until its health answers. The log is shown after a failure.
+func startServer(t *testing.T, name, health string, cmd *exec.Cmd) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	// A group of its own: the server starts workers, and all of them must end.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: run scripts/setup.sh e2e", err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // gone if it ended by itself
+		_ = cmd.Wait()
+		_ = log.Close()
+		if b, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("--- %s\n%s", name, b[max(0, len(b)-4000):])
+		}
+	})
+	harness.Eventually(t, serverStart, func() error {
+		a, err := harness.TryCall(http.MethodGet, health, "", nil)
+		if err != nil {
+			return err
+		}
+		if a.Status != http.StatusOK {
+			return fmt.Errorf("%s answers %d", health, a.Status)
+		}
+		return nil
+	})
+}
+
+func startTracker(t *testing.T) string {
+	t.Helper()
+	dir, addr := t.TempDir(), harness.FreePorts(t, 1)[0]
+	host, port := addr[:len("127.0.0.1")], addr[len("127.0.0.1:"):]
+	cmd := exec.Command(filepath.Join(harness.Root(t), ".cache", "venv", "bin", "python"), "-m", "mlflow", "server", "--host", host, "--port", port, "--workers", "1",
+		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "db.sqlite"), "--artifacts-destination", filepath.Join(dir, "artifacts"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "MLFLOW_DISABLE_TELEMETRY=true")
+	startServer(t, "tracker", "http://"+addr+"/health", cmd)
+	return "http://" + addr
+}
+
+func startOrchestrator(t *testing.T) string {
+	t.Helper()
+	dir, addr := t.TempDir(), harness.FreePorts(t, 1)[0]
+	host, port := addr[:len("127.0.0.1")], addr[len("127.0.0.1:"):]
+	cmd := exec.Command(filepath.Join(harness.Root(t), ".cache", "venv-prefect", "bin", "prefect"), "server", "start", "--host", host, "--port", port)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PREFECT_HOME="+dir, "PREFECT_UI_API_URL=http://"+addr+"/api", "PREFECT_SERVER_ANALYTICS_ENABLED=false", "DO_NOT_TRACK=1", "PREFECT_LOGGING_LEVEL=WARNING")
+	startServer(t, "orchestrator", "http://"+addr+"/api/health", cmd)
+	return "http://" + addr
+}
+
+// seedTracker makes an experiment with a run.
+func seedTracker(t *testing.T, url string) toolsScenario {
+	t.Helper()
+	s := toolsScenario{Experiment: "proxied-experiment", Run: "proxied-run"}
+	api := url + "/api/2.0/mlflow/"
+	made := harness.Want(t, http.StatusOK, http.MethodPost, api+"experiments/create", "", map[string]string{"name": s.Experiment}).JSON(t)
+	s.ExperimentID, _ = made["experiment_id"].(string)
+	var run struct {
+		Run struct {
+			Info struct {
+				ID string `json:"run_id"`
+			} `json:"info"`
+		} `json:"run"`
+	}
+	body := harness.Want(t, http.StatusOK, http.MethodPost, api+"runs/create", "", map[string]any{"experiment_id": s.ExperimentID, "run_name": s.Run, "start_time": time.Now().UnixMilli()}).Body
+	if err := json.Unmarshal(body, &run); err != nil || run.Run.Info.ID == "" {
+		t.Fatalf("run: %v in %s; want its id", err, body)
+	}
+	s.RunID = run.Run.Info.ID
+	return s
+}
+
+// seedOrchestrator makes a flow and gives its name.
+func seedOrchestrator(t *testing.T, url string) (flow string) {
+	t.Helper()
+	flow = "proxied-flow"
+	harness.Want(t, http.StatusCreated, http.MethodPost, url+"/api/flows/", "", map[string]string{"name": flow})
+	return flow
+}
