@@ -104,7 +104,7 @@ func convertValue(v reflect.Value, depth int) (Value, error) {
 	case reflect.Map:
 		return convertMap(v, depth)
 	case reflect.Struct:
-		out := &Object{}
+		out := &Object{members: make([]Member, 0, v.NumField())}
 		return out, convertStruct(v, out, depth)
 	}
 	return nil, fmt.Errorf("canon: a %s cannot stand in a document", v.Type())
@@ -112,7 +112,7 @@ func convertValue(v reflect.Value, depth int) (Value, error) {
 
 // convertObject converts what a hand-built object holds, which may be Go values.
 func convertObject(o *Object, depth int) (Value, error) {
-	out := &Object{}
+	out := &Object{members: make([]Member, 0, o.Len())}
 	for k, m := range o.All() {
 		if _, err := convertText(k); err != nil {
 			return nil, err

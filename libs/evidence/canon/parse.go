@@ -127,7 +127,8 @@ type parser struct {
 	pos        int
 	maxBytes   int
 	objectRoot bool
-	buf        []byte // of the string being unescaped
+	buf        []byte   // of the string being unescaped
+	members    []Member // of the objects being read, so that each takes no more room than it needs
 }
 
 func (p *parser) fail(r Reason, at int, format string, args ...any) *SyntaxError {
@@ -253,11 +254,15 @@ func (p *parser) object(depth int) (Value, *SyntaxError) {
 	if err := p.enter(depth); err != nil {
 		return nil, err
 	}
-	out := &Object{}
 	if p.peek() == '}' {
 		p.pos++
-		return out, nil
+		return &Object{}, nil
 	}
+	if p.members == nil {
+		p.members = make([]Member, 0, indexFrom)
+	}
+	first := len(p.members)
+	var out Object // its members stand in p.members until it is complete
 	for {
 		if p.peek() != '"' {
 			return nil, p.bad("an object key must be a string")
@@ -280,7 +285,9 @@ func (p *parser) object(depth int) (Value, *SyntaxError) {
 		if err != nil {
 			return nil, prefixPointer(key, err)
 		}
-		out.add(key, v)
+		p.members = append(p.members, Member{key, v})
+		out.members = p.members[first:]
+		out.indexLast()
 		p.space()
 		switch p.peek() {
 		case ',':
@@ -288,7 +295,10 @@ func (p *parser) object(depth int) (Value, *SyntaxError) {
 			p.space()
 		case '}':
 			p.pos++
-			return out, nil
+			complete := &Object{members: slices.Clone(out.members), index: out.index}
+			clear(out.members)
+			p.members = p.members[:first]
+			return complete, nil
 		default:
 			return nil, p.bad("an object member must be followed by a comma or }")
 		}

@@ -92,7 +92,7 @@ const indexFrom = 16
 
 // NewObject makes an object of members in their order; a repeated key replaces.
 func NewObject(members ...Member) *Object {
-	o := &Object{}
+	o := &Object{members: make([]Member, 0, len(members))}
 	for _, m := range members {
 		o.Set(m.Key, m.Value)
 	}
@@ -136,10 +136,15 @@ func (o *Object) Set(key string, v Value) {
 // add appends a key that is known to be new.
 func (o *Object) add(key string, v Value) {
 	o.members = append(o.members, Member{key, v})
-	switch {
+	o.indexLast()
+}
+
+// indexLast keeps the index up with the newest member.
+func (o *Object) indexLast() {
+	switch last := len(o.members) - 1; {
 	case o.index != nil:
-		o.index[key] = len(o.members) - 1
-	case len(o.members) > indexFrom:
+		o.index[o.members[last].Key] = last
+	case last >= indexFrom:
 		o.reindex()
 	}
 }

@@ -69,7 +69,7 @@ type form struct {
 }
 
 // firstSize is the room that a document gets before it is written: most are runs.
-const firstSize = 1024
+const firstSize = 1280
 
 type writer struct {
 	form

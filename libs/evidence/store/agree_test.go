@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,12 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
+
+// addEvent is SQL that repeats the first event under another sequence, type and project.
+func addEvent(sequence int, kind, project string) string {
+	return fmt.Sprintf(`INSERT INTO events SELECT %d, 'evt-%[1]d', occurred_at, '%s', principal_json, authority_class, %s, work_unit_id,
+		run_id, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest FROM events WHERE sequence = 1`, sequence, kind, project)
+}
 
 // A run whose row is whole by itself and contradicts the log fails every read of it.
 func TestRunsAreHeldAgainstTheLog(t *testing.T) {
@@ -19,6 +26,17 @@ func TestRunsAreHeldAgainstTheLog(t *testing.T) {
 		"event of another project": "DROP TRIGGER events_no_update; UPDATE events SET project_id = 'project/other'",
 		"event of another unit":    "DROP TRIGGER events_no_update; UPDATE events SET work_unit_id = 'work/other'",
 		"event gone":               "DROP TRIGGER events_no_delete; DELETE FROM events",
+		"created twice":            addEvent(2, "run.created", "project_id"),
+		"cancelled by the log":     addEvent(2, "run.cancelled", "project_id"),
+		"cancelled elsewhere": addEvent(2, "run.cancelled", "'project/other'") + "; UPDATE runs SET state = 'cancelled', " +
+			"metadata_json = replace(metadata_json, '\"state\":\"proposed\"', '\"state\":\"cancelled\"')",
+		"three events": addEvent(2, "run.cancelled", "project_id") + "; " + addEvent(3, "run.cancelled", "project_id") + "; UPDATE runs SET state = 'cancelled', " +
+			"metadata_json = replace(metadata_json, '\"state\":\"proposed\"', '\"state\":\"cancelled\"')",
+		"key at another time":   "UPDATE idempotency SET created_at = '2026-01-01T00:00:00Z'",
+		"key of another digest": "UPDATE idempotency SET request_digest = replace(request_digest, 'sha256:', 'sha256:0')",
+		"no key":                "DELETE FROM idempotency",
+		"key in capitals, which its column compares as equal": "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'request_digest  TEXT NOT NULL', " +
+			"'request_digest TEXT NOT NULL COLLATE NOCASE') WHERE name = 'idempotency'; UPDATE idempotency SET request_digest = upper(request_digest)",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,6 +42,17 @@ func decodeConnection(id, text string) (spine.Connection, error) {
 
 // canonicalObject reads a stored document: an object, in form C1 to the byte.
 func canonicalObject(text string) (*canon.Object, error) {
+	object, err := strictObject(text)
+	if err == nil {
+		err = checkCanonical(object, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+func strictObject(text string) (*canon.Object, error) {
 	value, err := canon.Parse([]byte(text), canon.ObjectRoot())
 	if err != nil {
 		var syntax *canon.SyntaxError
@@ -50,12 +61,14 @@ func canonicalObject(text string) (*canon.Object, error) {
 		}
 		return nil, err
 	}
-	written, err := canon.C1(value)
-	if err != nil {
-		return nil, err
-	}
-	if string(written) != text {
-		return nil, errors.New("the stored document is not in canonical form")
-	}
 	return value.(*canon.Object), nil
+}
+
+// checkCanonical reports a document that was read from text and would be written otherwise.
+func checkCanonical(object *canon.Object, text string) error {
+	written, err := canon.C1(object)
+	if err == nil && string(written) != text {
+		err = errors.New("the stored document is not in canonical form")
+	}
+	return err
 }

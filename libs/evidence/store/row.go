@@ -49,36 +49,46 @@ type runRow struct {
 	projectID     string
 	workUnitID    string
 
-	keyDigest, keyRun, keyCreatedAt sql.NullString
+	keyAgrees bool // the row of idempotency says the same of run, request and time
+	claimed   bool // of another kind, and yet with the key or an event of a run
 
-	claimed bool // of another kind, and yet with the key or an event of a run
-
-	events        int64 // how many the log has of the run
-	first, newest runEvent
-	eventsSince   sql.NullString
+	events        int64          // how many the log has of the run; 3 stands for more, too
+	first, second runEvent       // null if there is none
+	elsewhere     bool           // one of the two is of another project or work unit
+	eventsSince   sql.NullString // null if the first event is a run.created: then nobody asks
 }
 
 // runEvent is what a run's row is held against of an event.
-type runEvent struct{ kind, occurredAt, projectID, workUnitID, payload sql.NullString }
-
-func (e *runEvent) targets() []any {
-	return []any{&e.kind, &e.occurredAt, &e.projectID, &e.workUnitID, &e.payload}
+type runEvent struct {
+	kind, occurredAt sql.NullString
+	payload          sql.NullString // of the first alone
 }
 
+// runSelect reads what a run's row is held against along with it. Each column of a
+// result costs the driver several allocations, so what only has to be equal is compared
+// here, to the byte, and what most runs lack is looked up for the others alone. Its name
+// is copied, too: that of an expression without one is its whole text.
 const runSelect = `SELECT r.run_id, r.idempotency_key, r.request_digest, r.state, r.metadata_json, r.created_at, r.updated_at,
-	r.row_kind, r.project_id, r.work_unit_id, i.request_digest, i.run_id, i.created_at, NOT r.` + ours + ` AND ` + claimed + `,
-	(SELECT count(*) FROM events e WHERE e.run_id = r.run_id), since.value,
-	f.event_type, f.occurred_at, f.project_id, f.work_unit_id, f.payload_json,
-	n.event_type, n.occurred_at, n.project_id, n.work_unit_id, n.payload_json
+	r.row_kind, r.project_id, r.work_unit_id,
+	coalesce(i.request_digest = r.request_digest COLLATE BINARY AND i.run_id = r.run_id COLLATE BINARY
+		AND i.created_at = r.created_at COLLATE BINARY, 0) AS k,
+	CASE WHEN r.` + ours + ` THEN 0 ELSE ` + claimed + ` END AS c,
+	CASE WHEN f.sequence IS NULL THEN 0 WHEN s.sequence IS NULL THEN 1
+		ELSE 2 + EXISTS (SELECT 1 FROM events e WHERE e.run_id = r.run_id AND e.sequence > s.sequence) END AS n,
+	f.event_type, f.occurred_at, f.payload_json, s.event_type, s.occurred_at,
+	f.sequence IS NOT NULL AND (f.project_id IS NOT r.project_id COLLATE BINARY OR f.work_unit_id IS NOT r.work_unit_id COLLATE BINARY)
+		OR s.sequence IS NOT NULL AND (s.project_id IS NOT r.project_id COLLATE BINARY OR s.work_unit_id IS NOT r.work_unit_id COLLATE BINARY) AS e,
+	CASE f.event_type WHEN '` + spine.RunCreated + `' THEN NULL
+		ELSE (SELECT value FROM store_meta WHERE key = '` + metaEventsSince + `') END AS t
 	FROM runs r LEFT JOIN idempotency i ON i.idempotency_key = r.idempotency_key
 	LEFT JOIN events f ON f.sequence = (SELECT min(e.sequence) FROM events e WHERE e.run_id = r.run_id)
-	LEFT JOIN events n ON n.sequence = (SELECT max(e.sequence) FROM events e WHERE e.run_id = r.run_id)
-	LEFT JOIN store_meta since ON since.key = '` + metaEventsSince + `'`
+	LEFT JOIN events s ON s.sequence = (SELECT min(e.sequence) FROM events e WHERE e.run_id = r.run_id AND e.sequence > f.sequence)`
 
-func (r *runRow) scan(from interface{ Scan(...any) error }) error {
-	targets := []any{&r.id, &r.key, &r.requestDigest, &r.state, &r.metadata, &r.createdAt, &r.updatedAt,
-		&r.kind, &r.projectID, &r.workUnitID, &r.keyDigest, &r.keyRun, &r.keyCreatedAt, &r.claimed, &r.events, &r.eventsSince}
-	return from.Scan(append(append(targets, r.first.targets()...), r.newest.targets()...)...)
+func (r *runRow) scan(from scanner) error {
+	return from.Scan(&r.id, &r.key, &r.requestDigest, &r.state, &r.metadata, &r.createdAt, &r.updatedAt,
+		&r.kind, &r.projectID, &r.workUnitID, &r.keyAgrees, &r.claimed, &r.events,
+		&r.first.kind, &r.first.occurredAt, &r.first.payload, &r.second.kind, &r.second.occurredAt,
+		&r.elsewhere, &r.eventsSince)
 }
 
 // record is a run's metadata_json.
@@ -137,11 +147,27 @@ func foreignRun(id string) error {
 
 // record reads the row's document, as far as it can be read without its report.
 func (r *runRow) record() (*record, error) {
-	object, err := canonicalObject(r.metadata)
+	object, err := strictObject(r.metadata)
 	if err != nil {
 		return nil, corruptFault(r.id, "%v", err)
 	}
 	rec := &record{object: object}
+	projection, found := object.Get("projection")
+	if rec.document, err = canon.C1(projection); err != nil {
+		return nil, corruptFault(r.id, "the projection is invalid (%v)", err)
+	}
+	if found {
+		// Most of a record is its projection, which need not be written again to see
+		// whether the whole is in canonical form.
+		object.Set("projection", rec.document)
+	}
+	err = checkCanonical(object, r.metadata)
+	if found {
+		object.Set("projection", projection)
+	}
+	if err != nil {
+		return nil, corruptFault(r.id, "%v", err)
+	}
 	kind, _ := object.Get("kind")
 	rec.kind, _ = kind.(string)
 	keys := createdKeys
@@ -173,12 +199,8 @@ func (r *runRow) record() (*record, error) {
 	if f := rd.Fault(); f != nil {
 		return nil, corruptFault(r.id, "%s", describeFault(f))
 	}
-	projection := o.Value("projection")
 	if rec.projection, err = spine.ReadRun(projection); err != nil {
 		return nil, corruptFault(r.id, "the projection is invalid (%s)", describeFault(err))
-	}
-	if rec.document, err = canon.C1(projection); err != nil {
-		return nil, corruptFault(r.id, "the projection is invalid (%v)", err)
 	}
 	return rec, nil
 }
@@ -212,7 +234,7 @@ func (r *runRow) check(rec *record) error {
 	if trimmed, err := spine.IdempotencyKey(key); !ok || err != nil || trimmed != key {
 		return corruptFault(r.id, "idempotency_key is none that this kind of row has")
 	}
-	if !r.keyRun.Valid || r.keyRun.String != r.id || r.keyDigest.String != r.requestDigest || r.keyCreatedAt.String != r.createdAt {
+	if !r.keyAgrees {
 		return corruptFault(r.id, "the idempotency row does not agree with the run")
 	}
 	if !spine.IsTimestamp(r.createdAt) || !spine.IsTimestamp(r.updatedAt) {
@@ -231,33 +253,30 @@ func (r *runRow) checkEvents(rec *record) error {
 	if rec.imported != nil {
 		first = rec.imported.initialState
 	}
-	var kinds []string
-	for i, e := range []*runEvent{&r.first, &r.newest} {
-		if int64(i) < r.events {
-			kinds = append(kinds, e.kind.String)
-			if e.projectID.String != r.projectID || e.workUnitID.String != r.workUnitID {
-				return corruptFault(r.id, "the log has it in another project or work unit")
-			}
-		}
+	if r.elsewhere {
+		return corruptFault(r.id, "the log has it in another project or work unit")
 	}
-	state, changedAt := first, r.createdAt
-	switch log := strings.Join(kinds, " "); {
+	log, newest := r.first.kind.String, &r.first
+	if r.events > 1 {
+		log, newest = log+" "+r.second.kind.String, &r.second
+	}
+	switch {
 	case r.events > 2:
-		return corruptFault(r.id, "the log has %d events of it, more than a run can have", r.events)
+		return corruptFault(r.id, "the log has more events of it than a run can have")
 	case log == spine.RunCreated, log == spine.RunCreated+" "+spine.RunCancelled:
 		payload := `{"request_digest":"` + r.requestDigest + `","state":"` + string(first) + `"}`
 		if r.first.occurredAt.String != r.createdAt || r.first.payload.String != payload {
 			return corruptFault(r.id, "it is not the run that the log has as created")
 		}
-	case r.isOlder() && (log == "" || log == spine.RunCancelled):
-		if log == "" {
-			return nil // nothing was recorded of it
-		}
+	case r.events == 0 && r.isOlder():
+		return nil // nothing was recorded of it
+	case log == spine.RunCancelled && r.isOlder():
 	default:
 		return corruptFault(r.id, "the log has no %s of it, or events that cannot follow one another", spine.RunCreated)
 	}
-	if kinds[len(kinds)-1] == spine.RunCancelled {
-		state, changedAt = spine.Cancelled, r.newest.occurredAt.String
+	state, changedAt := first, r.createdAt
+	if newest.kind.String == spine.RunCancelled {
+		state, changedAt = spine.Cancelled, newest.occurredAt.String
 	}
 	if rec.projection.State != state || r.updatedAt != changedAt {
 		return corruptFault(r.id, "by the log it is %s since %s", state, changedAt)
