@@ -1,1 +1,0 @@
-import"./index-DjZ22HX0.js";const e=3;function o(n){const t=n.healthReasons??[];return n.health==="ok"?{kind:"ok",reasons:t}:n.health==="unknown"?{kind:"unknown",reasons:t}:{kind:(n.zScore??0)>=e||t.some(i=>/\b(critical|corrupt|not served)\b/i.test(i))?"critical":"warn",reasons:t}}export{o as h};
