@@ -24,3 +24,9 @@ echo "== dashboard: events to 1,000 clients, beside a bare loop and go-sse; a co
 go test ./services/dashboard-bff/internal/stream -run '^$' -bench FanOut -benchtime 1x
 go test ./services/dashboard-bff/internal/mlops -run '^$' -bench . -benchtime 100x
 go test ./services/dashboard-bff/internal/proxy -run '^$' -bench Hop -benchtime 3000x
+go test ./services/dashboard-bff/internal/proxy -run '^$' -bench RewriteHTML -benchtime 1000x
+echo "== inference: the drift status of 500 models, while all and while none get predictions"
+go test ./services/inference/internal/monitor -run '^$' -bench DriftStatus -benchtime 15x
+echo "== dashboard in Chromium: first screen with nothing cached; a registry of 5,000 models scrolled and filtered"
+scripts/browser.sh
+go test ./services/dashboard-bff/bench -run '^$' -bench Browser -benchtime 1x

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,8 +75,9 @@ func TestSeriesIsMadeOfStoredPredictions(t *testing.T) {
 	if v := mean.values(); len(v) == 0 || math.Abs(v[len(v)-1]-50.5) > 50 || mean.BaselineMean == nil || *mean.BaselineMean != 50.5 {
 		t.Errorf("means %v, baseline %v; want values around the baseline of 50.5", v, mean.BaselineMean)
 	}
-	if v := i.series("metric=latency_p95" + wide).values(); len(v) != 0 {
-		t.Errorf("latency_p95: %v, want nulls alone: it is not stored", v)
+	latencies := i.series("metric=latency_p95" + wide).values()
+	if len(latencies) == 0 || slices.Min(latencies) <= 0 || slices.Max(latencies) > 60_000 {
+		t.Errorf("latency_p95: %v, want milliseconds of the steps with predictions", latencies)
 	}
 	if v := i.series("metric=requests&alias=canary" + wide).values(); len(v) != 0 {
 		t.Errorf("another alias: %v, want nulls alone", v)

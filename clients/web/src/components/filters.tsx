@@ -11,10 +11,13 @@ export function TextFilter({
   label,
   value,
   onChange,
+  onDraft,
 }: {
   label: string;
   value: string;
   onChange: (value: string) => void;
+  /** Gets each letter at once, for lists that filter as fast as one types. */
+  onDraft?: (value: string) => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(value);
@@ -43,12 +46,16 @@ export function TextFilter({
         icon="search"
         placeholder={label}
         value={draft}
-        onChange={setDraft}
+        onChange={(next) => {
+          setDraft(next);
+          onDraft?.(next);
+        }}
         inputRef={input}
         suffix={<Keys keys="/" />}
         onKeyDown={(event) => {
           if (event.key !== 'Escape') return;
           setDraft('');
+          onDraft?.('');
           onChange('');
           input.current?.blur();
         }}

@@ -19,7 +19,7 @@ import (
 func BenchmarkHop(b *testing.B) {
 	for name, body := range map[string]struct{ media, text string }{
 		"text-1KiB": {"text/plain", strings.Repeat("x", 1<<10)}, "json-4KiB": {"application/json", `{"rows":[` + strings.Repeat(`{"id":12345,"name":"model","value":0.25},`, 99) + `{}]}`},
-		"html-8KiB": {"text/html", strings.Repeat(`<p class="row"><a href="/models/x">x</a> text of a row</p>`+"\n", 140)}, "binary-1MiB": {"application/octet-stream", strings.Repeat("\x00\x01", 1<<19)},
+		"html-8KiB": {"text/html", strings.Repeat(linkRow, 140)}, "binary-1MiB": {"application/octet-stream", strings.Repeat("\x00\x01", 1<<19)},
 	} {
 		b.Run(name, func(b *testing.B) { compareHops(b, body.media, body.text) })
 	}
@@ -93,3 +93,26 @@ func callMany(b *testing.B, url string, n int) time.Duration {
 	wg.Wait()
 	return time.Since(start)
 }
+
+// BenchmarkRewriteHTML is what the translation of a page's links costs by itself: a page of links, as the hop's, and
+// one as tools send it, mostly text and scripts.
+func BenchmarkRewriteHTML(b *testing.B) {
+	links := &linkMap{own: upstream.Tracker, scheme: "http", places: []place{{"http://10.0.0.1:5000", "", upstream.Tracker}, {"http://10.0.0.2:4200", "", upstream.Orchestrator}}}
+	for name, text := range map[string]string{
+		"links": strings.Repeat(linkRow, 140),
+		"app": `<!doctype html><html><head><link rel="stylesheet" href="/static/app.css"><script>` + strings.Repeat("var a = 1 < 2;\n", 200) +
+			`</script></head><body>` + strings.Repeat("<div class=\"cell wide\" id=\"x\"><span>some text</span></div>\n", 80) + `</body></html>`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			body := []byte(text)
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				rewriteHTML(body, links, true)
+			}
+		})
+	}
+}
+
+// linkRow is a row of a page that is full of links.
+const linkRow = `<p class="row"><a href="/models/x">x</a> text of a row</p>` + "\n"

@@ -11,237 +11,226 @@ import (
 // maxNesting limits documents inside of documents (srcdoc, noscript).
 const maxNesting = 3
 
-// urlAttributes hold one link, on any element.
-var urlAttributes = makeNames("href", "src", "action", "formaction", "poster", "background", "longdesc", "manifest", "xlink:href")
+// content is what the value of an attribute holds.
+type content int
 
-// srcsetAttributes hold a list of links with sizes.
-var srcsetAttributes = makeNames("srcset", "imagesrcset")
+const (
+	otherContent content = iota
+	oneLink
+	linkList // with sizes
+	styleDeclarations
+	innerDocument
+	metaValue // of what, another attribute says
+	objectData
+	digest // of a script or style sheet
+)
 
-func makeNames(names ...string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		set[n] = true
+// longestAttribute limits the names that contentOf knows.
+const longestAttribute = 16
+
+// contentOf is what the attribute with the name holds.
+func contentOf(name string) content {
+	var lower [longestAttribute]byte
+	if len(name) > len(lower) {
+		return otherContent
 	}
-	return set
+	for i := range len(name) {
+		lower[i] = toLower(name[i])
+	}
+	switch string(lower[:len(name)]) {
+	case "href", "src", "action", "formaction", "poster", "background", "longdesc", "manifest", "xlink:href":
+		return oneLink
+	case "srcset", "imagesrcset":
+		return linkList
+	case "style":
+		return styleDeclarations
+	case "srcdoc":
+		return innerDocument
+	case "content":
+		return metaValue
+	case "data":
+		return objectData
+	case "integrity":
+		return digest
+	}
+	return otherContent
 }
 
-// rewriteHTML translates the links of a page. Bytes that are no link stay as they are: each tag is changed in place.
-// tools says that the page will run its scripts.
+// rewriteHTML translates the links of a page. Bytes that are no link stay as they are: each tag is changed in place, and
+// a page without a link to translate is returned as it is. tools says that the page will run its scripts.
 func rewriteHTML(body []byte, links *linkMap, tools bool) []byte {
 	if bytes.HasPrefix(body, []byte("\xfe\xff")) || bytes.HasPrefix(body, []byte("\xff\xfe")) {
 		return body // UTF-16, whatever the header says
 	}
-	w := &htmlWriter{links: links, tools: tools}
-	return w.rewrite(body, 0)
+	w := &htmlWriter{links: links, tools: tools, text: string(body)}
+	w.rewrite(0)
+	if w.out == nil {
+		return body
+	}
+	return append(w.out, w.text[w.done:]...)
 }
 
+// htmlWriter rewrites one document.
 type htmlWriter struct {
 	links *linkMap
 	tools bool
 	based bool // a base element was seen or added
+	text  string
+	out   []byte // the document as it becomes, up to done; nil as long as nothing changes
+	done  int    // bytes of text that are written or left out
+	tag   startTag
 }
 
-func (w *htmlWriter) rewrite(body []byte, depth int) []byte {
-	var out bytes.Buffer
-	out.Grow(len(body) + len(body)/8)
-	z := html.NewTokenizer(bytes.NewReader(body))
-	done := 0
-	inside := "" // the element whose text comes next
-	for {
-		kind := z.Next()
-		// The tokenizer changes the case of names in its own copy, so the bytes are those of the body.
-		raw := body[done : done+len(z.Raw())]
-		done += len(raw)
-		if kind == html.ErrorToken {
-			out.Write(raw)
-			break
-		}
-		switch kind {
-		case html.StartTagToken, html.SelfClosingTagToken:
-			inside = w.writeTag(&out, raw, depth)
-		case html.TextToken:
-			switch inside {
-			case "style":
-				raw = rewriteCSS(raw, w.links)
-			case "noscript":
-				if depth < maxNesting {
-					raw = w.rewrite(raw, depth+1)
-				}
-			}
-			out.Write(raw)
-		default:
-			inside = ""
-			out.Write(raw)
-		}
+// replace writes what takes the place of text[from:to].
+func (w *htmlWriter) replace(from, to int, with string) {
+	if w.out == nil {
+		w.out = make([]byte, 0, len(w.text)+len(w.text)/2+len(with))
 	}
-	out.Write(body[done:])
-	return out.Bytes()
+	w.out = append(append(w.out, w.text[w.done:from]...), with...)
+	w.done = to
 }
 
-// attribute is where one is in its tag.
-type attribute struct {
-	name       string // in lower case
-	start      int    // of the name
-	from, to   int    // of the value, without quotes; equal without one
-	quote      byte   // 0 for none
-	hasValue   bool
-	endOfValue int // behind the closing quote
-}
-
-// writeTag writes a start tag with its links translated and returns the element's name.
-func (w *htmlWriter) writeTag(out *bytes.Buffer, raw []byte, depth int) string {
-	name, attributes := scanTag(raw)
-	value := func(wanted string) string {
-		for _, a := range attributes {
-			if a.name == wanted {
-				return html.UnescapeString(string(raw[a.from:a.to]))
+func (w *htmlWriter) rewrite(depth int) {
+	for i := 0; nextStartTag(w.text, i, &w.tag); {
+		i = w.tag.to
+		raw := w.tag.rawName()
+		w.rewriteTag(depth)
+		if raw == "" {
+			continue
+		}
+		end := endOfRaw(w.text, i, raw)
+		switch old := w.text[i:end]; raw {
+		case "style":
+			if changed := string(rewriteCSS([]byte(old), w.links)); changed != old {
+				w.replace(i, end, changed)
+			}
+		case "noscript":
+			if changed := w.rewriteInner(old, depth, &w.based); changed != old {
+				w.replace(i, end, changed)
 			}
 		}
-		return ""
+		i = end
 	}
-	switch name {
-	case "base":
+}
+
+// rewriteInner rewrites a document inside of this one; based is whether it has a base element.
+func (w *htmlWriter) rewriteInner(text string, depth int, based *bool) string {
+	if depth >= maxNesting {
+		return text
+	}
+	inner := &htmlWriter{links: w.links, tools: w.tools, based: *based, text: text}
+	inner.rewrite(depth + 1)
+	*based = inner.based
+	if inner.out == nil {
+		return text
+	}
+	return string(inner.out) + text[inner.done:]
+}
+
+// value is that of the tag's attribute with the name.
+func (w *htmlWriter) value(name string) string {
+	for _, a := range w.tag.attributes {
+		if equalFold(w.text[a.start:a.end], name) {
+			return unescape(w.text[a.from:a.to])
+		}
+	}
+	return ""
+}
+
+// unescape is html.UnescapeString, which copies each text.
+func unescape(s string) string {
+	if strings.IndexByte(s, '&') < 0 {
+		return s
+	}
+	return html.UnescapeString(s)
+}
+
+// rewriteTag translates the links of the start tag.
+func (w *htmlWriter) rewriteTag(depth int) {
+	switch {
+	case w.tag.named("base"):
 		w.based = true
-	case "meta":
-		equiv := strings.ToLower(strings.TrimSpace(value("http-equiv")))
+	case len(w.tag.attributes) == 0:
+		return
+	case w.tag.named("meta"):
+		equiv := strings.ToLower(strings.TrimSpace(w.value("http-equiv")))
 		if strings.HasPrefix(equiv, "content-security-policy") || equiv == "x-dns-prefetch-control" {
-			return name // the policy of this origin holds, and names addresses that the service does not know
+			w.replace(w.tag.from, w.tag.to, "") // the policy of this origin holds, and names addresses that the service does not know
+			return
 		}
-	case "script":
-		w.addBase(out, value)
+	case w.tag.named("script"):
+		w.addBase()
 	}
-	done := 0
-	for _, a := range attributes {
-		if name == "link" && a.name == "integrity" && w.isOwnSheet(value) {
-			out.Write(raw[done:a.start]) // the digest is that of the sheet before its links were translated
-			done = a.endOfValue
+	for _, a := range w.tag.attributes {
+		holds := contentOf(w.text[a.start:a.end])
+		if holds == digest && w.tag.named("link") && w.isOwnSheet() {
+			w.replace(a.start, a.endOfValue, "") // it is that of the sheet before its links were translated
 			continue
 		}
-		if !a.hasValue {
+		if holds == otherContent || !a.hasValue {
 			continue
 		}
-		old := html.UnescapeString(string(raw[a.from:a.to]))
-		changed := w.translateAttribute(name, a.name, old, value, depth)
+		old := unescape(w.text[a.from:a.to])
+		changed := w.translateValue(holds, old, depth)
 		if changed == old {
 			continue
 		}
-		out.Write(raw[done:a.from])
+		changed = html.EscapeString(changed) // both kinds of quotes
 		if a.quote == 0 {
-			out.WriteString(`"` + html.EscapeString(changed) + `"`)
-		} else {
-			out.WriteString(html.EscapeString(changed)) // it escapes both kinds of quotes
+			changed = `"` + changed + `"`
 		}
-		done = a.to
+		w.replace(a.from, a.to, changed)
 	}
-	out.Write(raw[done:])
-	return name
 }
 
-// translateAttribute gives the attribute's new value.
-func (w *htmlWriter) translateAttribute(element, name, old string, value func(string) string, depth int) string {
-	switch {
-	case urlAttributes[name], name == "data" && element == "object":
+// translateValue gives an attribute's new value.
+func (w *htmlWriter) translateValue(holds content, old string, depth int) string {
+	switch holds {
+	case oneLink:
 		translated, _ := w.links.translate(old)
 		return translated
-	case srcsetAttributes[name]:
+	case objectData:
+		if w.tag.named("object") {
+			translated, _ := w.links.translate(old)
+			return translated
+		}
+	case linkList:
 		return rewriteSrcset(old, w.links)
-	case name == "style":
+	case styleDeclarations:
 		return string(rewriteCSS([]byte(old), w.links))
-	case name == "content" && element == "meta" && strings.EqualFold(strings.TrimSpace(value("http-equiv")), "refresh"):
-		return rewriteRefresh(old, w.links)
-	case name == "srcdoc" && depth < maxNesting:
-		inner := &htmlWriter{links: w.links, tools: w.tools, based: true}
-		return string(inner.rewrite([]byte(old), depth+1))
+	case metaValue:
+		if w.tag.named("meta") && strings.EqualFold(strings.TrimSpace(w.value("http-equiv")), "refresh") {
+			return rewriteRefresh(old, w.links)
+		}
+	case innerDocument:
+		based := true
+		return w.rewriteInner(old, depth, &based)
 	}
 	return old
 }
 
 // isOwnSheet reports whether a link element names a style sheet that comes through the proxy.
-func (w *htmlWriter) isOwnSheet(value func(string) string) bool {
-	if !slices.Contains(strings.Fields(strings.ToLower(value("rel"))), "stylesheet") {
+func (w *htmlWriter) isOwnSheet() bool {
+	if !slices.Contains(strings.Fields(strings.ToLower(w.value("rel"))), "stylesheet") {
 		return false
 	}
-	_, foreign := w.links.translate(value("href"))
+	_, foreign := w.links.translate(w.value("href"))
 	return !foreign
 }
 
 // addBase gives the page of a single-page application a base before its first module, if it has none. Such a page names
 // its module from the root; its router takes the base for the place where its own paths begin, and would otherwise
 // look for them at the root of this origin.
-func (w *htmlWriter) addBase(out *bytes.Buffer, value func(string) string) {
-	if w.based || !w.tools || !strings.EqualFold(strings.TrimSpace(value("type")), "module") {
+func (w *htmlWriter) addBase() {
+	if w.based || !w.tools || !strings.EqualFold(strings.TrimSpace(w.value("type")), "module") {
 		return
 	}
-	if src := cleanLink(value("src")); !strings.HasPrefix(src, "/") || strings.HasPrefix(src, "//") {
+	if src := cleanLink(w.value("src")); !strings.HasPrefix(src, "/") || strings.HasPrefix(src, "//") {
 		return
 	}
 	w.based = true
-	out.WriteString(`<base href="` + prefix(w.links.own) + `/">`)
+	w.replace(w.tag.from, w.tag.from, `<base href="`+prefix(w.links.own)+`/">`)
 }
-
-// scanTag finds the attributes in the bytes of a start tag, as the HTML standard reads them.
-func scanTag(raw []byte) (name string, attributes []attribute) {
-	i := 1
-	for i < len(raw) && !isBlank(raw[i]) && raw[i] != '/' && raw[i] != '>' {
-		i++
-	}
-	name = strings.ToLower(string(raw[1:i]))
-	for i < len(raw) {
-		for i < len(raw) && (isBlank(raw[i]) || raw[i] == '/') {
-			i++
-		}
-		if i >= len(raw) || raw[i] == '>' {
-			break
-		}
-		a := attribute{start: i}
-		i++ // an = here is part of the name
-		for i < len(raw) && !isBlank(raw[i]) && raw[i] != '/' && raw[i] != '>' && raw[i] != '=' {
-			i++
-		}
-		a.name = strings.ToLower(string(raw[a.start:i]))
-		a.from, a.to, a.endOfValue = i, i, i
-		j := i
-		for j < len(raw) && isBlank(raw[j]) {
-			j++
-		}
-		if j < len(raw) && raw[j] == '=' {
-			i = scanValue(raw, j+1, &a)
-		}
-		attributes = append(attributes, a)
-	}
-	return name, attributes
-}
-
-// scanValue reads the value that begins at i or after blanks, and returns where it ends.
-func scanValue(raw []byte, i int, a *attribute) int {
-	for i < len(raw) && isBlank(raw[i]) {
-		i++
-	}
-	a.from, a.to, a.endOfValue = i, i, i
-	if i >= len(raw) || raw[i] == '>' {
-		return i
-	}
-	a.hasValue = true
-	if raw[i] == '"' || raw[i] == '\'' {
-		a.quote = raw[i]
-		a.from = i + 1
-		end := bytes.IndexByte(raw[a.from:], a.quote)
-		if end < 0 { // the tokenizer ends no tag inside of quotes
-			a.to, a.endOfValue = len(raw), len(raw)
-			return len(raw)
-		}
-		a.to = a.from + end
-		a.endOfValue = a.to + 1
-		return a.endOfValue
-	}
-	for i < len(raw) && !isBlank(raw[i]) && raw[i] != '>' {
-		i++
-	}
-	a.to, a.endOfValue = i, i
-	return i
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 
 // rewriteSrcset translates the links of "a.png 1x, b.png 2x".
 func rewriteSrcset(value string, links *linkMap) string {

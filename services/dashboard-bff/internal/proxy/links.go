@@ -117,7 +117,7 @@ func (l *linkMap) fromRoot(link string) string {
 	if !strings.HasPrefix(link, "/") {
 		link = "/" + link // of the base alone, maybe with a query
 	}
-	return prefix(l.own) + link
+	return root + string(l.own) + link
 }
 
 // isProxied reports whether a path is translated already.
@@ -155,6 +155,9 @@ func (l *linkMap) fromOrigin(link string) (string, bool) {
 // cleanLink reads a link as browsers do: without blanks around it, without tabs and line breaks, and with the
 // backslashes before its path as slashes.
 func cleanLink(link string) string {
+	if isClean(link) {
+		return link
+	}
 	link = strings.TrimFunc(link, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(link, "\t\n\r") {
 		link = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(link)
@@ -166,6 +169,19 @@ func cleanLink(link string) string {
 		link = strings.ReplaceAll(link[:i], `\`, "/") + link[i:]
 	}
 	return link
+}
+
+// isClean is true for most links: no blank or control character, and no backslash before the path.
+func isClean(link string) bool {
+	slashes := true // up to here
+	for i := range len(link) {
+		c := link[i]
+		if c <= ' ' || slashes && c == '\\' {
+			return false
+		}
+		slashes = slashes && c == '/'
+	}
+	return true
 }
 
 // hasScheme reports whether a link begins with a scheme of RFC 3986.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
@@ -392,7 +393,7 @@ func FuzzRewriteHTML(f *testing.F) {
 			for more {
 				var key, value []byte
 				key, value, more = z.TagAttr()
-				if !urlAttributes[string(key)] && (string(key) != "data" || element != "object") {
+				if contentOf(string(key)) != oneLink && (string(key) != "data" || element != "object") {
 					continue
 				}
 				link := cleanLink(string(value))
@@ -400,6 +401,41 @@ func FuzzRewriteHTML(f *testing.F) {
 					t.Fatalf("%q: %s %s=%q is left in %q", page, element, key, value, once)
 				}
 			}
+		}
+	})
+}
+
+// The scanner and x/net/html's tokenizer find the same start tags.
+func FuzzScansAsTheTokenizer(f *testing.F) {
+	for _, s := range []string{
+		`<a href="/x">t</a>`, `</><//x><?p?><!d><!-><!--><!---><!----><a>`, `<!--a--!><b><!--a--!-><c>--><d>`, `<script>a</scriptx></script ><b>`, `<SCRIPT><!--<script></script>--></script><b>`,
+		`<style></style/><b>`, `<textarea><a></textarea><b>`, `<plaintext><b>`, `<a b='>' c=">" d=x>y>`, `<a/b/=x/>`, `<a b = >c<d e=`, `</a b=">"><c>`, `< a><<b><`, `<!DOCTYPE html "<a>"><b>`, `<title/><b></title><c>`, `<script><!-- < <script></script><b>`, `</a b="`, `<x`, `</`, `<![CDATA[<a>]]><b>`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, page string) {
+		type found struct {
+			At   int
+			Text string
+		}
+		var got, want []found
+		var tag startTag
+		for i := 0; nextStartTag(page, i, &tag); {
+			got = append(got, found{tag.from, page[tag.from:tag.to]})
+			if i = tag.to; tag.rawName() != "" {
+				i = endOfRaw(page, i, tag.rawName())
+			}
+		}
+		z, at := html.NewTokenizer(strings.NewReader(page)), 0
+		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+			text := page[at : at+len(z.Raw())]
+			if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
+				want = append(want, found{at, text})
+			}
+			at += len(text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%q: the tokenizer's start tags (-) and the scanner's (+):\n%s", page, diff)
 		}
 	})
 }

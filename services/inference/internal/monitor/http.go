@@ -3,6 +3,7 @@ package monitor
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,21 +59,20 @@ func (m *Monitor) Status(c echo.Context) error {
 	if err != nil {
 		return storeFault(err)
 	}
+	places = slices.DeleteFunc(places, func(p place) bool {
+		return model != "" && p.model != model || alias != "" && p.alias != alias || p.compare(place{after[0], after[1]}) <= 0
+	})
+	if len(places) > limit {
+		places = places[:limit]
+		last := places[limit-1]
+		c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor(c.Path(), [2]string{last.model, last.alias}))
+	}
 	out := []api.DriftStatus{}
-	for _, p := range places {
-		if model != "" && p.model != model || alias != "" && p.alias != alias || p.compare(place{after[0], after[1]}) <= 0 {
-			continue
-		}
-		if len(out) == limit {
-			last := out[limit-1]
-			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor(c.Path(), [2]string{last.Model, last.Alias}))
-			break
-		}
-		st, err := m.evaluate(ctx, p, baselines[p], window, mode)
-		if err != nil {
-			return storeFault(err)
-		}
+	if err := m.evaluate(ctx, places, baselines, window, mode, func(st status) error {
 		out = append(out, st.wire())
+		return nil
+	}); err != nil {
+		return storeFault(err)
 	}
 	return c.JSON(http.StatusOK, out)
 }

@@ -44,6 +44,7 @@ type Monitor struct {
 	metrics *metrics.Set
 	log     *slog.Logger
 	every   time.Duration // between evaluations by the leader
+	memo    memo
 }
 
 // New returns a monitor whose leader evaluates at that interval.
@@ -108,12 +109,8 @@ func (m *Monitor) baselines(ctx context.Context) (map[place]*store.BaselinesRow,
 	return out, nil
 }
 
-// evaluate compares one place's newest predictions with its baseline.
-func (m *Monitor) evaluate(ctx context.Context, p place, b *store.BaselinesRow, window int, mode drift.Mode) (status, error) {
-	rows, err := m.queries.RecentSnapshots(ctx, store.RecentSnapshotsParams{Model: p.model, Alias: p.alias, Newest: int32(window)})
-	if err != nil {
-		return status{}, err
-	}
+// compare compares a place's newest predictions, newest first, with its baseline.
+func (m *Monitor) compare(p place, rows []store.RecentSnapshotsRow, b *store.BaselinesRow, mode drift.Mode) status {
 	st := status{place: p, snapshots: len(rows), baseline: b}
 	if len(rows) > 0 {
 		newest := rows[0].Ts.UTC()
@@ -125,12 +122,11 @@ func (m *Monitor) evaluate(ctx context.Context, p place, b *store.BaselinesRow, 
 	if b != nil {
 		base = drift.Sample{Values: b.Predictions, Labels: b.Labels}
 	}
-	live := splitSample(rows)
-	st.Report = drift.Evaluate(live, base, mode)
+	st.Report = drift.Evaluate(splitSample(rows), base, mode)
 	for _, r := range slices.Backward(rows[:min(len(rows), recentShown)]) {
 		st.recent = append(st.recent, recentValue(r))
 	}
-	return st, nil
+	return st
 }
 
 // splitSample splits predictions into labels or numbers by what the newest is: a model may have changed from
@@ -268,21 +264,34 @@ func (m *Monitor) Evaluate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var faults []error
-	for _, p := range places {
-		st, err := m.evaluate(ctx, p, baselines[p], DefaultWindow, drift.Spread)
-		if err == nil {
-			err = m.tell(ctx, st)
-		}
-		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", p.target(), err))
-		}
+	states, err := m.queries.DriftStates(ctx)
+	if err != nil {
+		return err
 	}
-	if err := errors.Join(faults...); err != nil {
+	told := make(map[place]store.DriftStateRow, len(states))
+	for _, s := range states {
+		told[place{s.Model, s.Alias}] = store.DriftStateRow{Status: s.Status, Overall: s.Overall}
+	}
+	var faults []error
+	err = m.evaluate(ctx, places, baselines, DefaultWindow, drift.Spread, func(st status) error {
+		if told[st.place] == st.state() { // tell looks again, in its transaction
+			return nil
+		}
+		if err := m.tell(ctx, st); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", st.target(), err))
+		}
+		return nil
+	})
+	if err := errors.Join(append(faults, err)...); err != nil {
 		return err
 	}
 	m.metrics.DriftEvaluations.WithLabelValues("ok").Inc()
 	return nil
+}
+
+// state is the status's level as it is stored.
+func (st *status) state() store.DriftStateRow {
+	return store.DriftStateRow{Status: string(st.Status), Overall: string(st.Overall)}
 }
 
 // tell stores a changed level and its event together. A place that was never told starts from
@@ -294,7 +303,7 @@ func (m *Monitor) tell(ctx context.Context, st status) error {
 		if errors.Is(err, pgx.ErrNoRows) {
 			previous, err = store.DriftStateRow{Status: string(drift.NoBaseline), Overall: string(drift.NoBaseline)}, nil
 		}
-		if err != nil || previous == (store.DriftStateRow{Status: string(st.Status), Overall: string(st.Overall)}) {
+		if err != nil || previous == st.state() {
 			return err
 		}
 		if err := q.SetDriftState(ctx, store.SetDriftStateParams{

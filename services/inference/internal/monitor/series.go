@@ -61,7 +61,7 @@ func (m *Monitor) Series(c echo.Context) error {
 func (m *Monitor) points(ctx context.Context, p place, s span, out *api.Series) ([]api.SeriesPoint, error) {
 	points := s.points()
 	if out.Metric == api.LatencyP95 {
-		return points, nil // snapshots do not tell how long a prediction took
+		return points, m.fillLatency(ctx, p, s, points)
 	}
 	var rows []store.SnapshotSeriesRow
 	var oldest time.Time
@@ -98,6 +98,20 @@ func (m *Monitor) points(ctx context.Context, p place, s span, out *api.Series) 
 		}
 	}
 	return points, nil
+}
+
+// fillLatency sets the values to the 95th percentile of each step's answer times in milliseconds.
+func (m *Monitor) fillLatency(ctx context.Context, p place, s span, points []api.SeriesPoint) error {
+	rows, err := m.queries.LatencySeries(ctx, store.LatencySeriesParams{
+		Model: p.model, Alias: p.alias, FromTime: s.from, ToTime: s.to, StepSeconds: s.step.Seconds(),
+	})
+	for _, r := range rows {
+		if r.Step >= 0 && int(r.Step) < len(points) {
+			ms := r.P95Seconds * 1000
+			points[r.Step].Value = &ms
+		}
+	}
+	return err
 }
 
 func valueOf(r store.SnapshotSeriesRow, out *api.Series) *float64 {

@@ -396,11 +396,12 @@ func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask)
 	_, err := w.Write(b.answer)
 	now := time.Now()
 	counts.Count(metrics.Success)
-	counts.Seconds.Observe(now.Sub(a.start).Seconds())
+	took := now.Sub(a.start)
+	counts.Seconds.Observe(took.Seconds())
 	if !a.probe {
 		h.cfg.Snapshots.Put(snapshot.Record{
 			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: res.Number, Label: res.Text, Kind: kindOf(slot.Model),
-			Source: a.source, JobID: a.job, Norm: norm, Mean: mean, Std: std, TS: now,
+			Source: a.source, JobID: a.job, Norm: norm, Mean: mean, Std: std, TS: now, Took: took,
 		})
 	}
 	if err != nil { // the caller has gone; the prediction was made

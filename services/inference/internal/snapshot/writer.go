@@ -45,6 +45,7 @@ type Record struct {
 	JobID                 string
 	Norm, Mean, Std       float64 // of the input, see schema.Summary
 	TS                    time.Time
+	Took                  time.Duration // from the request to its answer
 }
 
 const (
@@ -165,7 +166,7 @@ func (w *Writer) write(ctx context.Context, batch []Record) {
 	}
 }
 
-var columns = []string{"model", "alias", "version", "prediction", "label", "source", "job_id", "norm", "mean", "std", "ts"}
+var columns = []string{"model", "alias", "version", "prediction", "label", "source", "job_id", "norm", "mean", "std", "ts", "seconds"}
 
 func (w *Writer) copy(ctx context.Context, batch []Record) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -178,7 +179,7 @@ func (w *Writer) copy(ctx context.Context, batch []Record) error {
 // rows is a batch as a source of COPY.
 type rows struct {
 	batch  []Record
-	values [11]any
+	values [12]any
 }
 
 func (r *rows) Next() bool { return len(r.batch) > 0 }
@@ -199,7 +200,7 @@ func (r *rows) Values() ([]any, error) {
 	if rec.JobID != "" {
 		job = rec.JobID
 	}
-	r.values = [...]any{rec.Model, rec.Alias, rec.Version, prediction, label, string(rec.Source), job, rec.Norm, rec.Mean, rec.Std, rec.TS}
+	r.values = [...]any{rec.Model, rec.Alias, rec.Version, prediction, label, string(rec.Source), job, rec.Norm, rec.Mean, rec.Std, rec.TS, float32(rec.Took.Seconds())}
 	return r.values[:], nil
 }
 

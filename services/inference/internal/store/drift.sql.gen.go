@@ -118,6 +118,43 @@ func (q *Queries) DriftState(ctx context.Context, arg DriftStateParams) (DriftSt
 	return i, err
 }
 
+const driftStates = `-- name: DriftStates :many
+select model, alias, status, coalesce(overall, status)::text as overall from drift_states
+where kind = 'prediction'
+`
+
+type DriftStatesRow struct {
+	Model   string
+	Alias   string
+	Status  string
+	Overall string
+}
+
+func (q *Queries) DriftStates(ctx context.Context) ([]DriftStatesRow, error) {
+	rows, err := q.db.Query(ctx, driftStates)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DriftStatesRow
+	for rows.Next() {
+		var i DriftStatesRow
+		if err := rows.Scan(
+			&i.Model,
+			&i.Alias,
+			&i.Status,
+			&i.Overall,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const expireSnapshots = `-- name: ExpireSnapshots :execrows
 delete from snapshots where ts < $1
 `
@@ -128,6 +165,99 @@ func (q *Queries) ExpireSnapshots(ctx context.Context, before time.Time) (int64,
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const latencySeries = `-- name: LatencySeries :many
+select floor(extract(epoch from ts - $1::timestamptz) / $2::float8)::int as step,
+       percentile_cont(0.95) within group (order by seconds)::float8 as p95_seconds
+from snapshots
+where model = $3 and alias = $4
+  and ts >= $1 and ts < $5 and seconds is not null
+group by 1
+order by 1
+`
+
+type LatencySeriesParams struct {
+	FromTime    time.Time
+	StepSeconds float64
+	Model       string
+	Alias       string
+	ToTime      time.Time
+}
+
+type LatencySeriesRow struct {
+	Step       int32
+	P95Seconds float64
+}
+
+// Steps without a snapshot that knows its time have no row.
+func (q *Queries) LatencySeries(ctx context.Context, arg LatencySeriesParams) ([]LatencySeriesRow, error) {
+	rows, err := q.db.Query(ctx, latencySeries,
+		arg.FromTime,
+		arg.StepSeconds,
+		arg.Model,
+		arg.Alias,
+		arg.ToTime,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LatencySeriesRow
+	for rows.Next() {
+		var i LatencySeriesRow
+		if err := rows.Scan(&i.Step, &i.P95Seconds); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const newestSnapshots = `-- name: NewestSnapshots :many
+select place.n::int as place, r.id::bigint as id
+from generate_subscripts($1::text[], 1) as place(n)
+cross join lateral (
+    select s.id
+    from snapshots s
+    where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
+    order by s.id desc
+    limit 1
+) r
+`
+
+type NewestSnapshotsParams struct {
+	Models  []string
+	Aliases []string
+}
+
+type NewestSnapshotsRow struct {
+	Place int32
+	ID    int64
+}
+
+// place is the position of model and alias in the two lists, from 1; those without a snapshot have no row.
+func (q *Queries) NewestSnapshots(ctx context.Context, arg NewestSnapshotsParams) ([]NewestSnapshotsRow, error) {
+	rows, err := q.db.Query(ctx, newestSnapshots, arg.Models, arg.Aliases)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []NewestSnapshotsRow
+	for rows.Next() {
+		var i NewestSnapshotsRow
+		if err := rows.Scan(&i.Place, &i.ID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const oldBaseline = `-- name: OldBaseline :one
@@ -235,6 +365,60 @@ func (q *Queries) RecentSnapshots(ctx context.Context, arg RecentSnapshotsParams
 	for rows.Next() {
 		var i RecentSnapshotsRow
 		if err := rows.Scan(
+			&i.Version,
+			&i.Prediction,
+			&i.Label,
+			&i.Ts,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const recentSnapshotsOfMany = `-- name: RecentSnapshotsOfMany :many
+select place.n::int as place, r.version, r.prediction, r.label, r.ts
+from generate_subscripts($1::text[], 1) as place(n)
+cross join lateral (
+    select s.id, s.version, s.prediction, s.label, s.ts
+    from snapshots s
+    where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
+    order by s.id desc
+    limit $3
+) r
+order by place.n, r.id desc
+`
+
+type RecentSnapshotsOfManyParams struct {
+	Models  []string
+	Aliases []string
+	Newest  int32
+}
+
+type RecentSnapshotsOfManyRow struct {
+	Place      int32
+	Version    string
+	Prediction *float64
+	Label      *string
+	Ts         time.Time
+}
+
+// place is the position of model and alias in the two lists, from 1.
+func (q *Queries) RecentSnapshotsOfMany(ctx context.Context, arg RecentSnapshotsOfManyParams) ([]RecentSnapshotsOfManyRow, error) {
+	rows, err := q.db.Query(ctx, recentSnapshotsOfMany, arg.Models, arg.Aliases, arg.Newest)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RecentSnapshotsOfManyRow
+	for rows.Next() {
+		var i RecentSnapshotsOfManyRow
+		if err := rows.Scan(
+			&i.Place,
 			&i.Version,
 			&i.Prediction,
 			&i.Label,

@@ -44,6 +44,7 @@ type Snapshot struct {
 	Mean       float64
 	Std        float64
 	Ts         time.Time
+	Seconds    *float32
 }
 
 type TrafficRevision struct {

@@ -191,7 +191,8 @@ export interface paths {
         /**
          * Stored predictions of a model over time, one point per step [predict]
          * @description Made of the stored predictions: the newest 10,000 of a model and alias, at most 30 days old. Before the
-         *     oldest of them nothing is known, and every value is null. `latency_p95` is not stored: its values are null.
+         *     oldest of them nothing is known, and every value is null. `latency_p95` is that of
+         *     the answer times, in milliseconds.
          */
         get: operations["series"];
         put?: never;

@@ -13,8 +13,17 @@ export interface Health {
 export const CRITICAL_Z = 3;
 export const WARNING_Z = 2;
 
+// Filters, counts and sorting ask for the health of each row again and again.
+const known = new WeakMap<RegistryRow, Health>();
+
 /** Returns a row's health with its reasons. The server has three verdicts; how bad a warning is follows from z and its words. */
 export function healthOf(row: RegistryRow): Health {
+  let health = known.get(row);
+  if (!health) known.set(row, (health = judge(row)));
+  return health;
+}
+
+function judge(row: RegistryRow): Health {
   const reasons = row.healthReasons ?? [];
   if (row.health === 'ok') return { kind: 'ok', reasons };
   if (row.health === 'unknown') return { kind: 'unknown', reasons };

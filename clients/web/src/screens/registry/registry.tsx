@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { registryQuery, servedQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Button } from '../../components/button';
@@ -23,6 +23,8 @@ import { healthOf, type RegistryRow } from './health';
 
 const route = getRouteApi('/shell/models');
 const words = text.registry;
+const noRows: RegistryRow[] = [];
+const noChoice: never[] = [];
 const aliasOrder = ['Production', 'Canary', 'Staging'];
 
 function inView(row: RegistryRow, view: string): boolean {
@@ -196,14 +198,23 @@ export function RegistryScreen() {
   const columns = useMemo(() => columnsOf(generated), [generated]);
   const set = (change: Partial<typeof search>): void =>
     void navigate({ to: '/models', search: (prev) => ({ ...prev, ...change }), replace: true });
-  const { q = '', view = 'all', stage = [], fresh = [], sort = 'health' } = search;
-  const all = query.data?.registry.rows ?? [];
-  const rows = all.filter(
-    (row) =>
-      inView(row, view) &&
-      matches(row, q) &&
-      (stage.length === 0 || stage.includes(row.stage) || stage.some((alias) => row.aliases?.[alias] !== undefined)) &&
-      (fresh.length === 0 || fresh.includes(row.freshnessStatus ?? 'unknown')),
+  const { q = '', view = 'all', stage = noChoice, fresh = noChoice, sort = 'health' } = search;
+  // What is typed filters at once; the address follows.
+  const [typed, setTyped] = useState(q);
+  useEffect(() => setTyped(q), [q]);
+  const all = query.data?.registry.rows ?? noRows;
+  const rows = useMemo(
+    () =>
+      all.filter(
+        (row) =>
+          inView(row, view) &&
+          matches(row, typed) &&
+          (stage.length === 0 ||
+            stage.includes(row.stage) ||
+            stage.some((alias) => row.aliases?.[alias] !== undefined)) &&
+          (fresh.length === 0 || fresh.includes(row.freshnessStatus ?? 'unknown')),
+      ),
+    [all, view, typed, stage, fresh],
   );
   const served = all.filter((row) => row.aliases?.Production !== undefined || row.stage === 'Production').length;
   const chosen = rows.filter((row) => selected.has(row.name));
@@ -268,7 +279,12 @@ export function RegistryScreen() {
               </BulkBar>
             ) : (
               <FilterBar>
-                <TextFilter label={words.filter} value={q} onChange={(value) => set({ q: value || undefined })} />
+                <TextFilter
+                  label={words.filter}
+                  value={q}
+                  onChange={(value) => set({ q: value || undefined })}
+                  onDraft={setTyped}
+                />
                 <Segments
                   label={words.views.label}
                   value={view}

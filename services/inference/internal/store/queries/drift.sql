@@ -5,6 +5,31 @@ where model = sqlc.arg(model) and alias = sqlc.arg(alias)
 order by id desc
 limit sqlc.arg(newest);
 
+-- name: NewestSnapshots :many
+-- place is the position of model and alias in the two lists, from 1; those without a snapshot have no row.
+select place.n::int as place, r.id::bigint as id
+from generate_subscripts(sqlc.arg(models)::text[], 1) as place(n)
+cross join lateral (
+    select s.id
+    from snapshots s
+    where s.model = (sqlc.arg(models)::text[])[place.n] and s.alias = (sqlc.arg(aliases)::text[])[place.n]
+    order by s.id desc
+    limit 1
+) r;
+
+-- name: RecentSnapshotsOfMany :many
+-- place is the position of model and alias in the two lists, from 1.
+select place.n::int as place, r.version, r.prediction, r.label, r.ts
+from generate_subscripts(sqlc.arg(models)::text[], 1) as place(n)
+cross join lateral (
+    select s.id, s.version, s.prediction, s.label, s.ts
+    from snapshots s
+    where s.model = (sqlc.arg(models)::text[])[place.n] and s.alias = (sqlc.arg(aliases)::text[])[place.n]
+    order by s.id desc
+    limit sqlc.arg(newest)
+) r
+order by place.n, r.id desc;
+
 -- name: SnapshotKeys :many
 -- Walks the index from one (model, alias) to the next instead of reading all rows.
 with recursive keys as (
@@ -61,6 +86,10 @@ select status, coalesce(overall, status)::text as overall from drift_states
 where model = sqlc.arg(model) and alias = sqlc.arg(alias) and kind = 'prediction'
 for update;
 
+-- name: DriftStates :many
+select model, alias, status, coalesce(overall, status)::text as overall from drift_states
+where kind = 'prediction';
+
 -- name: SetDriftState :exec
 insert into drift_states (model, alias, kind, status, overall, changed_at)
 values (sqlc.arg(model), sqlc.arg(alias), 'prediction', sqlc.arg(status), sqlc.arg(overall)::text, sqlc.arg(changed_at))
@@ -75,6 +104,16 @@ select floor(extract(epoch from ts - sqlc.arg(from_time)::timestamptz) / sqlc.ar
 from snapshots
 where model = sqlc.arg(model) and alias = sqlc.arg(alias)
   and ts >= sqlc.arg(from_time) and ts < sqlc.arg(to_time)
+group by 1
+order by 1;
+
+-- name: LatencySeries :many
+-- Steps without a snapshot that knows its time have no row.
+select floor(extract(epoch from ts - sqlc.arg(from_time)::timestamptz) / sqlc.arg(step_seconds)::float8)::int as step,
+       percentile_cont(0.95) within group (order by seconds)::float8 as p95_seconds
+from snapshots
+where model = sqlc.arg(model) and alias = sqlc.arg(alias)
+  and ts >= sqlc.arg(from_time) and ts < sqlc.arg(to_time) and seconds is not null
 group by 1
 order by 1;
 

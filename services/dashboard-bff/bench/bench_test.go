@@ -1,0 +1,170 @@
+// Package bench measures the dashboard in a browser: a real process of the service with the built web UI, upstreams that
+// speak the wire of tracker, inference and control plane, and Chromium.
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/app"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const (
+	models   = 5000
+	rounds   = 5
+	password = "admin-of-the-benchmark"
+	root     = "../../.."
+)
+
+// BenchmarkBrowser reports, as medians: navigation to painted data with nothing cached, for the overview and for a
+// registry of 5,000 models; the time between frames while the registry scrolls, beside that of the same page at rest; and
+// from a key in the filter to the changed rows on the screen. Without a GPU, Chromium draws on the processors that run
+// the service and its upstreams, so the frames at rest are what the machine allows.
+func BenchmarkBrowser(b *testing.B) {
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		b.Skip("no chromium; scripts/setup.sh e2e installs it")
+	}
+	packages, err := filepath.Abs(filepath.Join(root, ".cache/browser/node_modules"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(packages, "playwright-core")); err != nil {
+		b.Skip("no playwright-core; scripts/browser.sh installs it")
+	}
+	if built, _ := filepath.Glob(filepath.Join("../internal/webui/site", "index.html*")); len(built) == 0 {
+		b.Skip("the web UI is not built; scripts/web.sh builds it")
+	}
+	told, err := json.Marshal(map[string]any{
+		"url": startDashboard(b), "password": password, "chromium": chromium, "rounds": rounds, "models": models, "overview": "main .stat, main .panel table, main .panel li",
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		cmd := exec.CommandContext(ctx, "node", "measure.cjs")
+		cmd.Env = append(os.Environ(), "NODE_PATH="+packages)
+		var out, errs bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(told), &out, &errs
+		err := cmd.Run()
+		cancel()
+		if err != nil {
+			b.Fatalf("measure.cjs: %v\n%s", err, errs.String())
+		}
+		figures := map[string]float64{}
+		if err := json.Unmarshal(out.Bytes(), &figures); err != nil {
+			b.Fatalf("measure.cjs printed %q: %v", out.String(), err)
+		}
+		for name, value := range figures {
+			b.ReportMetric(value, name)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// startDashboard runs the service on free ports and returns its address.
+func startDashboard(b *testing.B) string {
+	b.Helper()
+	upstream := httptest.NewServer(platform(models))
+	b.Cleanup(upstream.Close)
+	cfg, err := app.LoadConfig([]string{
+		"PLATFORM_DATABASE_URL=" + testenv.Postgres(b), "EVENT_PUBLISHER=log", "EVENT_RELAY_ENABLED=false",
+		"DASHBOARD_VIEWER_PASSWORD=viewer-of-the-benchmark", "DASHBOARD_ADMIN_PASSWORD=" + password,
+		"DASHBOARD_JWT_SECRET=a-secret-of-the-benchmark-with-more-than-32-bytes",
+		"DASHBOARD_SECRET_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlBQkNERUY=", "DASHBOARD_SOURCE_TIMEOUT=20s",
+		"TRACKING_URI=" + upstream.URL, "SERVING_URL=" + upstream.URL, "CONTROL_PLANE_URL=" + upstream.URL, "ORCHESTRATOR_API_URL=" + upstream.URL + "/api", "ASSISTANT_URL=" + upstream.URL,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, l := range []*net.Listener{&cfg.Listener, &cfg.ToolsListener} {
+		if *l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	cfg.PublicURL, cfg.ToolsURL = "http://"+cfg.Listener.Addr().String(), "http://"+cfg.ToolsListener.Addr().String()
+	if err := app.Migrate(b.Context(), cfg); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- app.Run(ctx, cfg, slog.New(slog.NewJSONHandler(io.Discard, nil))) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Errorf("the service ended with %v", err)
+		}
+	})
+	return cfg.PublicURL
+}
+
+// platform speaks for tracker, inference and control plane about n models.
+func platform(n int) http.Handler {
+	mux := http.NewServeMux()
+	list := func(first, last int, format string) string {
+		var text strings.Builder
+		for i := first; i < last; i++ {
+			if i > first {
+				text.WriteByte(',')
+			}
+			fmt.Fprintf(&text, format, i, i%7+1, float64(i%40)/10, []string{"OK", "OK", "WARNING", "CRITICAL"}[i%40/10])
+		}
+		return text.String()
+	}
+	// page answers a part of the list; the two texts around it end with the cursor where it is part of the body.
+	page := func(w http.ResponseWriter, r *http.Request, size int, cursor string, write func(list, next string) string, format string) {
+		first := 0
+		_, _ = fmt.Sscan(r.URL.Query().Get(cursor), &first)
+		last, next := min(first+size, n), ""
+		if last < n {
+			next = fmt.Sprint(last)
+			w.Header().Set("X-Next-Cursor", next)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, write(list(first, last, format), next))
+	}
+	answer := func(path, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	mux.HandleFunc("/api/2.0/mlflow/registered-models/search", func(w http.ResponseWriter, r *http.Request) {
+		page(w, r, 200, "page_token", func(list, next string) string {
+			return `{"registered_models":[` + list + `],"next_page_token":"` + next + `"}`
+		}, `{"name":"model-%05[1]d","last_updated_timestamp":1795386212565,"latest_versions":[{"name":"model-%05[1]d","version":"%[2]d"}],"aliases":[{"alias":"Production","version":"%[2]d"}]}`)
+	})
+	mux.HandleFunc("/drift/status", func(w http.ResponseWriter, r *http.Request) {
+		page(w, r, 500, "cursor", func(list, _ string) string { return `[` + list + `]` },
+			`{"model":"MODEL-%05[1]d","alias":"Production","version":"%[2]d","status":"%[4]s","overall":"%[4]s","z_score":%[3]f,"live_mean":1,"live_std":1,"n_snapshots":100,"n_baseline":100,"measures":{},"recent":[`+
+				strings.TrimSuffix(strings.Repeat("233.218,240.5,", 12), ",")+`]}`)
+	})
+	answer("/health", `{"status":"ok","models_loaded":`+fmt.Sprint(n)+`,"models":{`+list(0, n, `"MODEL-%05[1]d":{"version":"%[2]d","run_id":"","status":"ok","aliases":{"Production":"%[2]d"}}`)+`}}`)
+	answer("/modelrepo/status", `{"last_event":null,"models":[`+list(0, n, `{"model_id":"MODEL-%05[1]d","status":"current"}`)+`]}`)
+	answer("/traffic-rules", `{"items":[],"next_cursor":null}`)
+	answer("/promotion/policies", `{"items":[],"next_cursor":null}`)
+	answer("/audit/events", `{"items":[],"next_cursor":null,"count":7}`)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // routes that these views do not need
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"code":"not_found","status":404,"title":"Not found","detail":"There is no such route."}`)
+	})
+	return mux
+}
