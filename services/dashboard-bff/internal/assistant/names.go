@@ -18,7 +18,7 @@ type SessionNames struct{ key []byte }
 // NewSessionNames derives its key from the secret; purpose keeps the names of two uses apart.
 func NewSessionNames(secret service.Secret, purpose string) (SessionNames, error) {
 	if secret.Reveal() == "" {
-		return SessionNames{}, errors.New("the secret is empty: the names of sessions are derived from it")
+		return SessionNames{}, errors.New("the member Secret is empty: names of sessions are derived from it")
 	}
 	key, err := hkdf.Key(sha256.New, []byte(secret.Reveal()), nil, purpose, sha256.Size)
 	if err != nil {
