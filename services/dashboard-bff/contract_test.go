@@ -128,6 +128,13 @@ func startWorld(t testing.TB, environ ...string) *world {
 		}
 	}
 	t.Cleanup(w.stop)
+	// A broker that is stopped while it creates the stream leaves goroutines behind.
+	testenv.Eventually(t, time.Minute, func() error {
+		if a := w.call(nobody, "GET", "/readyz", "", "Host", strings.SplitN(cfg.PublicURL, "://", 2)[1]); a.status != http.StatusOK {
+			return fmt.Errorf("not ready: %s", a.body)
+		}
+		return nil
+	})
 	return w
 }
 
