@@ -221,7 +221,7 @@ func TestLimitsCountThePersonBesideAKey(t *testing.T) {
 		}
 		return []string{"X-PLATFORM-On-Behalf-Of", token}
 	}
-	b := setup(t, opt{streams: 1, rate: 1, burst: 3, trust: service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":[]}}`)})
+	b := setup(t, opt{streams: 1, rate: 1, burst: 3, trust: service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":["limits"]}}`)})
 	b.send(t.Context(), "POST", chatPath, operator, questionBody("wait"), onBehalfOf("assistant", "ana")...)
 	<-b.engine.began
 	b.refused(429, "rate_limited", "POST", chatPath, operator, questionBody("hello"), onBehalfOf("assistant", "ana")...) // her one stream

@@ -143,7 +143,7 @@ func (p *platform) trustDashboard() error {
 	if p.delegationTrust, err = trust("read", "write", "predict", "admin"); err != nil {
 		return err
 	}
-	p.assistantTrust, err = trust([]string{}...) // no role: the dashboard has keys for those
+	p.assistantTrust, err = trust("limits") // no role, which the dashboard has keys for: the assistant does not know this scope
 	return err
 }
 
