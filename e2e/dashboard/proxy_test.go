@@ -52,7 +52,10 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 	s.Flow = seedOrchestrator(t, orchestrator)
 	hostile := httptest.NewServer(http.HandlerFunc(serveHostile))
 	t.Cleanup(hostile.Close)
-	d := harness.StartDashboard(t, "PLATFORM_SEED=false", "ORCHESTRATOR_API_URL="+orchestrator+"/api", "METRICS_STORE_URL="+hostile.URL)
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(refusing.Close)
+	allowed := strings.NewReplacer("http://", "").Replace(tracker + "," + refusing.URL)
+	d := harness.StartDashboard(t, "PLATFORM_SEED=false", "ORCHESTRATOR_API_URL="+orchestrator+"/api", "METRICS_STORE_URL="+hostile.URL, "DASHBOARD_UPSTREAM_ALLOW="+allowed)
 	token := d.Login(t, "admin")
 	// The platform tells its services where its own tracker is; the dashboard is told of the real one as an operator does.
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"tracker_url": tracker})
@@ -66,8 +69,6 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 	s.Dashboard, s.Tools, s.Token = d.URL, d.ToolsURL, token
 	s.Tracker, s.Orchestrator, s.Hostile = d.Ticket(t, token, "tracker"), d.Ticket(t, token, "orchestrator"), d.Ticket(t, token, "metrics_store")
 	playTools(t, s)
-	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
-	t.Cleanup(refusing.Close)
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"metrics_store_url": refusing.URL})
 	harness.Eventually(t, 5*time.Second, func() error {
 		a, err := harness.TryCall(http.MethodGet, d.URL+"/api/proxy/metrics_store/", token, nil)

@@ -21,7 +21,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/libs/auth/authtest"
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
@@ -52,16 +51,16 @@ func (o *onces) Once(_ context.Context, key string, ttl time.Duration) (bool, er
 	return true, nil
 }
 
-func newTestDelegator(t *testing.T, issuer string) *authtest.Delegator {
+func newTestDelegator(t *testing.T, issuer string) *auth.Delegator {
 	t.Helper()
-	d, err := authtest.NewDelegator(issuer, seed)
+	d, err := auth.NewDelegator(issuer, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func trustOf(d *authtest.Delegator) string {
+func trustOf(d *auth.Delegator) string {
 	return `{"dashboard": {"public_key": "` + d.PublicKey() + `", "tenants": ["default", "acme"], "scopes": ["read", "approve", "another-service's"]}}`
 }
 
@@ -95,7 +94,7 @@ func TestDelegationSpeaksForAPerson(t *testing.T) {
 	t.Parallel()
 	d := newTestDelegator(t, "dashboard")
 	a := auth.Load(legacySecret, twoPeople, delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: trustOf(d), Once: &onces{seen: map[string]bool{}}})
-	token, err := d.Mint("svc", authtest.Person{Name: "alice@example.org", Tenant: "acme", Scopes: []string{"write", "read", "predict"}})
+	token, err := d.Mint("svc", auth.Person{Name: "alice@example.org", Tenant: "acme", Scopes: []string{"write", "read", "predict"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +112,7 @@ func TestDelegationSpeaksForAPerson(t *testing.T) {
 	if resp, _, p := callRoute(t, a, "changes", "Bearer "+ciSecret); resp.StatusCode != 200 || p.Name != "ci" || p.Via != "" {
 		t.Errorf(`own credentials beside delegations: %d %+v; want resp.StatusCode == 200 && p.Name == "ci" && p.Via == ""`, resp.StatusCode, p)
 	}
-	narrow, err := d.Mint("svc", authtest.Person{Name: "bob", Tenant: "default", Scopes: []string{"unheard-of", "another-service's"}})
+	narrow, err := d.Mint("svc", auth.Person{Name: "bob", Tenant: "default", Scopes: []string{"unheard-of", "another-service's"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,11 +156,11 @@ func TestDelegationsRefused(t *testing.T) {
 		}
 	}
 	claim := func(name string, v any) string { return signToken(t, header, with(good, name, v)) }
-	other, err := authtest.NewDelegator("dashboard", base64.StdEncoding.EncodeToString([]byte("another key, also of 32 bytes...")))
+	other, err := auth.NewDelegator("dashboard", base64.StdEncoding.EncodeToString([]byte("another key, also of 32 bytes...")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := other.Mint("svc", authtest.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
+	foreign, err := other.Mint("svc", auth.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +241,7 @@ func TestDelegationWritesOnce(t *testing.T) {
 		return w.Code, problem.Decode(w.Result()).Kind.Code
 	}
 	mint := func() string {
-		token, err := d.Mint("svc", authtest.Person{Name: "alice", Tenant: "default", Scopes: []string{"read", "approve"}})
+		token, err := d.Mint("svc", auth.Person{Name: "alice", Tenant: "default", Scopes: []string{"read", "approve"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +281,7 @@ func TestDelegationWritesOnce(t *testing.T) {
 func TestTrustMapBroken(t *testing.T) {
 	t.Parallel()
 	d := newTestDelegator(t, "dashboard")
-	token, err := d.Mint("svc", authtest.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
+	token, err := d.Mint("svc", auth.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +340,7 @@ func TestTrustMapBroken(t *testing.T) {
 
 // Whatever the token, it is refused unless the issuer signed it, and nothing panics.
 func FuzzDelegation(f *testing.F) {
-	d, err := authtest.NewDelegator("dashboard", seed)
+	d, err := auth.NewDelegator("dashboard", seed)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -370,11 +369,11 @@ func FuzzDelegation(f *testing.F) {
 
 // Whatever the trust map, it is read whole or refuses every delegation.
 func FuzzTrust(f *testing.F) {
-	d, err := authtest.NewDelegator("dashboard", seed)
+	d, err := auth.NewDelegator("dashboard", seed)
 	if err != nil {
 		f.Fatal(err)
 	}
-	token, err := d.Mint("svc", authtest.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
+	token, err := d.Mint("svc", auth.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
 	if err != nil {
 		f.Fatal(err)
 	}

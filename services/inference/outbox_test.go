@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/mlp-platform/platform/libs/auth/authtest"
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
@@ -103,7 +103,7 @@ func TestOutboxRoutes(t *testing.T) {
 // writes once with it.
 func TestDelegation(t *testing.T) {
 	t.Parallel()
-	d, err := authtest.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+	d, err := auth.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestDelegation(t *testing.T) {
 		c.DelegationTrust = service.Secret(`{"dashboard": {"public_key": "` + d.PublicKey() + `", "tenants": ["default"], "scopes": ["predict", "admin"]}}`)
 	})
 	mint := func(audience string, scopes ...string) string {
-		token, err := d.Mint(audience, authtest.Person{Name: "alice", Tenant: "default", Scopes: scopes})
+		token, err := d.Mint(audience, auth.Person{Name: "alice", Tenant: "default", Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}

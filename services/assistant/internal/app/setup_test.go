@@ -103,6 +103,7 @@ type opt struct {
 	names                names
 	demo                 service.Secret
 	fourEyes             bool
+	trust                service.Secret // DELEGATION_TRUST_JSON
 }
 
 type bundle struct {
@@ -137,6 +138,7 @@ func setup(t *testing.T, o opt) *bundle {
 	}
 	cfg := caller.Config{
 		AdminKeys: admin, OperatorKeys: operator + "," + other, ReadonlyKeys: readonly, Addr: "127.0.0.1:0", DemoSecret: o.demo, Now: b.clock.Now,
+		DelegationTrust: o.trust, Once: unasked{},
 	}
 	if o.demo != "" {
 		cfg.Backend = "hmac"

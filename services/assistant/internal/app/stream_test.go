@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 )
@@ -201,6 +204,41 @@ func TestMaxStreams(t *testing.T) {
 		b.rest(resp)
 		return nil
 	})
+}
+
+// A service that calls for many people with one key names them, so that one of them cannot use up what all share. What
+// it says counts only if a delegation proves it.
+func TestLimitsCountThePersonBesideAKey(t *testing.T) {
+	t.Parallel()
+	d, err := auth.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onBehalfOf := func(audience, name string) []string {
+		token, err := d.Mint(audience, auth.Person{Name: name, Tenant: "default", Scopes: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"X-PLATFORM-On-Behalf-Of", token}
+	}
+	b := setup(t, opt{streams: 1, rate: 1, burst: 3, trust: service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":["limits"]}}`)})
+	b.send(t.Context(), "POST", chatPath, operator, questionBody("wait"), onBehalfOf("assistant", "ana")...)
+	<-b.engine.began
+	b.refused(429, "rate_limited", "POST", chatPath, operator, questionBody("hello"), onBehalfOf("assistant", "ana")...) // her one stream
+	b.rest(b.send(t.Context(), "POST", chatPath, operator, questionBody("hello"), onBehalfOf("assistant", "bob")...))
+	b.want(200, "GET", "/v1/models", operator, "", onBehalfOf("assistant", "ana")...)
+	b.refused(429, "rate_limited", "GET", "/v1/models", operator, "", onBehalfOf("assistant", "ana")...) // her fourth request
+	b.want(200, "GET", "/v1/models", operator, "", onBehalfOf("assistant", "bob")...)
+
+	for range 3 { // names that nobody proves are those of the key
+		b.want(200, "GET", "/v1/models", operator, "", onBehalfOf("inference", rand.Text())...)
+	}
+	b.refused(429, "rate_limited", "GET", "/v1/models", operator, "", "X-PLATFORM-On-Behalf-Of", "carol")
+	b.refused(429, "rate_limited", "GET", "/v1/models", operator, "")
+	if w := b.send(t.Context(), "GET", "/v1/models", "", "", onBehalfOf("assistant", "dan")...); w.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a delegation beside no key: got %d, want 401", w.StatusCode)
+	}
+	close(b.engine.let)
 }
 
 // A body on its way holds no stream; yet there is a bound on these, too.

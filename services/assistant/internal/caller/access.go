@@ -75,7 +75,7 @@ func (a *Access) recordRefusals(next echo.HandlerFunc) echo.HandlerFunc {
 func (a *Access) limitRate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		by, _ := FromContext(c.Request().Context())
-		if late := a.checkRate("principal:" + by.Principal); late != nil {
+		if late := a.checkRate("principal:" + by.LimitKey()); late != nil {
 			return late
 		}
 		return next(c)

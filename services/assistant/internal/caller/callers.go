@@ -26,7 +26,13 @@ type Caller struct {
 	Principal string // key id, person, or Local; what sessions belong to
 	Role      guard.Role
 	Via       string // the service that acts for this person; empty: by a key of their own
+	// Counted is the person for whom a service calls with its own key, as its delegation beside the key says. Limits count
+	// by it; it grants nothing and owns nothing. Empty: the principal is counted.
+	Counted string
 }
+
+// LimitKey is what the limits of this caller are counted under.
+func (c Caller) LimitKey() string { return c.Principal + c.Counted }
 
 // Config defines the callers.
 type Config struct {

@@ -15,7 +15,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/libs/auth/authtest"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
@@ -307,9 +306,9 @@ func (o *once) Once(_ context.Context, key string, _ time.Duration) (bool, error
 
 const seed = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
-func newDelegatingServer(t testing.TB, o *once, scopes string) (*echo.Echo, *authtest.Delegator) {
+func newDelegatingServer(t testing.TB, o *once, scopes string) (*echo.Echo, *auth.Delegator) {
 	t.Helper()
-	d, err := authtest.NewDelegator("dashboard", seed)
+	d, err := auth.NewDelegator("dashboard", seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +326,7 @@ func TestDelegation(t *testing.T) {
 		return sendRequest(e, method, path, "", "Authorization", "Bearer "+token)
 	}
 	mint := func(audience string, scopes ...string) string {
-		token, err := d.Mint(audience, authtest.Person{Name: "ana@example.org", Tenant: "default", Scopes: scopes})
+		token, err := d.Mint(audience, auth.Person{Name: "ana@example.org", Tenant: "default", Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -377,7 +376,7 @@ func TestDelegationForAReservedName(t *testing.T) {
 		id: 401, strings.ToUpper(id): 401, "local": 401, "anonymous": 401,
 		id + "0": 200, id[:15]: 200, "g" + id[1:]: 200, "locally": 200,
 	} {
-		token, err := d.Mint("assistant", authtest.Person{Name: name, Tenant: "default", Scopes: []string{"operator"}})
+		token, err := d.Mint("assistant", auth.Person{Name: name, Tenant: "default", Scopes: []string{"operator"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -394,7 +393,7 @@ func TestDelegationThatCannotBeRemembered(t *testing.T) {
 	o := onceOnly()
 	o.err = errors.New("the store is down")
 	e, d := newDelegatingServer(t, o, `["admin"]`)
-	token, err := d.Mint("assistant", authtest.Person{Name: "ana", Tenant: "default", Scopes: []string{"admin"}})
+	token, err := d.Mint("assistant", auth.Person{Name: "ana", Tenant: "default", Scopes: []string{"admin"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,8 +76,8 @@ const slotRetry = 5 * time.Second
 const manyStreams = "Too many streams of this caller are open; read one to its end or close it."
 
 // takeSlot reserves one of the caller's streams.
-func (s *Streams) takeSlot(principal string) (release func(), err error) {
-	release, ok := s.Slots.Take(principal)
+func (s *Streams) takeSlot(limitKey string) (release func(), err error) {
+	release, ok := s.Slots.Take(limitKey)
 	if !ok {
 		return nil, tooManyStreams(manyStreams)
 	}
@@ -89,11 +89,11 @@ func (s *Streams) takeSlot(principal string) (release func(), err error) {
 const bodiesPerStream = 4
 
 // readBody reads the request. A caller without a free stream is refused before the body is read.
-func (s *Streams) readBody(c echo.Context, principal string) (chat.Request, chat.SessionHint, error) {
-	if s.Slots.Full(principal) {
+func (s *Streams) readBody(c echo.Context, limitKey string) (chat.Request, chat.SessionHint, error) {
+	if s.Slots.Full(limitKey) {
 		return chat.Request{}, chat.SessionHint{}, tooManyStreams(manyStreams)
 	}
-	done, ok := s.bodies.Take(principal)
+	done, ok := s.bodies.Take(limitKey)
 	if !ok {
 		return chat.Request{}, chat.SessionHint{}, tooManyStreams("Too many requests of this caller are still being sent; send one to its end or close it.")
 	}
@@ -107,11 +107,12 @@ func tooManyStreams(detail string) error { return problem.RateLimited.New(detail
 func (s *Streams) ServeChat(c echo.Context) error {
 	began := time.Now()
 	w := caller.Who(c)
-	q, hint, err := s.readBody(c, w.Principal)
+	by, _ := caller.FromContext(c.Request().Context())
+	q, hint, err := s.readBody(c, by.LimitKey())
 	if err != nil {
 		return err
 	}
-	release, err := s.takeSlot(w.Principal)
+	release, err := s.takeSlot(by.LimitKey())
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,8 @@ func (s *Streams) findSession(ctx context.Context, principal string, hint chat.S
 // ServeReplay answers GET /v1/events/replay/{session_id}.
 func (s *Streams) ServeReplay(c echo.Context) error {
 	w := caller.Who(c)
-	release, err := s.takeSlot(w.Principal)
+	by, _ := caller.FromContext(c.Request().Context())
+	release, err := s.takeSlot(by.LimitKey())
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,9 @@ func (g *Guard) verifyBearer(c echo.Context, token string) (caller.Caller, error
 	}
 	hint := c.Request().Header.Get("X-PLATFORM-IDP")
 	basis := g.cfg.Federation.Basis() // first: a mark that is too old lets nobody in
-	who, err := g.cfg.Federation.Bearer(ctx, token, hint)
+	who, err := g.cfg.Federation.Bearer(ctx, token, hint, func() error {
+		return g.cfg.Limits.checkAddress(ctx, Introspection, g.Address(c.Request()))
+	})
 	who.Basis = basis
 	if err != nil {
 		return caller.Caller{}, err

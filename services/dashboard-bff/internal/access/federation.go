@@ -15,7 +15,8 @@ type Federation interface {
 	Enabled() bool
 	// Bearer verifies an access token. providerHint is the header X-PLATFORM-IDP, for tokens that do not name their
 	// issuer. The error is a problem: 401, 403 no_role, 502 or 503. SessionID of the caller is a digest of the token.
-	Bearer(ctx context.Context, raw, providerHint string) (caller.Caller, error)
+	// mayAsk, unless nil, is called before a provider is asked about an opaque token; its error is the answer.
+	Bearer(ctx context.Context, raw, providerHint string, mayAsk func() error) (caller.Caller, error)
 	// Admit reports whether the provider of a browser session is still trusted and its person not denied; else it is
 	// the 401 to answer. It is asked for each request and each second of a stream, so it answers from memory.
 	Admit(ctx context.Context, d session.Data) error

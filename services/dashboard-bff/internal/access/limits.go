@@ -20,10 +20,13 @@ import (
 // Bucket names a limit.
 type Bucket string
 
-// Buckets of addresses: routes that need no credential.
+// Buckets of addresses: routes that need no credential, and what is asked of others before one is known.
 const (
 	Login Bucket = "login"
 	SSO   Bucket = "sso"
+	// Introspection counts questions to identity providers about opaque tokens: whoever makes tokens up must not have the
+	// dashboard send a request for each. Answers are kept, so a person's own token is asked about twice a minute.
+	Introspection Bucket = "introspection"
 )
 
 // Buckets of principals.
@@ -54,7 +57,7 @@ type Rates struct {
 func DefaultRates() Rates {
 	return Rates{
 		Buckets: map[Bucket]Rate{
-			Login: {10, time.Minute}, SSO: {30, time.Minute},
+			Login: {10, time.Minute}, SSO: {30, time.Minute}, Introspection: {120, time.Minute},
 			Search: {30, 10 * time.Second}, Comments: {30, time.Minute}, Snapshots: {30, time.Minute},
 			CollabReads: {60, time.Minute}, Copilot: {10, time.Minute}, Writes: {120, time.Minute},
 		},
@@ -62,7 +65,7 @@ func DefaultRates() Rates {
 	}
 }
 
-func (b Bucket) perAddress() bool { return b == Login || b == SSO }
+func (b Bucket) perAddress() bool { return b == Login || b == SSO || b == Introspection }
 
 // LimitsConfig of NewLimits.
 type LimitsConfig struct {
@@ -123,7 +126,7 @@ func (l *Limits) allow(ctx context.Context, key string, rate Rate) decision {
 	return decision{shared.OK, min(own.remaining, shared.Remaining), time.Duration(shared.ResetSeconds) * time.Second}
 }
 
-// checkAddress counts a request of a route without credentials.
+// checkAddress counts a request of an address.
 func (l *Limits) checkAddress(ctx context.Context, b Bucket, address netip.Addr) error {
 	subscriber := subscriberOf(address)
 	if b == Login {

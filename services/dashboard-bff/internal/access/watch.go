@@ -16,8 +16,9 @@ import (
 const (
 	TokenExpired = "token_expired"
 	LoggedOut    = "logged_out" // also when the provider is no longer trusted, or the person denied
-	// StoreUnavailable ends streams whose credential could not be looked up for long; requests get 503 meanwhile.
-	StoreUnavailable = "session_store_unavailable"
+	// BusUnavailable ends streams whose credential could not be looked up for long. Of the reasons that clients know it
+	// is the one after which they poll; their requests get 503 session_store_unavailable meanwhile.
+	BusUnavailable = "bus_unavailable"
 )
 
 const (
@@ -72,7 +73,7 @@ func (g *Guard) awaitEnd(ctx context.Context, who caller.Caller) string {
 		case endsSession(err):
 			return LoggedOut
 		case now.Sub(lastKnown) > watchGrace:
-			return StoreUnavailable
+			return BusUnavailable
 		}
 		next.Reset(min(watchEvery, max(who.ExpiresAt.Sub(now), time.Millisecond)))
 	}
@@ -96,20 +97,36 @@ func (g *Guard) stillHolds(ctx context.Context, who caller.Caller) error {
 	if err := g.cfg.Tokens.CheckRevoked(ctx, who); err != nil || who.Method != caller.IDPBearer || !have || g.cfg.Federation == nil {
 		return err
 	}
-	_, err := g.cfg.Federation.Bearer(ctx, was.bearer, was.hint)
+	_, err := g.cfg.Federation.Bearer(ctx, was.bearer, was.hint, nil)
 	return err
 }
 
 // Alive reports whether the session of who still stands: nil, or the problem to answer with. It is for what
-// outlives the request that proved the session, such as the cookies of the tools origin.
-func (g *Guard) Alive(ctx context.Context, _ string, who caller.Caller) error {
+// outlives the request that proved the session, such as a WebSocket of the tools origin.
+func (g *Guard) Alive(ctx context.Context, who caller.Caller) error {
+	if err := g.admitsLater(ctx, who); err != nil {
+		return err
+	}
+	return g.stillHolds(ctx, who)
+}
+
+// Touch is Alive for a request that the person makes with what outlived the proof, such as a cookie of the tools origin:
+// it keeps the session from ending by idleness.
+func (g *Guard) Touch(ctx context.Context, who caller.Caller) error {
+	if err := g.Alive(ctx, who); err != nil || who.Method != caller.SSO {
+		return err
+	}
+	return g.cfg.Sessions.Touch(ctx, who.SessionID)
+}
+
+func (g *Guard) admitsLater(ctx context.Context, who caller.Caller) error {
 	if !g.cfg.Now().Before(who.ExpiresAt) {
 		return fault.InvalidToken.New("The session has expired; sign in again.")
 	}
 	if _, have := credentialOf(ctx); !have && !g.basisHolds(who) {
 		return fault.InvalidToken.New("A password or the trust file has changed since; go back to the dashboard and begin there again.")
 	}
-	return g.stillHolds(ctx, who)
+	return nil
 }
 
 // basisHolds reports whether what let the caller in is what would today. Without the credential nobody can be judged

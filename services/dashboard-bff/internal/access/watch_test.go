@@ -178,7 +178,7 @@ func TestAStreamOutlivesAShortOutageOfTheStoreAndNotALongOne(t *testing.T) {
 	r.Do("GET", "/test/view", nil, token).Want(503, "session_store_unavailable") // requests do not
 	wantOpen(t, ended)
 	f.Advance(31 * time.Second)
-	wantReason(t, ended, access.StoreUnavailable, within2s)
+	wantReason(t, ended, access.BusUnavailable, within2s)
 }
 
 func TestTheEndOfTheRequestEndsTheWatchWithoutAReason(t *testing.T) {

@@ -67,7 +67,8 @@ type Config struct {
 	StreamMaxClients int `env:"DASHBOARD_STREAM_MAX_CLIENTS" envDefault:"5000"`
 	// ProxyMaxBody limits a proxied request's body, in bytes.
 	ProxyMaxBody int64 `env:"DASHBOARD_PROXY_MAX_BODY" envDefault:"33554432"`
-	// UpstreamAllow are the hosts that a stored address may name; default those of the environment. Comma list.
+	// UpstreamAllow are what a stored address may name: host:port, or a host for the ports 80 and 443; default hosts and
+	// ports of the environment. Comma list.
 	UpstreamAllow []string `env:"DASHBOARD_UPSTREAM_ALLOW"`
 	// ActKeyFile holds the key that signs delegations; made once, mode 0600. Empty: none, services then see
 	// the configured tokens instead of the person.
@@ -86,7 +87,7 @@ type Config struct {
 }
 
 // Upstreams are the services behind the dashboard. Each URL may be replaced by a stored one (PUT /api/config);
-// an empty one means that the service is not configured. The public ones are shown to people.
+// one that is set to nothing means that there is no such service here. The public ones are shown to people.
 type Upstreams struct {
 	ControlPlaneURL     string `env:"CONTROL_PLANE_URL" envDefault:"http://localhost:18002"`
 	ServingURL          string `env:"SERVING_URL" envDefault:"http://localhost:18001"`
@@ -120,7 +121,27 @@ func LoadConfig(environ []string) (Config, error) {
 	if err := service.LoadConfig(&c, environ); err != nil {
 		return Config{}, err
 	}
+	c.clearEmpty(environ)
 	return c, nil
+}
+
+// clearEmpty removes the default addresses of services whose variable is set to nothing: that is how to say that there
+// is no such service here. Other variables count as unset when they are empty.
+func (u *Upstreams) clearEmpty(environ []string) {
+	for name, address := range map[string]*string{
+		"CONTROL_PLANE_URL": &u.ControlPlaneURL, "SERVING_URL": &u.ServingURL, "TRACKING_URI": &u.TrackingURI,
+		"ORCHESTRATOR_API_URL": &u.OrchestratorURL, "BUS_BRIDGE_URL": &u.BusBridgeURL, "ASSISTANT_URL": &u.AssistantURL,
+	} {
+		last := ""
+		for _, kv := range environ {
+			if strings.HasPrefix(kv, name+"=") {
+				last = kv
+			}
+		}
+		if last == name+"=" {
+			*address = ""
+		}
+	}
 }
 
 // Validate sets defaults and checks combinations of variables.

@@ -67,9 +67,10 @@ type parts struct {
 	snapshots *snapshot.Snapshots
 	recorder  *announce.Recorder
 
-	clients *upstream.Clients
-	docs    *docs.Library
-	ui      *webui.UI
+	delegator *auth.Delegator // nil: services see the configured tokens instead of the person
+	clients   *upstream.Clients
+	docs      *docs.Library
+	ui        *webui.UI
 
 	views      *mlops.Views
 	facility   *facility.Views
@@ -192,14 +193,13 @@ func (p *parts) wireRecords() (err error) {
 
 // wireUpstreams makes the clients of the services behind the dashboard.
 func (p *parts) wireUpstreams() (err error) {
-	var delegator *auth.Delegator
 	if p.cfg.ActKeyFile != "" {
-		if delegator, err = auth.LoadOrCreateDelegator(name, p.cfg.ActKeyFile); err != nil {
+		if p.delegator, err = auth.LoadOrCreateDelegator(name, p.cfg.ActKeyFile); err != nil {
 			return fmt.Errorf("DASHBOARD_ACT_KEY_FILE: %w", err)
 		}
 	}
 	p.clients, err = upstream.New(upstream.Config{
-		Settings: p.settings, AssistantURL: p.cfg.AssistantURL, Delegator: delegator, ServingToken: p.cfg.ServingToken,
+		Settings: p.settings, AssistantURL: p.cfg.AssistantURL, Delegator: p.delegator, ServingToken: p.cfg.ServingToken,
 		LocalTenant: p.cfg.LocalTenant,
 		Audit: func(ctx context.Context, who caller.Caller, action, target string, details map[string]any) error {
 			return p.recorder.Record(ctx, who, announce.Fact{Action: action, Target: target, Outcome: announce.OK, Details: details})
@@ -291,7 +291,7 @@ func (p *parts) ownChecks() map[string]func(context.Context) error {
 
 // wireAssistant makes the two ways to the cluster assistant.
 func (p *parts) wireAssistant() error {
-	clients, err := assistant.New(assistant.Config{Addresses: p.clients, ReadOnlyKey: p.cfg.ReadonlyKey, OperatorKey: p.cfg.OperatorKey})
+	clients, err := assistant.New(assistant.Config{Addresses: p.clients, ReadOnlyKey: p.cfg.ReadonlyKey, OperatorKey: p.cfg.OperatorKey, Delegator: p.delegator})
 	if err != nil {
 		return err
 	}
@@ -333,6 +333,7 @@ func (p *parts) wireStream() (err error) {
 	p.base.Server.Go("stream", p.stream.Run)
 	p.base.Server.OnDrain(p.stream.Close)
 	p.base.Server.OnDrain(p.drawer.Close)
+	p.base.Server.OnDrain(p.copilot.Close)
 	p.base.Server.Check("stream", p.stream.Check)
 	p.base.Server.Check("settings", func(ctx context.Context) service.Check {
 		if err := p.settings.Check(ctx); err != nil {
@@ -347,7 +348,7 @@ func (p *parts) wireStream() (err error) {
 func (p *parts) wireProxy() (err error) {
 	published := p.cfg.published()
 	p.proxy, err = proxy.New(proxy.Config{
-		Upstreams: p.clients, Pool: p.base.Pool, Log: p.log, Alive: p.guard.Alive,
+		Upstreams: p.clients, Pool: p.base.Pool, Log: p.log, Alive: p.guard.Alive, Touch: p.guard.Touch,
 		StepUp: func(_ context.Context, who caller.Caller, action string) error {
 			return p.guard.CheckStepUp(who, action)
 		},
@@ -355,7 +356,7 @@ func (p *parts) wireProxy() (err error) {
 		ClientIP:      func(r *http.Request) string { return p.guard.Address(r).String() },
 		PublicAddress: func(s upstream.Service) string { return published[string(s)] },
 		PublicURL:     p.cfg.PublicURL, ToolsURL: p.cfg.ToolsURL, OperatorTenants: p.cfg.OperatorTenants,
-		SecretKeys: p.keys.Secrets(), MaxBody: p.cfg.ProxyMaxBody,
+		Keys: p.keys, MaxBody: p.cfg.ProxyMaxBody,
 	})
 	if err != nil {
 		return err

@@ -10,8 +10,10 @@ import (
 
 	wire "github.com/mlp-platform/platform/clients/go/assistant"
 	bearer "github.com/mlp-platform/platform/clients/go/wire"
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
@@ -40,6 +42,7 @@ type Config struct {
 	Addresses    Addresses
 	ReadOnlyKey  service.Secret
 	OperatorKey  service.Secret
+	Delegator    *auth.Delegator   `part:"optional"` // nil: the assistant counts all people by the dashboard's keys
 	RoundTripper http.RoundTripper `part:"optional"` // for tests; nil is the service's own
 }
 
@@ -47,6 +50,7 @@ type Config struct {
 type Clients struct {
 	addresses Addresses
 	keys      map[Key]service.Secret
+	delegator *auth.Delegator
 	http      *http.Client
 }
 
@@ -60,13 +64,17 @@ func New(cfg Config) (*Clients, error) {
 		client.Transport = cfg.RoundTripper
 	}
 	return &Clients{
-		addresses: cfg.Addresses, http: client,
+		addresses: cfg.Addresses, http: client, delegator: cfg.Delegator,
 		keys: map[Key]service.Secret{ReadOnly: cfg.ReadOnlyKey, Operator: cfg.OperatorKey},
 	}, nil
 }
 
-// With is a client that calls with the key.
-func (c *Clients) With(key Key) (*wire.Client, error) {
+// OnBehalfOf is the header with a delegation that says for whom a call with one of the dashboard's keys is made: the
+// assistant counts its limits by that person. It grants nothing.
+const OnBehalfOf = "X-PLATFORM-On-Behalf-Of"
+
+// With is a client that calls with the key for who.
+func (c *Clients) With(key Key, who caller.Caller) (*wire.Client, error) {
 	address, err := c.addresses.Address(upstream.Assistant)
 	if err != nil {
 		return nil, err
@@ -75,7 +83,20 @@ func (c *Clients) With(key Key) (*wire.Client, error) {
 	if secret == "" {
 		return nil, fmt.Errorf("%s: %w", key, ErrNoKey)
 	}
-	return wire.NewClient(address, wire.WithHTTPClient(c.http), wire.WithRequestEditorFn(bearer.Bearer(secret)))
+	return wire.NewClient(address, wire.WithHTTPClient(c.http), wire.WithRequestEditorFn(bearer.Bearer(secret)), wire.WithRequestEditorFn(c.nameCaller(who)))
+}
+
+// nameCaller adds a new delegation to each request. A caller whom no delegation can name is counted by the key.
+func (c *Clients) nameCaller(who caller.Caller) wire.RequestEditorFn {
+	return func(_ context.Context, r *http.Request) error {
+		if c.delegator == nil {
+			return nil
+		}
+		if token, err := c.delegator.Mint("assistant", auth.Person{Name: who.Subject, Tenant: who.Tenant, Scopes: []string{}}); err == nil {
+			r.Header.Set(OnBehalfOf, token)
+		}
+		return nil
+	}
 }
 
 // Ask is the body of a chat request. It never asks to skip approvals.

@@ -42,6 +42,9 @@ const (
 // errSlow is why a call ends whose assistant has sent nothing for FirstByte, or not all within Timeout.
 var errSlow = errors.New("the assistant is too slow")
 
+// errDraining is why a call ends when the dashboard shuts down; the answer is then partial, agent_unavailable.
+var errDraining = errors.New("the dashboard shuts down")
+
 // ask makes the one call. What was said before any trouble is kept.
 func (p *Copilot) ask(ctx context.Context, who caller.Caller, m assistant.Message) *answer {
 	a := &answer{text: cappedText{room: maxAnswer}}
@@ -49,6 +52,7 @@ func (p *Copilot) ask(ctx context.Context, who caller.Caller, m assistant.Messag
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(p.drain, func() { cancel(errDraining) })()
 	first := time.AfterFunc(p.FirstByte, func() { cancel(errSlow) })
 	defer first.Stop()
 
@@ -69,7 +73,7 @@ func (p *Copilot) ask(ctx context.Context, who caller.Caller, m assistant.Messag
 }
 
 func (p *Copilot) call(ctx context.Context, who caller.Caller, m assistant.Message) (*http.Response, error) {
-	client, err := p.Assistant.With(assistant.ReadOnly)
+	client, err := p.Assistant.With(assistant.ReadOnly, who)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,6 @@ package copilot
 
 import (
 	"context"
-	"crypto/hkdf"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -41,7 +36,9 @@ type Config struct {
 // Copilot answers questions.
 type Copilot struct {
 	Config
-	sessionKey []byte
+	sessions assistant.SessionNames
+	drain    context.Context // ends with Close
+	endDrain context.CancelFunc
 }
 
 // New refuses a missing part.
@@ -49,31 +46,29 @@ func New(cfg Config) (*Copilot, error) {
 	if err := service.RequireParts("copilot", cfg); err != nil {
 		return nil, err
 	}
-	if cfg.Secret.Reveal() == "" {
-		return nil, errors.New("copilot: Secret is empty")
-	}
 	if cfg.FirstByte <= 0 {
 		cfg.FirstByte = 5 * time.Second
 	}
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = time.Minute
 	}
-	key, err := hkdf.Key(sha256.New, []byte(cfg.Secret.Reveal()), nil, "dashboard copilot session", sha256.Size)
+	sessions, err := assistant.NewSessionNames(cfg.Secret, "dashboard copilot session")
 	if err != nil {
 		return nil, err
 	}
-	return &Copilot{Config: cfg, sessionKey: key}, nil
+	p := &Copilot{Config: cfg, sessions: sessions}
+	p.drain, p.endDrain = context.WithCancel(context.Background())
+	return p, nil
 }
+
+// Close ends the questions under way, each with the part of its answer that has come: a process that shuts down has less
+// time than an answer may take.
+func (p *Copilot) Close() { p.endDrain() }
 
 // sessionID is the assistant's session of one login of one person: nobody can guess another's, and the next login
 // begins anew.
 func (p *Copilot) sessionID(who caller.Caller) string {
-	mac := hmac.New(sha256.New, p.sessionKey)
-	for _, part := range []string{who.Tenant, who.Subject, who.SessionID} {
-		mac.Write([]byte(part))
-		mac.Write([]byte{0}) // or a-b of tenant a would be b of tenant a-
-	}
-	return "dc-" + hex.EncodeToString(mac.Sum(nil)[:16])
+	return "dc-" + p.sessions.Name(who.Tenant, who.Subject, who.SessionID)
 }
 
 // answer is what the assistant has said so far.

@@ -3,6 +3,7 @@ package copilot_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,5 +155,30 @@ func TestAnswerIsBounded(t *testing.T) {
 	got := askAs(t, newCopilot(t, assistanttest.Start(t, say(append(tokens, "[DONE]")...)), nil), ann, question)
 	if n := len(got.Answer); n > 256<<10 || n < 255<<10 || got.ErrorCode == nil || *got.ErrorCode != "agent_response" {
 		t.Errorf("got %d bytes, error code %v; want at most 256 KiB, agent_response", n, got.ErrorCode)
+	}
+}
+
+func TestAShutdownEndsTheQuestionWithWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	said := make(chan struct{})
+	clients := assistanttest.Start(t, hang(func(w http.ResponseWriter, r *http.Request) {
+		say()(w, r)
+		close(said)
+	}))
+	p := newCopilot(t, clients, nil)
+	go func() {
+		<-said
+		p.Close()
+	}()
+	began := time.Now()
+	a := askAs(t, p, ann, `{"question": "What is wrong?"}`)
+	if a.ErrorCode == nil || *a.ErrorCode != "agent_unavailable" || !slices.Equal(a.Partial, []string{"agent"}) {
+		t.Errorf("got %+v, want a partial answer with agent_unavailable", a)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("the answer came after %s, want it with the shutdown", took)
+	}
+	if a := askAs(t, p, ann, `{"question": "What is wrong?"}`); a.ErrorCode == nil || *a.ErrorCode != "agent_unavailable" {
+		t.Errorf("afterwards: got %+v, want agent_unavailable", a)
 	}
 }

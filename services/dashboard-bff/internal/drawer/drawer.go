@@ -4,11 +4,6 @@ package drawer
 
 import (
 	"context"
-	"crypto/hkdf"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -65,9 +60,9 @@ func (l *Limits) setDefaults() {
 // Drawer relays.
 type Drawer struct {
 	Config
-	prefixKey []byte
-	drain     context.Context // ends with Close
-	endDrain  context.CancelFunc
+	prefixes assistant.SessionNames
+	drain    context.Context // ends with Close
+	endDrain context.CancelFunc
 }
 
 // New refuses a missing part.
@@ -75,15 +70,12 @@ func New(cfg Config) (*Drawer, error) {
 	if err := service.RequireParts("drawer", cfg); err != nil {
 		return nil, err
 	}
-	if cfg.Secret.Reveal() == "" {
-		return nil, errors.New("drawer: Secret is empty")
-	}
 	cfg.Limits.setDefaults()
-	key, err := hkdf.Key(sha256.New, []byte(cfg.Secret.Reveal()), nil, "dashboard drawer session", sha256.Size)
+	prefixes, err := assistant.NewSessionNames(cfg.Secret, "dashboard drawer session")
 	if err != nil {
 		return nil, err
 	}
-	d := &Drawer{Config: cfg, prefixKey: key}
+	d := &Drawer{Config: cfg, prefixes: prefixes}
 	d.drain, d.endDrain = context.WithCancel(context.Background())
 	return d, nil
 }
@@ -103,12 +95,7 @@ func keyOf(who caller.Caller) assistant.Key {
 // sessionPrefix begins every session of a person. All sessions belong to two keys at the assistant, so it is this
 // prefix that keeps people apart.
 func (d *Drawer) sessionPrefix(who caller.Caller) string {
-	mac := hmac.New(sha256.New, d.prefixKey)
-	for _, part := range []string{who.Tenant, who.Subject} {
-		mac.Write([]byte(part))
-		mac.Write([]byte{0}) // or a-b of tenant a would be b of tenant a-
-	}
-	return "dd-" + hex.EncodeToString(mac.Sum(nil)[:16]) + "-"
+	return "dd-" + d.prefixes.Name(who.Tenant, who.Subject) + "-"
 }
 
 func (d *Drawer) newSession(who caller.Caller) string { return d.sessionPrefix(who) + uuid.NewString() }

@@ -182,8 +182,9 @@ type call func(context.Context, *wire.Client) (*http.Response, error)
 
 // relayDocument passes on a JSON document.
 func (d *Drawer) relayDocument(c echo.Context, do call) error {
-	key := keyOf(caller.From(c))
-	client, err := d.Assistant.With(key)
+	who := caller.From(c)
+	key := keyOf(who)
+	client, err := d.Assistant.With(key, who)
 	if err != nil {
 		return assistant.ExplainCall(err)
 	}

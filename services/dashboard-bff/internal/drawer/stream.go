@@ -38,7 +38,7 @@ type stream struct {
 func (d *Drawer) relayStream(c echo.Context, s stream) error {
 	who := caller.From(c)
 	key := keyOf(who)
-	client, err := d.Assistant.With(key)
+	client, err := d.Assistant.With(key, who)
 	if err != nil {
 		return assistant.ExplainCall(err)
 	}

@@ -63,9 +63,9 @@ func New(p Parts) (*Views, error) {
 		p.Now = time.Now
 	}
 	v := &Views{Parts: p}
-	v.summary = compose.Source[string, controlplane.Facility]{Name: "jobs", Service: upstream.ControlPlane, Call: "summary of jobs", Fetch: v.readSummary}
-	v.queue = compose.Source[string, []controlplane.Job]{Name: "jobs", Service: upstream.ControlPlane, Call: "waiting jobs", Fetch: v.readQueue}
-	v.job = compose.Source[jobKey, *controlplane.Job]{Name: "jobs", Service: upstream.ControlPlane, Call: "job", Fetch: v.readJob}
+	v.summary = compose.ControlPlaneSource("jobs", "summary of jobs", v.readSummary)
+	v.queue = compose.ControlPlaneSource("jobs", "waiting jobs", v.readQueue)
+	v.job = compose.ControlPlaneSource("jobs", "job", v.readJob)
 	return v, nil
 }
 

@@ -41,9 +41,9 @@ func New(p Parts) (*Views, error) {
 		return nil, err
 	}
 	v := &Views{Parts: p}
-	v.cost = compose.Source[compose.None, controlplane.CostSummary]{Name: "cost", Service: upstream.ControlPlane, Call: "cost by model", Fetch: v.readCost}
-	v.budget = compose.Source[compose.None, controlplane.BudgetList]{Name: "budget", Service: upstream.ControlPlane, Call: "list budgets", Fetch: v.readBudgets}
-	v.carbon = compose.Source[compose.None, controlplane.Carbon]{Name: "carbon", Service: upstream.ControlPlane, Call: "carbon", Fetch: v.readCarbon}
+	v.cost = compose.ControlPlaneSource("cost", "cost by model", v.readCost)
+	v.budget = compose.ControlPlaneSource("budget", "list budgets", v.readBudgets)
+	v.carbon = compose.ControlPlaneSource("carbon", "carbon", v.readCarbon)
 	return v, nil
 }
 

@@ -56,10 +56,10 @@ func New(p Parts) (*Views, error) {
 		return nil, err
 	}
 	v := &Views{Parts: p}
-	v.posture = compose.Source[compose.None, controlplane.Posture]{Name: "posture", Service: upstream.ControlPlane, Call: "posture", Fetch: v.readPosture}
-	v.compliance = compose.Source[compose.None, []controlplane.Compliance]{Name: "compliance", Service: upstream.ControlPlane, Call: "compliance", Fetch: v.readCompliance}
-	v.cards = compose.Source[compose.None, controlplane.ModelCardList]{Name: "cards", Service: upstream.ControlPlane, Call: "model cards", Fetch: v.readCards}
-	v.ledger = compose.Source[compose.None, controlplane.AuditEventList]{Name: "audit", Service: upstream.ControlPlane, Call: "newest entries", Fetch: v.readLedger}
+	v.posture = compose.ControlPlaneSource("posture", "posture", v.readPosture)
+	v.compliance = compose.ControlPlaneSource("compliance", "compliance", v.readCompliance)
+	v.cards = compose.ControlPlaneSource("cards", "model cards", v.readCards)
+	v.ledger = compose.ControlPlaneSource("audit", "newest entries", v.readLedger)
 	v.verdict = compose.Source[compose.None, controlplane.AuditVerdict]{
 		Name: "audit", Service: upstream.ControlPlane, Call: "verification", Fetch: v.verify,
 		Budget: verifyBudget, Pace: verifyPace, // the control plane recomputes every entry

@@ -1,6 +1,7 @@
 package idp_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestAnAccessTokenBecomesACaller(t *testing.T) {
 	at := time.Now().Add(-time.Minute).Truncate(time.Second)
 	who, err := b.registry.Bearer(t.Context(), b.AccessToken(map[string]any{
 		"preferred_username": "ann", "acr": "gold", "auth_time": at.Unix(), "scope": "x platform.admin",
-	}), "")
+	}), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestAccessTokensThatAreRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := b.registry.Bearer(t.Context(), test.token, "")
+			_, err := b.registry.Bearer(t.Context(), test.token, "", nil)
 			wantProblem(t, test.name, err, test.kind, test.words)
 		})
 	}
@@ -99,7 +100,7 @@ func TestTheLeewayOfTheTrustFileCounts(t *testing.T) {
 	for name, claims := range map[string]map[string]any{
 		"expired within": {"exp": in(-30 * time.Second)}, "valid soon": {"nbf": in(30 * time.Second)}, "issued soon": {"iat": in(30 * time.Second)},
 	} {
-		if _, err := b.registry.Bearer(t.Context(), b.AccessToken(claims), ""); err != nil {
+		if _, err := b.registry.Bearer(t.Context(), b.AccessToken(claims), "", nil); err != nil {
 			t.Errorf("%s: got %v, want it accepted", name, err)
 		}
 	}
@@ -110,7 +111,7 @@ func TestRequireTypTakesOnlyTokensOfRFC9068(t *testing.T) {
 	b := setup(t, viewers+"  require_typ: true\n")
 	claims := map[string]any{"iss": b.URL, "sub": "1", "aud": idptest.Audience, "exp": time.Now().Add(time.Hour).Unix()}
 	for typ, good := range map[string]bool{"at+jwt": true, "application/at+jwt": true, "AT+JWT": true, "JWT": false, "": false} {
-		_, err := b.registry.Bearer(t.Context(), b.Sign(map[string]any{"typ": typ}, claims), "")
+		_, err := b.registry.Bearer(t.Context(), b.Sign(map[string]any{"typ": typ}, claims), "", nil)
 		if (err == nil) != good {
 			t.Errorf("typ %q: got %v, want accepted %v", typ, err, good)
 		}
@@ -120,9 +121,9 @@ func TestRequireTypTakesOnlyTokensOfRFC9068(t *testing.T) {
 func TestNoRuleIs403AndTheDenyListIs401(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "  deny: [mallory]\n")
-	_, err := b.registry.Bearer(t.Context(), b.AccessToken(nil), "")
+	_, err := b.registry.Bearer(t.Context(), b.AccessToken(nil), "", nil)
 	wantProblem(t, "no rule", err, fault.NoRole, "no rule")
-	_, err = b.registry.Bearer(t.Context(), b.AccessToken(map[string]any{"sub": "mallory"}), "")
+	_, err = b.registry.Bearer(t.Context(), b.AccessToken(map[string]any{"sub": "mallory"}), "", nil)
 	wantProblem(t, "denied", err, fault.InvalidToken, "disabled")
 }
 
@@ -131,7 +132,7 @@ func TestAnUnknownKeyIDFetchesTheKeysAtMostOnceAMinute(t *testing.T) {
 	b := setup(t, viewers)
 	try := func(what, token string, good bool, fetches int) {
 		t.Helper()
-		if _, err := b.registry.Bearer(t.Context(), token, ""); (err == nil) != good {
+		if _, err := b.registry.Bearer(t.Context(), token, "", nil); (err == nil) != good {
 			t.Errorf("%s: got %v, want accepted %v", what, err, good)
 		}
 		if got := b.Requests("/keys"); got != fetches {
@@ -156,16 +157,16 @@ func TestKeysAreUsedForAWhileAfterTheProviderHasGone(t *testing.T) {
 	b := setup(t, viewers)
 	forever := map[string]any{"exp": time.Now().Add(100 * time.Hour).Unix()}
 	token := b.AccessToken(forever)
-	if _, err := b.registry.Bearer(t.Context(), token, ""); err != nil {
+	if _, err := b.registry.Bearer(t.Context(), token, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	b.Bend(idptest.Bends{Handle: func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(503); return true }})
 	b.advance(30 * time.Minute)
-	if _, err := b.registry.Bearer(t.Context(), token, ""); err != nil {
+	if _, err := b.registry.Bearer(t.Context(), token, "", nil); err != nil {
 		t.Errorf("after half an hour: got %v, want the known keys used", err)
 	}
 	b.advance(2 * time.Hour)
-	_, err := b.registry.Bearer(t.Context(), token, "")
+	_, err := b.registry.Bearer(t.Context(), token, "", nil)
 	wantProblem(t, "after hours", err, fault.InvalidToken, "does not answer")
 }
 
@@ -209,7 +210,7 @@ func TestAProviderThatMisbehavesIsNotBelieved(t *testing.T) {
 			b := setup(t, viewers)
 			b.Bend(bend)
 			began := time.Now()
-			_, err := b.registry.Bearer(t.Context(), b.AccessToken(nil), "")
+			_, err := b.registry.Bearer(t.Context(), b.AccessToken(nil), "", nil)
 			wantProblem(t, name, err, fault.InvalidToken, "does not answer")
 			if took := time.Since(began); took > 1900*time.Millisecond {
 				t.Errorf("%s: took %s, want the time-out of 0.5 s", name, took)
@@ -219,7 +220,7 @@ func TestAProviderThatMisbehavesIsNotBelieved(t *testing.T) {
 			}
 			// A failure is kept for a while, so that tokens do not become calls.
 			before := b.Requests(discovery) + b.Requests("/keys")
-			_, _ = b.registry.Bearer(t.Context(), b.AccessToken(nil), "")
+			_, _ = b.registry.Bearer(t.Context(), b.AccessToken(nil), "", nil)
 			if after := b.Requests(discovery) + b.Requests("/keys"); after != before {
 				t.Errorf("%s: got %d calls for the second token, want none", name, after-before)
 			}
@@ -236,7 +237,7 @@ func TestOpaqueTokensAreLookedUpAndTheVerdictIsKept(t *testing.T) {
 	b.Opaque("good", active)
 	look := func(what, token string, good bool, calls int) {
 		t.Helper()
-		who, err := b.registry.Bearer(t.Context(), token, "")
+		who, err := b.registry.Bearer(t.Context(), token, "", nil)
 		if (err == nil) != good || good && who.Subject != "idp-a:1001" {
 			t.Errorf("%s: got %+v, %v; want accepted %v", what, who, err, good)
 		}
@@ -274,7 +275,7 @@ func TestOpaqueTokensThatAreRefused(t *testing.T) {
 		"ID token": base(map[string]any{"at_hash": "x"}),
 	} {
 		b.Opaque(name, answer)
-		_, err := b.registry.Bearer(t.Context(), name, "")
+		_, err := b.registry.Bearer(t.Context(), name, "", nil)
 		wantProblem(t, name, err, fault.InvalidToken, "refused")
 	}
 }
@@ -286,13 +287,13 @@ func TestTheHintPicksWhomToAskAboutAnOpaqueToken(t *testing.T) {
 	b.write(b.Trust("idp-a", viewers+introspection), second.Trust("idp-b", viewers+introspection), third.Trust("idp-c", viewers))
 	b.start()
 	second.Opaque("tok", map[string]any{"active": true, "sub": "7", "aud": idptest.Audience})
-	who, err := b.registry.Bearer(t.Context(), "tok", "idp-b")
+	who, err := b.registry.Bearer(t.Context(), "tok", "idp-b", nil)
 	if err != nil || who.Subject != "idp-b:7" {
 		t.Errorf("named: got %+v, %v; want idp-b:7", who, err)
 	}
-	_, err = b.registry.Bearer(t.Context(), "tok", "")
+	_, err = b.registry.Bearer(t.Context(), "tok", "", nil)
 	wantProblem(t, "not named", err, fault.InvalidToken, "X-PLATFORM-IDP")
-	_, err = b.registry.Bearer(t.Context(), "tok", "idp-c")
+	_, err = b.registry.Bearer(t.Context(), "tok", "idp-c", nil)
 	wantProblem(t, "without introspection", err, fault.ProviderUntrusted, "idp-a, idp-b")
 	if n := b.Requests("/introspect"); n != 0 {
 		t.Errorf("the provider that was not meant got %d calls, want none: they would show it the other's token", n)
@@ -304,7 +305,7 @@ func TestATokenIsOneSessionHoweverItsSignatureIsSpelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t, viewers)
 	token := b.AccessToken(nil)
-	who, err := b.registry.Bearer(t.Context(), token, "")
+	who, err := b.registry.Bearer(t.Context(), token, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestATokenIsOneSessionHoweverItsSignatureIsSpelled(t *testing.T) {
 		for _, spelling := range []string{
 			token[:last] + string(alphabet[strings.IndexByte(alphabet, token[last])^1]) + token[end:], token[:last] + "\n" + token[last:],
 		} {
-			again, err := b.registry.Bearer(t.Context(), spelling, "")
+			again, err := b.registry.Bearer(t.Context(), spelling, "", nil)
 			if err != nil {
 				continue
 			}
@@ -330,7 +331,24 @@ func TestATokenIsOneSessionHoweverItsSignatureIsSpelled(t *testing.T) {
 	if accepted == 0 {
 		t.Error("no other spelling is accepted any more; this test can go")
 	}
-	if other, err := b.registry.Bearer(t.Context(), b.AccessToken(map[string]any{"jti": "2"}), ""); err != nil || other.SessionID == who.SessionID {
+	if other, err := b.registry.Bearer(t.Context(), b.AccessToken(map[string]any{"jti": "2"}), "", nil); err != nil || other.SessionID == who.SessionID {
 		t.Errorf("another token: got session %s, %v; want one of its own", other.SessionID, err)
+	}
+}
+
+func TestNoQuestionAboutATokenWithoutPermission(t *testing.T) {
+	t.Parallel()
+	b := setup(t, viewers+introspection)
+	b.Opaque("good", map[string]any{"active": true, "sub": "1001", "aud": idptest.Audience})
+	refusal := problem.RateLimited.New("Too many.")
+	refuse := func() error { return refusal }
+	if _, err := b.registry.Bearer(t.Context(), "good", "", refuse); !errors.Is(err, refusal) || b.Requests("/introspect") != 0 {
+		t.Errorf("got %v after %d questions; want the refusal and none", err, b.Requests("/introspect"))
+	}
+	if _, err := b.registry.Bearer(t.Context(), "good", "", nil); err != nil {
+		t.Errorf("allowed: got %v, want the person", err)
+	}
+	if _, err := b.registry.Bearer(t.Context(), "good", "", refuse); err != nil || b.Requests("/introspect") != 1 {
+		t.Errorf("known from before: got %v after %d questions; want the person after one", err, b.Requests("/introspect"))
 	}
 }

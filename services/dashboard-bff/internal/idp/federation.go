@@ -37,14 +37,14 @@ func (s *state) faulty() error {
 	return untrusted("The trust file of the identity providers has a fault, so none of them is believed; the operator finds its line in /readyz.", s.fault)
 }
 
-// Bearer verifies an access token. providerHint, the header X-PLATFORM-IDP, picks the provider of an opaque one. The
-// error is a problem: 401, or 403 no_role.
-func (r *Registry) Bearer(ctx context.Context, raw, providerHint string) (caller.Caller, error) {
+// Bearer verifies an access token. providerHint, the header X-PLATFORM-IDP, picks the provider of an opaque one, which
+// is asked only if mayAsk agrees. The error is a problem: 401, 403 no_role, or mayAsk's.
+func (r *Registry) Bearer(ctx context.Context, raw, providerHint string, mayAsk func() error) (caller.Caller, error) {
 	s := r.state.Load()
 	if s.fault != nil {
 		return caller.Caller{}, s.faulty()
 	}
-	p, claims, err := s.verifyBearer(ctx, raw, providerHint)
+	p, claims, err := s.verifyBearer(ctx, raw, providerHint, mayAsk)
 	if err != nil {
 		return caller.Caller{}, bearerProblem(err)
 	}
@@ -78,7 +78,7 @@ func sessionOf(raw string) string {
 }
 
 // verifyBearer finds the token's provider and verifies the token.
-func (s *state) verifyBearer(ctx context.Context, raw, hint string) (*Provider, claimSet, error) {
+func (s *state) verifyBearer(ctx context.Context, raw, hint string, mayAsk func() error) (*Provider, claimSet, error) {
 	if _, claims, ok := peek(raw); ok {
 		// Unverified, iss only picks the provider; the signature then says whether it was the right one.
 		p := s.find(func(t *trust.Provider) bool { return t.Issuer == claims.text("iss") })
@@ -92,7 +92,7 @@ func (s *state) verifyBearer(ctx context.Context, raw, hint string) (*Provider, 
 	if err != nil {
 		return nil, nil, err
 	}
-	claims, err := p.opaque.look(ctx, raw)
+	claims, err := p.opaque.look(ctx, raw, mayAsk)
 	return p, claims, err
 }
 

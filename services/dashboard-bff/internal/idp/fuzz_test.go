@@ -29,7 +29,7 @@ func FuzzBearer(f *testing.F) {
 	f.Add("eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL3guZXhhbXBsZSJ9.", "a")
 	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6ImsifQ.eyJpc3MiOiJodHRwczovL3guZXhhbXBsZSIsImF1ZCI6InAiLCJleHAiOjk5OTk5OTk5OTl9.AAAA", "b")
 	f.Fuzz(func(t *testing.T, raw, hint string) {
-		who, err := r.Bearer(t.Context(), raw, hint)
+		who, err := r.Bearer(t.Context(), raw, hint, nil)
 		if err == nil || problem.From(err).Status() != 401 {
 			t.Fatalf("%q: got %+v, %v; want 401", raw, who, err)
 		}

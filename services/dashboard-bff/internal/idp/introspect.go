@@ -38,8 +38,8 @@ type lookedUp struct {
 	until  time.Time
 }
 
-// look is what the provider says of the token, asked at most once in a while.
-func (i *introspector) look(ctx context.Context, raw string) (claimSet, error) {
+// look is what the provider says of the token, asked at most once in a while and only if mayAsk agrees; nil always does.
+func (i *introspector) look(ctx context.Context, raw string, mayAsk func() error) (claimSet, error) {
 	if len(raw) > maxToken {
 		return nil, tokenError("it has more than %d KiB", maxToken>>10)
 	}
@@ -52,6 +52,11 @@ func (i *introspector) look(ctx context.Context, raw string) (claimSet, error) {
 		return known.claims, known.err
 	}
 	done := i.flight.DoChan(string(hash[:]), func() (any, error) {
+		if mayAsk != nil {
+			if err := mayAsk(); err != nil {
+				return nil, err // says nothing of the token, so it is not kept
+			}
+		}
 		claims, err := i.ask(context.WithoutCancel(ctx), raw)
 		i.keep(hash, claims, err)
 		return claims, err

@@ -102,7 +102,7 @@ func TestAFaultyTrustFileRefusesEveryoneAndNamesTheLine(t *testing.T) {
 	if got := b.registry.Check(t.Context()).Detail; !strings.Contains(got, "trust.yaml:9: providers[0].colour is unknown") {
 		t.Errorf("readiness: got %q, want the line named", got)
 	}
-	_, err := b.registry.Bearer(t.Context(), token, "")
+	_, err := b.registry.Bearer(t.Context(), token, "", nil)
 	wantProblem(t, "bearer", err, fault.ProviderUntrusted, "trust file")
 	wantProblem(t, "session", b.registry.Admit(t.Context(), d), fault.ProviderUntrusted, "trust file")
 	if got := b.registry.Providers(); len(got) != 0 || !b.registry.Enabled() {
@@ -110,7 +110,7 @@ func TestAFaultyTrustFileRefusesEveryoneAndNamesTheLine(t *testing.T) {
 	}
 	b.write(b.Trust("idp-a", viewers))
 	b.awaitCheck(service.OK)
-	if _, err := b.registry.Bearer(t.Context(), token, ""); err != nil {
+	if _, err := b.registry.Bearer(t.Context(), token, "", nil); err != nil {
 		t.Errorf("mended: got %v, want the token accepted", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestWithoutATrustFileNobodyIsTrusted(t *testing.T) {
 	if r.Enabled() || len(r.Providers()) > 0 || r.Check(t.Context()).Status != service.OK {
 		t.Errorf("got enabled %v, %d providers, %v; want nothing and ready", r.Enabled(), len(r.Providers()), r.Check(t.Context()))
 	}
-	_, err = r.Bearer(t.Context(), "x", "")
+	_, err = r.Bearer(t.Context(), "x", "", nil)
 	wantProblem(t, "bearer", err, fault.InvalidToken, "neither")
 	if _, err := idp.New(idp.Config{}); err == nil {
 		t.Error("without parts: got no error, want a refusal")

@@ -40,8 +40,8 @@ func New(p Parts) (*Views, error) {
 		return nil, err
 	}
 	v := &Views{Parts: p}
-	v.endpoints = compose.Source[compose.None, []controlplane.LLMEndpoint]{Name: "endpoints", Service: upstream.ControlPlane, Call: "list endpoints", Fetch: v.readEndpoints}
-	v.evals = compose.Source[compose.None, []controlplane.Eval]{Name: "evals", Service: upstream.ControlPlane, Call: "latest evaluations", Fetch: v.readEvals}
+	v.endpoints = compose.ControlPlaneSource("endpoints", "list endpoints", v.readEndpoints)
+	v.evals = compose.ControlPlaneSource("evals", "latest evaluations", v.readEvals)
 	return v, nil
 }
 

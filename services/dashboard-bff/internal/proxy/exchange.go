@@ -181,7 +181,7 @@ func (x *exchange) endWithSession(ctx context.Context) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			err := x.proxy.cfg.Alive(ctx, x.who.SessionID, x.who)
+			err := x.proxy.cfg.Alive(ctx, x.who)
 			if err == nil && !x.who.ExpiresAt.IsZero() && !time.Now().Before(x.who.ExpiresAt) {
 				err = fault.InvalidToken.New("The session has expired.")
 			}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/sealing"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/store"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
@@ -82,10 +84,10 @@ func newBench(t testing.TB, options ...func(*bench, *Config)) *bench {
 	t.Cleanup(b.pool.Close)
 	b.dashboard, b.tools = httptest.NewUnstartedServer(nil), httptest.NewUnstartedServer(nil)
 	cfg := Config{
-		Pool: b.pool, Alive: b.isAlive, StepUp: b.judgeStepUp, Log: slog.New(slog.DiscardHandler),
+		Pool: b.pool, Alive: b.isAlive, Touch: b.isAlive, StepUp: b.judgeStepUp, Log: slog.New(slog.DiscardHandler),
 		Enabled:   func(context.Context, caller.Caller) bool { b.mu.Lock(); defer b.mu.Unlock(); return !b.off },
 		PublicURL: "http://" + b.dashboard.Listener.Addr().String(), ToolsURL: "http://" + b.tools.Listener.Addr().String(),
-		OperatorTenants: []string{"default"}, SecretKeys: [][]byte{[]byte(strings.Repeat("k", 32))},
+		OperatorTenants: []string{"default"}, Keys: testKeys(t),
 	}
 	b.upstreams = upstream.Config{Settings: b.settings}
 	for _, o := range options {
@@ -123,7 +125,16 @@ func newBench(t testing.TB, options ...func(*bench, *Config)) *bench {
 	return b
 }
 
-func (b *bench) isAlive(context.Context, string, caller.Caller) error {
+func testKeys(t testing.TB) *sealing.Keys {
+	t.Helper()
+	keys, err := sealing.ParseKeys(service.Secret(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789ABCDEF"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func (b *bench) isAlive(context.Context, caller.Caller) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.alive

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/sealing"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
@@ -32,7 +33,9 @@ type Config struct {
 	Pool *pgxpool.Pool
 	// Alive reports whether the session still stands: nil, or the problem to answer with. It is asked at each request of
 	// the tools origin, and once a second for each open socket and stream.
-	Alive func(ctx context.Context, sessionID string, who caller.Caller) error
+	Alive func(ctx context.Context, who caller.Caller) error
+	// Touch is Alive for a request of the tools origin: it counts as activity of the session.
+	Touch func(ctx context.Context, who caller.Caller) error
 	// StepUp reports whether who has signed in strongly enough for an action of the tools origin: nil, or the problem.
 	StepUp func(ctx context.Context, who caller.Caller, action string) error
 	// Enabled is the flag toolProxy for the caller.
@@ -49,8 +52,8 @@ type Config struct {
 	ToolsHosts []string
 	// OperatorTenants may use the shared tools.
 	OperatorTenants []string
-	// SecretKeys seal tickets and cookies, 32 bytes each: the first seals, all open.
-	SecretKeys [][]byte
+	// Keys are the dashboard's; tickets and cookies are sealed with keys derived from them.
+	Keys *sealing.Keys
 	// MaxBody limits a forwarded request's body in bytes; 0 means 32 MiB.
 	MaxBody int64
 }
@@ -63,7 +66,7 @@ type Proxy struct {
 	cfg       Config
 	dashboard *origin
 	tools     *origin
-	seals     seals
+	keys      *sealing.Keys   // derived
 	hosts     map[string]bool // of the tools origin
 	timeouts  timeouts
 	limits    limits
@@ -114,7 +117,7 @@ func New(cfg Config) (*Proxy, error) {
 	for _, h := range append([]string{p.tools.url.Host}, cfg.ToolsHosts...) {
 		p.hosts[hostOnly(h)] = true
 	}
-	if p.seals, err = newSeals(cfg.SecretKeys); err != nil {
+	if p.keys, err = cfg.Keys.Derive("dashboard tools origin", nil); err != nil {
 		return nil, err
 	}
 	p.buffers = semaphore.NewWeighted(p.limits.budget)

@@ -29,7 +29,7 @@ const (
 	grantLife = 12 * time.Hour
 )
 
-// Purposes of what is sealed.
+// Purposes of what is sealed: what was sealed for one use cannot be taken for another.
 const (
 	purposeTicket = "ticket"
 	purposeCookie = "cookie "
@@ -52,11 +52,15 @@ func (p *Proxy) issueTicket(ctx context.Context, s upstream.Service, who caller.
 	if err != nil {
 		return "", err
 	}
+	sealed, err := p.keys.Seal(purposeTicket, string(plain))
+	if err != nil {
+		return "", err
+	}
 	raw := make([]byte, ticketBytes)
 	_, _ = rand.Read(raw) // never fails, see crypto/rand
 	ticket := base64.RawURLEncoding.EncodeToString(raw)
 	err = store.New(p.cfg.Pool).InsertProxyTicket(ctx, store.InsertProxyTicketParams{
-		TicketDigest: digestTicket(ticket), GrantSealed: p.seals.encrypt(plain, purposeTicket), ExpiresAt: time.Now().Add(ticketLife),
+		TicketDigest: digestTicket(ticket), GrantSealed: []byte(sealed), ExpiresAt: time.Now().Add(ticketLife),
 	})
 	if err != nil {
 		return "", fault.StoreUnavailable.New("The database that keeps tickets is away; try again.").After(time.Second).WithCause(err)
@@ -79,7 +83,7 @@ func (p *Proxy) claimTicket(ctx context.Context, ticket string) (grant, error) {
 	if err != nil {
 		return grant{}, fault.StoreUnavailable.New("The database that keeps tickets is away; try again.").After(time.Second).WithCause(err)
 	}
-	g, err := p.openGrant(sealed, purposeTicket)
+	g, err := p.openGrant(string(sealed), purposeTicket)
 	if err != nil {
 		return grant{}, spent.WithCause(err)
 	}
@@ -87,13 +91,13 @@ func (p *Proxy) claimTicket(ctx context.Context, ticket string) (grant, error) {
 }
 
 // openGrant decrypts a grant that still holds.
-func (p *Proxy) openGrant(sealed []byte, purpose string) (grant, error) {
-	plain, err := p.seals.decrypt(sealed, purpose)
+func (p *Proxy) openGrant(sealed, purpose string) (grant, error) {
+	plain, err := p.keys.Open(purpose, sealed)
 	if err != nil {
 		return grant{}, err
 	}
 	var g grant
-	if err := json.Unmarshal(plain, &g); err != nil {
+	if err := json.Unmarshal([]byte(plain), &g); err != nil {
 		return grant{}, err
 	}
 	if !time.Now().Before(g.Until) {
@@ -137,10 +141,13 @@ func (p *Proxy) cookie(g grant) (*http.Cookie, error) {
 	if err != nil {
 		return nil, err
 	}
+	sealed, err := p.keys.Seal(purposeCookie+string(g.Service), string(plain))
+	if err != nil {
+		return nil, err
+	}
 	return &http.Cookie{
 		Name: p.cookieName(g.Service), Path: prefix(g.Service) + "/", HttpOnly: true, Secure: p.tools.url.Scheme == "https", SameSite: http.SameSiteLaxMode,
-		Value:  base64.RawURLEncoding.EncodeToString(p.seals.encrypt(plain, purposeCookie+string(g.Service))),
-		MaxAge: max(1, int(time.Until(g.Until).Seconds())),
+		Value: sealed, MaxAge: max(1, int(time.Until(g.Until).Seconds())),
 	}, nil
 }
 
@@ -148,11 +155,7 @@ func (p *Proxy) cookie(g grant) (*http.Cookie, error) {
 func (p *Proxy) readCookie(r *http.Request, s upstream.Service) (grant, error) {
 	again := fault.Unauthenticated.New("Open the tool from the dashboard: this origin lets in only who comes from there, for as long as the session lasts.")
 	for _, c := range r.CookiesNamed(p.cookieName(s)) {
-		sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
-		if err != nil {
-			continue
-		}
-		if g, err := p.openGrant(sealed, purposeCookie+string(s)); err == nil && g.Service == s {
+		if g, err := p.openGrant(c.Value, purposeCookie+string(s)); err == nil && g.Service == s {
 			return g, nil
 		}
 	}

@@ -95,7 +95,7 @@ func (p *Proxy) enter(w http.ResponseWriter, r *http.Request, ticket string) err
 	if err != nil {
 		return err
 	}
-	if err := p.cfg.Alive(r.Context(), g.Who.SessionID, g.Who); err != nil {
+	if err := p.cfg.Touch(r.Context(), g.Who); err != nil {
 		return err
 	}
 	c, err := p.cookie(g)
@@ -121,7 +121,7 @@ func (p *Proxy) serveTool(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.cfg.Alive(r.Context(), g.Who.SessionID, g.Who); err != nil {
+	if err := p.cfg.Touch(r.Context(), g.Who); err != nil {
 		return err
 	}
 	return p.serve(w, r, p.tools, g.Who)

@@ -93,9 +93,9 @@ type Answer struct {
 	Body   []byte
 }
 
-// document is the API's, by which the answers of all tests are judged. Views are made of Freshness and members of
+// Document is the API's, by which the answers of all tests are judged. Views are made of Freshness and members of
 // their own, which it must leave room for where unknown members are a fault.
-var document = apitest.New(bytes.Replace(api.Document, []byte("    Freshness:\n      type: object\n"),
+var Document = apitest.New(bytes.Replace(api.Document, []byte("    Freshness:\n      type: object\n"),
 	[]byte("    Freshness:\n      type: object\n      additionalProperties: true\n"), 1))
 
 // Do sends a request as who. A string is a body as it is, all else becomes JSON; header is pairs of name and value.
@@ -124,7 +124,7 @@ func (a *App) Do(who caller.Caller, method, path string, body any, header ...str
 	rec := httptest.NewRecorder()
 	a.Echo.ServeHTTP(rec, req.WithContext(context.WithValue(a.T.Context(), whoKey{}, who)))
 	answer := Answer{T: a.T, Status: rec.Code, Header: rec.Header(), Body: rec.Body.Bytes()}
-	if err := document.Conforms(req, apitest.Answer{Status: answer.Status, Header: answer.Header, Body: answer.Body}); err != nil {
+	if err := Document.Conforms(req, apitest.Answer{Status: answer.Status, Header: answer.Header, Body: answer.Body}); err != nil {
 		a.T.Errorf("got an answer unlike the API's document: %v\n%s", err, answer.Body)
 	}
 	return answer

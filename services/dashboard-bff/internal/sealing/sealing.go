@@ -168,12 +168,3 @@ func (k *Keys) Open(name, sealed string) (string, error) {
 func (k *Keys) Current(sealed string) bool {
 	return strings.HasPrefix(sealed, version+"."+k.keys[0].id+".")
 }
-
-// Secrets are the configured keys, for packages that derive their own.
-func (k *Keys) Secrets() [][]byte {
-	out := make([][]byte, len(k.keys))
-	for i, key := range k.keys {
-		out[i] = key.secret
-	}
-	return out
-}

@@ -148,9 +148,39 @@ func (m *Manager) end(c echo.Context) (Data, error) {
 	return d, m.remove(ctx, t.id)
 }
 
-// Alive is nil while the session has not been ended: 401 invalid_token afterwards, 503 if that cannot be told. It is for
-// streams, which outlive the request that began them.
+// Alive is nil while the session stands: 401 invalid_token once it was ended or idle for too long, 503 if that cannot
+// be told. It is for streams, which outlive the request that began them, and is no activity of the person.
 func (m *Manager) Alive(ctx context.Context, id string) error {
+	if err := m.exists(ctx, id); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	known := m.seen[id]
+	m.mu.Unlock()
+	if m.cfg.Now().Sub(known) < m.cfg.Idle {
+		return nil
+	}
+	last, err := m.storedActivity(ctx, id)
+	if err != nil {
+		return unavailable(err)
+	}
+	if m.cfg.Now().Sub(last) >= m.cfg.Idle {
+		return m.endIdle(ctx, id)
+	}
+	m.remember(id, last)
+	return nil
+}
+
+// Touch is Alive for a request that proves the session by other means than its cookie. It counts as activity.
+func (m *Manager) Touch(ctx context.Context, id string) error {
+	if err := m.exists(ctx, id); err != nil {
+		return err
+	}
+	_, err := m.noteActivity(ctx, id)
+	return err
+}
+
+func (m *Manager) exists(ctx context.Context, id string) error {
 	_, err := m.cfg.Verdicts.Get(ctx, Key(id))
 	if errors.Is(err, ErrNotFound) {
 		return ended("The session was ended")
@@ -254,21 +284,33 @@ func (m *Manager) noteActivity(ctx context.Context, id string) (time.Time, error
 	if now.Sub(known) < m.touchEvery() {
 		return known.UTC(), nil
 	}
-	raw, err := m.cfg.Verdicts.store.Get(ctx, seenKey(id)) // another replica may know of later activity
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	last, err := m.storedActivity(ctx, id) // another replica may know of later activity
+	if err != nil {
 		if now.Sub(known) < m.cfg.Idle {
 			return known.UTC(), nil
 		}
 		return time.Time{}, unavailable(err)
 	}
-	last := parseSeconds(raw)
 	if now.Sub(last) >= m.cfg.Idle {
-		if err := m.remove(ctx, id); err != nil {
-			return time.Time{}, err
-		}
-		return time.Time{}, ended("The session was idle for too long")
+		return time.Time{}, m.endIdle(ctx, id)
 	}
 	return last.UTC(), m.touch(ctx, id, now)
+}
+
+// storedActivity is the newest activity that any replica noted; the zero time without one.
+func (m *Manager) storedActivity(ctx context.Context, id string) (time.Time, error) {
+	raw, err := m.cfg.Verdicts.store.Get(ctx, seenKey(id))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return time.Time{}, err
+	}
+	return parseSeconds(raw), nil
+}
+
+func (m *Manager) endIdle(ctx context.Context, id string) error {
+	if err := m.remove(ctx, id); err != nil {
+		return err
+	}
+	return ended("The session was idle for too long")
 }
 
 func (m *Manager) touch(ctx context.Context, id string, at time.Time) error {
@@ -276,13 +318,17 @@ func (m *Manager) touch(ctx context.Context, id string, at time.Time) error {
 	if err := m.cfg.Verdicts.store.Put(ctx, seenKey(id), value, m.cfg.Idle); err != nil {
 		return unavailable(err)
 	}
+	m.remember(id, at)
+	return nil
+}
+
+func (m *Manager) remember(id string, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.seen) >= maxSeen {
 		clear(m.seen)
 	}
 	m.seen[id] = at
-	return nil
 }
 
 func parseSeconds(raw []byte) time.Time {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"net"
 	"net/url"
 	"regexp"
 	"strings"
@@ -108,24 +109,40 @@ func checkURL(value string, called bool, hosts allowedHosts) string {
 	case called && (u.RawQuery != "" || u.ForceQuery || u.Fragment != ""):
 		return "must have no query and no fragment: paths are added to it"
 	case called && !hosts.allow(u):
-		return "names a host that DASHBOARD_UPSTREAM_ALLOW does not list"
+		return "names a host and port that DASHBOARD_UPSTREAM_ALLOW does not list"
 	}
 	return ""
 }
 
-// allowedHosts are hosts, with a port or without, in lower case.
+// allowedHosts are pairs host:port in lower case.
 type allowedHosts map[string]bool
 
-// allow reports whether calls may go to the URL's host: an entry without a port stands for all ports.
-func (h allowedHosts) allow(u *url.URL) bool {
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+// add takes host:port, or a host, which stands for the default ports: who lists a machine's web server has not let the
+// dashboard at its database.
+func (h allowedHosts) add(entry string) {
+	entry = strings.ToLower(strings.TrimSpace(entry))
+	if entry == "" {
+		return
+	}
+	if host, port, err := net.SplitHostPort(entry); err == nil {
+		h[net.JoinHostPort(host, port)] = true
+		return
+	}
+	for _, port := range defaultPorts {
+		h[net.JoinHostPort(strings.Trim(entry, "[]"), port)] = true
+	}
+}
+
+// allow reports whether calls may go to the URL's host and port.
+func (h allowedHosts) allow(u *url.URL) bool { return h[hostPort(u)] }
+
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+// hostPort is where calls to the URL go.
+func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = defaultPorts[u.Scheme]
 	}
-	bracketed := host
-	if strings.Contains(host, ":") {
-		bracketed = "[" + host + "]"
-	}
-	return h[host] || h[bracketed] || h[bracketed+":"+port]
+	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), port)
 }

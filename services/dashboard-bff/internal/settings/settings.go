@@ -39,8 +39,8 @@ type Config struct {
 	// Environment holds the values given to the process, by key. An empty one means that the service does not exist
 	// here; a key that is not there has its default.
 	Environment map[string]service.Secret
-	// AllowedHosts are the hosts that a stored address may name, with a port or without; by default those of the
-	// environment and of the defaults.
+	// AllowedHosts are the hosts that a stored address may name: host:port, or a host for the default ports of http and
+	// https. By default hosts and ports are those of the environment and of the defaults.
 	AllowedHosts []string
 	// OperatorTenants may write: the configuration is that of all tenants.
 	OperatorTenants []string
@@ -88,9 +88,7 @@ func New(cfg Config) (*Settings, error) {
 func hostsOf(cfg Config) allowedHosts {
 	hosts := allowedHosts{}
 	for _, h := range cfg.AllowedHosts {
-		if h = strings.ToLower(strings.TrimSpace(h)); h != "" {
-			hosts[h] = true
-		}
+		hosts.add(h)
 	}
 	if len(hosts) > 0 {
 		return hosts
@@ -101,7 +99,7 @@ func hostsOf(cfg Config) allowedHosts {
 			address = d.standard
 		}
 		if u, err := url.Parse(address); d.called && err == nil && u.Hostname() != "" {
-			hosts[strings.ToLower(u.Hostname())] = true
+			hosts[hostPort(u)] = true
 		}
 	}
 	return hosts

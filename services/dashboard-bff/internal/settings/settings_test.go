@@ -110,8 +110,8 @@ func TestStoredValueBeatsEnvironmentBeatsDefault(t *testing.T) {
 	check("serving_url", "http://localhost:18001", api.Default)
 	check("metrics_store_url", "", api.Default)
 	check("tracker_url", "http://tracker.internal:5000", api.Environment)
-	r.Want(200, recordstest.Admin, "PUT", path, `{"tracker_url": "https://tracker.internal/mlflow"}`)
-	check("tracker_url", "https://tracker.internal/mlflow", api.Stored)
+	r.Want(200, recordstest.Admin, "PUT", path, `{"tracker_url": "http://tracker.internal:5000/mlflow"}`)
+	check("tracker_url", "http://tracker.internal:5000/mlflow", api.Stored)
 	r.Want(200, recordstest.Admin, "PUT", path, `{"tracker_url": null}`)
 	check("tracker_url", "http://tracker.internal:5000", api.Environment)
 	if got := r.Value("no_such_key"); got != "" {
@@ -144,10 +144,10 @@ func TestOneBadKeyChangesNothing(t *testing.T) {
 	r := start(t)
 	before := fmt.Sprint(r.read())
 	for body, named := range map[string][]string{
-		`{"serving_url": "http://localhost:1", "no_such_key": "x"}`:                            {"no_such_key"},
-		`{"serving_url": "http://localhost:1", "forge_project_id": 7}`:                         {"forge_project_id"},
-		`{"serving_url": "http://localhost:1", "forge_token": ""}`:                             {"forge_token"},
-		`{"serving_url": "http://localhost:1", "forge_token": "***"}`:                          {"forge_token"},
+		`{"serving_url": "http://localhost:18001", "no_such_key": "x"}`:                        {"no_such_key"},
+		`{"serving_url": "http://localhost:18001", "forge_project_id": 7}`:                     {"forge_project_id"},
+		`{"serving_url": "http://localhost:18001", "forge_token": ""}`:                         {"forge_token"},
+		`{"serving_url": "http://localhost:18001", "forge_token": "***"}`:                      {"forge_token"},
 		`{"serving_url": "", "tracker_url": "x", "bus_url": ["a"]}`:                            {"bus_url", "serving_url", "tracker_url"},
 		`{"serving_url": "ftp://localhost"}`:                                                   {"serving_url"},
 		`{"serving_url": "http://user:hunter2@localhost"}`:                                     {"serving_url"},
@@ -185,8 +185,8 @@ func TestOneBadKeyChangesNothing(t *testing.T) {
 func TestChangesAreAuditedAndAnnouncedWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	r.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:1", "forge_token": "s3cr3t-one", "scheduler_mode": "slurm"}`)
-	r.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:2", "forge_token": "s3cr3t-two", "scheduler_mode": "slurm"}`)
+	r.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:18001", "forge_token": "s3cr3t-one", "scheduler_mode": "slurm"}`)
+	r.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:18002", "forge_token": "s3cr3t-two", "scheduler_mode": "slurm"}`)
 	r.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": null, "forge_token": null, "bus_url": null}`)
 	r.Want(200, recordstest.Admin, "PUT", path, `{}`)
 	var got []string
@@ -201,9 +201,9 @@ func TestChangesAreAuditedAndAnnouncedWithoutSecrets(t *testing.T) {
 	}
 	want := []string{
 		"config.set config:forge_token <nil> <nil> true", "config.set config:scheduler_mode <nil> slurm <nil>",
-		"config.set config:serving_url <nil> http://localhost:1 <nil>", "config.set config:forge_token <nil> <nil> true",
-		"config.set config:serving_url http://localhost:1 http://localhost:2 <nil>", "config.clear config:forge_token <nil> <nil> true",
-		"config.clear config:serving_url http://localhost:2 <nil> <nil>",
+		"config.set config:serving_url <nil> http://localhost:18001 <nil>", "config.set config:forge_token <nil> <nil> true",
+		"config.set config:serving_url http://localhost:18001 http://localhost:18002 <nil>", "config.clear config:forge_token <nil> <nil> true",
+		"config.clear config:serving_url http://localhost:18002 <nil> <nil>",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -283,9 +283,9 @@ func TestChangeReachesOtherReplicas(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.Watch(ctx) }()
-	a.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:4711", "forge_token": "s3cr3t"}`)
+	a.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:18003", "forge_token": "s3cr3t"}`)
 	testenv.Eventually(t, 5*time.Second, func() error {
-		if url, token := b.Value("serving_url"), b.Value("forge_token"); url != "http://localhost:4711" || token != "s3cr3t" {
+		if url, token := b.Value("serving_url"), b.Value("forge_token"); url != "http://localhost:18003" || token != "s3cr3t" {
 			return fmt.Errorf("got %q and %q", url, token)
 		}
 		return nil
@@ -299,12 +299,12 @@ func TestChangeReachesOtherReplicas(t *testing.T) {
 func TestValuesHoldWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	a.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:4711"}`)
+	a.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:18003"}`)
 	a.pool.Close()
 	if err := a.Load(t.Context()); err == nil {
 		t.Error("got no error of Load on a closed pool")
 	}
-	if got := a.Value("serving_url"); got != "http://localhost:4711" {
+	if got := a.Value("serving_url"); got != "http://localhost:18003" {
 		t.Errorf("got %q, want the last value", got)
 	}
 }
@@ -384,8 +384,20 @@ func TestAllowListReplacesTheHostsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, recordstest.Pool(t), func(c *settings.Config) { c.AllowedHosts = []string{"Tools.Example", "db.example:9000", "[::1]"} })
 	for url, status := range map[string]int{
-		"https://tools.example/x": 200, "http://TOOLS.example:8080": 200, "http://db.example:9000": 200, "http://[::1]:5000": 200,
-		"http://db.example:9001": 422, "http://db.example": 422, "http://localhost:18001": 422, "http://tracker.internal:5000": 422,
+		"https://tools.example/x": 200, "http://TOOLS.example": 200, "http://tools.example:443": 200, "http://db.example:9000": 200, "http://[::1]": 200,
+		"http://tools.example:8080": 422, "http://[::1]:5000": 422, "http://db.example:9001": 422, "http://db.example": 422, "http://localhost:18001": 422, "http://tracker.internal:5000": 422,
+	} {
+		r.Want(status, recordstest.Admin, "PUT", path, map[string]string{"dashboards_url": url})
+	}
+}
+
+// A stored address must not lead the dashboard to whatever else listens on the machines that it calls.
+func TestStoredAddressesKeepToThePortsOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for url, status := range map[string]int{
+		"http://tracker.internal:5000/x": 200, "http://localhost:18002": 200, "http://tracker.internal": 422, "http://tracker.internal:5432": 422,
+		"http://localhost:6379": 422, "https://localhost": 422,
 	} {
 		r.Want(status, recordstest.Admin, "PUT", path, map[string]string{"dashboards_url": url})
 	}

@@ -84,9 +84,11 @@ type platform struct {
 	databaseURL string
 	natsURL     string
 
-	// delegationTrust lets the services accept delegations of the dashboard; set by services.
-	delegationTrust string
-	embeddedPG      *pg.Server // nil with PLATFORM_DATABASE_URL
+	// delegationTrust lets the services accept delegations of the dashboard, assistantTrust lets the assistant read in them
+	// whom the dashboard's keys call for; set by services.
+	delegationTrust, assistantTrust string
+
+	embeddedPG *pg.Server // nil with PLATFORM_DATABASE_URL
 
 	progress progressHub
 	tower    tower // the evidence API, once it listens

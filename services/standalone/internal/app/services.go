@@ -95,7 +95,7 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed["ASSISTANT_ADMIN_KEYS"] = p.creds.AssistantAdminKey()
 	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
 	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
-	return assistant.LoadConfig(p.environ(nil, fixed))
+	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust}, fixed))
 }
 
 // dashboardConfig acts for people at the control plane and at inference by delegations. What this process does
@@ -134,11 +134,16 @@ func (p *platform) trustDashboard() error {
 	if err != nil {
 		return err
 	}
-	trust, err := json.Marshal(map[string]any{"dashboard": map[string]any{
-		"public_key": delegator.PublicKey(), "tenants": []string{auth.LegacyTenant},
-		"scopes": []string{"read", "write", "predict", "admin"},
-	}})
-	p.delegationTrust = string(trust)
+	trust := func(scopes ...string) (string, error) {
+		text, err := json.Marshal(map[string]any{"dashboard": map[string]any{
+			"public_key": delegator.PublicKey(), "tenants": []string{auth.LegacyTenant}, "scopes": scopes,
+		}})
+		return string(text), err
+	}
+	if p.delegationTrust, err = trust("read", "write", "predict", "admin"); err != nil {
+		return err
+	}
+	p.assistantTrust, err = trust("limits") // no role, which the dashboard has keys for: the assistant does not know this scope
 	return err
 }
 

@@ -1671,6 +1671,13 @@ export interface components {
         };
     };
     responses: {
+        /** @description As If-None-Match names */
+        NotModified: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
         /** @description The process is alive */
         Alive: {
             headers: {
@@ -1816,6 +1823,7 @@ export type UiAction = components['schemas']['UIAction'];
 export type Audited = components['schemas']['Audited'];
 export type SearchResult = components['schemas']['SearchResult'];
 export type SearchView = components['schemas']['SearchView'];
+export type ResponseNotModified = components['responses']['NotModified'];
 export type ResponseAlive = components['responses']['Alive'];
 export type ResponseReadiness = components['responses']['Readiness'];
 export type ResponseConfig = components['responses']['Config'];
@@ -2268,6 +2276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Overview"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2315,6 +2324,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegistryView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2339,6 +2349,7 @@ export interface operations {
                     "application/json": components["schemas"]["ModelView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2371,6 +2382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Series"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2395,6 +2407,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromotionView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2418,6 +2431,7 @@ export interface operations {
                     "application/json": components["schemas"]["FacilityView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2441,6 +2455,7 @@ export interface operations {
                     "application/json": components["schemas"]["QueueView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2466,6 +2481,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2725,6 +2741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Activities"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -2956,6 +2973,7 @@ export interface operations {
                     "application/json": components["schemas"]["AlertView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3000,6 +3018,7 @@ export interface operations {
                     "application/json": components["schemas"]["LLMView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3021,6 +3040,7 @@ export interface operations {
                     "application/json": components["schemas"]["GovernanceView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3042,6 +3062,7 @@ export interface operations {
                     "application/json": components["schemas"]["FinOpsView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3112,6 +3133,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchView"];
                 };
             };
+            304: components["responses"]["NotModified"];
             default: components["responses"]["Problem"];
         };
     };

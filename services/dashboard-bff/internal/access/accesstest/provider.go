@@ -62,7 +62,7 @@ func (p *Provider) Distrust() {
 func (*Provider) Enabled() bool { return true }
 
 // Bearer is part of access.Federation.
-func (p *Provider) Bearer(_ context.Context, raw, _ string) (caller.Caller, error) {
+func (p *Provider) Bearer(_ context.Context, raw, _ string, _ func() error) (caller.Caller, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who, known := p.bearers[raw]
