@@ -92,11 +92,18 @@ func (p *person) back(callback string) string {
 	return strings.TrimPrefix(page.Location.String(), p.o.url)
 }
 
-// signIn goes all the way as the user.
-func (p *person) signIn(path, user string) string {
+// signIn goes all the way as the user. The dashboard waits 5 s for the provider, whose first answers take longer on a
+// busy machine; so it asks again, as a person would.
+func (p *person) signIn(path, user string) (to string) {
 	p.t.Helper()
-	p.Forms = nil
-	return p.back(p.Walk(p.o.url+path, user))
+	const tries = 3
+	for range tries {
+		p.Forms = nil
+		if to = p.back(p.Walk(p.o.url+path, user)); to != "/?sso_error=idp_unreachable" {
+			break
+		}
+	}
+	return to
 }
 
 // me is the answer of /me; nil without a session.

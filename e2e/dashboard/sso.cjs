@@ -3,7 +3,7 @@
 "use strict";
 
 const crypto = require("node:crypto");
-const { told, openTab, fileNotice, play, readStorage, check, Failure, SOON } = require("./tabs.cjs");
+const { told, openTab, fileNotice, play, check, Failure, SOON } = require("./tabs.cjs");
 
 // oneTimeCode is what the authenticator app of the person shows now (RFC 6238).
 function oneTimeCode(user) {
@@ -57,16 +57,14 @@ async function stepUp(tab, user) {
   await tab.sees("[role=alertdialog]", "Confirm it is you");
   await tab.judge("step-up");
   const here = tab.page.url();
-  // The way to the provider is held up: what the page put aside for it is in the browser's storage just now.
-  let kept;
-  await tab.page.route("**/api/auth/sso/*/login*", async (route) => { kept = await readStorage(tab.page); await route.continue(); });
   await tab.page.getByRole("link", { name: "Continue with SSO" }).click();
   await atProvider(tab, user, ["password", "code"]);
   await tab.sees("[role=alertdialog]", "You are back");
   check(tab.page.url() === here, `the step-up leads to ${tab.page.url()}, not back to ${here}`);
   await tab.judge("returned");
-  check(kept.session["platform.pending_act"], `nothing was put aside for the way back: ${JSON.stringify(kept)}`);
-  return JSON.stringify(kept);
+  const kept = tab.stored.findLast(([key]) => key === "platform.pending_act");
+  check(kept, `nothing was put aside for the way back; stored were ${tab.stored.map(([key]) => key)}`);
+  return kept[1];
 }
 
 const identity = (tab) => tab.page.evaluate(async () => (await fetch("/api/auth/me")).json());

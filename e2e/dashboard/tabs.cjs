@@ -38,6 +38,7 @@ class DashboardTab extends Tab {
     super(page, told, label);
     this.reads = new Set(); // under way
     this.answers = []; // of the API, as text
+    this.stored = []; // [key, value] of each write to the browser's storage, also of what was taken out again
     this.secrets = { ...told.secrets }; // by name; more may be added
     page.setDefaultTimeout(SOON);
     page.on("request", (r) => {
@@ -152,7 +153,8 @@ class DashboardTab extends Tab {
       for (const part of c.value.split(".")) if (part.length >= 16) secrets[`a part of the cookie ${c.name}`] = part;
     }
     check(Object.keys(secrets).length > 10, `only ${Object.keys(secrets)} are searched for`);
-    const places = { "the browser's storage": JSON.stringify(found), "the answers": this.answers.join("\n"), "the address": this.page.url() };
+    const written = JSON.stringify(this.stored.filter(([key]) => key !== "dashboard_auth"));
+    const places = { "the browser's storage": JSON.stringify(found), "what was stored for a while": written, "the answers": this.answers.join("\n"), "the address": this.page.url() };
     for (const [name, secret] of Object.entries(secrets)) {
       check(secret.length >= 16, `${name} has ${secret.length} characters; this search would find it anywhere`);
       for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64"), Buffer.from(secret).toString("hex")]) {
@@ -175,6 +177,14 @@ async function openTab(browser, name) {
     addEventListener("securitypolicyviolation", (e) => window.policyViolations.push(`${e.violatedDirective} ${e.blockedURI}`));
   });
   const page = await context.newPage();
+  await page.exposeBinding("noteStored", (_, key, value) => { tab.stored.push([key, value]); });
+  await page.addInitScript(() => {
+    const { setItem } = Storage.prototype;
+    Storage.prototype.setItem = function (key, value) {
+      window.noteStored(key, value);
+      return setItem.call(this, key, value);
+    };
+  });
   const slow = Number(process.env.E2E_SLOW_BROWSER); // so many times: finds steps that do not wait for what they need
   if (slow > 1) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: slow });
   const tab = new DashboardTab(page, `${told.scheme}-${told.width}${name ? `-${name}` : ""}`);
@@ -211,4 +221,4 @@ async function play(parts) {
   process.exitCode = wrong.length ? 1 : 0;
 }
 
-module.exports = { told, tabs, openTab, fileNotice, play, readStorage, check, Failure, LONG, SOON };
+module.exports = { told, openTab, fileNotice, play, check, Failure, LONG, SOON };
