@@ -285,7 +285,7 @@ func (o *organisation) testRemoved(t *testing.T) {
 // await waits until check is content; a changed trust file shows within 2 s.
 func (p *person) await(what string, check func(p *person) error) {
 	p.t.Helper()
-	harness.Eventually(p.t, 10*time.Second, func() error {
+	harness.Eventually(p.t, time.Minute, func() error {
 		if err := check(p); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
