@@ -141,6 +141,8 @@ async function useMetricsStore(browser) {
   await page.getByRole("link", { name: "Targets" }).click();
   await page.waitForURL(`${told.tools}/api/proxy/metrics_store/classic/targets`);
   await shows(told.instance);
+  // Debian's package serves a Popper that is a module to a page that loads it as a script; without the proxy it says so too.
+  seen.failed = seen.failed.filter((err) => !/Unexpected token 'export'|require Popper/.test(err));
   allServed("metrics store", seen, []);
   await context.close();
 }
