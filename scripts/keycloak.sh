@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs Keycloak, the real identity provider of the end-to-end tests, into .cache/; quiet when it is there.
 # usage: scripts/keycloak.sh                       install, print its home
-#        scripts/keycloak.sh start PORT REALM.json  serve that realm on 127.0.0.1:PORT until a signal comes
+#        scripts/keycloak.sh start PORT REALM.json  serve that realm at http://localhost:PORT until a signal comes
 #
 # Java comes from Debian, Keycloak from Maven Central, pinned by digest. Its state is in memory: each start imports
 # the realm anew. One at a time, since a start reads what lies in the home's import directory.
@@ -67,4 +67,4 @@ rm -f "$home"/data/import/*
 cp "$3" "$home/data/import/realm.json"
 export JAVA_OPTS_KC_HEAP="-Xms64m -Xmx448m -XX:MaxMetaspaceSize=256m"
 exec "$home/bin/kc.sh" start --optimized --import-realm --cache=local --http-enabled=true --http-host=127.0.0.1 --http-port="$2" \
-	--hostname="http://127.0.0.1:$2" --http-management-port=0 --log-level=warn
+	--hostname="http://localhost:$2" --http-management-port=0 --log-level=warn

@@ -9,7 +9,7 @@ const path = require("node:path");
 
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 360, height: 740 } };
-const WAIT = 15_000;
+const WAIT = 60_000; // on a machine that others work on
 
 class Failure extends Error {}
 

@@ -15,6 +15,9 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	if walked.p != nil {
+		if !reportLeaks("the walks", searchWalked()) {
+			code = 1
+		}
 		walked.p.Kill()
 		_ = os.RemoveAll(walked.dir)
 	}
@@ -25,14 +28,19 @@ func TestMain(m *testing.M) {
 func (w *world) end() bool {
 	clean := true
 	if w.db != nil {
-		if leaks := w.searchSecrets(); len(leaks) > 0 {
-			fmt.Printf("after all rows, secrets were found: %s\n", strings.Join(leaks, "; "))
-			clean = false
-		}
+		clean = reportLeaks("all rows", w.searchSecrets())
 		w.db.Close()
 	}
 	w.Kill()
 	w.issuer.server.Close()
 	_ = os.RemoveAll(w.dir)
 	return clean
+}
+
+// reportLeaks prints what a search found and reports whether that is nothing.
+func reportLeaks(after string, leaks []string) bool {
+	if len(leaks) > 0 {
+		fmt.Printf("after %s, secrets were found: %s\n", after, strings.Join(leaks, "; "))
+	}
+	return len(leaks) == 0
 }

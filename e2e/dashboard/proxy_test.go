@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	serverStart  = 2 * time.Minute
-	scenarioTime = 3 * time.Minute
+	serverStart  = 5 * time.Minute
+	scenarioTime = 10 * time.Minute
 )
 
 // toolsScenario is what tools.cjs is told.
@@ -34,28 +34,33 @@ type toolsScenario struct {
 	Dashboard    string `json:"dashboard"`
 	Tools        string `json:"tools"`
 	Token        string `json:"token"`
-	Tracker      string `json:"tracker"`      // tickets
-	Orchestrator string `json:"orchestrator"` //
-	Hostile      string `json:"hostile"`      //
 	Experiment   string `json:"experiment"`
 	ExperimentID string `json:"experiment_id"`
 	Run          string `json:"run"`
 	RunID        string `json:"run_id"`
+	Metric       string `json:"metric"`
+	Param        string `json:"param"`
+	Registered   string `json:"registered"` // a model
+	Description  string `json:"description"`
 	Flow         string `json:"flow"`
+	FlowRun      string `json:"flow_run"`
+	Instance     string `json:"instance"` // what the metrics store watches: itself
 }
 
-// The pages, links, calls and sockets of the real tracker and orchestrator work on the tools origin, and a hostile page
+// The pages, links, calls and sockets of the real tracker, orchestrator and metrics store work on the tools origin, and a hostile page
 // behind the proxy reaches the dashboard from neither origin.
 func TestRealToolsBehindTheProxy(t *testing.T) {
-	tracker, orchestrator := startTracker(t), startOrchestrator(t)
+	tracker, orchestrator, metricsStore := startTracker(t), startOrchestrator(t), startMetricsStore(t)
 	s := seedTracker(t, tracker)
-	s.Flow = seedOrchestrator(t, orchestrator)
+	s.Flow, s.FlowRun = seedOrchestrator(t, orchestrator)
+	s.Instance = strings.TrimPrefix(metricsStore, "http://")
 	hostile := httptest.NewServer(http.HandlerFunc(serveHostile))
 	t.Cleanup(hostile.Close)
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(refusing.Close)
-	allowed := strings.NewReplacer("http://", "").Replace(tracker + "," + refusing.URL)
-	d := harness.StartDashboard(t, "PLATFORM_SEED=false", "ORCHESTRATOR_API_URL="+orchestrator+"/api", "METRICS_STORE_URL="+hostile.URL, "DASHBOARD_UPSTREAM_ALLOW="+allowed)
+	allowed := strings.ReplaceAll(tracker+","+refusing.URL, "http://", "")
+	d := harness.StartDashboard(t, "PLATFORM_SEED=false", "ORCHESTRATOR_API_URL="+orchestrator+"/api", "METRICS_STORE_URL="+metricsStore,
+		"DASHBOARDS_URL="+hostile.URL, "DASHBOARD_UPSTREAM_ALLOW="+allowed)
 	token := d.Login(t, "admin")
 	// The platform tells its services where its own tracker is; the dashboard is told of the real one as an operator does.
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"tracker_url": tracker})
@@ -67,7 +72,6 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 		return err
 	})
 	s.Dashboard, s.Tools, s.Token = d.URL, d.ToolsURL, token
-	s.Tracker, s.Orchestrator, s.Hostile = d.Ticket(t, token, "tracker"), d.Ticket(t, token, "orchestrator"), d.Ticket(t, token, "metrics_store")
 	playTools(t, s)
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"metrics_store_url": refusing.URL})
 	harness.Eventually(t, 5*time.Second, func() error {
@@ -181,13 +185,37 @@ func startOrchestrator(t *testing.T) string {
 	return "http://" + addr
 }
 
-// seedTracker makes an experiment with a run.
+// startMetricsStore runs a Prometheus that watches itself, and waits until it has something to show.
+func startMetricsStore(t *testing.T) string {
+	t.Helper()
+	dir, addr := t.TempDir(), harness.FreePorts(t, 1)[0]
+	config := filepath.Join(dir, "prometheus.yml")
+	writeFile(t, config, "global: {scrape_interval: 1s}\nscrape_configs:\n- {job_name: itself, static_configs: [{targets: ['"+addr+"']}]}\n")
+	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr)
+	startServer(t, "metrics store", "http://"+addr+"/-/ready", cmd)
+	harness.Eventually(t, serverStart, func() error {
+		a, err := harness.TryCall(http.MethodGet, "http://"+addr+"/api/v1/query?query=up", "", nil)
+		if err == nil && !strings.Contains(string(a.Body), addr) {
+			err = fmt.Errorf("nothing was scraped yet: %s", a.Body)
+		}
+		return err
+	})
+	return "http://" + addr
+}
+
+// seedTracker makes an experiment with a run that recorded something, and a registered model.
 func seedTracker(t *testing.T, url string) toolsScenario {
 	t.Helper()
-	s := toolsScenario{Experiment: "proxied-experiment", Run: "proxied-run"}
+	s := toolsScenario{
+		Experiment: "proxied-experiment", Run: "proxied-run", Metric: "proxied_loss", Param: "proxied_depth",
+		Registered: "ProxiedModel", Description: "registered behind the proxy",
+	}
 	api := url + "/api/2.0/mlflow/"
-	made := harness.Want(t, http.StatusOK, http.MethodPost, api+"experiments/create", "", map[string]string{"name": s.Experiment}).JSON(t)
-	s.ExperimentID, _ = made["experiment_id"].(string)
+	post := func(path string, body map[string]any) map[string]any {
+		t.Helper()
+		return harness.Want(t, http.StatusOK, http.MethodPost, api+path, "", body).JSON(t)
+	}
+	s.ExperimentID, _ = post("experiments/create", map[string]any{"name": s.Experiment})["experiment_id"].(string)
 	var run struct {
 		Run struct {
 			Info struct {
@@ -195,18 +223,25 @@ func seedTracker(t *testing.T, url string) toolsScenario {
 			} `json:"info"`
 		} `json:"run"`
 	}
-	body := harness.Want(t, http.StatusOK, http.MethodPost, api+"runs/create", "", map[string]any{"experiment_id": s.ExperimentID, "run_name": s.Run, "start_time": time.Now().UnixMilli()}).Body
+	now := time.Now().UnixMilli()
+	body := harness.Want(t, http.StatusOK, http.MethodPost, api+"runs/create", "", map[string]any{"experiment_id": s.ExperimentID, "run_name": s.Run, "start_time": now}).Body
 	if err := json.Unmarshal(body, &run); err != nil || run.Run.Info.ID == "" {
 		t.Fatalf("run: %v in %s; want its id", err, body)
 	}
 	s.RunID = run.Run.Info.ID
+	post("runs/log-metric", map[string]any{"run_id": s.RunID, "key": s.Metric, "value": 0.25, "timestamp": now})
+	post("runs/log-parameter", map[string]any{"run_id": s.RunID, "key": s.Param, "value": "7"})
+	post("registered-models/create", map[string]any{"name": s.Registered, "description": s.Description})
 	return s
 }
 
-// seedOrchestrator makes a flow and gives its name.
-func seedOrchestrator(t *testing.T, url string) (flow string) {
+// seedOrchestrator makes a flow with a completed run and gives their names.
+func seedOrchestrator(t *testing.T, url string) (flow, run string) {
 	t.Helper()
-	flow = "proxied-flow"
-	harness.Want(t, http.StatusCreated, http.MethodPost, url+"/api/flows/", "", map[string]string{"name": flow})
-	return flow
+	flow, run = "proxied-flow", "proxied-flow-run"
+	id := harness.Want(t, http.StatusCreated, http.MethodPost, url+"/api/flows/", "", map[string]string{"name": flow}).JSON(t)["id"]
+	harness.Want(t, http.StatusCreated, http.MethodPost, url+"/api/flow_runs/", "", map[string]any{
+		"flow_id": id, "name": run, "state": map[string]string{"type": "COMPLETED", "name": "Completed"},
+	})
+	return flow, run
 }

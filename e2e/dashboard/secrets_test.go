@@ -4,7 +4,6 @@ package dashboard_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,14 +117,20 @@ func checkSealedBy(t *testing.T, w *world, key string) {
 	}
 }
 
-// secrets are all that must stay hidden, by name.
-func (w *world) secrets() (map[string]string, error) {
-	raw, err := os.ReadFile(filepath.Join(w.Dir, "credentials.json"))
+// credentials are those of a platform's file, by name.
+func credentials(p *harness.Platform) (map[string]string, error) {
+	raw, err := os.ReadFile(filepath.Join(p.Dir, "credentials.json"))
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
-	if err := json.Unmarshal(raw, &out); err != nil {
+	return out, json.Unmarshal(raw, &out)
+}
+
+// secrets are all that must stay hidden, by name.
+func (w *world) secrets() (map[string]string, error) {
+	out, err := credentials(w.Platform)
+	if err != nil {
 		return nil, err
 	}
 	sealing := sha256.Sum256([]byte("dashboard secret key/" + out["dashboard_sealing"]))
@@ -140,8 +146,8 @@ func (w *world) secrets() (map[string]string, error) {
 	return out, nil
 }
 
-// searchSecrets looks for each secret in the logs, in a dump of the dashboard's tables and in every answer, and says
-// where it found one.
+// searchSecrets looks for each secret in the logs, in a dump of the database and in every answer, and says where it
+// found one.
 func (w *world) searchSecrets() []string {
 	secrets, err := w.secrets()
 	if err != nil {
@@ -152,33 +158,60 @@ func (w *world) searchSecrets() []string {
 
 // searchFor looks for each value in every place.
 func (w *world) searchFor(secrets map[string]string) []string {
-	places := map[string][]byte{}
-	var err error
 	w.mu.Lock()
-	places["the answers"] = bytes.Clone(w.answers.Bytes())
+	answers := bytes.Clone(w.answers.Bytes())
 	logs := append([]string{}, w.logs...)
 	w.mu.Unlock()
-	for _, log := range logs {
+	places, err := leftBehind(w.Platform, logs...)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	places["the answers"] = answers
+	return searchPlaces(places, secrets)
+}
+
+// leftBehind is what a running platform has written so far: its log and further ones, what it printed, and its tables.
+func leftBehind(p *harness.Platform, logs ...string) (map[string][]byte, error) {
+	places := map[string][]byte{"the output": []byte(p.Output())}
+	for _, log := range append(logs, filepath.Join(p.Dir, "platform.log")) {
 		raw, err := os.ReadFile(log)
 		if err != nil {
-			return []string{err.Error()}
-		}
-		if len(raw) == 0 {
-			return []string{log + " is empty; this search would find nothing in it"}
+			return nil, err
 		}
 		places[filepath.Base(log)] = raw
 	}
-	if places["the tables"], err = w.dumpTables(context.Background()); err != nil {
-		return []string{err.Error()}
+	database, err := databaseURL(p)
+	if err != nil {
+		return nil, err
 	}
-	var leaks []string
+	tools, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_dump")
+	if err != nil || len(tools) == 0 {
+		return nil, fmt.Errorf("no pg_dump: %w; run scripts/setup.sh e2e", err)
+	}
+	// Every schema: the platform's services share the database.
+	cmd := exec.Command(tools[len(tools)-1], "--dbname="+database)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if places["the tables"], err = cmd.Output(); err != nil {
+		return nil, fmt.Errorf("pg_dump: %w: %s", err, stderr.String())
+	}
+	for place, text := range places {
+		if len(text) == 0 {
+			return nil, fmt.Errorf("%s is empty; a search would find nothing in it", place)
+		}
+	}
+	return places, nil
+}
+
+// searchPlaces looks for each secret, as it is and encoded, and says where it found one.
+func searchPlaces(places map[string][]byte, secrets map[string]string) (leaks []string) {
 	for name, secret := range secrets {
 		if len(secret) < 16 {
 			leaks = append(leaks, fmt.Sprintf("%s has %d characters; this search would find it anywhere", name, len(secret)))
 			continue
 		}
 		for place, text := range places {
-			for _, form := range []string{secret, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret))} {
+			for _, form := range []string{secret, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)), url.QueryEscape(secret)} {
 				if at := bytes.Index(text, []byte(form)); at >= 0 {
 					leaks = append(leaks, fmt.Sprintf("%s is in %s: …%.200s", name, place, text[max(0, at-100):at]))
 				}
@@ -186,29 +219,4 @@ func (w *world) searchFor(secrets map[string]string) []string {
 		}
 	}
 	return leaks
-}
-
-// dumpTables is every row of every table of the schema dashboard, as JSON.
-func (w *world) dumpTables(ctx context.Context) ([]byte, error) {
-	rows, err := w.db.Query(ctx, "select table_name from information_schema.tables where table_schema = 'dashboard'")
-	if err != nil {
-		return nil, err
-	}
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(tables) < 8 {
-		return nil, fmt.Errorf("the schema dashboard has the tables %v (%w), want 8 or more", tables, err)
-	}
-	var out bytes.Buffer
-	for _, table := range tables {
-		rows, err := w.db.Query(ctx, "select row_to_json(t)::text from dashboard."+pgx.Identifier{table}.Sanitize()+" t")
-		if err != nil {
-			return nil, err
-		}
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&out, "%s\n%s\n", table, strings.Join(lines, "\n"))
-	}
-	return out.Bytes(), nil
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// walkTime limits one part of the walk: 25 pages, each judged by axe.
-const walkTime = 8 * time.Minute
+// walkTime limits one part of a walk: 31 pages, each judged by axe, on a machine that others work on.
+const walkTime = 15 * time.Minute
 
-// walk is what walk.cjs is told.
+// walk is what walk.cjs and sso.cjs are told.
 type walk struct {
-	Part         string `json:"part"` // looks, login, loop, keys, cut or assistant
+	Part         string `json:"part"` // a key of the script's parts
 	Name         string `json:"name"` // of its screenshots
 	URL          string `json:"url"`
 	Scheme       string `json:"scheme"`
@@ -39,6 +39,14 @@ type walk struct {
 	CIToken      string `json:"ci_token,omitempty"`
 	Commit       string `json:"commit,omitempty"`
 	File         string `json:"file,omitempty"`
+
+	// Secrets must stand nowhere in the browser but in the session's own entry.
+	Secrets map[string]string `json:"secrets"`
+
+	Provider     string            `json:"provider,omitempty"` // origin
+	ProviderName string            `json:"provider_name,omitempty"`
+	OTPSecrets   map[string]string `json:"otp_secrets,omitempty"`
+	Typed        string            `json:"typed,omitempty"` // a secret for the configuration
 }
 
 // walked is one seeded platform for all parts: each only adds to it.
@@ -55,8 +63,8 @@ func seededDashboard(t *testing.T) *harness.Platform {
 		ports := harness.FreePorts(t, 2)
 		p, dir := harness.NewShared(t, "DASHBOARD_ADDR="+ports[0], "DASHBOARD_TOOLS_ADDR="+ports[1])
 		walked.dir, walked.url = dir, "http://"+ports[0]
-		p.Start(t, time.Minute)
-		p.WaitOutput(t, "Next:", 6*time.Minute, time.Now())
+		p.Start(t, startLimit)
+		p.WaitOutput(t, "Next:", seedLimit, time.Now())
 		walked.p = p
 	})
 	if walked.p == nil {
@@ -65,17 +73,27 @@ func seededDashboard(t *testing.T) *harness.Platform {
 	return walked.p
 }
 
-// playWalk runs one part of the walk in a Chromium of its own.
+// playWalk runs one part of walk.cjs at the shared platform.
 func playWalk(t *testing.T, w walk) {
 	t.Helper()
 	p := seededDashboard(t)
+	w.URL = walked.url
+	w.play(t, p, "walk.cjs")
+}
+
+// play runs one part of a script in a Chromium of its own.
+func (w walk) play(t *testing.T, p *harness.Platform, script string) {
+	t.Helper()
 	root := harness.Root(t)
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("%v: run scripts/setup.sh e2e", err)
 	}
-	w.URL, w.Chromium, w.Shots = walked.url, chromium, filepath.Join(root, ".cache", "screenshots", "dashboard")
+	w.Chromium, w.Shots = chromium, filepath.Join(root, ".cache", "screenshots", "dashboard")
 	w.Admin, w.Viewer = p.Secret(t, "dashboard_admin_password"), p.Secret(t, "dashboard_viewer_password")
+	if w.Secrets, err = credentials(p); err != nil {
+		t.Fatal(err)
+	}
 	if w.Scheme == "" {
 		w.Scheme = "light"
 	}
@@ -89,12 +107,25 @@ func playWalk(t *testing.T, w walk) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), walkTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", filepath.Join(root, "e2e", "dashboard", "walk.cjs"))
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(root, "e2e", "dashboard", script))
 	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(root, ".cache", "browser", "node_modules"))
 	cmd.Stdin = bytes.NewReader(told)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("walk.cjs %s: %v\n%s", w.Part, err, out)
+		t.Errorf("%s %s: %v\n%s", script, w.Part, err, out)
 	}
+}
+
+// searchWalked looks for the credentials of the shared platform in what it wrote. Each tab has looked in its browser.
+func searchWalked() []string {
+	secrets, err := credentials(walked.p)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	places, err := leftBehind(walked.p)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return searchPlaces(places, secrets)
 }
 
 // Every page, in both themes and at three widths, as an admin: axe finds nothing, the console is silent, the policy is

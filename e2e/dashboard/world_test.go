@@ -51,8 +51,9 @@ var shared struct {
 }
 
 const (
-	startLimit = time.Minute
-	seedLimit  = 4 * time.Minute
+	// Both are several times what two idle cores need.
+	startLimit = 3 * time.Minute
+	seedLimit  = 8 * time.Minute
 )
 
 // sharedWorld is started by the first test that needs it.
@@ -85,7 +86,10 @@ func startWorld(t *testing.T) {
 	w.logs = append(w.logs, filepath.Join(w.Dir, "platform.log"))
 	w.Start(t, startLimit)
 	w.WaitOutput(t, "Next:", seedLimit, time.Now())
-	w.database = w.databaseURL(t)
+	var err error
+	if w.database, err = databaseURL(w.Platform); err != nil {
+		t.Fatal(err)
+	}
 	db, err := pgxpool.New(context.Background(), w.database)
 	if err != nil {
 		t.Fatal(err)
@@ -120,16 +124,25 @@ func (w *world) delegationTrust(t *testing.T) string {
 	return string(raw)
 }
 
-// databaseURL is that of the embedded Postgres, from its files.
-func (w *world) databaseURL(t *testing.T) string {
-	t.Helper()
-	password := strings.TrimSpace(readFile(t, filepath.Join(w.Dir, "postgres", "password")))
-	lines := strings.Split(readFile(t, filepath.Join(w.Dir, "postgres", "data", "postmaster.pid")), "\n")
+// databaseURL is that of a platform's embedded Postgres, from its files.
+func databaseURL(p *harness.Platform) (string, error) {
+	password, err := os.ReadFile(filepath.Join(p.Dir, "postgres", "password"))
+	if err != nil {
+		return "", err
+	}
+	pid, err := os.ReadFile(filepath.Join(p.Dir, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		return "", err
+	}
 	const portLine = 3
+	lines := strings.Split(string(pid), "\n")
+	if len(lines) <= portLine {
+		return "", fmt.Errorf("postmaster.pid has %d lines", len(lines))
+	}
 	return (&url.URL{
-		Scheme: "postgres", User: url.UserPassword("platform", password), Host: "127.0.0.1:" + strings.TrimSpace(lines[portLine]),
+		Scheme: "postgres", User: url.UserPassword("platform", strings.TrimSpace(string(password))), Host: "127.0.0.1:" + strings.TrimSpace(lines[portLine]),
 		Path: "/platform", RawQuery: "sslmode=disable",
-	}).String()
+	}).String(), nil
 }
 
 // natsURL has the token of the embedded NATS.

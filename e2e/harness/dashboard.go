@@ -18,7 +18,7 @@ func StartDashboard(t testing.TB, extra ...string) *Dashboard {
 	t.Helper()
 	ports := FreePorts(t, 2)
 	p := New(t, append([]string{"DASHBOARD_ADDR=" + ports[0], "DASHBOARD_TOOLS_ADDR=" + ports[1]}, extra...)...)
-	p.Start(t, time.Minute)
+	p.Start(t, 3*time.Minute) // several times what two idle cores need
 	return &Dashboard{Platform: p, URL: "http://" + ports[0], ToolsURL: "http://" + ports[1]}
 }
 
@@ -32,15 +32,4 @@ func (d *Dashboard) Login(t testing.TB, role string) string {
 		t.Fatalf("login as %s: %s; want a token", role, a.Body)
 	}
 	return token
-}
-
-// Ticket is an address that opens a service on the tools origin, once.
-func (d *Dashboard) Ticket(t testing.TB, token, service string) string {
-	t.Helper()
-	a := Want(t, http.StatusOK, http.MethodPost, d.URL+"/api/proxy-ticket", token, map[string]string{"service": service})
-	url, _ := a.JSON(t)["url"].(string)
-	if url == "" {
-		t.Fatalf("ticket for %s: %s; want a url", service, a.Body)
-	}
-	return url
 }

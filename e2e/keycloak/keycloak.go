@@ -35,9 +35,13 @@ const (
 // otpSecret is that of the one-time codes of alice.
 const otpSecret = "ABCDEFGHIJKLMNOPQRST"
 
-// Server is a running Keycloak with the realm of realm.json: alice (an admin, with one-time codes), bob (a viewer),
-// carol (a viewer of 200 groups) and nobody, whose group has the admins' name below another.
+// OTPSecrets are those of the people whom a browser signs in, by name: a code is good once, so each has their own.
+var OTPSecrets = map[string]string{"erin": "ERINERINERINERINERIN", "frank": "FRANKFRANKFRANKFRANK"}
+
+// Server is a running Keycloak with the realm of realm.json: alice, erin and frank (admins, with one-time codes), bob (a
+// viewer), carol (a viewer of 200 groups) and nobody, whose group has the admins' name below another.
 type Server struct {
+	Origin string
 	Issuer string
 
 	log bytes.Buffer // read only after the process has ended
@@ -59,7 +63,9 @@ func Start(t *testing.T, addr, dashboardURL string) *Server {
 		t.Fatal(err)
 	}
 	_, port, _ := strings.Cut(addr, ":")
-	s := &Server{Issuer: "http://" + addr + "/realms/platform"}
+	// Another host than the dashboard's, so that to a browser it is another site: Strict cookies stay away from its answers.
+	s := &Server{Origin: "http://localhost:" + port}
+	s.Issuer = s.Origin + "/realms/platform"
 	cmd := exec.Command("sh", filepath.Join(root, "scripts", "keycloak.sh"), "start", port, file)
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the script becomes kc.sh, which starts Java

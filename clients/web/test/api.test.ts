@@ -2,7 +2,15 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { onSessionOver, platformFetch } from '../src/api/client';
 import { Problem } from '../src/api/problem';
 import { storeSession } from '../src/api/session';
-import { getStepUp, performAct, setStepUp, storePendingAct, takePendingAct, type Act } from '../src/state/acts';
+import {
+  getStepUp,
+  missingSecrets,
+  performAct,
+  setStepUp,
+  storePendingAct,
+  takePendingAct,
+  type Act,
+} from '../src/state/acts';
 import { safeReturnTo } from '../src/state/auth';
 import { explainSSOError } from '../src/screens/login/form';
 import { text } from '../src/text';
@@ -134,6 +142,16 @@ describe('acts', () => {
     vi.advanceTimersByTime(10 * 60_000);
     expect(takePendingAct()).toBeUndefined();
     vi.useRealTimers();
+  });
+
+  it('leaves its secrets behind on the way to the provider, and says which', () => {
+    const body = { forge_token: 'sesame-open', tracker_url: 'http://tracker', dashboards_api_key: null };
+    storePendingAct({ act: { ...act, body, secrets: ['forge_token'] }, acrValues: [], maxAge: 900 });
+    expect(JSON.stringify({ ...sessionStorage })).not.toContain('sesame');
+    const back = takePendingAct()?.act;
+    expect(back?.body).toEqual({ tracker_url: 'http://tracker', dashboards_api_key: null });
+    expect(missingSecrets(back ?? act)).toEqual(['forge_token']);
+    expect(missingSecrets({ ...act, body, secrets: ['forge_token'] })).toEqual([]);
   });
 
   it('throws a refusal for the dialog to show', async () => {

@@ -20,7 +20,7 @@ export interface GlobalKeys {
 /** Listens for the keys that work on every page. */
 export function useGlobalKeys({ onPalette, onAssistant, onHelp }: GlobalKeys): void {
   const navigate = useNavigate();
-  const chord = useRef(0);
+  const chord = useRef(-CHORD);
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k' && onPalette) {
@@ -29,8 +29,9 @@ export function useGlobalKeys({ onPalette, onAssistant, onHelp }: GlobalKeys): v
         return;
       }
       if (!keysAreOn(event)) return;
-      const afterG = Date.now() - chord.current < CHORD;
-      chord.current = event.key === 'g' && !afterG ? Date.now() : 0;
+      // When the keys were pressed, not when a busy page got round to them.
+      const afterG = event.timeStamp - chord.current < CHORD;
+      chord.current = event.key === 'g' && !afterG ? event.timeStamp : -CHORD;
       if (afterG) {
         const entry = navGroups.flatMap((group) => group.entries).find((each) => each.letter === event.key);
         if (!entry) return;

@@ -7,7 +7,15 @@ import { Icon } from '../components/icon';
 import { Note } from '../components/note';
 import { Facts } from '../components/stat';
 import { formatDuration } from '../format/time';
-import { getStepUp, setStepUp, storePendingAct, subscribeToStepUp, takePendingAct, useAct } from '../state/acts';
+import {
+  getStepUp,
+  missingSecrets,
+  setStepUp,
+  storePendingAct,
+  subscribeToStepUp,
+  takePendingAct,
+  useAct,
+} from '../state/acts';
 import { loginAddress, signInWithPassword, useMe } from '../state/auth';
 import { text } from '../text';
 
@@ -26,10 +34,12 @@ export function StepUpDialog() {
   const stepUp = useSyncExternalStore(subscribeToStepUp, getStepUp);
   const me = useMe();
   const [password, setPassword] = useState('');
+  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
   const [failure, setFailure] = useState<unknown>();
   const { pending, problem, perform, reset } = useAct();
   useEffect(() => {
     setPassword('');
+    setTyped({});
     setFailure(undefined);
     reset();
   }, [stepUp, reset]);
@@ -53,8 +63,12 @@ export function StepUpDialog() {
     />
   );
   if (stepUp.returned === 'met') {
+    const missing = missingSecrets(stepUp.act);
+    const act = missing.length
+      ? { ...stepUp.act, body: { ...(stepUp.act.body as Record<string, unknown>), ...typed } }
+      : stepUp.act;
     const confirm = async (): Promise<void> => {
-      const result = await perform(stepUp.act);
+      const result = await perform(act);
       if (result?.done) close();
     };
     return (
@@ -66,7 +80,11 @@ export function StepUpDialog() {
         footer={
           <>
             <Button onPress={close}>{text.common.cancel}</Button>
-            <Button kind="primary" isDisabled={pending} onPress={() => void confirm()}>
+            <Button
+              kind="primary"
+              isDisabled={pending || missing.some((name) => !typed[name])}
+              onPress={() => void confirm()}
+            >
               {stepUp.act.confirm}
             </Button>
           </>
@@ -74,6 +92,17 @@ export function StepUpDialog() {
       >
         <p className="muted">{words.confirmHint}</p>
         {facts}
+        {missing.length > 0 && <p className="muted">{words.typeAgain}</p>}
+        {missing.map((name) => (
+          <TextField
+            key={name}
+            label={name}
+            type="password"
+            autoComplete="new-password"
+            value={typed[name] ?? ''}
+            onChange={(value) => setTyped((old) => ({ ...old, [name]: value }))}
+          />
+        ))}
         {problem !== undefined && <ProblemNote error={problem} />}
       </Dialog>
     );

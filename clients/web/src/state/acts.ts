@@ -16,6 +16,8 @@ export interface Act {
   body?: unknown;
   /** The version that the person saw: a write over another one is refused. */
   ifMatch?: string;
+  /** The members of body that hold secrets. They are never put aside: the person types them again. */
+  secrets?: readonly string[];
   /** The button that does it. */
   confirm: string;
   /** What is said once it is done. */
@@ -55,9 +57,19 @@ export function subscribeToStepUp(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Puts the act aside for the way to the provider. */
+/** Puts the act aside for the way to the provider, without its secrets: scripts of any kind can read this storage. */
 export function storePendingAct(stepUp: StepUp): void {
-  sessionStorage.setItem(KEY, JSON.stringify({ ...stepUp, at: Date.now() }));
+  const { secrets = [] } = stepUp.act;
+  const kept = Object.entries((stepUp.act.body ?? {}) as Record<string, unknown>).filter(
+    ([name]) => !secrets.includes(name),
+  );
+  const act = secrets.length > 0 ? { ...stepUp.act, body: Object.fromEntries(kept) } : stepUp.act;
+  sessionStorage.setItem(KEY, JSON.stringify({ ...stepUp, act, at: Date.now() }));
+}
+
+/** Returns the secrets that the act lost on its way and that must be typed again. */
+export function missingSecrets({ secrets = [], body }: Act): string[] {
+  return secrets.filter((name) => !(name in ((body ?? {}) as Record<string, unknown>)));
 }
 
 /** Takes the act that was put aside, once. */

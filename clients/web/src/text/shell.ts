@@ -89,6 +89,7 @@ export const shell = {
     withPassword: 'Confirm with password',
     confirmTitle: 'You are back. Do this now?',
     confirmHint: 'You have just signed in again. Nothing has happened yet.',
+    typeAgain: 'Secrets are not kept in the browser while you sign in. Type them again.',
     notMet: 'The new sign-in was not strong enough',
     notMetHint: 'Nothing has happened. Sign in with a second factor, as the same person.',
   },

@@ -265,6 +265,7 @@ function SaveDialog({
         path: '/api/config',
         body: draft,
         ifMatch: etag,
+        secrets: changes.filter(([name, value]) => value !== null && isSecret(name)).map(([name]) => name),
         confirm: words.confirm(n),
         done: words.done(n),
         topics: ['config', 'health', 'governance', 'audit'],
