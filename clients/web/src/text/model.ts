@@ -197,18 +197,11 @@ export const model = {
     notRequired: 'not required',
     missed: (name: string, value: string, threshold: string | undefined) =>
       `${name} ${value}${threshold ? `, needs ${threshold}` : ''}`,
-    checks: {
-      policy: 'A policy exists and is enabled',
-      policy_enabled: 'Policy enabled',
-      metric: 'Metric within its threshold',
-      eval: 'Evaluation passed',
-      approval: 'Approval',
-      digest: 'Artifact unchanged',
-      model_card: 'Model card complete',
-    } as Record<string, string>,
     held: 'Held',
     open: 'Open',
     none: 'Nothing to judge',
     noneHint: 'The gate judges the version under Staging or Canary. There is none.',
+    inPlace: 'Nothing waits to be promoted',
+    inPlaceHint: 'Production holds this version already. The gate judges the next one that comes under Staging.',
   },
 };
