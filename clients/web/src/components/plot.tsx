@@ -101,10 +101,13 @@ function timeTicks(min: number, max: number, room: number): number[] {
   const most = Math.max(2, Math.floor(room / 76));
   const step = steps.find((each) => (max - min) / each <= most) ?? 90 * DAY;
   const ticks: number[] = [];
-  for (let at = Math.ceil(min / step) * step; at <= max; at += step) ticks.push(at);
+  // A label is centred on its tick: one at the right edge would be cut off.
+  const last = max - ((max - min) / room) * LAST_LABEL;
+  for (let at = Math.ceil(min / step) * step; at <= last; at += step) ticks.push(at);
   return ticks;
 }
 
+const LAST_LABEL = 12;
 const FONT = '11px -apple-system, "Segoe UI", Inter, Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif';
 
 /** Paints what lies behind the line: band, gaps, thresholds, named events. */

@@ -42,6 +42,7 @@ export function columnsOf(autos: readonly AutoRow[] | undefined): Column<DriftRo
   ): Column<DriftRow> => ({
     key,
     header,
+    hint: words.hints[key as 'psi' | 'w1'],
     numeric: true,
     className: 'drop-m',
     sort: (row) => row.measures[name]?.[pick],
@@ -98,6 +99,7 @@ export function columnsOf(autos: readonly AutoRow[] | undefined): Column<DriftRo
     {
       key: 'z',
       header: names.z,
+      hint: words.hints.z,
       numeric: true,
       sort: (row) => row.z_score,
       cell: (row) => (
@@ -124,6 +126,7 @@ export function columnsOf(autos: readonly AutoRow[] | undefined): Column<DriftRo
     {
       key: 'live',
       header: names.live,
+      hint: words.hints.live,
       numeric: true,
       sort: (row) => row.live_mean,
       cell: (row) => <Measured value={row.live_mean}>{(value) => formatScore(value)}</Measured>,
@@ -131,6 +134,7 @@ export function columnsOf(autos: readonly AutoRow[] | undefined): Column<DriftRo
     {
       key: 'baseline',
       header: names.baseline,
+      hint: words.hints.baseline,
       numeric: true,
       sort: (row) => row.baseline_mean,
       cell: (row) =>
@@ -145,6 +149,7 @@ export function columnsOf(autos: readonly AutoRow[] | undefined): Column<DriftRo
     {
       key: 'n',
       header: names.n,
+      hint: words.hints.n,
       numeric: true,
       sort: (row) => row.n_snapshots,
       cell: (row) => formatCount(row.n_snapshots),
@@ -152,6 +157,7 @@ export function columnsOf(autos: readonly AutoRow[] | undefined): Column<DriftRo
     {
       key: 'auto',
       header: names.auto,
+      hint: words.hints.auto,
       className: 'drop-m',
       cell: (row) => {
         const auto = autos?.find((each) => each.model.toLowerCase() === row.model.toLowerCase());

@@ -109,7 +109,6 @@ export function DriftFacts({ row }: { row: DriftRow }) {
       <BaselineDialog
         model={row.model}
         alias={row.alias}
-        snapshots={row.n_snapshots}
         isOpen={asked === 'baseline'}
         onClose={close}
       />

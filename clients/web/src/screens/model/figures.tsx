@@ -36,6 +36,7 @@ function useRequests(name: string): { value: number; unit: string } | undefined 
 /** The model's figures at a glance; each leads to the tab that it comes from. */
 export function ModelFigures({ detail }: { detail: Detail }) {
   const names = words.figures;
+  const range = useRange();
   const requests = useRequests(detail.name);
   const latency = useLast(detail.name, 'latency_p95');
   const { drift, cost, traffic } = detail;
@@ -73,7 +74,7 @@ export function ModelFigures({ detail }: { detail: Detail }) {
       label: names.requests,
       link: tab('traffic'),
       value: requests ? formatCount(requests.value) : <NotMeasured />,
-      unit: requests?.unit,
+      unit: requests && text.shell.ranges[range.key].toLowerCase(),
       note: aside.length
         ? aside.map(([alias, share]) => names.split(formatPercent(share), alias)).join(', ')
         : names.allProduction,
@@ -83,11 +84,12 @@ export function ModelFigures({ detail }: { detail: Detail }) {
       link: tab('traffic'),
       value: latency ? formatRate(latency.value) : <NotMeasured />,
       unit: latency && `${latency.unit} p95`,
+      note: latency ? undefined : names.latencyNotKept,
     },
     {
       label: names.gpu,
       link: tab('cost'),
-      value: cost ? formatScore(cost.gpu_hours) : <NotMeasured />,
+      value: cost ? formatRate(cost.gpu_hours) : <NotMeasured />,
       unit: cost && 'GPU h',
       note: cost && names.runs(cost.runs),
     },

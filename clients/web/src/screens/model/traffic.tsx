@@ -96,6 +96,7 @@ export function TrafficSeries({
           kind={metric === 'requests' ? 'area' : 'line'}
           fromZero
           height={height}
+          noPoints={metric === 'latency_p95' ? text.common.chart.noLatency : undefined}
         />
       )}
     </QueryPanel>
