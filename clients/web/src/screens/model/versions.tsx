@@ -9,6 +9,7 @@ import { formatScore, shortenHash } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import type { Version } from './compare';
 import { text } from '../../text';
+import { nameMetric } from '../../text/metrics';
 
 const words = text.model;
 
@@ -23,6 +24,7 @@ export function VersionsPanel({
 }) {
   const names = words.versions;
   const metric = Object.keys(versions[0]?.metrics ?? {})
+    .filter((name) => !/^(baseline|val)_/.test(name))
     .sort()
     .slice(0, 3);
   return (
@@ -56,7 +58,8 @@ export function VersionsPanel({
           },
           ...metric.map((name) => ({
             key: name,
-            header: name,
+            header: nameMetric(name),
+            hint: name,
             numeric: true,
             sort: (row: Version) => row.metrics?.[name],
             cell: (row: Version) =>
