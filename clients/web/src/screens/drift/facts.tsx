@@ -106,12 +106,7 @@ export function DriftFacts({ row }: { row: DriftRow }) {
       </Panel>
       <AutoRetrainDialog model={row.model} isOpen={asked === 'auto'} onClose={close} />
       <TriggerDialog model={row.model} isOpen={asked === 'trigger'} onClose={close} />
-      <BaselineDialog
-        model={row.model}
-        alias={row.alias}
-        isOpen={asked === 'baseline'}
-        onClose={close}
-      />
+      <BaselineDialog model={row.model} alias={row.alias} isOpen={asked === 'baseline'} onClose={close} />
       <ResetDialog model={row.model} alias={row.alias} isOpen={asked === 'reset'} onClose={close} />
     </div>
   );
