@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,9 @@ func TestMain(m *testing.M) {
 			os.Exit(2)
 		}
 		os.Exit(0)
+	}
+	if ports := os.Getenv(holdVariable); ports != "" {
+		os.Exit(holdPorts(strings.Fields(ports)))
 	}
 	os.Exit(m.Run())
 }

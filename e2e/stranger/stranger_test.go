@@ -53,6 +53,29 @@ func TestStrangerMayDoNothing(t *testing.T) {
 // becomeStranger runs this binary as another user.
 func becomeStranger(t *testing.T, m plan) []attempt {
 	t.Helper()
+	bin := strangersBinary(t)
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin)
+	asStranger(cmd)
+	cmd.Env = []string{planVariable + "=" + string(raw), "PATH=/usr/bin:/bin"}
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("the stranger: %v\n%s", err, errOut.String())
+	}
+	var rows []attempt
+	if err := json.Unmarshal(out.Bytes(), &rows); err != nil {
+		t.Fatalf("the stranger: %v\n%s", err, out.String())
+	}
+	return rows
+}
+
+// strangersBinary is a copy of this binary that the stranger may run.
+func strangersBinary(t *testing.T) string {
+	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -67,24 +90,13 @@ func becomeStranger(t *testing.T, m plan) []attempt {
 	if err := os.WriteFile(bin, self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), bin)
+	return bin
+}
+
+// asStranger makes a command run as the other user.
+func asStranger(cmd *exec.Cmd) {
 	cmd.Dir = "/"
-	cmd.Env = []string{planVariable + "=" + string(raw), "PATH=/usr/bin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerID, Gid: strangerID}}
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("the stranger: %v\n%s", err, errOut.String())
-	}
-	var rows []attempt
-	if err := json.Unmarshal(out.Bytes(), &rows); err != nil {
-		t.Fatalf("the stranger: %v\n%s", err, out.String())
-	}
-	return rows
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerID, Gid: strangerID}, Pdeathsig: syscall.SIGKILL}
 }
 
 // printTable prints a line for each kind and target, and every success of its own.
