@@ -92,6 +92,7 @@ type layoutSections struct {
 	Auth struct {
 		ControlPlaneToken string `toml:"control_plane_token"`
 		DashboardToken    string `toml:"dashboard_token"`
+		TrackerToken      string `toml:"tracker_token"`
 		InferenceToken    string `toml:"inference_token"`
 		AssistantKey      string `toml:"assistant_key"`
 	} `toml:"auth"`
