@@ -33,10 +33,11 @@ type plan struct {
 	Secrets  []string  // that no command line may hold
 }
 
-// request is one HTTP request; Open says that everybody may send it.
+// request is one HTTP request. Open says that everybody may send it, Guessed that its path may not exist: then
+// anything but a success is a refusal.
 type request struct {
 	Port, Name, Method, Path, Body string
-	Open                           bool
+	Open, Guessed                  bool
 }
 
 // attempt is one row of the table.
@@ -61,6 +62,9 @@ func attemptRequests(p plan) (out []attempt) {
 			a.Outcome = err.Error()
 		case r.Open:
 			a.Outcome = fmt.Sprintf("%d, open to all", status)
+		case r.Guessed:
+			a.Outcome = fmt.Sprint(status)
+			a.Success = status < 300
 		default:
 			a.Outcome = fmt.Sprint(status)
 			a.Success = status != http.StatusUnauthorized && status != http.StatusForbidden && status != http.StatusTooManyRequests

@@ -188,8 +188,8 @@ func standInRequests(p *harness.Platform) (out []request) {
 		out = append(out, r)
 	}
 	// The dashboard's second origin, where the tools' own pages are.
-	for _, path := range []string{"/", "/api/proxy/tracker/", "/tools/tracker/", "/enter?ticket=x"} {
-		out = append(out, request{Port: toolsAddress(p), Name: "tools origin", Method: "GET", Path: path})
+	for _, path := range []string{"/", "/api/proxy/tracker/", "/api/proxy/control_plane/models", "/api/proxy-ticket/x"} {
+		out = append(out, request{Port: toolsAddress(p), Name: "tools origin", Method: "GET", Path: path, Guessed: true})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/mlp-platform/platform/services/inference/internal/admission"
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
@@ -15,8 +16,8 @@ type Admissions interface {
 
 // admit puts the admitted versions in the place of what the tracker's Production aliases name, and reports each
 // alias that names another. An alias that somebody removed keeps its admitted version. names are the tracker's names of
-// the models that were read.
-func (c *Catalog) admit(ctx context.Context, wants []want, names map[string]string) []want {
+// the models that were read: all that it has, if only is empty.
+func (c *Catalog) admit(ctx context.Context, wants []want, names map[string]string, only string) []want {
 	if c.cfg.Admissions == nil {
 		return wants
 	}
@@ -37,6 +38,11 @@ func (c *Catalog) admit(ctx context.Context, wants []want, names map[string]stri
 			out = append(out, want{place: place{model, Production}, tracker: name, version: a.Version, digest: a.Digest})
 		}
 		c.notAdmitted(place{model, Production}, named[model], a.Version)
+	}
+	if only == "" {
+		c.mu.Lock()
+		maps.DeleteFunc(c.unadmitted, func(p place, _ Failure) bool { return names[p.model] == "" })
+		c.mu.Unlock()
 	}
 	return out
 }

@@ -274,7 +274,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 			return nil, err
 		}
 		add(m)
-		return c.admit(ctx, wants, names), nil
+		return c.admit(ctx, wants, names, only), nil
 	}
 	for m, err := range c.cfg.Tracker.SearchRegisteredModels(ctx, "") {
 		if err != nil {
@@ -287,7 +287,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 		return strings.Compare(a.model+"\x00"+a.alias+"\x00"+ownForm(a), b.model+"\x00"+b.alias+"\x00"+ownForm(b))
 	})
 	wants = slices.CompactFunc(wants, func(a, b want) bool { return a.place == b.place })
-	return c.admit(ctx, wants, names), nil
+	return c.admit(ctx, wants, names, only), nil
 }
 
 func ownForm(w want) string {
