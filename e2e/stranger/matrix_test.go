@@ -26,6 +26,8 @@ type caller struct {
 	levels []string
 	// elsewhere means another tenant.
 	elsewhere bool
+	// renew signs in anew, for a request that ends the session; nil: the credential cannot be ended.
+	renew func() http.Header
 }
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
@@ -138,9 +140,11 @@ func callersOf(t *testing.T, p *harness.Platform, service string) []caller {
 			caller{name: "readonly", header: bearer(p.Env["ASSISTANT_READONLY_KEY"]), levels: []string{}},
 			caller{name: "admin", header: bearer(p.Env["ASSISTANT_ADMIN_KEY"]), levels: []string{"*"}})
 	case "dashboard":
+		viewer := func() http.Header { return bearer(signIn(t, p, "dashboard_viewer_password")) }
+		admin := func() http.Header { return bearer(signIn(t, p, "dashboard_admin_password")) }
 		return append(nobody,
-			caller{name: "viewer", header: bearer(signIn(t, p, "dashboard_viewer_password")), levels: []string{"viewer"}},
-			caller{name: "admin", header: bearer(signIn(t, p, "dashboard_admin_password")), levels: []string{"*"}})
+			caller{name: "viewer", header: viewer(), levels: []string{"viewer"}, renew: viewer},
+			caller{name: "admin", header: admin(), levels: []string{"*"}, renew: admin})
 	default: // the evidence API, which one person uses
 		token := func(s string) http.Header { return http.Header{"X-Svc-Ui-Token": {s}} }
 		return []caller{
@@ -171,7 +175,11 @@ func ask(t *testing.T, s server, o operation, c caller, known map[string]string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps.Copy(req.Header, c.header)
+	header := c.header
+	if c.renew != nil && strings.HasSuffix(o.template, "/logout") {
+		header = c.renew()
+	}
+	maps.Copy(req.Header, header)
 	if o.writes() {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -107,8 +107,11 @@ func printTable(t *testing.T, rows []attempt) (failed int) {
 	tried, outcomes := map[key]int{}, map[key][]string{}
 	for _, r := range rows {
 		k := key{r.Kind, r.Target}
-		if r.Kind == "file" {
+		switch r.Kind {
+		case "file":
 			k.target = filepath.Dir(r.Target)
+		case "process":
+			k.target = "the platform and its children"
 		}
 		if tried[k] == 0 {
 			order = append(order, k)
