@@ -208,7 +208,10 @@ func TestServicesAreNamedInErrors(t *testing.T) {
 // The stand-ins' secrets reach the services that call them, and no orchestrator but our own.
 func TestServicesGetTheStandInsSecrets(t *testing.T) {
 	t.Parallel()
-	creds := credentials.Credentials{TrackerToken: strings.Repeat("tracker-", 6), OrchestratorKey: strings.Repeat("orchestra-", 6), InferenceToken: strings.Repeat("inference-", 6)}
+	creds, err := credentials.LoadOrCreate(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := preparedPlatform(t, "MLFLOW_TRACKING_TOKEN=of-another-platform-0123456789", "PREFECT_API_KEY=of-another-platform-0123456789")
 	p.creds = creds
 	p.databaseURL, p.natsURL = "postgres://u@127.0.0.1/d", "nats://127.0.0.1:4222"
