@@ -28,7 +28,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
-// Config of a catalog; all fields are required but Notify.
+// Config of a catalog; all fields are required but Notify and Admissions.
 type Config struct {
 	Tracker   *tracker.Client
 	Artifacts *artifact.Store
@@ -41,6 +41,8 @@ type Config struct {
 	BatchRows int
 	BatchWait time.Duration
 	Waiting   int // requests of one model that may be inside at once
+	// Admissions says which versions may serve Production; nil: those that the tracker's aliases name.
+	Admissions Admissions
 	// Notify is called for each load and failed load. It must not block.
 	Notify func(Event)
 }
@@ -67,9 +69,11 @@ type Catalog struct {
 
 	mu       sync.Mutex // guards all below, and swapping table
 	failures map[place]failure
-	lazy     map[place]string // versions of the aliases that are not kept loaded
-	gates    map[string]*Gate
-	state    TrackerState
+	// unadmitted are the aliases that name a version which may not serve.
+	unadmitted map[place]Failure
+	lazy       map[place]string // versions of the aliases that are not kept loaded
+	gates      map[string]*Gate
+	state      TrackerState
 }
 
 type place struct{ model, alias string }
@@ -91,7 +95,7 @@ type TrackerState struct {
 
 // New returns an empty catalog. Run or Refresh fills it; Close empties it.
 func New(cfg Config) *Catalog {
-	c := &Catalog{cfg: cfg, pass: make(chan struct{}, 1), failures: map[place]failure{}, lazy: map[place]string{}, gates: map[string]*Gate{}}
+	c := &Catalog{cfg: cfg, pass: make(chan struct{}, 1), failures: map[place]failure{}, unadmitted: map[place]Failure{}, lazy: map[place]string{}, gates: map[string]*Gate{}}
 	c.table.Store(&Table{models: map[string]*Entry{}})
 	c.raw.init(c)
 	return c
@@ -139,6 +143,7 @@ type want struct {
 	place
 	tracker string // the tracker's name
 	version string
+	digest  string // of the files that were admitted; empty: any that are registered
 }
 
 // Refresh compares all aliases, or those of the model only, with the tracker and loads what differs.
@@ -244,12 +249,14 @@ func (c *Catalog) setState(change func(*TrackerState)) {
 // registered queries the tracker for the versions that the aliases hold.
 func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 	var wants []want
+	names := map[string]string{} // the tracker's, of each model
 	add := func(m tracker.RegisteredModel) {
 		name := UpperName(m.Name)
+		names[name] = m.Name
 		for alias, version := range m.Aliases {
 			canonical, ok := CanonicalAlias(alias)
 			if ok {
-				wants = append(wants, want{place{name, canonical}, m.Name, version})
+				wants = append(wants, want{place: place{name, canonical}, tracker: m.Name, version: version})
 			}
 		}
 	}
@@ -267,7 +274,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 			return nil, err
 		}
 		add(m)
-		return wants, nil
+		return c.admit(ctx, wants, names, only), nil
 	}
 	for m, err := range c.cfg.Tracker.SearchRegisteredModels(ctx, "") {
 		if err != nil {
@@ -279,7 +286,8 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 	slices.SortFunc(wants, func(a, b want) int {
 		return strings.Compare(a.model+"\x00"+a.alias+"\x00"+ownForm(a), b.model+"\x00"+b.alias+"\x00"+ownForm(b))
 	})
-	return slices.CompactFunc(wants, func(a, b want) bool { return a.place == b.place }), nil
+	wants = slices.CompactFunc(wants, func(a, b want) bool { return a.place == b.place })
+	return c.admit(ctx, wants, names, only), nil
 }
 
 func ownForm(w want) string {
@@ -343,6 +351,11 @@ func (c *Catalog) unload(wants []want, only, via string) []place {
 // load brings one alias to its version. It is false when that failed.
 func (c *Catalog) load(ctx context.Context, w want, via string) bool {
 	cp, err := c.obtain(ctx, w)
+	if err == nil {
+		if err = checkAdmitted(w, cp); err != nil {
+			cp.Release()
+		}
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			c.failed(w, err, via)

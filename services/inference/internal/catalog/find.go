@@ -169,6 +169,11 @@ func (c *Catalog) Failures(only string) []Failure {
 			out = append(out, Failure{p.model, p.alias, f.version, f.reason})
 		}
 	}
+	for p, f := range c.unadmitted {
+		if _, failed := c.failures[p]; !failed && (only == "" || p.model == only) {
+			out = append(out, f)
+		}
+	}
 	slices.SortFunc(out, func(a, b Failure) int { return strings.Compare(a.Model+"\x00"+a.Alias, b.Model+"\x00"+b.Alias) })
 	return out
 }
