@@ -193,8 +193,15 @@ func (c Credentials) ControlPlaneMap() string {
 	return credentialMap(map[string]grant{
 		c.CIToken:       {Principal: "ci", Scopes: []string{"read", "changes"}},
 		c.OperatorToken: {Principal: "operator", Scopes: []string{"read", "write"}},
-		c.TrainerToken:  {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
-		c.SeedToken:     {Principal: "system:seed", Scopes: []string{"read", "write"}},
+	})
+}
+
+// ControlPlaneSystemMap is the credential map of the platform's own components, which bear names that no
+// environment variable can give.
+func (c Credentials) ControlPlaneSystemMap() string {
+	return credentialMap(map[string]grant{
+		c.TrainerToken: {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
+		c.SeedToken:    {Principal: "system:seed", Scopes: []string{"read", "write"}},
 	})
 }
 
