@@ -83,6 +83,10 @@ func (s *Service) look(ctx context.Context, askedBy string) (out found, err erro
 	asked, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
 	head, err := s.Source.Head(asked, set.WatchBranch)
+	if errors.Is(err, forge.ErrMalformed) && head.SHA != "" {
+		out.SHA = head.SHA
+		return out, s.refuseHead(ctx, head.SHA, set.WatchBranch, row, err)
+	}
 	if err != nil {
 		return out, &awayError{err}
 	}
@@ -134,6 +138,22 @@ func (s *Service) look(ctx context.Context, askedBy string) (out found, err erro
 		}
 	}
 	return out, s.Store.PollSucceeded(ctx, after)
+}
+
+// refuseHead notes a head that cannot even be read. That is a fact about the commit and no fault of polling: whoever
+// can push must not be able to make the platform unready. Nothing is made stale and nothing trained because of it.
+func (s *Service) refuseHead(ctx context.Context, sha, branch string, row store.GetPollerRow, cause error) error {
+	why := s.Registry.Unreadable(sha, cause.Error()).Error()
+	after := store.PollSucceededParams{Source: s.SourceID, Branch: branch, HeadCommit: &sha, ForceCommit: row.ForceCommit, Fault: &why}
+	if row.Fault == nil || *row.Fault != why {
+		if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+			return tx.Emit(ctx, event.Audit(event.PlatformTenant, actor, "registry.swapped", "modelrepo", event.Failed,
+				map[string]any{"old": s.Registry.Head(), "new": sha, "reason": why}))
+		}); err != nil {
+			return err
+		}
+	}
+	return s.Store.PollSucceeded(ctx, after)
 }
 
 // patience is how long a poll may ask the repository: a first clone moves more
