@@ -48,11 +48,9 @@ func TestRouteCredentialTenantMatrix(t *testing.T) {
 	p.Start(t, 2*time.Minute) // makes the secrets, to which ours are added
 	p.Stop(t)
 	p.Set("CONTROL_PLANE_CREDENTIALS_JSON", credentialMap(t, map[string]grant{
-		p.Secret(t, "trainer_token"):   {"system:trainer", "default", []string{"read", "manage"}},
-		p.Secret(t, "inference_token"): {"system:inference", "default", []string{"read"}},
-		p.Secret(t, "operator_token"):  {"operator", "default", []string{"read", "write"}},
-		readerToken:                    {"reader", "default", []string{"read"}},
-		foreignToken:                   {"mallory", "elsewhere", []string{"read", "write"}},
+		p.Secret(t, "operator_token"): {"operator", "default", []string{"read", "write"}},
+		readerToken:                   {"reader", "default", []string{"read"}},
+		foreignToken:                  {"mallory", "elsewhere", []string{"read", "write"}},
 	}))
 	p.Set("INFERENCE_CREDENTIALS_JSON", credentialMap(t, map[string]grant{
 		p.Secret(t, "serving_token"):               {"operator", "default", []string{"admin"}},

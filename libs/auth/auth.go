@@ -85,8 +85,9 @@ type credential struct {
 type Authenticator struct {
 	rules        Rules
 	credentials  []credential
-	delegation   *delegation // nil: none is trusted
-	fault        error       // why no bearer is accepted
+	delegation   *delegation               // nil: none is trusted
+	fault        error                     // why no bearer is accepted
+	limit        func(Principal) Principal // nil: callers have what their credentials say
 	placeholders []string
 	warnings     []string
 }
@@ -108,6 +109,9 @@ func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
 		return a
 	}
 	entries, err := parseCredentials(credentialsJSON)
+	if err == nil {
+		err = checkNames(entries)
+	}
 	if err != nil {
 		a.fault = err
 		return a
@@ -127,6 +131,32 @@ func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
 			Principal{Name: e.principal, Tenant: e.tenant, Scopes: scopes})
 	}
 	return a
+}
+
+// WithSystem is the authenticator that also knows the platform's own components, named system:…, by a map of the
+// same layout. Only a process that runs several services itself has one; no environment variable holds it. A fault
+// is the caller's error.
+func (a *Authenticator) WithSystem(credentialsJSON string) (*Authenticator, error) {
+	with := *a
+	if credentialsJSON == "" || a.fault != nil {
+		return &with, nil
+	}
+	entries, err := parseCredentials(credentialsJSON)
+	if err != nil {
+		return nil, err
+	}
+	with.credentials, with.placeholders, with.warnings = slices.Clone(a.credentials), slices.Clone(a.placeholders), slices.Clone(a.warnings)
+	for i, e := range entries {
+		if !System(e.principal) {
+			return nil, fmt.Errorf("entry %d: %q is no component of the platform", i+1, e.principal)
+		}
+		scopes, err := a.rules.expand(e.scopes)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i+1, err)
+		}
+		with.add(e.secret, "the secret of "+e.principal, Principal{Name: e.principal, Tenant: e.tenant, Scopes: scopes})
+	}
+	return &with, nil
 }
 
 // shortSecret is the length below which Warnings names a secret.
@@ -175,8 +205,43 @@ func (a *Authenticator) Authenticate(header string) (Principal, error) {
 	return p, err
 }
 
+// WithLimit is the authenticator whose callers have what limit leaves them.
+func (a *Authenticator) WithLimit(limit func(Principal) Principal) *Authenticator {
+	with := *a
+	with.limit = limit
+	return &with
+}
+
+// Grants are the scopes of each principal that bears a credential, and those that each issuer of delegations may pass
+// on, with everything they imply. The legacy token is left out: it holds them all.
+func (a *Authenticator) Grants() (principals, issuers map[string][]string) {
+	principals, issuers = map[string][]string{}, map[string][]string{}
+	for _, c := range a.credentials {
+		if p := c.principal; !p.Legacy && !System(p.Name) {
+			merged := append(slices.Clone(principals[p.Name]), p.Scopes...)
+			slices.Sort(merged)
+			principals[p.Name] = slices.Compact(merged)
+		}
+	}
+	if a.delegation != nil {
+		for name, is := range a.delegation.issuers {
+			issuers[name] = slices.Clone(is.scopes)
+		}
+	}
+	return principals, issuers
+}
+
 // identify also gives the claims, where the bearer is a delegation.
 func (a *Authenticator) identify(header string) (Principal, *claims, error) {
+	p, c, err := a.recognize(header)
+	if err == nil && a.limit != nil {
+		p = a.limit(p)
+	}
+	return p, c, err
+}
+
+// recognize is identify before anything is withheld.
+func (a *Authenticator) recognize(header string) (Principal, *claims, error) {
 	switch {
 	case a.fault != nil:
 		return Principal{}, nil, Misconfigured.New("The service's credentials are faulty, so it accepts none; its operator finds the reason in its health and log.").

@@ -195,7 +195,7 @@ func (d *delegation) verify(token string, rules Rules) (Principal, *claims, erro
 		return Principal{}, nil, errors.New("jti is missing or malformed")
 	case !validName(c.Subject):
 		return Principal{}, nil, errors.New("sub is missing or malformed")
-	case isReserved(c.Subject):
+	case Reserved(c.Subject):
 		return Principal{}, nil, errors.New("sub is a name of the platform's own")
 	case !slices.Contains(from.tenants, c.Tenant):
 		return Principal{}, nil, errors.New("the issuer may not speak for this tenant")
@@ -205,7 +205,7 @@ func (d *delegation) verify(token string, rules Rules) (Principal, *claims, erro
 		return Principal{}, nil, err
 	}
 	granted := slices.DeleteFunc(given, func(s string) bool { return !slices.Contains(from.scopes, s) })
-	return Principal{Name: c.Subject, Tenant: c.Tenant, Scopes: granted, Via: c.Issuer}, &c, nil
+	return Principal{Name: NormalizeName(c.Subject), Tenant: c.Tenant, Scopes: granted, Via: c.Issuer}, &c, nil
 }
 
 // spend makes a token unusable for a further write, until it is too old anyway.
@@ -225,11 +225,4 @@ func (d *delegation) spend(ctx context.Context, c *claims) error {
 // validName holds for names that log, audit ledger and database can carry.
 func validName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.TrimSpace(s) == s && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-}
-
-// isReserved names are exempt from the separation of duties, so that a person who
-// bore one could approve what they asked for.
-func isReserved(principal string) bool {
-	s := strings.ToLower(principal)
-	return s == LegacyPrincipal || strings.HasPrefix(s, "system:")
 }

@@ -48,7 +48,7 @@ func (d *Delegator) PublicKey() string {
 // Mint makes a token with which audience does what the person requested: any number of reads and one
 // write within [DelegationLife]. It refuses a name that no receiver would accept.
 func (d *Delegator) Mint(audience string, p Person) (string, error) {
-	if !validName(p.Name) || isReserved(p.Name) || p.Tenant == "" {
+	if !validName(p.Name) || Reserved(p.Name) || p.Tenant == "" {
 		return "", fmt.Errorf("no delegation can be minted for %q of tenant %q", p.Name, p.Tenant)
 	}
 	now := time.Now()

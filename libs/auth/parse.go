@@ -62,6 +62,7 @@ func parseCredentials(text string) ([]entry, error) {
 		if err := m.read(map[string]any{"principal": &e.principal, "tenant": &e.tenant, "scopes": &e.scopes}); err != nil {
 			return err
 		}
+		e.principal = NormalizeName(e.principal)
 		entries = append(entries, e)
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // maxFile limits one YAML file; the largest sample is under 5 KB.
-const maxFile = 1 << 20
+const maxFile = 128 << 10
 
 // Fault is one thing wrong with a file of the repository.
 type Fault struct {
@@ -45,6 +45,9 @@ type document struct {
 func loadDocument(root *os.Root, name string) (*document, []Fault) {
 	src, err := readBounded(root, name, maxFile)
 	if err != nil {
+		return nil, []Fault{{File: name, Msg: err.Error()}}
+	}
+	if err := checkShape(src); err != nil {
 		return nil, []Fault{{File: name, Msg: err.Error()}}
 	}
 	file, err := parser.ParseBytes(src, 0)

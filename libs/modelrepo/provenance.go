@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
@@ -53,12 +56,16 @@ func ReadProvenance(dir string, files ...SourceFile) (Provenance, error) {
 	if err != nil {
 		return out, fmt.Errorf("read HEAD of %s: %w", dir, err)
 	}
-	commit, err := repo.CommitObject(head.Hash())
+	err = checkObjectSize(repo, head.Hash())
+	var commit *object.Commit
+	if err == nil {
+		commit, err = repo.CommitObject(head.Hash())
+	}
 	if err != nil {
 		return out, fmt.Errorf("read commit %s of %s: %w", head.Hash(), dir, err)
 	}
 	for _, f := range files {
-		same, err := committedAs(commit, f)
+		same, err := committedAs(repo, commit, f)
 		if err != nil {
 			return out, fmt.Errorf("read %s of commit %s: %w", f.Path, head.Hash(), err)
 		}
@@ -70,23 +77,54 @@ func ReadProvenance(dir string, files ...SourceFile) (Provenance, error) {
 	return out, nil
 }
 
+// maxObject limits a commit or folder of git, in bytes: go-git holds these in memory.
+const maxObject = 8 << 20
+
+// checkObjectSize refuses an object that unfolds to more than a commit or folder has.
+func checkObjectSize(repo *git.Repository, hash plumbing.Hash) error {
+	n, err := repo.Storer.EncodedObjectSize(hash)
+	if err == nil && n > maxObject {
+		err = fmt.Errorf("it has %d bytes; at most %d", n, maxObject)
+	}
+	return err
+}
+
 // committedAs reports whether the commit holds the file with these bytes.
-func committedAs(commit *object.Commit, f SourceFile) (bool, error) {
-	file, err := commit.File(f.Path)
-	if errors.Is(err, object.ErrFileNotFound) {
+func committedAs(repo *git.Repository, commit *object.Commit, f SourceFile) (bool, error) {
+	hash, mode := commit.TreeHash, filemode.Dir
+	for _, name := range strings.Split(f.Path, "/") {
+		if mode != filemode.Dir {
+			return false, nil
+		}
+		if err := checkObjectSize(repo, hash); err != nil {
+			return false, err
+		}
+		tree, err := repo.TreeObject(hash)
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(tree.Entries, func(e object.TreeEntry) bool { return e.Name == name })
+		if i < 0 {
+			return false, nil
+		}
+		hash, mode = tree.Entries[i].Hash, tree.Entries[i].Mode
+	}
+	if mode != filemode.Regular && mode != filemode.Executable && mode != filemode.Deprecated {
 		return false, nil
 	}
+	n, err := repo.Storer.EncodedObjectSize(hash)
+	if err != nil || n != int64(len(f.Bytes)) {
+		return false, err
+	}
+	blob, err := repo.BlobObject(hash)
 	if err != nil {
 		return false, err
 	}
-	if file.Size != int64(len(f.Bytes)) {
-		return false, nil
-	}
-	r, err := file.Reader()
+	r, err := blob.Reader()
 	if err != nil {
 		return false, err
 	}
 	defer r.Close()
-	have, err := io.ReadAll(r)
+	have, err := io.ReadAll(io.LimitReader(r, n+1))
 	return err == nil && bytes.Equal(have, f.Bytes), err
 }

@@ -61,6 +61,9 @@ func Open(dir, env string) (*Repo, error) {
 	return r, nil
 }
 
+// maxEntries limits the files and folders of one folder: names are compared with each other.
+const maxEntries = 1_000
+
 // isIgnored are names kept for drafts and tools.
 func isIgnored(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
 
@@ -69,7 +72,12 @@ func (r *Repo) list(root *os.Root, dir string) []fs.DirEntry {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Faults = append(r.Faults, Fault{File: dir, Msg: err.Error()})
 	}
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isIgnored(e.Name()) })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isIgnored(e.Name()) })
+	if len(entries) > maxEntries {
+		r.Faults = append(r.Faults, Fault{File: dir, Msg: fmt.Sprintf("holds %d files and folders; only the first %d are read", len(entries), maxEntries)})
+		entries = entries[:maxEntries]
+	}
+	return entries
 }
 
 func (r *Repo) readDatasets(root *os.Root) {

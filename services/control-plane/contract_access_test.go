@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/mlp-platform/platform/libs/auth/authtest"
+	"github.com/mlp-platform/platform/libs/auth"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
@@ -94,7 +94,7 @@ func TestContractAccess(t *testing.T) {
 	})
 	t.Run("separation_of_duties_enforce", func(t *testing.T) {
 		t.Parallel()
-		d, err := authtest.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+		d, err := auth.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestContractAccess(t *testing.T) {
 		p.Want(200, "POST", "/approve/MACK", controlplanetest.Legacy, nil)
 		// Two people at one dashboard are two; each token writes once.
 		mint := func(person, tenant string, scopes ...string) string {
-			token, err := d.Mint("control-plane", authtest.Person{Name: person, Tenant: tenant, Scopes: scopes})
+			token, err := d.Mint("control-plane", auth.Person{Name: person, Tenant: tenant, Scopes: scopes})
 			if err != nil {
 				t.Fatal(err)
 			}

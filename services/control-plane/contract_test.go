@@ -16,7 +16,7 @@ import (
 // answer against.
 
 // grantable are the scopes that can be granted alone.
-var grantable = []string{"read", "changes", "retrain", "approve", "manage"}
+var grantable = []string{"read", "changes", "retrain", "approve", "manage", "govern"}
 
 // onlyScope is the bearer secret with one scope, without the one with all others; both
 // are of the tenant default.

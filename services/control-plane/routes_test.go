@@ -85,10 +85,10 @@ func TestEveryRoute(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
 	scoped := map[string][]string{
-		"read": {controlplanetest.Reader, controlplanetest.CI, controlplanetest.Operator}, "changes": {controlplanetest.CI, controlplanetest.Operator}, "retrain": {controlplanetest.Operator, controlplanetest.Legacy}, "approve": {controlplanetest.Approver, controlplanetest.Operator}, "manage": {controlplanetest.Trainer, controlplanetest.Operator},
+		"read": {controlplanetest.Reader, controlplanetest.CI, controlplanetest.Operator}, "changes": {controlplanetest.CI, controlplanetest.Operator}, "retrain": {controlplanetest.Operator, controlplanetest.Legacy}, "approve": {controlplanetest.Approver, controlplanetest.Operator}, "manage": {controlplanetest.Trainer, controlplanetest.Operator}, "govern": {controlplanetest.Governor, controlplanetest.Operator},
 		"any write scope": {controlplanetest.CI, controlplanetest.Trainer, controlplanetest.Approver, controlplanetest.Operator},
 	}
-	lacking := map[string]string{"read": controlplanetest.Trainer, "changes": controlplanetest.Reader, "retrain": controlplanetest.CI, "approve": controlplanetest.Trainer, "manage": controlplanetest.Approver, "any write scope": controlplanetest.Reader}
+	lacking := map[string]string{"read": controlplanetest.Trainer, "changes": controlplanetest.Reader, "retrain": controlplanetest.CI, "approve": controlplanetest.Trainer, "manage": controlplanetest.Approver, "govern": controlplanetest.Trainer, "any write scope": controlplanetest.Reader}
 	for _, o := range openAPIOperations(t) {
 		name := o.method + " " + o.path
 		r := p.Call(o.method, o.at(), "", nil)

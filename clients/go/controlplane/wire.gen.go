@@ -584,6 +584,57 @@ func (e GateApprovalState) Valid() bool {
 	}
 }
 
+// Defines values for GuardedChangeKind.
+const (
+	GuardedChangeKindAutoRetrain     GuardedChangeKind = "auto_retrain"
+	GuardedChangeKindModelrepoConfig GuardedChangeKind = "modelrepo_config"
+	GuardedChangeKindPromotionPolicy GuardedChangeKind = "promotion_policy"
+	GuardedChangeKindSetting         GuardedChangeKind = "setting"
+)
+
+// Valid indicates whether the value is a known member of the GuardedChangeKind enum.
+func (e GuardedChangeKind) Valid() bool {
+	switch e {
+	case GuardedChangeKindAutoRetrain:
+		return true
+	case GuardedChangeKindModelrepoConfig:
+		return true
+	case GuardedChangeKindPromotionPolicy:
+		return true
+	case GuardedChangeKindSetting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GuardedChangeState.
+const (
+	GuardedChangeStateApplied    GuardedChangeState = "applied"
+	GuardedChangeStateExpired    GuardedChangeState = "expired"
+	GuardedChangeStatePending    GuardedChangeState = "pending"
+	GuardedChangeStateRejected   GuardedChangeState = "rejected"
+	GuardedChangeStateSuperseded GuardedChangeState = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the GuardedChangeState enum.
+func (e GuardedChangeState) Valid() bool {
+	switch e {
+	case GuardedChangeStateApplied:
+		return true
+	case GuardedChangeStateExpired:
+		return true
+	case GuardedChangeStatePending:
+		return true
+	case GuardedChangeStateRejected:
+		return true
+	case GuardedChangeStateSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthStatus.
 const (
 	HealthStatusDegraded HealthStatus = "degraded"
@@ -1070,6 +1121,33 @@ func (e Scheduler) Valid() bool {
 	}
 }
 
+// Defines values for ListGuardedChangesParamsState.
+const (
+	ListGuardedChangesParamsStateApplied    ListGuardedChangesParamsState = "applied"
+	ListGuardedChangesParamsStateExpired    ListGuardedChangesParamsState = "expired"
+	ListGuardedChangesParamsStatePending    ListGuardedChangesParamsState = "pending"
+	ListGuardedChangesParamsStateRejected   ListGuardedChangesParamsState = "rejected"
+	ListGuardedChangesParamsStateSuperseded ListGuardedChangesParamsState = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the ListGuardedChangesParamsState enum.
+func (e ListGuardedChangesParamsState) Valid() bool {
+	switch e {
+	case ListGuardedChangesParamsStateApplied:
+		return true
+	case ListGuardedChangesParamsStateExpired:
+		return true
+	case ListGuardedChangesParamsStatePending:
+		return true
+	case ListGuardedChangesParamsStateRejected:
+		return true
+	case ListGuardedChangesParamsStateSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListOutboxParamsState.
 const (
 	ListOutboxParamsStatePending   ListOutboxParamsState = "pending"
@@ -1151,26 +1229,35 @@ type Alive struct {
 
 // Approval defines model for Approval.
 type Approval struct {
-	ChangedFiles []string            `json:"changed_files"`
-	CommitMsg    string              `json:"commit_msg"`
-	CommitSha    string              `json:"commit_sha"`
-	DatasetName  *string             `json:"dataset_name"`
-	ExpiresAt    *time.Time          `json:"expires_at"`
-	Id           openapi_types.UUID  `json:"id"`
-	Kind         ApprovalKind        `json:"kind"`
-	ModelId      string              `json:"model_id"`
-	Origin       ApprovalOrigin      `json:"origin"`
-	PrefectRunId *string             `json:"prefect_run_id"`
-	PromotionId  *openapi_types.UUID `json:"promotion_id"`
-	RejectReason *string             `json:"reject_reason"`
-	RequestedAt  time.Time           `json:"requested_at"`
-	RequestedBy  string              `json:"requested_by"`
-	ResolvedAt   *time.Time          `json:"resolved_at"`
-	ResolvedBy   *string             `json:"resolved_by"`
-	Status       ApprovalStatus      `json:"status"`
-	Tenant       string              `json:"tenant"`
-	UpdatedAt    time.Time           `json:"updated_at"`
-	UpdatedBy    string              `json:"updated_by"`
+	ChangedFiles []string   `json:"changed_files"`
+	CommitMsg    string     `json:"commit_msg"`
+	CommitSha    string     `json:"commit_sha"`
+	DatasetName  *string    `json:"dataset_name"`
+	ExpiresAt    *time.Time `json:"expires_at"`
+
+	// FirstApprover Who has approved it already where two have to
+	FirstApprover *string            `json:"first_approver"`
+	Id            openapi_types.UUID `json:"id"`
+	Kind          ApprovalKind       `json:"kind"`
+	ModelId       string             `json:"model_id"`
+	Origin        ApprovalOrigin     `json:"origin"`
+
+	// PersonUnknown Nobody knows who is behind the commit, so that two have to approve it under separation of duties
+	PersonUnknown bool                `json:"person_unknown"`
+	PrefectRunId  *string             `json:"prefect_run_id"`
+	PromotionId   *openapi_types.UUID `json:"promotion_id"`
+	RejectReason  *string             `json:"reject_reason"`
+	RequestedAt   time.Time           `json:"requested_at"`
+	RequestedBy   string              `json:"requested_by"`
+
+	// Requesters Everybody who counts as having asked, those who pushed the commit among them; none of them may approve it under separation of duties
+	Requesters []string       `json:"requesters"`
+	ResolvedAt *time.Time     `json:"resolved_at"`
+	ResolvedBy *string        `json:"resolved_by"`
+	Status     ApprovalStatus `json:"status"`
+	Tenant     string         `json:"tenant"`
+	UpdatedAt  time.Time      `json:"updated_at"`
+	UpdatedBy  string         `json:"updated_by"`
 }
 
 // ApprovalKind defines model for Approval.Kind.
@@ -1214,8 +1301,11 @@ type ApproveResult struct {
 	FlowRunId   *string             `json:"flow_run_id"`
 	ModelId     string              `json:"model_id"`
 	PromotionId *openapi_types.UUID `json:"promotion_id,omitempty"`
-	Status      ApprovalStatus      `json:"status"`
-	StatusUrl   *string             `json:"status_url"`
+
+	// SecondApprovalNeeded True if this was the first of two approvals; the record is still pending
+	SecondApprovalNeeded *bool          `json:"second_approval_needed,omitempty"`
+	Status               ApprovalStatus `json:"status"`
+	StatusUrl            *string        `json:"status_url"`
 }
 
 // AuditCheckpoint defines model for AuditCheckpoint.
@@ -1881,6 +1971,44 @@ type GatePolicy struct {
 	Reasons []string `json:"reasons"`
 }
 
+// GuardedChange defines model for GuardedChange.
+type GuardedChange struct {
+	DecidedAt     *time.Time         `json:"decided_at"`
+	DecidedBy     *string            `json:"decided_by"`
+	ExpiresAt     *time.Time         `json:"expires_at"`
+	FirstApprover *string            `json:"first_approver"`
+	Id            openapi_types.UUID `json:"id"`
+	Kind          GuardedChangeKind  `json:"kind"`
+
+	// New What is asked for; null removes it
+	New interface{} `json:"new"`
+
+	// Old What is in force
+	Old interface{} `json:"old"`
+
+	// PersonUnknown It came by the environment, so that two have to approve it
+	PersonUnknown bool               `json:"person_unknown"`
+	Reason        *string            `json:"reason"`
+	RequestedAt   time.Time          `json:"requested_at"`
+	RequestedBy   string             `json:"requested_by"`
+	State         GuardedChangeState `json:"state"`
+
+	// Target The model, or the name of the setting
+	Target string `json:"target"`
+}
+
+// GuardedChangeKind defines model for GuardedChange.Kind.
+type GuardedChangeKind string
+
+// GuardedChangeState defines model for GuardedChange.State.
+type GuardedChangeState string
+
+// GuardedChangeList defines model for GuardedChangeList.
+type GuardedChangeList struct {
+	Items      []GuardedChange `json:"items"`
+	NextCursor *string         `json:"next_cursor"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	AuthConfigured bool                `json:"auth_configured"`
@@ -2298,30 +2426,35 @@ type Problem struct {
 
 // Promotion defines model for Promotion.
 type Promotion struct {
-	ApprovalId openapi_types.UUID `json:"approval_id"`
-	Conditions []Condition        `json:"conditions"`
-	DecidedAt  *time.Time         `json:"decided_at"`
-	DecidedBy  *string            `json:"decided_by"`
-	ExpiresAt  *time.Time         `json:"expires_at"`
-	FlowRunId  *string            `json:"flow_run_id"`
-	From       string             `json:"from"`
-	Id         openapi_types.UUID `json:"id"`
-	Model      string             `json:"model"`
-	Origin     PromotionOrigin    `json:"origin"`
+	ApprovalId    openapi_types.UUID `json:"approval_id"`
+	Conditions    []Condition        `json:"conditions"`
+	DecidedAt     *time.Time         `json:"decided_at"`
+	DecidedBy     *string            `json:"decided_by"`
+	ExpiresAt     *time.Time         `json:"expires_at"`
+	FirstApprover *string            `json:"first_approver"`
+	FlowRunId     *string            `json:"flow_run_id"`
+	From          string             `json:"from"`
+	Id            openapi_types.UUID `json:"id"`
+	Model         string             `json:"model"`
+	Origin        PromotionOrigin    `json:"origin"`
+	PersonUnknown bool               `json:"person_unknown"`
 
 	// PreviousVersion Holder of the alias when the promotion was opened
 	PreviousVersion *string `json:"previous_version"`
 
 	// Reason Of the decision, or why it failed, expired or was superseded
-	Reason      *string        `json:"reason"`
-	RequestedAt time.Time      `json:"requested_at"`
-	RequestedBy string         `json:"requested_by"`
-	State       PromotionState `json:"state"`
-	Tenant      string         `json:"tenant"`
-	To          string         `json:"to"`
-	UpdatedAt   time.Time      `json:"updated_at"`
-	UpdatedBy   string         `json:"updated_by"`
-	Version     string         `json:"version"`
+	Reason      *string   `json:"reason"`
+	RequestedAt time.Time `json:"requested_at"`
+	RequestedBy string    `json:"requested_by"`
+
+	// Requesters Everybody who counts as having asked; see the approval
+	Requesters []string       `json:"requesters"`
+	State      PromotionState `json:"state"`
+	Tenant     string         `json:"tenant"`
+	To         string         `json:"to"`
+	UpdatedAt  time.Time      `json:"updated_at"`
+	UpdatedBy  string         `json:"updated_by"`
+	Version    string         `json:"version"`
 }
 
 // PromotionOrigin defines model for Promotion.Origin.
@@ -2849,6 +2982,20 @@ type ListEvalsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListGuardedChangesParams defines parameters for ListGuardedChanges.
+type ListGuardedChangesParams struct {
+	State *ListGuardedChangesParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit Empty means the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListGuardedChangesParamsState defines parameters for ListGuardedChanges.
+type ListGuardedChangesParamsState string
+
 // ListJobsParams defines parameters for ListJobs.
 type ListJobsParams struct {
 	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
@@ -3033,6 +3180,12 @@ type TriggerDriftJSONRequestBody = DriftTrigger
 
 // RecordEvalJSONRequestBody defines body for RecordEval for application/json ContentType.
 type RecordEvalJSONRequestBody = EvalInput
+
+// ApproveGuardedChangeJSONRequestBody defines body for ApproveGuardedChange for application/json ContentType.
+type ApproveGuardedChangeJSONRequestBody = DecisionReason
+
+// RejectGuardedChangeJSONRequestBody defines body for RejectGuardedChange for application/json ContentType.
+type RejectGuardedChangeJSONRequestBody = DecisionReason
 
 // PutJobJSONRequestBody defines body for PutJob for application/json ContentType.
 type PutJobJSONRequestBody = JobInput
@@ -3423,6 +3576,21 @@ func (c *Client) ListEvals(ctx context.Context, params *ListEvalsParams, editors
 // RecordEval calls POST /evals.
 func (c *Client) RecordEval(ctx context.Context, body RecordEvalJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/evals"), Body: body}, editors...)
+}
+
+// ListGuardedChanges calls GET /governance/changes.
+func (c *Client) ListGuardedChanges(ctx context.Context, params *ListGuardedChangesParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/governance/changes"), Params: params}, editors...)
+}
+
+// ApproveGuardedChange calls POST /governance/changes/{id}/approve.
+func (c *Client) ApproveGuardedChange(ctx context.Context, id RecordId, body ApproveGuardedChangeJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/governance/changes/%s/approve", id), Body: body}, editors...)
+}
+
+// RejectGuardedChange calls POST /governance/changes/{id}/reject.
+func (c *Client) RejectGuardedChange(ctx context.Context, id RecordId, body RejectGuardedChangeJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/governance/changes/%s/reject", id), Body: body}, editors...)
 }
 
 // Posture calls GET /governance/posture.

@@ -72,8 +72,10 @@ type Parts struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 	Settler  Settler
-	// Outside asks for approval of moves past the gate; nil: they are followed.
-	Outside Requester `part:"optional"`
+	// Outside asks for approval of moves past the gate.
+	Outside Requester
+	// Enforced reports whether they need it now; otherwise they are followed.
+	Enforced func() bool
 	// External is called after a move by others was recorded.
 	External func()
 }

@@ -63,7 +63,7 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 				continue
 			}
 			found = true
-			if alias == Production && m.Outside != nil {
+			if alias == Production && m.Enforced() {
 				past = &OutsideMove{Model: model, Version: wire.Deref(now), Holder: wire.Deref(known), Mover: UnknownMover}
 				if err := m.Outside.MovedPast(ctx, tx, *past); err != nil {
 					return err

@@ -28,6 +28,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
 	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
@@ -78,6 +79,7 @@ type parts struct {
 	registry   *registry.Registry
 	metrics    *metrics.Metrics
 	auth       *auth.Authenticator
+	guarded    *guarded.Service
 	health     *health.Service
 	freshness  freshness.API
 	repoConfig *repoconfig.Service
@@ -124,6 +126,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	}
 	server := base.Server
 	server.Go("startup", p.start)
+	server.Go("guarded settings", p.guarded.Run)
 	server.Go("dispatch target", p.target.Run)
 	server.Go("model repository settings", p.repoConfig.Run)
 	server.Go("model repository poller", p.poller.Run)
@@ -140,6 +143,9 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 
 // start does the work that must finish before the replica is ready.
 func (p *parts) start(ctx context.Context) error {
+	if err := p.guarded.Load(ctx); err != nil {
+		return err
+	}
 	if err := errors.Join(p.policies.Load(ctx), p.repoConfig.Load(ctx)); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 )
 
 // Config holds all settings of the control plane. Durations are in the unit that
@@ -30,7 +31,8 @@ type Config struct {
 	// DelegationTrust maps each service that may act on behalf of people to its public
 	// key, its tenants and the widest scopes it may delegate.
 	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
-	// SeparationOfDuties is off, or enforce: nobody can approve their own request.
+	// SeparationOfDuties is off, or enforce: nobody can approve what they asked for or pushed, and what nobody known is
+	// behind needs two.
 	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES" envDefault:"off"`
 
 	// OrchestratorURL is the orchestrator's API, including /api.
@@ -87,6 +89,9 @@ type Config struct {
 	// ModelRepoCacheDir caches what was fetched from GitURL, one folder per process;
 	// empty: mlp-platform/modelrepo in the user's cache folder.
 	ModelRepoCacheDir string `env:"MODELREPO_CACHE_DIR"`
+	// Identities maps accounts of the forges to principals, as {"forge-a:<user name>": "<principal>", "forge-b:<login>":
+	// "<principal>", "local": "<principal>"}; who pushes counts as having asked for what follows. Empty: nobody is known.
+	Identities string `env:"MODELREPO_IDENTITIES_JSON"`
 	// CIProject is the id or path of a project on GitLabURL whose pipeline is triggered
 	// on each new head; empty: none.
 	CIProject string `env:"AI_PROD_GITLAB_PROJECT_ID"`
@@ -132,6 +137,9 @@ type Config struct {
 	AdmissionMax       int `env:"ADMISSION_MAX_RUNNING" envDefault:"4"`
 	AdmissionPerTenant int `env:"ADMISSION_PER_TENANT" envDefault:"2"`
 
+	// SystemCredentials maps the secrets of the platform's own components, whose principals are named system:…, for a
+	// process that runs several services. No environment variable holds it.
+	SystemCredentials service.Secret
 	// SoleProcess means that no other replica uses this database: the work of a dead
 	// predecessor is then taken over immediately instead of after its lease.
 	SoleProcess bool
@@ -142,17 +150,18 @@ type Config struct {
 
 // Rules define the control plane's scopes.
 var Rules = auth.Rules{Scopes: map[string][]string{
-	Read: nil, Write: {Changes, Retrain, Approve, Manage}, Changes: nil, Retrain: nil, Approve: nil, Manage: nil,
+	Read: nil, Write: {Changes, Retrain, Approve, Manage, Govern}, Changes: nil, Retrain: nil, Approve: nil, Manage: nil, Govern: nil,
 }, Reads: []string{Read}}
 
 // The scopes.
 const (
 	Read    = "read"
-	Write   = "write"   // all of those below
-	Changes = "changes" // change notices
-	Retrain = "retrain" // training without approval, cancelling
-	Approve = "approve" // decisions and promotions
-	Manage  = "manage"  // settings and records
+	Write   = "write"       // all of those below
+	Changes = "changes"     // change notices
+	Retrain = "retrain"     // training without approval, cancelling
+	Approve = "approve"     // decisions and promotions
+	Manage  = "manage"      // settings and records
+	Govern  = guarded.Scope // what guards all of this: promotion policies, gates, scopes, separation of duties
 )
 
 // LoadConfig reads environ (os.Environ). All configuration errors are reported together.

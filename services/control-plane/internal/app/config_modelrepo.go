@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
+	"github.com/mlp-platform/platform/services/control-plane/internal/identity"
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/webhook"
@@ -35,6 +36,9 @@ func (c *Config) checkModelrepo(fault func(format string, a ...any)) {
 		if err := service.CheckSecret(name, s); err != nil {
 			fault("%w", err)
 		}
+	}
+	if _, err := identity.Parse(c.Identities); err != nil {
+		fault("MODELREPO_IDENTITIES_JSON: %w", err)
 	}
 	if _, err := webhook.SigningKey(c.WebhookSigningToken); err != nil {
 		fault("MODELREPO_WEBHOOK_SIGNING_TOKEN %w", err)

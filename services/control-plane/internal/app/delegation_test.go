@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/libs/auth/authtest"
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/app"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
@@ -19,12 +19,12 @@ const seed = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 // newDashboard mints for people, and gives the setting by which it is trusted.
 func newDashboard(t *testing.T) (mint func(person, tenant string, scopes ...string) string, trust string) {
 	t.Helper()
-	d, err := authtest.NewDelegator("dashboard", seed)
+	d, err := auth.NewDelegator("dashboard", seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mint = func(person, tenant string, scopes ...string) string {
-		token, err := d.Mint("control-plane", authtest.Person{Name: person, Tenant: tenant, Scopes: scopes})
+		token, err := d.Mint("control-plane", auth.Person{Name: person, Tenant: tenant, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,11 +86,11 @@ func TestDelegationOverTheWire(t *testing.T) {
 	if n := len(p.Audits("approval.created")); n != 1 {
 		t.Errorf("%d notices were recorded; want 1", n)
 	}
-	d, err := authtest.NewDelegator("dashboard", seed)
+	d, err := auth.NewDelegator("dashboard", seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong, err := d.Mint("inference", authtest.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
+	wrong, err := d.Mint("inference", auth.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,8 +93,8 @@ func (p *parts) promotionRoutes() []route {
 		{http.MethodPost, "/versions", Manage, classOther, p.ladder.Post},
 		{http.MethodGet, "/promotion-policies", Read, classNone, p.policies.List},
 		{http.MethodGet, "/promotion-policies/:model", Read, classNone, p.policies.Get},
-		{http.MethodPut, "/promotion-policies/:model", Manage, classOther, p.policies.Put},
-		{http.MethodDelete, "/promotion-policies/:model", Manage, classOther, p.policies.Delete},
+		{http.MethodPut, "/promotion-policies/:model", Govern, classOther, p.policies.Put},
+		{http.MethodDelete, "/promotion-policies/:model", Govern, classOther, p.policies.Delete},
 		{http.MethodGet, "/promotions", Read, classNone, p.promotions.List},
 		{http.MethodPost, "/promotions", Approve, classDecision, p.promotions.Open},
 		{http.MethodGet, "/promotions/:model/gate", Read, classNone, p.promotions.GetGate},
@@ -143,6 +143,9 @@ func (p *parts) recordRoutes() []route {
 		{http.MethodGet, "/model-cards/:model", Read, classNone, p.governance.Cards.Get},
 		{http.MethodPut, "/model-cards/:model", Manage, classOther, p.governance.Cards.Put},
 		{http.MethodGet, "/governance/posture", Read, classNone, p.governance.Posture.Get},
+		{http.MethodGet, "/governance/changes", Read, classNone, p.guarded.List},
+		{http.MethodPost, "/governance/changes/:id/approve", Govern, classDecision, p.guarded.Approve},
+		{http.MethodPost, "/governance/changes/:id/reject", Govern, classDecision, p.guarded.Reject},
 	}
 }
 
@@ -183,7 +186,7 @@ func (p *parts) mount(e *echo.Echo, limiter *wire.Limiter) {
 		switch r.scope {
 		case "":
 		case anyWrite:
-			chain = append(chain, who.Require(Changes, Retrain, Approve, Manage))
+			chain = append(chain, who.Require(Changes, Retrain, Approve, Manage, Govern))
 		default:
 			chain = append(chain, who.Require(r.scope))
 		}

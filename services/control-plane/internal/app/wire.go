@@ -57,9 +57,11 @@ func newShared(cfg Config, log *slog.Logger, base *startup.Foundation) shared {
 func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error) {
 	p := &parts{shared: newShared(cfg, log, base)}
 	p.connectRegistry()
-	p.connectAuth()
+	if err := p.connectAuth(); err != nil {
+		return nil, err
+	}
 	for _, connect := range []func() error{
-		p.connectDispatch, p.connectRuns, p.connectRecords,
+		p.connectGuarded, p.connectDispatch, p.connectRuns, p.connectRecords,
 		p.connectGate, p.connectAlerts, p.connectPromotions, p.connectApprovals, p.connectLadder,
 		p.connectPushes, p.connectPoller,
 		p.connectOperations, p.connectHealth, p.connectAudit, p.connectAutoRetrain,
@@ -85,10 +87,12 @@ func (p *parts) connectRegistry() {
 }
 
 // connectAuth reads the credentials. Faulty ones do not stop the start.
-func (p *parts) connectAuth() {
+func (p *parts) connectAuth() (err error) {
 	p.auth = auth.Load(p.cfg.Token.Reveal(), p.cfg.Credentials.Reveal(), Rules).
 		WithDelegation(auth.Delegation{Audience: name, Trust: p.cfg.DelegationTrust.Reveal(), Once: p.coordinator})
 	if err := p.auth.State(); err != nil {
 		p.log.Error("credentials are faulty: every bearer is refused", slog.Any("err", err))
 	}
+	p.auth, err = p.auth.WithSystem(p.cfg.SystemCredentials.Reveal())
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
 	"github.com/mlp-platform/platform/services/control-plane/internal/autoretrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/drift"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/metrics"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -61,7 +62,8 @@ func observeDrift(m *metrics.Metrics) func([]drift.Reading) {
 func (p *parts) connectAutoRetrain() (err error) {
 	if p.drift.retrains.Service, err = autoretrain.New(autoretrain.Parts{
 		Store: p.store, Drift: p.drift.reader, Registry: p.registry, Retrain: p.retrain, Approvals: p.approvals.Service,
-		ForceApproval: p.cfg.AutoRetrainGate == autoretrain.Approval, Every: time.Duration(p.cfg.AutoRetrainSeconds) * time.Second,
+		Guard:         p.guarded,
+		ForceApproval: func() bool { return p.guarded.Text(guarded.DriftGate, autoretrain.Approval) == autoretrain.Approval }, Every: time.Duration(p.cfg.AutoRetrainSeconds) * time.Second,
 		Log: p.log, Now: time.Now,
 	}); err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/mlp-platform/platform/services/control-plane/internal/diff"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
+	"github.com/mlp-platform/platform/services/control-plane/internal/identity"
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
@@ -22,9 +24,9 @@ func (p *parts) connectPushes() error {
 	if err != nil {
 		return err
 	}
-	p.repoConfig = repoconfig.New(p.store, first, time.Now, p.log)
+	p.repoConfig = repoconfig.New(p.store, first, p.guarded, time.Now, p.log)
 	pushes := push.Parts{
-		Store: p.store, Config: p.repoConfig, Registry: p.registry, Approvals: p.approvals.Service, Retrain: p.retrain, Now: time.Now, Log: p.log,
+		Store: p.store, Config: p.repoConfig, Registry: p.registry, Approvals: p.approvals.Service, Retrain: p.retrain, Now: time.Now, Log: p.log, People: p.people,
 		OnHead: func() { p.poller.OnHead() }, // the poller records pushes too, so it is made after them
 	}
 	if p.cfg.CIProject != "" {
@@ -35,6 +37,13 @@ func (p *parts) connectPushes() error {
 	}
 	p.webhooks = webhook.New(p.pushes, p.cfg.WebhookSecret, key, p.metrics.Webhook, time.Now)
 	return nil
+}
+
+// people are the accounts of the forges as they are in force.
+func (p *parts) people() identity.Map {
+	var text map[string]string
+	p.guarded.Read(guarded.Identities, &text)
+	return identity.FromMap(text)
 }
 
 // connectPoller makes what reads the model repository where it lives.

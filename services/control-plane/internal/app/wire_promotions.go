@@ -3,9 +3,12 @@ package app
 import (
 	"time"
 
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
+	"github.com/mlp-platform/platform/services/control-plane/internal/identity"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
 )
@@ -14,40 +17,64 @@ import (
 // file that holds a version's signature.
 const maxDescription = 1 << 20
 
-func (c *Config) approvalRules() approval.Rules {
-	return approval.Rules{Expiry: time.Duration(c.ApprovalExpiryHours) * time.Hour, Duties: c.SeparationOfDuties == "enforce"}
+// environment lists the settings that guard others, as the environment has them.
+func (p *parts) environment() []guarded.Environment {
+	people, _ := identity.Parse(p.cfg.Identities) // checked by Validate
+	out := []guarded.Environment{
+		{Name: guarded.Separation, Value: p.cfg.SeparationOfDuties}, {Name: guarded.ApprovalMode, Value: p.cfg.ApprovalMode},
+		{Name: guarded.Generated, Value: p.cfg.AllowGenerated}, {Name: guarded.DriftGate, Value: p.cfg.AutoRetrainGate},
+		{Name: guarded.Identities, Value: people.Entries()},
+	}
+	grants, issuers := p.auth.Grants()
+	for name, scopes := range grants {
+		out = append(out, guarded.Environment{Name: guarded.Credential + auth.FoldName(name), Value: scopes})
+	}
+	for name, scopes := range issuers {
+		out = append(out, guarded.Environment{Name: guarded.Issuer + name, Value: scopes})
+	}
+	return out
+}
+
+// connectGuarded makes what keeps changes of what guards the platform until a second person approves them.
+func (p *parts) connectGuarded() (err error) {
+	p.guarded, err = guarded.New(guarded.Parts{
+		Store: p.store, Settings: p.environment(), Expiry: time.Duration(p.cfg.ApprovalExpiryHours) * time.Hour, Now: time.Now, Log: p.log,
+	})
+	if err == nil {
+		p.auth = p.auth.WithLimit(p.guarded.Limit)
+	}
+	return err
 }
 
 // connectGate makes the policies of promotion and the gate that applies them.
 func (p *parts) connectGate() (err error) {
 	if p.policies, err = promotion.NewPolicies(promotion.PoliciesParts{
-		Store: p.store, Registry: p.registry, Mode: p.cfg.ApprovalMode, Now: time.Now,
+		Store: p.store, Registry: p.registry, Guard: p.guarded, Now: time.Now,
+		Mode: func() string { return p.guarded.Text(guarded.ApprovalMode, promotion.ApproveEach) },
 	}); err != nil {
 		return err
 	}
 	p.gate, err = promotion.NewGate(promotion.GateParts{
-		Store: p.store, Tracker: p.tracker, Registry: p.registry, AllowGenerated: p.cfg.AllowGenerated,
-		Files: tracker.New(p.cfg.TrackingURI, p.http, tracker.Token(p.cfg.TrackingToken.Reveal()), tracker.MaxDownload(maxDescription)),
+		Store: p.store, Tracker: p.tracker, Registry: p.registry,
+		AllowGenerated: func() bool { return p.guarded.On(guarded.Generated) },
+		Files:          tracker.New(p.cfg.TrackingURI, p.http, tracker.Token(p.cfg.TrackingToken.Reveal()), tracker.MaxDownload(maxDescription)),
 	})
 	return err
 }
 
 // connectPromotions makes what moves aliases, and the promotions that ask for it.
 func (p *parts) connectPromotions() (err error) {
-	settler := promotion.NewSettler(p.cfg.approvalRules(), time.Now, p.metrics.Promotion)
-	var outside alias.Requester // none: moves past the gate are followed
-	if p.cfg.SeparationOfDuties == "enforce" {
-		outside = settler
-	}
+	rules := p.guarded.Rules()
+	settler := promotion.NewSettler(rules, time.Now, p.metrics.Promotion)
 	if p.mover, err = alias.NewMover(alias.Parts{
 		Store: p.store, Tracker: p.tracker, Registry: p.registry, Locks: p.locks, Log: p.log, Now: time.Now,
-		Settler: settler, External: p.drift.reconciler.Nudge, Outside: outside,
+		Settler: settler, External: p.drift.reconciler.Nudge, Outside: settler, Enforced: rules.Duties,
 	}); err != nil {
 		return err
 	}
 	p.aliases = alias.API{Store: p.store}
 	p.promotions.Service, err = promotion.New(promotion.Parts{
-		Store: p.store, Gate: p.gate, Mover: p.mover, Rules: p.cfg.approvalRules(), Settler: settler, Now: time.Now, Count: p.metrics.Promotion,
+		Store: p.store, Gate: p.gate, Mover: p.mover, Rules: rules, Settler: settler, Now: time.Now, Count: p.metrics.Promotion,
 	})
 	return err
 }
@@ -55,7 +82,7 @@ func (p *parts) connectPromotions() (err error) {
 func (p *parts) connectApprovals() (err error) {
 	p.approvals.Service, err = approval.New(approval.Parts{
 		Store: p.store, Commands: p.commands, Registry: p.registry, Admission: p.admission, Promotions: p.promotions.Service,
-		Rules: p.cfg.approvalRules(), Now: time.Now, Count: p.metrics.Approval,
+		Rules: p.guarded.Rules(), Now: time.Now, Count: p.metrics.Approval,
 	})
 	return err
 }

@@ -3,7 +3,6 @@ package approval
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
-	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
@@ -42,15 +41,6 @@ type Promotions interface {
 	RejectRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
 }
 
-// Rules limit who may decide a record, and until when.
-type Rules struct {
-	// Expiry is the age at which a pending record expires; 0: never.
-	Expiry time.Duration
-	// Duties enforces separation of duties: nobody but the legacy credential approves
-	// their own request.
-	Duties bool
-}
-
 // Parts are what a Service needs.
 type Parts struct {
 	Store      *store.Store
@@ -58,7 +48,7 @@ type Parts struct {
 	Registry   *registry.Registry
 	Admission  *dispatch.Admission
 	Promotions Promotions
-	Rules      Rules
+	Rules      separation.Rules
 	Now        func() time.Time
 	// Count is called for each created, approved, rejected, expired and dispatch_failed record.
 	Count func(action, model string, n int)
@@ -75,23 +65,9 @@ func New(p Parts) (*Service, error) {
 	return &Service{p}, nil
 }
 
-// ExpiresAt returns when a record created at t expires; nil means never.
-func (r Rules) ExpiresAt(t time.Time) *time.Time {
-	if r.Expiry <= 0 {
-		return nil
-	}
-	end := t.Add(r.Expiry)
-	return &end
-}
-
-// Own returns the refusal if p may not decide a request of requestedBy. The platform's
-// own principals are exempt: standalone seeds its models through one that both trains
-// and promotes.
-func (r Rules) Own(p auth.Principal, requestedBy string) *problem.Error {
-	if !r.Duties || p.Legacy || strings.HasPrefix(p.Name, "system:") || p.Name != requestedBy {
-		return nil
-	}
-	return fault.OwnRequest.New(fmt.Sprintf("%s asked for this; somebody else has to approve it.", p.Name))
+// askOf returns what a record asks.
+func askOf(a store.Approval) separation.Ask {
+	return separation.Ask{Requesters: a.Requesters, PersonUnknown: a.PersonUnknown, FirstApprover: a.FirstApprover}
 }
 
 // Facts returns the event and the audit fact of one state change of a record.
@@ -106,8 +82,8 @@ func Facts(a store.Approval, actor, name, outcome string, reason *string) []outb
 }
 
 func auditDetails(a store.Approval, reason *string) map[string]any {
-	d := map[string]any{"approval_id": a.ID, "kind": a.Kind, "status": a.Status, "commit_sha": a.CommitSha}
-	for name, v := range map[string]*string{"reason": reason, "flow_run_id": a.PrefectRunID, "dataset": a.DatasetName} {
+	d := map[string]any{"approval_id": a.ID, "kind": a.Kind, "status": a.Status, "commit_sha": a.CommitSha, "requesters": a.Requesters, "person_unknown": a.PersonUnknown}
+	for name, v := range map[string]*string{"reason": reason, "flow_run_id": a.PrefectRunID, "dataset": a.DatasetName, "first_approver": a.FirstApprover} {
 		if v != nil {
 			d[name] = *v
 		}
@@ -169,6 +145,8 @@ type Notice struct {
 	ChangedFiles []string
 	Origin       string
 	Dataset      string // default data set of the run; empty: the model's first
+	// RequestedBy is the person behind the change if that is not who notes it; empty: it is.
+	RequestedBy string
 }
 
 // Noted is the effect of a notice.
@@ -231,13 +209,25 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		}
 	}
 	now := s.Now()
+	requestedBy := p.Name
+	if n.RequestedBy != "" {
+		requestedBy = n.RequestedBy
+	}
 	var notice *uuid.UUID
 	var facts []outbox.Event
 	for _, model := range n.Models {
+		pushers, err := tx.PushersSince(ctx, model)
+		if err != nil {
+			return out, err
+		}
 		if a, ok := same[model]; ok {
 			out.Existing = append(out.Existing, a.ID)
+			if err := addRequesters(ctx, tx, a, p, pushers, now); err != nil {
+				return out, err
+			}
 			continue
 		}
+		requesters, unknown := separation.MergeNames([]string{p.Name, n.RequestedBy}, pushers.Requesters), pushers.PersonUnknown
 		if notice == nil {
 			id := uuid.Must(uuid.NewV7())
 			notice = &id
@@ -252,12 +242,15 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 				return out, err
 			}
 			facts = append(facts, more...)
+			// The older change is part of the newer one, so those behind it have asked for that too.
+			requesters, unknown = separation.MergeNames(requesters, old.Requesters), unknown || old.PersonUnknown
 			out.Superseded = append(out.Superseded, old.ID)
 			out.gone = append(out.gone, model)
 		}
 		a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 			ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
-			RequestedBy: p.Name, Now: now, ExpiresAt: s.Rules.ExpiresAt(now), DatasetName: wire.OptionalText(n.Dataset),
+			RequestedBy: requestedBy, Now: now, ExpiresAt: s.Rules.ExpiresAt(now), DatasetName: wire.OptionalText(n.Dataset),
+			Requesters: requesters, PersonUnknown: unknown,
 		})
 		if err != nil {
 			return out, err
@@ -267,6 +260,19 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		out.models = append(out.models, model)
 	}
 	return out, tx.Emit(ctx, facts...)
+}
+
+// addRequesters notes that p asked for a record that waits already, and who has pushed since.
+func addRequesters(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, pushers store.PushersSinceRow, now time.Time) error {
+	names, unknown := separation.MergeNames(a.Requesters, []string{p.Name}, pushers.Requesters), a.PersonUnknown || pushers.PersonUnknown
+	if a.Status != Pending || len(names) == len(a.Requesters) && unknown == a.PersonUnknown {
+		return nil
+	}
+	after, err := tx.AddRequesters(ctx, store.AddRequestersParams{ID: a.ID, Requesters: names, PersonUnknown: unknown, Now: now, UpdatedBy: p.Name})
+	if err != nil {
+		return err
+	}
+	return tx.Emit(ctx, event.Audit(a.Tenant, p.Name, "approval.requested_again", event.Model(a.ModelID), event.OK, auditDetails(after, nil)))
 }
 
 // supersedeApproval expires a pending record in favour of another.

@@ -109,7 +109,9 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 	var record store.Approval
 	var cmd store.Command
 	var refused *problem.Error
+	first := false
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		first = false
 		record, refused, err = s.pick(ctx, tx, p.Tenant, w)
 		if err != nil {
 			return err
@@ -118,13 +120,16 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			refused = approvalChanged(record)
 		}
 		if refused == nil {
-			refused = s.Rules.Own(p, record.RequestedBy)
+			refused = s.Rules.Refuse(p, askOf(record))
 		}
 		if refused != nil {
 			if record.ID == uuid.Nil { // nothing to decide, so nothing was refused
 				return nil
 			}
 			return recordDenial(ctx, tx, record, p, "approval.approve", refused)
+		}
+		if first = s.Rules.NeedsAnother(p, askOf(record)); first {
+			return s.approveFirst(ctx, tx, &record, p, d)
 		}
 		// Last, so that an undecidable record is reported as such even under load.
 		leave() // release the slot of the attempt that is being repeated
@@ -154,11 +159,29 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 		return Decided{}, err
 	case refused != nil:
 		return Decided{}, refused
+	case first:
+		return Decided{Record: record}, nil
 	}
 	if _, err := s.Commands.Send(ctx, cmd); err != nil {
 		return Decided{}, err
 	}
 	return s.decided(context.WithoutCancel(ctx), p.Tenant, record.ID)
+}
+
+// approveFirst notes the first of two approvals; the record stays pending.
+func (s *Service) approveFirst(ctx context.Context, tx store.Tx, record *store.Approval, p auth.Principal, d Decision) (err error) {
+	// A run that could never start is refused here, not to the second of the two.
+	if _, err := s.request(ctx, *record, p, d); err != nil {
+		return err
+	}
+	now := s.Now()
+	if *record, err = tx.FirstApproval(ctx, store.FirstApprovalParams{
+		ID: record.ID, FirstApprover: &p.Name, Now: &now, DatasetName: wire.OptionalText(d.Dataset),
+	}); err != nil {
+		return err
+	}
+	return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "approval.first_approved", event.Model(record.ModelID), event.OK,
+		auditDetails(*record, wire.OptionalText(d.Reason))))
 }
 
 // request builds the training run that approving the record starts.
@@ -182,6 +205,7 @@ func (s *Service) request(ctx context.Context, a store.Approval, p auth.Principa
 	return dispatch.Request{
 		Model: a.ModelID, Dataset: dataset.Name, Backend: backend, CommitSHA: a.CommitSha, Tenant: a.Tenant,
 		RequestID: service.RequestID(ctx), RequestedBy: p.Name, ApprovalID: &a.ID, Origin: a.Origin, Reason: d.Reason,
+		Requesters: a.Requesters, PersonUnknown: a.PersonUnknown,
 	}, nil
 }
 

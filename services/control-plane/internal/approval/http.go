@@ -25,7 +25,6 @@ const (
 	MaxFiles     = 10_000
 	maxPath      = 4096
 	maxMessage   = 64 << 10
-	MaxReason    = 4096
 	maxFaultsOut = 20 // the first errors of a long list are enough
 )
 
@@ -146,7 +145,7 @@ func (a API) List(c echo.Context) error {
 // Get serves GET /approvals/{id}.
 func (a API) Get(c echo.Context) error {
 	ctx := c.Request().Context()
-	id, err := PathID(c, fault.ApprovalNotFound)
+	id, err := wire.PathID(c, fault.ApprovalNotFound)
 	if err != nil {
 		return err
 	}
@@ -161,15 +160,6 @@ func (a API) Get(c echo.Context) error {
 	return c.JSON(http.StatusOK, toApproval(row.Approval, row.CommitMsg, row.ChangedFiles))
 }
 
-// PathID reads the path parameter id. An id that is not a UUID does not exist.
-func PathID(c echo.Context, missing problem.Kind) (uuid.UUID, error) {
-	id, err := uuid.Parse(c.Param("id"))
-	if err != nil {
-		return uuid.Nil, missing.New("The id is not a UUID, so it names nothing here.")
-	}
-	return id, nil
-}
-
 // ApproveModel serves POST /approve/{model}.
 func (a API) ApproveModel(c echo.Context) error {
 	return a.approve(c, Which{Model: registry.ID(c.Param("model"))})
@@ -177,7 +167,7 @@ func (a API) ApproveModel(c echo.Context) error {
 
 // ApproveByID serves POST /approvals/{id}/approve.
 func (a API) ApproveByID(c echo.Context) error {
-	id, err := PathID(c, fault.ApprovalNotFound)
+	id, err := wire.PathID(c, fault.ApprovalNotFound)
 	if err != nil {
 		return err
 	}
@@ -203,6 +193,10 @@ func (a API) approve(c echo.Context, w Which) error {
 		ModelId: got.Record.ModelID, ApprovalId: got.Record.ID, Status: api.ApprovalStatus(got.Record.Status),
 		FlowRunId: wire.OptionalText(got.FlowRunID), PromotionId: got.Record.PromotionID,
 	}
+	if got.Record.Status == Pending {
+		yes := true
+		out.SecondApprovalNeeded = &yes
+	}
 	if got.FlowRunID != "" {
 		out.StatusUrl = wire.OptionalText(command.StatusURL(got.FlowRunID))
 	}
@@ -224,24 +218,12 @@ func parseDecision(b api.ApproveRequest) (Decision, error) {
 		}
 	}
 	if b.Reason != nil {
-		if d.Reason = *b.Reason; len(d.Reason) > MaxReason {
-			bad(fmt.Sprintf("is longer than %d bytes", MaxReason), "reason")
+		if d.Reason = *b.Reason; len(d.Reason) > wire.MaxReason {
+			bad(fmt.Sprintf("is longer than %d bytes", wire.MaxReason), "reason")
 		}
 	}
 	d.Shown = b.ApprovalId
 	return d, fault.InvalidAll(faults)
-}
-
-// Reason reads the optional body of a decision.
-func Reason(c echo.Context) (string, error) {
-	var body api.DecisionReason
-	if err := wire.DecodeOptional(c, &body); err != nil || body.Reason == nil {
-		return "", err
-	}
-	if len(*body.Reason) > MaxReason {
-		return "", fault.Invalid(fmt.Sprintf("is longer than %d bytes", MaxReason), "body", "reason")
-	}
-	return *body.Reason, nil
 }
 
 // RejectModel serves POST /reject/{model}.
@@ -251,7 +233,7 @@ func (a API) RejectModel(c echo.Context) error {
 
 // RejectByID serves POST /approvals/{id}/reject.
 func (a API) RejectByID(c echo.Context) error {
-	id, err := PathID(c, fault.ApprovalNotFound)
+	id, err := wire.PathID(c, fault.ApprovalNotFound)
 	if err != nil {
 		return err
 	}
@@ -260,7 +242,7 @@ func (a API) RejectByID(c echo.Context) error {
 
 func (a API) reject(c echo.Context, w Which) error {
 	ctx := c.Request().Context()
-	reason, err := Reason(c)
+	reason, err := wire.Reason(c)
 	if err != nil {
 		return err
 	}
@@ -281,5 +263,6 @@ func toApproval(a store.Approval, msg string, files []string) api.Approval {
 		RequestedBy: a.RequestedBy, ResolvedBy: a.ResolvedBy, RequestedAt: a.RequestedAt.UTC(), ResolvedAt: wire.UTC(a.ResolvedAt),
 		PrefectRunId: a.PrefectRunID, RejectReason: a.RejectReason, PromotionId: a.PromotionID, ExpiresAt: wire.UTC(a.ExpiresAt),
 		UpdatedAt: a.UpdatedAt.UTC(), UpdatedBy: a.UpdatedBy,
+		Requesters: a.Requesters, PersonUnknown: a.PersonUnknown, FirstApprover: a.FirstApprover,
 	}
 }

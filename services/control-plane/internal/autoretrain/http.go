@@ -1,6 +1,9 @@
 package autoretrain
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
@@ -66,6 +70,7 @@ func (a API) Put(c echo.Context) error {
 	p, _ := auth.FromContext(ctx)
 	var after store.AutoRetrain
 	var triggered map[string]time.Time
+	var waits *store.GuardedChange
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
 		// Also where there is no row to lock: of two first writers the later keeps what the earlier has set.
 		if err := tx.LockKeys(ctx, []string{"auto_retrain:" + m.ID()}); err != nil {
@@ -83,22 +88,54 @@ func (a API) Put(c echo.Context) error {
 		}
 		row := body.over(before)
 		row.Now, row.UpdatedBy = s.Now(), p.Name
-		if after, err = tx.PutAutoRetrain(ctx, row); err != nil {
+		if waits = nil; row.Enabled && row.Gate == Direct && !(before.Enabled && before.Gate == Direct) {
+			waits, err = s.Guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.AutoRetrain, Target: m.ID(), Old: auditDetails(before), New: row})
+			if err != nil || waits != nil {
+				return err
+			}
+		}
+		if after, err = s.put(ctx, tx, p, row, details); err != nil {
 			return err
 		}
 		if triggered, err = s.triggered(ctx, tx.Queries, after); err != nil {
 			return err
 		}
-		details["new"] = auditDetails(after)
-		action := "auto_retrain.disabled"
-		if after.Enabled {
-			action = "auto_retrain.enabled" // a standing authorisation to train
-		}
-		return tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, event.Model(m.ID()), event.OK, details))
+		return nil
 	}); err != nil {
 		return err
 	}
+	if waits != nil {
+		return guarded.Accepted(c, *waits)
+	}
 	return c.JSON(http.StatusOK, s.view(after, triggered))
+}
+
+// put stores the settings of a model, and tells the ledger of them in details.
+func (s *Service) put(ctx context.Context, tx store.Tx, p auth.Principal, row store.PutAutoRetrainParams, details map[string]any) (store.AutoRetrain, error) {
+	after, err := tx.PutAutoRetrain(ctx, row)
+	if err != nil {
+		return after, err
+	}
+	details["new"] = auditDetails(after)
+	action := "auto_retrain.disabled"
+	if after.Enabled {
+		action = "auto_retrain.enabled" // a standing authorisation to train
+	}
+	return after, tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, event.Model(row.ModelID), event.OK, details))
+}
+
+// applyChange carries out an approved change.
+func (s *Service) applyChange(ctx context.Context, tx store.Tx, c store.GuardedChange, by auth.Principal) error {
+	var row store.PutAutoRetrainParams
+	if err := json.Unmarshal(c.New, &row); err != nil {
+		return fmt.Errorf("guarded change %s: decode settings: %w", c.ID, err)
+	}
+	if err := tx.LockKeys(ctx, []string{"auto_retrain:" + row.ModelID}); err != nil {
+		return err
+	}
+	row.Now, row.UpdatedBy = s.Now(), by.Name
+	_, err := s.put(ctx, tx, by, row, map[string]any{"old": c.Old})
+	return err
 }
 
 // Trigger serves POST /drift/trigger.

@@ -52,7 +52,7 @@ func (s *Service) view(r store.AutoRetrain, triggered map[string]time.Time) api.
 	}
 	return api.AutoRetrain{
 		Model: r.ModelID, Enabled: r.Enabled, DatasetName: r.DatasetName, MinZ: r.MinZ, CooldownSeconds: r.CooldownSeconds,
-		Gate: api.AutoRetrainGate(r.Gate), GateForced: s.ForceApproval, Kind: api.DriftKind(r.Kind),
+		Gate: api.AutoRetrainGate(r.Gate), GateForced: s.ForceApproval(), Kind: api.DriftKind(r.Kind),
 		LastTriggeredAt: last, LastOutcome: r.LastOutcome, UpdatedAt: r.UpdatedAt.UTC(), UpdatedBy: r.UpdatedBy,
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/drift"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -48,8 +49,10 @@ type Parts struct {
 	Registry  *registry.Registry
 	Retrain   *retrain.API
 	Approvals *approval.Service
-	// ForceApproval makes every gate approval.
-	ForceApproval bool
+	// ForceApproval reports whether every gate is approval.
+	ForceApproval func() bool
+	// Guard keeps changes until a second person approves them.
+	Guard *guarded.Service
 	// Every is how often the leader looks.
 	Every time.Duration
 	Log   *slog.Logger
@@ -67,7 +70,9 @@ func New(p Parts) (*Service, error) {
 	if err := service.RequireParts("autoretrain", p); err != nil {
 		return nil, err
 	}
-	return &Service{p, stamper{p.Now}}, nil
+	s := &Service{p, stamper{p.Now}}
+	p.Guard.Handle(guarded.AutoRetrain, s.applyChange)
+	return s, nil
 }
 
 // Run triggers each interval until ctx ends. One replica runs it, under a lease.
@@ -144,7 +149,7 @@ func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetra
 }
 
 func (s *Service) gate(row store.AutoRetrain) string {
-	if s.ForceApproval {
+	if s.ForceApproval() {
 		return Approval
 	}
 	return row.Gate

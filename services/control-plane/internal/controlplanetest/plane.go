@@ -35,6 +35,7 @@ const (
 	Both     = "both-0123456789abcdef01234"  // default, principal ci: changes, approve, read
 	Seeder   = "seed-0123456789abcdef01"     // default, principal system:seed: read, write
 	Approver = "approve-0123456789abcdef012" // default: approve
+	Governor = "govern-0123456789abcdef0123" // default: read, govern
 )
 
 var credentials = MustJSON(map[string]any{
@@ -44,8 +45,13 @@ var credentials = MustJSON(map[string]any{
 	Foreign:  map[string]any{"principal": "mallory", "tenant": "other", "scopes": []string{"read", "write"}},
 	Trainer:  map[string]any{"principal": "trainer", "tenant": "default", "scopes": []string{"manage"}},
 	Both:     map[string]any{"principal": "ci", "tenant": "default", "scopes": []string{"read", "changes", "approve"}},
-	Seeder:   map[string]any{"principal": "system:seed", "tenant": "default", "scopes": []string{"read", "write"}},
 	Approver: map[string]any{"principal": "approver", "tenant": "default", "scopes": []string{"approve"}},
+	Governor: map[string]any{"principal": "governor", "tenant": "default", "scopes": []string{"read", "govern"}},
+})
+
+// systemCredentials are those of the platform's own components; no environment variable holds them.
+var systemCredentials = MustJSON(map[string]any{
+	Seeder: map[string]any{"principal": "system:seed", "tenant": "default", "scopes": []string{"read", "write"}},
 })
 
 func MustJSON(v any) string {
@@ -110,6 +116,7 @@ func (p *Plane) Serve(change ...func(*controlplane.Config)) (stop func()) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
+	cfg.SystemCredentials = service.Secret(systemCredentials)
 	cfg.Listener, err = net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		p.T.Fatal(err)

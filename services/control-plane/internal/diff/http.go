@@ -9,16 +9,16 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Get serves GET /approvals/{id}/diff.
 func (a API) Get(c echo.Context) error {
 	ctx := c.Request().Context()
-	id, err := approval.PathID(c, fault.ApprovalNotFound)
+	id, err := wire.PathID(c, fault.ApprovalNotFound)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,10 @@ type Request struct {
 	RequestID   string         `json:"request_id,omitempty"`
 	RequestedBy string         `json:"requested_by"`
 	ApprovalID  *uuid.UUID     `json:"approval_id,omitempty"`
+	// Requesters are all who count as having asked for the run, those who pushed its commit among them;
+	// PersonUnknown means that one of these is not known.
+	Requesters    []string `json:"requesters,omitempty"`
+	PersonUnknown bool     `json:"person_unknown,omitempty"`
 	// Reason is the decider's reason, for the ledger.
 	Reason string `json:"reason,omitempty"`
 	// Origin is what led to the run: api, or the origin of its approval.

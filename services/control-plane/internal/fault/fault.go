@@ -19,7 +19,8 @@ var (
 
 	InvalidWebhookProof = problem.Kind{Code: "invalid_webhook_proof", Status: http.StatusUnauthorized, Title: "Invalid webhook proof"}
 
-	OwnRequest = problem.Kind{Code: "own_request", Status: http.StatusForbidden, Title: "Own request"}
+	OwnRequest     = problem.Kind{Code: "own_request", Status: http.StatusForbidden, Title: "Own request"}
+	SecondApprover = problem.Kind{Code: "second_approver_required", Status: http.StatusForbidden, Title: "Second approver required"}
 
 	ModelNotFound     = problem.Kind{Code: "model_not_found", Status: http.StatusNotFound, Title: "No such model"}
 	ReadmeNotFound    = problem.Kind{Code: "readme_not_found", Status: http.StatusNotFound, Title: "No README"}
@@ -31,6 +32,8 @@ var (
 	AliasNotFound     = problem.Kind{Code: "alias_not_found", Status: http.StatusNotFound, Title: "No such alias"}
 	NoPreviousVersion = problem.Kind{Code: "no_previous_version", Status: http.StatusNotFound, Title: "No previous version"}
 	PromotionNotFound = problem.Kind{Code: "promotion_not_found", Status: http.StatusNotFound, Title: "No such promotion"}
+
+	ChangeNotFound = problem.Kind{Code: "change_not_found", Status: http.StatusNotFound, Title: "No such guarded change"}
 
 	BudgetNotFound = problem.Kind{Code: "budget_not_found", Status: http.StatusNotFound, Title: "No such budget"}
 	JobNotFound    = problem.Kind{Code: "job_not_found", Status: http.StatusNotFound, Title: "No such job"}

@@ -11,10 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
+
+	"github.com/mlp-platform/platform/libs/auth"
 )
 
 // trees is the folder of exported commits.
@@ -38,6 +42,16 @@ func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
 		return "", err
 	}
 	defer r.give()
+	slot, err := r.folder()
+	if err != nil {
+		return "", err
+	}
+	out, err := ask(ctx, request{Op: opExport, URL: r.url.Reveal(), Slot: slot, To: sha})
+	return out.Dir, err
+}
+
+// export writes the files of a commit to a folder of its own.
+func (r *fetcher) export(ctx context.Context, sha string) (string, error) {
 	repo, err := r.open()
 	if err != nil {
 		return "", err
@@ -50,11 +64,7 @@ func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read commit %s: %w", commit.Hash, err)
 	}
-	slot, err := r.folder()
-	if err != nil {
-		return "", err
-	}
-	all := filepath.Join(slot, trees)
+	all := filepath.Join(r.slot, trees)
 	dir := filepath.Join(all, commit.Hash.String())
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
@@ -138,6 +148,9 @@ func checkName(name string) error {
 	if len(name) > 255 {
 		return fmt.Errorf("%w: it holds a file name of %d bytes", ErrMalformed, len(name))
 	}
+	if strings.IndexFunc(name, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) >= 0 {
+		return fmt.Errorf("%w: it holds the file name %.80q, which cannot be shown as it is", ErrMalformed, name)
+	}
 	if name == "" || name == "." || name == ".." || strings.EqualFold(name, ".git") || strings.ContainsAny(name, "/\\\x00") {
 		return fmt.Errorf("%w: it holds the file name %.80q, which leads out of its folder", ErrMalformed, name)
 	}
@@ -153,6 +166,9 @@ func (w *writer) folder(entry object.TreeEntry, at string, depth int) error {
 		return fmt.Errorf("read %s: %w", at, err)
 	}
 	if err := w.root.Mkdir(at, 0o700); err != nil {
+		return err
+	}
+	if err := checkCases(tree, at); err != nil {
 		return err
 	}
 	for _, e := range tree.Entries {
@@ -172,6 +188,19 @@ func (w *writer) folder(entry object.TreeEntry, at string, depth int) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkCases refuses names that are one file where case does not matter: what is read would depend on the machine.
+func checkCases(tree *object.Tree, at string) error {
+	seen := make(map[string]string, len(tree.Entries))
+	for _, e := range tree.Entries {
+		folded := auth.FoldName(e.Name)
+		if other, ok := seen[folded]; ok {
+			return fmt.Errorf("%w: %s holds both %q and %q, which differ only in case", ErrMalformed, at, other, e.Name)
+		}
+		seen[folded] = e.Name
 	}
 	return nil
 }

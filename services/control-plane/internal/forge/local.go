@@ -27,13 +27,16 @@ func OpenLocal(dir string) (*Local, bool) {
 	if _, err := os.Stat(filepath.Join(dir, git.GitDirName)); err != nil {
 		return nil, false
 	}
-	return &Local{dir}, true
+	if dir, err := filepath.Abs(dir); err == nil { // a child starts elsewhere
+		return &Local{dir}, true
+	}
+	return nil, false
 }
 
 // Kind is part of Source.
 func (l *Local) Kind() string { return "local" }
 
-func (l *Local) open() (*git.Repository, error) {
+func (l localReader) open() (*git.Repository, error) {
 	repo, err := git.PlainOpenWithOptions(l.dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
 	switch {
 	case errors.Is(err, git.ErrRepositoryNotExists), errors.Is(err, fs.ErrNotExist):
@@ -46,7 +49,21 @@ func (l *Local) open() (*git.Repository, error) {
 
 // Head is part of Source. Where no branch is checked out, as deployments that
 // pin a commit do, the commit that is checked out stands for every branch.
-func (l *Local) Head(_ context.Context, branch string) (Commit, error) {
+func (l *Local) Head(ctx context.Context, branch string) (Commit, error) {
+	out, err := ask(ctx, request{Op: opHead, Dir: l.dir, Branch: branch})
+	if err != nil {
+		return Commit{SHA: out.Commit.SHA}, err
+	}
+	return out.Commit, nil
+}
+
+// localReader is the child's side of a Local.
+type localReader struct {
+	dir  string
+	tell func(response)
+}
+
+func (l localReader) head(branch string) (Commit, error) {
 	repo, err := l.open()
 	if err != nil {
 		return Commit{}, err
@@ -68,6 +85,7 @@ func (l *Local) Head(_ context.Context, branch string) (Commit, error) {
 	if err != nil {
 		return Commit{}, fmt.Errorf("read the branch: %w", err)
 	}
+	l.tell(response{Commit: Commit{SHA: ref.Hash().String()}, Stage: stageReading})
 	return describeCommit(repo, ref.Hash())
 }
 
@@ -84,6 +102,11 @@ func describeCommit(repo *git.Repository, hash plumbing.Hash) (Commit, error) {
 
 // Files is part of Source.
 func (l *Local) Files(ctx context.Context, from, to string) ([]string, error) {
+	out, err := askReader(ctx, request{Op: opFiles, Dir: l.dir, From: from, To: to})
+	return out.Files, err
+}
+
+func (l localReader) files(ctx context.Context, from, to string) ([]string, error) {
 	repo, err := l.open()
 	if err != nil {
 		return nil, err
@@ -93,6 +116,14 @@ func (l *Local) Files(ctx context.Context, from, to string) ([]string, error) {
 
 // Diff is part of Source.
 func (l *Local) Diff(ctx context.Context, from, to string) (Diff, error) {
+	out, err := askReader(ctx, request{Op: opDiff, Dir: l.dir, From: from, To: to})
+	if err != nil || out.Diff == nil {
+		return Diff{}, err
+	}
+	return *out.Diff, nil
+}
+
+func (l localReader) diff(ctx context.Context, from, to string) (Diff, error) {
 	repo, err := l.open()
 	if err != nil {
 		return Diff{}, err

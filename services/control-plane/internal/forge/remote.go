@@ -6,26 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
-	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/gofrs/flock"
 
 	"github.com/mlp-platform/platform/libs/service"
@@ -38,25 +26,25 @@ const (
 	maxFetch = 512 << 20
 )
 
-// bare is the folder of what was fetched.
-const bare = "repo.git"
-
 // maxSlots is how many processes may share a cache folder.
 const maxSlots = 64
 
-// haves is how many known commits a fetch tells the server of, so that it sends
-// what is new alone. go-git does not negotiate; histories that part further back
-// are sent whole.
-const haves = 100
+// refusedFor is how long a head that could not be read is not fetched again.
+const refusedFor = 15 * time.Minute
 
 // Remote is a repository behind a git server's http or https URL. What was
-// fetched is kept bare in a folder that belongs to this process alone.
+// fetched is kept bare in a folder that belongs to this process alone. The server
+// and what it sent are only ever read by children; see ask.
 type Remote struct {
 	id       string
-	endpoint *transport.Endpoint
-	client   transport.Transport
+	url      service.Secret
+	timeout  time.Duration // of each exchange with the server
 	cache    string        // of this repository, for all processes
-	fetching chan struct{} // holds a token while nobody writes to the folder
+	fetching chan struct{} // holds a token while nobody writes to the folder; guards the next three
+
+	refused string // the newest head that could not be read; it is not fetched again
+	why     error
+	until   time.Time // when it is tried again: what came may have been cut on its way
 
 	mu   sync.Mutex // guards those below
 	slot string     // the folder of this process; empty until claimed
@@ -66,26 +54,31 @@ type Remote struct {
 // OpenRemote is for the repository at rawURL, whose user part is the credential.
 // Nothing is asked or written yet. timeout bounds each exchange with the server.
 func OpenRemote(rawURL service.Secret, cacheDir string, timeout time.Duration) (*Remote, error) {
+	u, err := parseGitURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if cacheDir, err = filepath.Abs(cacheDir); err != nil { // a child starts elsewhere
+		return nil, err
+	}
+	u.User = nil
+	sum := sha256.Sum256([]byte(u.String()))
+	id := hex.EncodeToString(sum[:8])
+	r := &Remote{id: id, url: rawURL, timeout: timeout, fetching: make(chan struct{}, 1), cache: filepath.Join(cacheDir, id)}
+	r.fetching <- struct{}{}
+	return r, nil
+}
+
+// parseGitURL accepts the two protocols that are spoken: no other can be made to run a program.
+func parseGitURL(rawURL service.Secret) (*url.URL, error) {
 	u, err := url.Parse(rawURL.Reveal())
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("MODELREPO_GIT_URL must be an http or https URL")
 	}
-	ep, err := transport.NewEndpoint(u.String())
-	if err != nil {
+	if _, err := transport.NewEndpoint(u.String()); err != nil {
 		return nil, errors.New("MODELREPO_GIT_URL is no URL of a git repository")
 	}
-	hc := service.HTTPClient(timeout)
-	hc.Transport = bounded{hc.Transport}
-	u.User = nil
-	sum := sha256.Sum256([]byte(u.String()))
-	id := hex.EncodeToString(sum[:8])
-	r := &Remote{
-		id:       id,
-		endpoint: ep, client: githttp.NewClientWithOptions(hc, nil), fetching: make(chan struct{}, 1),
-		cache: filepath.Join(cacheDir, id),
-	}
-	r.fetching <- struct{}{}
-	return r, nil
+	return u, nil
 }
 
 // ID tells repositories apart, whatever the credentials.
@@ -136,67 +129,32 @@ func (r *Remote) folder() (string, error) {
 	return "", fmt.Errorf("MODELREPO_CACHE_DIR is in use by %d processes", maxSlots)
 }
 
-// fetched opens what was fetched, without a turn: nothing is written to the
-// folder, which another call may be filling just now.
-func (r *Remote) fetched() (*git.Repository, error) {
-	dir, err := r.folder()
-	if err != nil {
-		return nil, err
-	}
-	repo, err := git.PlainOpen(filepath.Join(dir, bare))
-	if err != nil {
-		return nil, fmt.Errorf("nothing was fetched: %w", ErrUnknown)
-	}
-	return repo, nil
-}
-
-// open opens what was fetched. A folder that is no repository was left by a
-// process that died early, or is damaged: it is made anew. The caller has taken
-// its turn.
-func (r *Remote) open() (*git.Repository, error) {
-	dir, err := r.folder()
-	if err != nil {
-		return nil, err
-	}
-	if repo, err := git.PlainOpen(filepath.Join(dir, bare)); err == nil {
-		return repo, nil
-	}
-	return r.anew()
-}
-
-// anew begins with nothing fetched.
-func (r *Remote) anew() (*git.Repository, error) {
-	dir, err := r.folder()
-	if err != nil {
-		return nil, err
-	}
-	bare := filepath.Join(dir, bare)
-	if err := os.RemoveAll(bare); err != nil {
-		return nil, fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
-	}
-	repo, err := git.PlainInit(bare, true)
-	if err != nil {
-		return nil, fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
-	}
-	return repo, nil
-}
-
 // Head is part of Source: it lists the server's branches, and fetches when the
-// commit is new here.
+// commit is new here. A head that cannot be read is ErrMalformed, beside its SHA.
 func (r *Remote) Head(ctx context.Context, branch string) (Commit, error) {
 	if err := r.take(ctx); err != nil {
 		return Commit{}, err
 	}
 	defer r.give()
-	hash, err := r.update(ctx, branch)
-	if err != nil || hash.IsZero() {
-		return Commit{}, err
-	}
-	repo, err := r.open()
+	slot, err := r.folder()
 	if err != nil {
 		return Commit{}, err
 	}
-	return describeCommit(repo, hash)
+	refused := r.refused
+	if time.Now().After(r.until) {
+		refused = ""
+	}
+	out, err := ask(ctx, request{Op: opHead, URL: r.url.Reveal(), Slot: slot, Branch: branch, Refused: refused, Timeout: r.timeout})
+	if sha := out.Commit.SHA; errors.Is(err, ErrMalformed) && sha != "" {
+		if sha != refused {
+			r.refused, r.why, r.until = sha, err, time.Now().Add(refusedFor)
+		}
+		return Commit{SHA: sha}, r.why
+	}
+	if err != nil {
+		return Commit{}, err
+	}
+	return out.Commit, nil
 }
 
 func (r *Remote) take(ctx context.Context) error {
@@ -210,186 +168,25 @@ func (r *Remote) take(ctx context.Context) error {
 
 func (r *Remote) give() { r.fetching <- struct{}{} }
 
-// update brings what is new on the branch here; zero is an empty repository.
-func (r *Remote) update(ctx context.Context, branch string) (plumbing.Hash, error) {
-	ep := *r.endpoint // a redirect within the host changes it
-	session, err := r.client.NewUploadPackSession(&ep, nil)
-	if err != nil {
-		return plumbing.ZeroHash, gitFault(err)
-	}
-	defer session.Close()
-	adv, err := session.AdvertisedReferencesContext(ctx)
-	switch {
-	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		return plumbing.ZeroHash, nil
-	case err != nil:
-		return plumbing.ZeroHash, gitFault(err)
-	}
-	hash, ok := adv.References[plumbing.NewBranchReferenceName(branch).String()]
-	if !ok {
-		return plumbing.ZeroHash, noBranch(branch)
-	}
-	repo, err := r.open()
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	ref := plumbing.NewHashReference(plumbing.NewBranchReferenceName(branch), hash)
-	// The reference is set only after the objects are all here.
-	if known, err := repo.Reference(ref.Name(), true); err == nil && known.Hash() == hash {
-		if _, err := repo.CommitObject(hash); err == nil {
-			return hash, nil
-		}
-		// What was fetched is damaged; it is fetched anew.
-		if repo, err = r.anew(); err != nil {
-			return plumbing.ZeroHash, err
-		}
-	}
-	if err := fetchCommit(ctx, session, adv, repo, hash); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if err := repo.Storer.SetReference(ref); err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("note what was fetched: %w", err)
-	}
-	return hash, nil
-}
-
-func fetchCommit(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, repo *git.Repository, want plumbing.Hash) error {
-	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
-	req.Capabilities.Delete(capability.ThinPack) // every pack must be readable by itself
-	req.Wants = []plumbing.Hash{want}
-	var err error
-	if req.Haves, err = listCompleteCommits(repo); err != nil {
-		return fmt.Errorf("list what was fetched before: %w", err)
-	}
-	resp, err := session.UploadPack(ctx, req)
-	if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
-		return nil // another branch brought it
-	}
-	if err != nil {
-		return gitFault(err)
-	}
-	defer resp.Close()
-	var pack io.Reader = resp
-	switch {
-	case req.Capabilities.Supports(capability.Sideband64k):
-		pack = sideband.NewDemuxer(sideband.Sideband64k, resp)
-	case req.Capabilities.Supports(capability.Sideband):
-		pack = sideband.NewDemuxer(sideband.Sideband, resp)
-	}
-	if err := packfile.UpdateObjectStorage(repo.Storer, pack); err != nil && !errors.Is(err, packfile.ErrEmptyPackfile) {
-		return gitFault(err)
-	}
-	return nil
-}
-
-// listCompleteCommits lists commits of which the whole history is here.
-func listCompleteCommits(repo *git.Repository) ([]plumbing.Hash, error) {
-	refs, err := repo.References()
-	if err != nil {
-		return nil, err
-	}
-	seen := map[plumbing.Hash]bool{}
-	var out []plumbing.Hash
-	err = refs.ForEach(func(ref *plumbing.Reference) error {
-		if ref.Type() != plumbing.HashReference {
-			return nil
-		}
-		tip, err := repo.CommitObject(ref.Hash())
-		if err != nil {
-			return err
-		}
-		n := 0
-		return object.NewCommitPreorderIter(tip, nil, nil).ForEach(func(c *object.Commit) error {
-			if n++; n > haves || len(out) >= 10*haves {
-				return storer.ErrStop
-			}
-			if !seen[c.Hash] {
-				seen[c.Hash] = true
-				out = append(out, c.Hash)
-			}
-			return nil
-		})
-	})
-	return out, err
-}
-
 // Files is part of Source.
 func (r *Remote) Files(ctx context.Context, from, to string) ([]string, error) {
-	repo, err := r.fetched()
+	slot, err := r.folder()
 	if err != nil {
 		return nil, err
 	}
-	return filesOf(ctx, repo, from, to)
+	out, err := askReader(ctx, request{Op: opFiles, URL: r.url.Reveal(), Slot: slot, From: from, To: to})
+	return out.Files, err
 }
 
 // Diff is part of Source. It reads what was fetched, and asks no server.
 func (r *Remote) Diff(ctx context.Context, from, to string) (Diff, error) {
-	repo, err := r.fetched()
+	slot, err := r.folder()
 	if err != nil {
 		return Diff{}, err
 	}
-	return diffOf(ctx, repo, from, to)
-}
-
-// gitFault says what went wrong with the server, without its URL.
-func gitFault(err error) error {
-	switch {
-	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		return errors.New("the git server refuses the credentials of MODELREPO_GIT_URL, or they are missing")
-	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return errors.New("the git server has no repository at MODELREPO_GIT_URL")
-	case errors.Is(err, context.DeadlineExceeded):
-		return errors.New("the git server did not answer in time")
+	out, err := askReader(ctx, request{Op: opDiff, URL: r.url.Reveal(), Slot: slot, From: from, To: to})
+	if err != nil || out.Diff == nil {
+		return Diff{}, err
 	}
-	var unexpected *plumbing.UnexpectedError
-	if errors.As(err, &unexpected) {
-		err = unexpected.Err
-	}
-	var status *githttp.Err
-	if errors.As(err, &status) {
-		return fmt.Errorf("the git server answered %d", status.StatusCode())
-	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		return fmt.Errorf("the git server does not answer: %w", withoutURL(err))
-	}
-	if strings.Contains(err.Error(), "://") {
-		return errors.New("the git server's answer is not understood")
-	}
-	// What a server sends may be quoted in the error.
-	return fmt.Errorf("the git server's answer is not understood: %.200q", err.Error())
-}
-
-// bounded bounds the answers to a client's requests.
-type bounded struct{ next http.RoundTripper }
-
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := b.next.RoundTrip(req)
-	if err == nil {
-		most := int64(maxFetch)
-		if req.Method == http.MethodGet {
-			most = maxRefs
-		}
-		resp.Body = &boundedBody{ReadCloser: resp.Body, left: most}
-	}
-	return resp, err
-}
-
-func (b bounded) CloseIdleConnections() {
-	if c, ok := b.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, errors.New("it is too large")
-	}
-	return n, err
+	return *out.Diff, nil
 }

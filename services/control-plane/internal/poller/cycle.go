@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
+	"github.com/mlp-platform/platform/services/control-plane/internal/identity"
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -31,9 +32,9 @@ type found struct {
 	Marked []string
 }
 
-// poll runs one cycle. An error is of the repository, errBusy, or of the
+// poll runs one cycle, which askedBy asked for; empty: nobody. An error is of the repository, errBusy, or of the
 // platform's own stores; the first kind is kept for /health.
-func (s *Service) poll(ctx context.Context) (found, error) {
+func (s *Service) poll(ctx context.Context, askedBy string) (found, error) {
 	held, unlock, ok, err := s.Locks.Keep(ctx, cycle, cycleTTL)
 	switch {
 	case err != nil:
@@ -48,7 +49,7 @@ func (s *Service) poll(ctx context.Context) (found, error) {
 	case <-s.turn:
 	}
 	defer func() { s.turn <- struct{}{} }()
-	out, err := s.look(held)
+	out, err := s.look(held, askedBy)
 	var away *awayError
 	if errors.As(err, &away) && held.Err() == nil {
 		msg := wire.TruncateText(err.Error(), maxError)
@@ -67,7 +68,7 @@ func (e *awayError) Unwrap() error { return e.err }
 
 // look compares the branch's head with what is known, and brings what is new
 // into force before it is recorded: models that came with it are stale as well.
-func (s *Service) look(ctx context.Context) (out found, err error) {
+func (s *Service) look(ctx context.Context, askedBy string) (out found, err error) {
 	set, err := s.Config.Read(ctx, s.Store.Queries)
 	if err != nil {
 		return out, err
@@ -82,6 +83,10 @@ func (s *Service) look(ctx context.Context) (out found, err error) {
 	asked, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
 	head, err := s.Source.Head(asked, set.WatchBranch)
+	if errors.Is(err, forge.ErrMalformed) && head.SHA != "" {
+		out.SHA = head.SHA
+		return out, s.refuseHead(ctx, head.SHA, set.WatchBranch, row, err)
+	}
 	if err != nil {
 		return out, &awayError{err}
 	}
@@ -96,7 +101,10 @@ func (s *Service) look(ctx context.Context) (out found, err error) {
 	if err != nil {
 		return out, err
 	}
-	p := push.Push{CommitSHA: head.SHA, Branch: set.WatchBranch, PushedBy: head.Author, Source: push.Poll, Message: head.Message}
+	p := push.Push{CommitSHA: head.SHA, Branch: set.WatchBranch, PushedBy: head.Author, Source: push.Poll, Message: head.Message, AskedBy: askedBy}
+	if _, ok := s.Source.(*forge.Local); ok {
+		p.Pusher = identity.Identity{Source: identity.Local}
+	}
 	if known != "" && known != head.SHA {
 		// After a rewritten history the old head may be gone; then every file may have changed.
 		files, err := s.Source.Files(asked, known, head.SHA)
@@ -130,6 +138,22 @@ func (s *Service) look(ctx context.Context) (out found, err error) {
 		}
 	}
 	return out, s.Store.PollSucceeded(ctx, after)
+}
+
+// refuseHead notes a head that cannot even be read. That is a fact about the commit and no fault of polling: whoever
+// can push must not be able to make the platform unready. Nothing is made stale and nothing trained because of it.
+func (s *Service) refuseHead(ctx context.Context, sha, branch string, row store.GetPollerRow, cause error) error {
+	why := s.Registry.Unreadable(sha, cause.Error()).Error()
+	after := store.PollSucceededParams{Source: s.SourceID, Branch: branch, HeadCommit: &sha, ForceCommit: row.ForceCommit, Fault: &why}
+	if row.Fault == nil || *row.Fault != why {
+		if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+			return tx.Emit(ctx, event.Audit(event.PlatformTenant, actor, "registry.swapped", "modelrepo", event.Failed,
+				map[string]any{"old": s.Registry.Head(), "new": sha, "reason": why}))
+		}); err != nil {
+			return err
+		}
+	}
+	return s.Store.PollSucceeded(ctx, after)
 }
 
 // patience is how long a poll may ask the repository: a first clone moves more

@@ -39,7 +39,7 @@ func (s *Service) watch(ctx context.Context) {
 		failing = err != nil
 		if f.overdue && time.Since(f.tried) > standInAfter {
 			f.tried = time.Now()
-			if _, err := s.poll(ctx); err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
+			if _, err := s.poll(ctx, ""); err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
 				s.Log.WarnContext(ctx, "poll of the model repository failed, in place of the leader", slog.Any("err", err))
 			}
 		}

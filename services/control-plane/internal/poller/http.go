@@ -32,7 +32,8 @@ func (s *Service) Sync(c echo.Context) error {
 	// The poll ends although the caller may have gone: others wait for its lock.
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloneTimeout+recordTimeout)
 	defer cancel()
-	out, err := s.poll(work)
+	p, _ := auth.FromContext(ctx)
+	out, err := s.poll(work, p.Name)
 	var away *awayError
 	switch {
 	case errors.Is(err, errBusy):

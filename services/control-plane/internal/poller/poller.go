@@ -225,7 +225,7 @@ func (s *Service) lead(ctx context.Context, every time.Duration) error {
 	defer s.leading.Store(false)
 	for {
 		wait := every
-		if _, err := s.poll(ctx); errors.Is(err, errBusy) {
+		if _, err := s.poll(ctx, ""); errors.Is(err, errBusy) {
 			wait = busyRetry
 		} else if err != nil && ctx.Err() == nil {
 			s.Log.WarnContext(ctx, "poll of the model repository failed", slog.Any("err", err))

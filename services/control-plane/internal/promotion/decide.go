@@ -59,7 +59,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	if p.State != Pending {
 		return p, s.refuse(ctx, who, p, "promotion.approve", alreadyDecided(p))
 	}
-	if own := s.Rules.Own(who, p.RequestedBy); own != nil {
+	if own := s.Rules.Refuse(who, askOf(p)); own != nil {
 		return p, s.refuse(ctx, who, p, "promotion.approve", own)
 	}
 	q := Question{Tenant: p.Tenant, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, Outside: p.Origin == FromOutside}
@@ -82,8 +82,9 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		}
 		var move store.AliasMove
 		var refused *problem.Error
+		first := false
 		if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-			refused = nil
+			refused, first = nil, false
 			now, err := tx.LockPromotion(ctx, p.ID)
 			if err != nil {
 				return err
@@ -96,6 +97,13 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 			if err != nil {
 				return err
 			}
+			if refused = s.Rules.Refuse(who, askOf(now)); refused != nil {
+				return nil
+			}
+			if first = s.Rules.NeedsAnother(who, askOf(now)); first {
+				p, err = s.approveFirst(ctx, tx, now, record, who.Name)
+				return err
+			}
 			if p, err = s.approve(ctx, tx, now, record, who.Name, reason); err != nil {
 				return err
 			}
@@ -106,6 +114,9 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		}
 		if refused != nil {
 			return s.refuse(ctx, who, p, "promotion.approve", refused)
+		}
+		if first {
+			return nil
 		}
 		return s.carry(ctx, move, &p)
 	})

@@ -43,8 +43,8 @@ type GateParts struct {
 	Tracker  *tracker.Client
 	Files    *tracker.Client // the same server, with a download limit
 	Registry *registry.Registry
-	// AllowGenerated allows versions trained on generated data in Production.
-	AllowGenerated bool
+	// AllowGenerated reports whether versions trained on generated data may reach Production.
+	AllowGenerated func() bool
 }
 
 // Gate checks whether a version may be promoted.
@@ -346,7 +346,7 @@ func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error
 }
 
 // GeneratedAllowed reports whether a version trained on generated data may get the alias.
-func (g *Gate) GeneratedAllowed(to string) bool { return to != alias.Production || g.AllowGenerated }
+func (g *Gate) GeneratedAllowed(to string) bool { return to != alias.Production || g.AllowGenerated() }
 
 func (g *Gate) generatedCheck(v *Verdict) {
 	if g.GeneratedAllowed(v.To) {

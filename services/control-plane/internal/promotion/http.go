@@ -15,9 +15,9 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
@@ -150,8 +150,8 @@ func parseRequest(b promotionRequest) (Request, error) {
 		r.DryRun = *b.DryRun
 	}
 	if b.Reason != nil {
-		if r.Reason = *b.Reason; len(r.Reason) > approval.MaxReason {
-			bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
+		if r.Reason = *b.Reason; len(r.Reason) > wire.MaxReason {
+			bad(fmt.Sprintf("is longer than %d bytes", wire.MaxReason), "reason")
 		}
 	}
 	return r, fault.InvalidAll(faults)
@@ -281,7 +281,7 @@ func (a API) List(c echo.Context) error {
 
 // Get serves GET /promotions/{id}.
 func (a API) Get(c echo.Context) error {
-	id, err := approval.PathID(c, fault.PromotionNotFound)
+	id, err := wire.PathID(c, fault.PromotionNotFound)
 	if err != nil {
 		return err
 	}
@@ -306,11 +306,11 @@ func (a API) Reject(c echo.Context) error {
 type decideFunc = func(ctx context.Context, who auth.Principal, id uuid.UUID, reason string) (store.Promotion, error)
 
 func (a API) decide(c echo.Context, decide decideFunc) error {
-	reason, err := approval.Reason(c)
+	reason, err := wire.Reason(c)
 	if err != nil {
 		return err
 	}
-	id, err := approval.PathID(c, fault.PromotionNotFound)
+	id, err := wire.PathID(c, fault.PromotionNotFound)
 	if err != nil {
 		return err
 	}
@@ -340,6 +340,7 @@ func toPromotion(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error)
 		Tenant: p.Tenant, Origin: api.PromotionOrigin(p.Origin), RequestedBy: p.RequestedBy, RequestedAt: p.RequestedAt.UTC(),
 		DecidedBy: p.DecidedBy, DecidedAt: wire.UTC(p.DecidedAt), Reason: p.Reason, PreviousVersion: p.PreviousVersion,
 		ApprovalId: approvalID, FlowRunId: p.FlowRunID, ExpiresAt: wire.UTC(p.ExpiresAt), UpdatedAt: p.UpdatedAt.UTC(), UpdatedBy: p.UpdatedBy,
+		Requesters: p.Requesters, PersonUnknown: p.PersonUnknown, FirstApprover: p.FirstApprover,
 	}
 	if err := json.Unmarshal(p.Conditions, &out.Conditions); err != nil {
 		return out, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
@@ -365,8 +366,8 @@ func (a API) Rollback(c echo.Context) error {
 	switch reason := body.Reason; {
 	case strings.TrimSpace(reason) == "":
 		bad("is required", "reason")
-	case len(reason) > approval.MaxReason:
-		bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
+	case len(reason) > wire.MaxReason:
+		bad(fmt.Sprintf("is longer than %d bytes", wire.MaxReason), "reason")
 	}
 	if err := fault.InvalidAll(faults); err != nil {
 		return err
@@ -444,9 +445,12 @@ func (s *Policies) Put(c echo.Context) error {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	policy, err := s.set(ctx, p, row)
-	if err != nil {
+	policy, waits, err := s.propose(ctx, p, row)
+	switch {
+	case err != nil:
 		return err
+	case waits != nil:
+		return guarded.Accepted(c, *waits)
 	}
 	return c.JSON(http.StatusOK, policyView(policy))
 }
@@ -469,7 +473,7 @@ func (s *Policies) input(id string, b policyInput) (store.PutPolicyParams, error
 	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
 	out := store.PutPolicyParams{
 		ModelID: id, Metric: b.Metric, Operator: string(b.Operator),
-		FromAlias: alias.Staging, ToAlias: alias.Production, Enabled: true, ApprovalMode: s.Mode,
+		FromAlias: alias.Staging, ToAlias: alias.Production, Enabled: true, ApprovalMode: s.Mode(),
 	}
 	if b.Model != nil && registry.ID(*b.Model) != id {
 		bad("is not the model of the path", "model")
@@ -519,10 +523,12 @@ func (s *Policies) input(id string, b policyInput) (store.PutPolicyParams, error
 func (s *Policies) Delete(c echo.Context) error {
 	ctx := c.Request().Context()
 	p, _ := auth.FromContext(ctx)
-	found, err := s.remove(ctx, p, registry.ID(c.Param("model")))
+	found, waits, err := s.proposeRemoval(ctx, p, registry.ID(c.Param("model")))
 	switch {
 	case err != nil:
 		return err
+	case waits != nil:
+		return guarded.Accepted(c, *waits)
 	case !found:
 		return noPolicy()
 	}

@@ -78,14 +78,14 @@ func (s *Settler) insertOutside(ctx context.Context, tx store.Tx, id uuid.UUID, 
 	p, err := tx.InsertPromotion(ctx, store.InsertPromotionParams{
 		ID: id, Tenant: tenant, ModelID: m.Model, Version: m.Version, FromAlias: from, ToAlias: alias.Production, Origin: FromOutside,
 		Conditions: conditions, PreviousVersion: wire.OptionalText(m.Holder), RequestedBy: m.Mover, Now: now, Reason: &reason,
-		ExpiresAt: s.rules.ExpiresAt(now),
+		ExpiresAt: s.rules.ExpiresAt(now), Requesters: []string{m.Mover}, PersonUnknown: true, // the tracker does not say who moved an alias
 	})
 	if err != nil {
 		return err
 	}
 	record, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 		ID: uuid.Must(uuid.NewV7()), Kind: approval.Promotion, Origin: "promotion", Tenant: tenant, ModelID: m.Model,
-		PromotionID: &id, RequestedBy: m.Mover, Now: now, ExpiresAt: p.ExpiresAt,
+		PromotionID: &id, RequestedBy: m.Mover, Now: now, ExpiresAt: p.ExpiresAt, Requesters: p.Requesters, PersonUnknown: p.PersonUnknown,
 	})
 	if err != nil {
 		return err

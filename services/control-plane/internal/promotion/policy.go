@@ -2,6 +2,7 @@ package promotion
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
@@ -26,9 +28,11 @@ const (
 type PoliciesParts struct {
 	Store    *store.Store
 	Registry *registry.Registry
-	// Mode is the approval mode of policies that do not set one.
-	Mode string
-	Now  func() time.Time
+	// Mode returns the approval mode of policies that do not set one.
+	Mode func() string
+	// Guard keeps changes until a second person approves them.
+	Guard *guarded.Service
+	Now   func() time.Time
 }
 
 // Policies stores one policy per model.
@@ -39,12 +43,15 @@ func NewPolicies(p PoliciesParts) (*Policies, error) {
 	if err := service.RequireParts("promotion policies", p); err != nil {
 		return nil, err
 	}
-	return &Policies{p}, nil
+	s := &Policies{p}
+	p.Guard.Handle(guarded.Policy, s.applyChange)
+	return s, nil
 }
 
 // Load creates a policy from the Production rung for each model without one. A deleted
 // policy stays deleted.
 func (s *Policies) Load(ctx context.Context) error {
+	mode := s.Mode()
 	for _, m := range s.Registry.Models() {
 		for _, rung := range m.Lifecycle {
 			if rung.Name != alias.Production {
@@ -56,13 +63,13 @@ func (s *Policies) Load(ctx context.Context) error {
 					op = string(api.Lte)
 				}
 				n, err := tx.SeedPolicy(ctx, store.SeedPolicyParams{
-					ModelID: m.ID(), Metric: rung.Metric, Operator: op, Threshold: rung.Threshold, ApprovalMode: s.Mode, Now: s.Now(),
+					ModelID: m.ID(), Metric: rung.Metric, Operator: op, Threshold: rung.Threshold, ApprovalMode: mode, Now: s.Now(),
 				})
 				if err != nil || n == 0 {
 					return err
 				}
 				return tx.Emit(ctx, event.Audit(event.PlatformTenant, "system:registry", "promotion_policy.created", event.Model(m.ID()), event.OK,
-					map[string]any{"metric": rung.Metric, "operator": op, "threshold": rung.Threshold, "approval_mode": s.Mode}))
+					map[string]any{"metric": rung.Metric, "operator": op, "threshold": rung.Threshold, "approval_mode": mode}))
 			}); err != nil {
 				return fmt.Errorf("policy of %s: %w", m.ID(), err)
 			}
@@ -81,30 +88,63 @@ func validMetric(name string) bool {
 	return name != "" && len(name) <= 250 && strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }
 
-// set replaces the model's policy and writes the old and the new one to the ledger.
-func (s *Policies) set(ctx context.Context, who auth.Principal, row store.PutPolicyParams) (store.Policy, error) {
-	var after store.Policy
-	err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		details := map[string]any{}
+// propose sets the model's policy, or keeps that until a second person approves it; then
+// waits is not nil.
+func (s *Policies) propose(ctx context.Context, who auth.Principal, row store.PutPolicyParams) (after store.Policy, waits *store.GuardedChange, err error) {
+	err = s.Store.InTx(ctx, func(tx store.Tx) error {
+		row.Now, row.UpdatedBy = s.Now(), who.Name
+		change := guarded.Change{Kind: guarded.Policy, Target: row.ModelID, New: row}
 		before, err := tx.LockPolicy(ctx, row.ModelID)
 		switch {
 		case err == nil:
-			details["old"] = policyView(before)
+			change.Old = policyView(before)
 		case !store.None(err):
 			return err
 		}
-		row.Now, row.UpdatedBy = s.Now(), who.Name
-		if after, err = tx.PutPolicy(ctx, row); err != nil {
+		if waits, err = s.Guard.Propose(ctx, tx, who, change); err != nil || waits != nil {
 			return err
 		}
-		details["new"] = policyView(after)
-		return tx.Emit(ctx, event.Shared(who.Tenant, who.Name, "promotion_policy.set", event.Model(row.ModelID), event.OK, details))
+		after, err = s.set(ctx, tx, who, row)
+		return err
 	})
-	return after, err
+	return after, waits, err
 }
 
-// remove deletes the model's policy; found is false where it has none.
-func (s *Policies) remove(ctx context.Context, who auth.Principal, model string) (found bool, err error) {
+// applyChange carries out an approved change of a policy.
+func (s *Policies) applyChange(ctx context.Context, tx store.Tx, c store.GuardedChange, by auth.Principal) error {
+	if len(c.New) == 0 {
+		_, err := s.remove(ctx, tx, by, c.Target)
+		return err
+	}
+	var row store.PutPolicyParams
+	if err := json.Unmarshal(c.New, &row); err != nil {
+		return fmt.Errorf("guarded change %s: decode policy: %w", c.ID, err)
+	}
+	_, err := s.set(ctx, tx, by, row)
+	return err
+}
+
+// set replaces the model's policy and writes the old and the new one to the ledger.
+func (s *Policies) set(ctx context.Context, tx store.Tx, who auth.Principal, row store.PutPolicyParams) (store.Policy, error) {
+	details := map[string]any{}
+	before, err := tx.LockPolicy(ctx, row.ModelID)
+	switch {
+	case err == nil:
+		details["old"] = policyView(before)
+	case !store.None(err):
+		return before, err
+	}
+	row.Now, row.UpdatedBy = s.Now(), who.Name
+	after, err := tx.PutPolicy(ctx, row)
+	if err != nil {
+		return after, err
+	}
+	details["new"] = policyView(after)
+	return after, tx.Emit(ctx, event.Shared(who.Tenant, who.Name, "promotion_policy.set", event.Model(row.ModelID), event.OK, details))
+}
+
+// proposeRemoval is propose, for deleting the model's policy; found is false where it has none.
+func (s *Policies) proposeRemoval(ctx context.Context, who auth.Principal, model string) (found bool, waits *store.GuardedChange, err error) {
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
 		before, err := tx.LockPolicy(ctx, model)
 		if found = err == nil; !found {
@@ -113,11 +153,27 @@ func (s *Policies) remove(ctx context.Context, who auth.Principal, model string)
 			}
 			return err
 		}
-		now := s.Now()
-		if _, err := tx.RemovePolicy(ctx, store.RemovePolicyParams{ModelID: model, Now: &now, UpdatedBy: who.Name}); err != nil {
+		if waits, err = s.Guard.Propose(ctx, tx, who, guarded.Change{Kind: guarded.Policy, Target: model, Old: policyView(before)}); err != nil || waits != nil {
 			return err
 		}
-		return tx.Emit(ctx, event.Shared(who.Tenant, who.Name, "promotion_policy.removed", event.Model(model), event.OK, map[string]any{"old": policyView(before)}))
+		_, err = s.remove(ctx, tx, who, model)
+		return err
 	})
-	return found, err
+	return found, waits, err
+}
+
+// remove deletes the model's policy; found is false where it has none.
+func (s *Policies) remove(ctx context.Context, tx store.Tx, who auth.Principal, model string) (found bool, err error) {
+	before, err := tx.LockPolicy(ctx, model)
+	switch {
+	case store.None(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	now := s.Now()
+	if _, err := tx.RemovePolicy(ctx, store.RemovePolicyParams{ModelID: model, Now: &now, UpdatedBy: who.Name}); err != nil {
+		return true, err
+	}
+	return true, tx.Emit(ctx, event.Shared(who.Tenant, who.Name, "promotion_policy.removed", event.Model(model), event.OK, map[string]any{"old": policyView(before)}))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
@@ -48,7 +48,7 @@ type Parts struct {
 	Store   *store.Store
 	Gate    *Gate
 	Mover   *alias.Mover
-	Rules   approval.Rules
+	Rules   separation.Rules
 	Settler *Settler
 	Now     func() time.Time
 	// Count is called with the outcome of each promotion, and for each denial.
@@ -68,13 +68,13 @@ func New(p Parts) (*Service, error) {
 
 // Settler closes a promotion in the transaction that completes its alias move.
 type Settler struct {
-	rules approval.Rules
+	rules separation.Rules
 	now   func() time.Time
 	count func(outcome string) // counts ended promotions
 }
 
 // NewSettler returns a Settler; now is the clock, count counts ended promotions.
-func NewSettler(rules approval.Rules, now func() time.Time, count func(outcome string)) *Settler {
+func NewSettler(rules separation.Rules, now func() time.Time, count func(outcome string)) *Settler {
 	return &Settler{rules: rules, now: now, count: count}
 }
 
@@ -203,7 +203,7 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 				return err
 			}
 		}
-		by, reason, err := s.decider(ctx, tx, r, v, p)
+		by, reason, err := s.decider(ctx, tx, r, v, &p, record)
 		if err != nil || by == "" {
 			return err
 		}
@@ -244,17 +244,22 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 	if r.For != "" {
 		asker = r.For
 	}
+	requesters, unknown, err := s.requesters(ctx, tx.Queries, asker, v)
+	if err != nil {
+		return store.Promotion{}, store.Approval{}, err
+	}
 	p, err := tx.InsertPromotion(ctx, store.InsertPromotionParams{
 		ID: id, Tenant: r.Tenant, ModelID: r.Model, Version: v.Version, FromAlias: v.From, ToAlias: v.To, Origin: r.Origin,
 		Conditions: conditions, PreviousVersion: wire.OptionalText(holders[v.To]), FlowRunID: wire.OptionalText(v.FlowRunID),
 		RequestedBy: asker, Now: now, Reason: wire.OptionalText(r.Reason), ExpiresAt: expires,
+		Requesters: requesters, PersonUnknown: unknown,
 	})
 	if err != nil {
 		return p, store.Approval{}, err
 	}
 	record, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 		ID: uuid.Must(uuid.NewV7()), Kind: approval.Promotion, Origin: "promotion", Tenant: r.Tenant, ModelID: r.Model,
-		PromotionID: &id, RequestedBy: asker, Now: now, ExpiresAt: expires,
+		PromotionID: &id, RequestedBy: asker, Now: now, ExpiresAt: expires, Requesters: requesters, PersonUnknown: unknown,
 	})
 	if err != nil {
 		return p, record, err
@@ -272,10 +277,14 @@ func auditDetails(p store.Promotion) map[string]any {
 }
 
 // decider returns who has already decided the promotion: the caller, if they requested
-// that and may; or, under approval_mode run, the person who approved the training run.
-// Empty means that it stays pending.
-func (s *Service) decider(ctx context.Context, tx store.Tx, r Request, v Verdict, p store.Promotion) (by, reason string, err error) {
-	if r.Decide != nil && s.Rules.Own(*r.Decide, p.RequestedBy) == nil {
+// that and may; or, under approval_mode run, the person who approved the training run,
+// unless they are behind its commit. Empty means that it stays pending.
+func (s *Service) decider(ctx context.Context, tx store.Tx, r Request, v Verdict, p *store.Promotion, record store.Approval) (by, reason string, err error) {
+	if r.Decide != nil && s.Rules.Refuse(*r.Decide, askOf(*p)) == nil {
+		if s.Rules.NeedsAnother(*r.Decide, askOf(*p)) {
+			*p, err = s.approveFirst(ctx, tx, *p, record, r.Decide.Name)
+			return "", "", err
+		}
 		return r.Decide.Name, r.Reason, nil
 	}
 	a, err := s.runApproval(ctx, tx.Queries, v)
@@ -303,8 +312,18 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 	} else if err != nil {
 		return nil, err
 	}
-	human := a.ResolvedBy != nil && !strings.HasPrefix(*a.ResolvedBy, "system:")
+	human := a.ResolvedBy != nil && !auth.System(*a.ResolvedBy)
 	if a.Status != approval.Approved || a.Kind != approval.Retrain || !human {
+		return nil, nil
+	}
+	// Whoever pushed what the version was trained from, or asked for that, has not let it into Production by
+	// approving its training.
+	requesters, unknown, err := s.requesters(ctx, q, "", v)
+	if err != nil {
+		return nil, err
+	}
+	ask := separation.Ask{Requesters: requesters, PersonUnknown: unknown, FirstApprover: a.FirstApprover}
+	if !ask.DecidedBy(s.Rules.Duties(), *a.ResolvedBy) {
 		return nil, nil
 	}
 	return &a, nil

@@ -22,9 +22,11 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/identity"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
@@ -59,6 +61,10 @@ type Push struct {
 	// Branch is its name without refs/heads/.
 	Branch   string
 	PushedBy string
+	// Pusher is the account that the forge vouches for; PushedBy is only what it is called.
+	Pusher identity.Identity
+	// AskedBy is the principal who asked for the poll that found it; empty: nobody.
+	AskedBy string
 	// Source is Webhook or Poll.
 	Source string
 	// DeliveryID identifies repeated deliveries of a webhook; empty: unknown.
@@ -94,6 +100,8 @@ type Parts struct {
 	Retrain   *retrain.API
 	// Pipeline is triggered by new heads; nil: there is none.
 	Pipeline *Pipeline `part:"optional"`
+	// People tells which principal an account of a forge belongs to.
+	People func() identity.Map
 	// OnHead is called after a new head was recorded.
 	OnHead func()
 	Now    func() time.Time
@@ -181,6 +189,9 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 		CommitSha: p.CommitSHA, Branch: p.Branch, PushedBy: p.PushedBy, Source: p.Source, DeliveryID: wire.OptionalText(p.DeliveryID),
 		Touched: orEmpty(touched), TouchedAll: touchedAll, Now: now,
 	}
+	// What the commit itself says of its author counts for nothing: anyone can write any name there.
+	person, known := s.People().Principal(p.Pusher)
+	add.Requesters, add.PersonUnknown = separation.MergeNames([]string{person, p.AskedBy}), !known
 	// A known head has had its effect: what a person has rejected since must not come back.
 	retrain := cfg.AutoRetrain && !out.Duplicate
 	add.Dispatch = retrain && cfg.Gate == repoconfig.Direct && len(touched) > 0
@@ -203,6 +214,7 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 		if len(models) > 0 {
 			if *noted, err = s.Approvals.NoteIn(ctx, tx, system, approval.Notice{
 				Models: models, CommitSHA: p.CommitSHA, CommitMsg: p.Message, ChangedFiles: p.Files[:min(len(p.Files), approval.MaxFiles)], Origin: "modelrepo",
+				RequestedBy: person,
 			}); err != nil {
 				return row, false, err
 			}
@@ -215,7 +227,7 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 		event.Audit(event.PlatformTenant, system.Name, "modelrepo.pushed", "modelrepo:"+p.Branch, event.OK, map[string]any{
 			"event_id": row.ID, "commit_sha": p.CommitSHA, "source": p.Source, "pushed_by": p.PushedBy, "delivery_id": p.DeliveryID,
 			"duplicate": out.Duplicate, "marked_stale": orEmpty(out.MarkedStale), "touched": row.Touched,
-			"files_known": !touchedAll, "approvals": len(out.ApprovalsCreated),
+			"files_known": !touchedAll, "approvals": len(out.ApprovalsCreated), "requesters": add.Requesters, "person_unknown": add.PersonUnknown, "account": p.Pusher.String(),
 		}),
 	)
 }

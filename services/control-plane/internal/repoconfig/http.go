@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
@@ -42,9 +43,12 @@ func (s *Service) Put(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	p, _ := auth.FromContext(ctx)
-	after, err := s.Change(ctx, p, func(to *Settings) error { return applyKeys(body, to) })
-	if err != nil {
+	after, waits, err := s.Change(ctx, p, func(to *Settings) error { return applyKeys(body, to) })
+	switch {
+	case err != nil:
 		return err
+	case waits != nil:
+		return guarded.Accepted(c, *waits)
 	}
 	return c.JSON(http.StatusOK, toModelrepoConfig(after))
 }

@@ -6,6 +6,7 @@ package repoconfig
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -48,15 +50,15 @@ const maxBranch = 244
 // Settings are those in force.
 type Settings struct {
 	// AutoRetrain lets a push lead to training, by way of Gate.
-	AutoRetrain bool
+	AutoRetrain bool `json:"auto_retrain"`
 	// PollIntervalSeconds is 0 (no polling) or 10 to 86400.
-	PollIntervalSeconds int
+	PollIntervalSeconds int `json:"poll_interval_seconds"`
 	// WatchBranch is the branch whose pushes count, without refs/heads/.
-	WatchBranch string
+	WatchBranch string `json:"watch_branch"`
 	// StaleScope is All or Touched.
-	StaleScope string
+	StaleScope string `json:"stale_scope"`
 	// Gate is Approval or Direct.
-	Gate string
+	Gate string `json:"gate"`
 }
 
 // Check says what is wrong with the settings, by the name of the key; empty when nothing is.
@@ -112,6 +114,7 @@ const firstStart = "system:start"
 type Service struct {
 	store *store.Store
 	first Settings
+	guard *guarded.Service
 	now   func() time.Time
 	log   *slog.Logger
 
@@ -121,8 +124,10 @@ type Service struct {
 }
 
 // New holds first until Load has read what is stored.
-func New(db *store.Store, first Settings, now func() time.Time, log *slog.Logger) *Service {
-	return &Service{store: db, first: first, now: now, log: log, current: first, changed: make(chan struct{})}
+func New(db *store.Store, first Settings, guard *guarded.Service, now func() time.Time, log *slog.Logger) *Service {
+	s := &Service{store: db, first: first, guard: guard, now: now, log: log, current: first, changed: make(chan struct{})}
+	guard.Handle(guarded.RepoConfig, s.applyChange)
+	return s
 }
 
 // Load stores the first settings where none are, and reads those stored.
@@ -211,11 +216,28 @@ func (s *Service) take(now Settings) {
 // target is what the ledger calls the settings.
 const target = "modelrepo:config"
 
+// dispatches reports whether a push starts training that nobody decides on.
+func (s Settings) dispatches() bool { return s.AutoRetrain && s.Gate == Direct }
+
+// applyChange carries out an approved change.
+func (s *Service) applyChange(ctx context.Context, tx store.Tx, c store.GuardedChange, by auth.Principal) error {
+	var to Settings
+	if err := json.Unmarshal(c.New, &to); err != nil {
+		return fmt.Errorf("guarded change %s: decode settings: %w", c.ID, err)
+	}
+	row, err := tx.LockModelrepoConfig(ctx)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, tx, by, settingsFromRow(row), to)
+}
+
 // Change applies fn to the settings in force and stores what comes of it; an
-// error of fn changes nothing.
-func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Settings) error) (Settings, error) {
-	var after Settings
-	err := s.store.InTx(ctx, func(tx store.Tx) error {
+// error of fn changes nothing. waits is not nil where the change waits for a second
+// person: it would let training start without a decision.
+func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Settings) error) (after Settings, waits *store.GuardedChange, err error) {
+	err = s.store.InTx(ctx, func(tx store.Tx) error {
+		waits = nil
 		row, err := tx.LockModelrepoConfig(ctx)
 		if err != nil {
 			return err
@@ -225,26 +247,38 @@ func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Setting
 		if err := fn(&after); err != nil || after == before {
 			return err
 		}
-		if err := tx.PutModelrepoConfig(ctx, store.PutModelrepoConfigParams{
-			AutoRetrain: after.AutoRetrain, PollIntervalSeconds: int32(after.PollIntervalSeconds), WatchBranch: after.WatchBranch,
-			StaleScope: after.StaleScope, Gate: after.Gate, Now: s.now(), UpdatedBy: p.Name,
-		}); err != nil {
-			return err
+		if after.dispatches() && !before.dispatches() {
+			waits, err = s.guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.RepoConfig, Target: "modelrepo", Old: before, New: after})
+			if err != nil || waits != nil {
+				after = before
+				return err
+			}
 		}
-		old, set := before.values(), after.values()
-		maps.DeleteFunc(old, func(key string, v any) bool { return set[key] == v })
-		maps.DeleteFunc(set, func(key string, _ any) bool { _, changed := old[key]; return !changed })
-		return tx.Emit(ctx,
-			event.Of(event.PlatformTenant, p.Name, "event", "config_changed", "modelrepo",
-				event.ConfigChanged{Scope: "modelrepo", Keys: slices.Sorted(maps.Keys(set))}),
-			event.Shared(p.Tenant, p.Name, "modelrepo.config_set", target, event.OK, map[string]any{"old": old, "new": set}),
-		)
+		return s.put(ctx, tx, p, before, after)
 	})
 	if err != nil {
-		return Settings{}, err
+		return Settings{}, nil, err
 	}
 	s.take(after)
-	return after, nil
+	return after, waits, nil
+}
+
+// put stores the settings.
+func (s *Service) put(ctx context.Context, tx store.Tx, p auth.Principal, before, after Settings) error {
+	if err := tx.PutModelrepoConfig(ctx, store.PutModelrepoConfigParams{
+		AutoRetrain: after.AutoRetrain, PollIntervalSeconds: int32(after.PollIntervalSeconds), WatchBranch: after.WatchBranch,
+		StaleScope: after.StaleScope, Gate: after.Gate, Now: s.now(), UpdatedBy: p.Name,
+	}); err != nil {
+		return err
+	}
+	old, set := before.values(), after.values()
+	maps.DeleteFunc(old, func(key string, v any) bool { return set[key] == v })
+	maps.DeleteFunc(set, func(key string, _ any) bool { _, changed := old[key]; return !changed })
+	return tx.Emit(ctx,
+		event.Of(event.PlatformTenant, p.Name, "event", "config_changed", "modelrepo",
+			event.ConfigChanged{Scope: "modelrepo", Keys: slices.Sorted(maps.Keys(set))}),
+		event.Shared(p.Tenant, p.Name, "modelrepo.config_set", target, event.OK, map[string]any{"old": old, "new": set}),
+	)
 }
 
 func settingsFromRow(row store.ModelrepoConfig) Settings {

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
@@ -203,7 +204,12 @@ func openSecondReplica(t *testing.T, p *controlplanetest.Plane) *repoconfig.Serv
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := repoconfig.New(store.Open(pool), first, time.Now, slog.New(slog.DiscardHandler))
+	db, log := store.Open(pool), slog.New(slog.DiscardHandler)
+	guard, err := guarded.New(guarded.Parts{Store: db, Settings: []guarded.Environment{}, Now: time.Now, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := repoconfig.New(db, first, guard, time.Now, log)
 	if err := s.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}

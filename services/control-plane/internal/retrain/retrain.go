@@ -27,6 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -257,6 +258,12 @@ func (a *API) write(ctx context.Context, spec command.Spec) (c store.Command, an
 		if spec.OrchestratorKey == "" {
 			spec.OrchestratorKey = "retrain:" + id.String()
 		}
+		pushers, err := tx.PushersSince(ctx, spec.Request.Model)
+		if err != nil {
+			return err
+		}
+		spec.Request.Requesters = separation.MergeNames([]string{spec.Principal}, pushers.Requesters)
+		spec.Request.PersonUnknown = pushers.PersonUnknown
 		if c, err = a.Commands.Write(ctx, tx, id, spec); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 		FlowRunID: flowRunID, ID: uuid.Must(uuid.NewV7()), Tenant: r.Tenant, ModelID: r.Model, DatasetName: r.Dataset,
 		IsDummy: r.Dummy, Origin: r.Origin, ApprovalID: r.ApprovalID, RequestedBy: r.RequestedBy,
 		RequestID: wire.OptionalText(r.RequestID), CommitSha: wire.OptionalText(r.CommitSHA), Now: now,
+		Requesters: requestersOf(r), PersonUnknown: r.PersonUnknown,
 	})
 	if err != nil || added == 0 {
 		return err
@@ -40,6 +41,14 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 		Model: r.Model, Dataset: r.Dataset, FlowRunID: flowRunID, Origin: r.Origin,
 		ApprovalID: r.ApprovalID, CommitSHA: wire.OptionalText(r.CommitSHA),
 	}))
+}
+
+// requestersOf are those who asked for the run; of a command from before they were kept, who sent it.
+func requestersOf(r dispatch.Request) []string {
+	if len(r.Requesters) == 0 {
+		return []string{r.RequestedBy}
+	}
+	return r.Requesters
 }
 
 // Seen is the state of a run at the orchestrator.

@@ -12,13 +12,65 @@ import (
 	"github.com/google/uuid"
 )
 
+const addRequesters = `-- name: AddRequesters :one
+update approvals set requesters = $1, person_unknown = $2, updated_at = $3, updated_by = $4
+where id = $5 and status = 'pending'
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+`
+
+type AddRequestersParams struct {
+	Requesters    []string
+	PersonUnknown bool
+	Now           time.Time
+	UpdatedBy     string
+	ID            uuid.UUID
+}
+
+// Somebody else asked for what is pending already.
+func (q *Queries) AddRequesters(ctx context.Context, arg AddRequestersParams) (Approval, error) {
+	row := q.db.QueryRow(ctx, addRequesters,
+		arg.Requesters,
+		arg.PersonUnknown,
+		arg.Now,
+		arg.UpdatedBy,
+		arg.ID,
+	)
+	var i Approval
+	err := row.Scan(
+		&i.ID,
+		&i.Kind,
+		&i.Origin,
+		&i.Tenant,
+		&i.ModelID,
+		&i.DatasetName,
+		&i.Status,
+		&i.CommitSha,
+		&i.NoticeID,
+		&i.PromotionID,
+		&i.RequestedBy,
+		&i.RequestedAt,
+		&i.ResolvedBy,
+		&i.ResolvedAt,
+		&i.PrefectRunID,
+		&i.RejectReason,
+		&i.ExpiresAt,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
+	)
+	return i, err
+}
+
 const expireApprovals = `-- name: ExpireApprovals :many
 update approvals set status = 'expired', reject_reason = $1, updated_at = $2, updated_by = 'system:expiry'
 where id in (
     select a.id from approvals a
     where a.kind = 'retrain' and a.status = 'pending' and a.expires_at <= $2
     order by a.id limit 500 for update skip locked)
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
 `
 
 type ExpireApprovalsParams struct {
@@ -56,6 +108,10 @@ func (q *Queries) ExpireApprovals(ctx context.Context, arg ExpireApprovalsParams
 			&i.ExpiresAt,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
+			&i.Requesters,
+			&i.PersonUnknown,
+			&i.FirstApprover,
+			&i.FirstApprovedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -67,8 +123,59 @@ func (q *Queries) ExpireApprovals(ctx context.Context, arg ExpireApprovalsParams
 	return items, nil
 }
 
+const firstApproval = `-- name: FirstApproval :one
+update approvals set first_approver = $1, first_approved_at = $2, dataset_name = coalesce($3, dataset_name),
+    updated_at = $2, updated_by = $1::text
+where id = $4 and status = 'pending'
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+`
+
+type FirstApprovalParams struct {
+	FirstApprover *string
+	Now           *time.Time
+	DatasetName   *string
+	ID            uuid.UUID
+}
+
+// The first of the two who have to approve; no row when it is not pending.
+func (q *Queries) FirstApproval(ctx context.Context, arg FirstApprovalParams) (Approval, error) {
+	row := q.db.QueryRow(ctx, firstApproval,
+		arg.FirstApprover,
+		arg.Now,
+		arg.DatasetName,
+		arg.ID,
+	)
+	var i Approval
+	err := row.Scan(
+		&i.ID,
+		&i.Kind,
+		&i.Origin,
+		&i.Tenant,
+		&i.ModelID,
+		&i.DatasetName,
+		&i.Status,
+		&i.CommitSha,
+		&i.NoticeID,
+		&i.PromotionID,
+		&i.RequestedBy,
+		&i.RequestedAt,
+		&i.ResolvedBy,
+		&i.ResolvedAt,
+		&i.PrefectRunID,
+		&i.RejectReason,
+		&i.ExpiresAt,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
+	)
+	return i, err
+}
+
 const getApproval = `-- name: GetApproval :one
-select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
+select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, a.requesters, a.person_unknown, a.first_approver, a.first_approved_at, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
 from approvals a left join notices n on n.id = a.notice_id
 where a.id = $1 and a.tenant = $2
 `
@@ -107,6 +214,10 @@ func (q *Queries) GetApproval(ctx context.Context, arg GetApprovalParams) (GetAp
 		&i.Approval.ExpiresAt,
 		&i.Approval.UpdatedAt,
 		&i.Approval.UpdatedBy,
+		&i.Approval.Requesters,
+		&i.Approval.PersonUnknown,
+		&i.Approval.FirstApprover,
+		&i.Approval.FirstApprovedAt,
 		&i.CommitMsg,
 		&i.ChangedFiles,
 	)
@@ -114,7 +225,7 @@ func (q *Queries) GetApproval(ctx context.Context, arg GetApprovalParams) (GetAp
 }
 
 const getApprovalOfAnyTenant = `-- name: GetApprovalOfAnyTenant :one
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by from approvals where id = $1
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals where id = $1
 `
 
 func (q *Queries) GetApprovalOfAnyTenant(ctx context.Context, id uuid.UUID) (Approval, error) {
@@ -140,12 +251,16 @@ func (q *Queries) GetApprovalOfAnyTenant(ctx context.Context, id uuid.UUID) (App
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const getApprovalOfPromotion = `-- name: GetApprovalOfPromotion :one
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by from approvals where promotion_id = $1 for update
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals where promotion_id = $1 for update
 `
 
 func (q *Queries) GetApprovalOfPromotion(ctx context.Context, promotionID *uuid.UUID) (Approval, error) {
@@ -171,31 +286,37 @@ func (q *Queries) GetApprovalOfPromotion(ctx context.Context, promotionID *uuid.
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const insertApproval = `-- name: InsertApproval :one
 insert into approvals (id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id,
-    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by)
+    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by, requesters, person_unknown)
 values ($1, $2, $3, $4, $5, $6, 'pending', $7, $8,
-    $9, $10, $11, $12, $11, $10)
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by
+    $9, $10, $11, $12, $11, $10, $13, $14)
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
 `
 
 type InsertApprovalParams struct {
-	ID          uuid.UUID
-	Kind        string
-	Origin      string
-	Tenant      string
-	ModelID     string
-	DatasetName *string
-	CommitSha   string
-	NoticeID    *uuid.UUID
-	PromotionID *uuid.UUID
-	RequestedBy string
-	Now         time.Time
-	ExpiresAt   *time.Time
+	ID            uuid.UUID
+	Kind          string
+	Origin        string
+	Tenant        string
+	ModelID       string
+	DatasetName   *string
+	CommitSha     string
+	NoticeID      *uuid.UUID
+	PromotionID   *uuid.UUID
+	RequestedBy   string
+	Now           time.Time
+	ExpiresAt     *time.Time
+	Requesters    []string
+	PersonUnknown bool
 }
 
 func (q *Queries) InsertApproval(ctx context.Context, arg InsertApprovalParams) (Approval, error) {
@@ -212,6 +333,8 @@ func (q *Queries) InsertApproval(ctx context.Context, arg InsertApprovalParams) 
 		arg.RequestedBy,
 		arg.Now,
 		arg.ExpiresAt,
+		arg.Requesters,
+		arg.PersonUnknown,
 	)
 	var i Approval
 	err := row.Scan(
@@ -234,6 +357,10 @@ func (q *Queries) InsertApproval(ctx context.Context, arg InsertApprovalParams) 
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
@@ -254,7 +381,7 @@ func (q *Queries) InsertNotice(ctx context.Context, arg InsertNoticeParams) erro
 }
 
 const listApprovals = `-- name: ListApprovals :many
-select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
+select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, a.requesters, a.person_unknown, a.first_approver, a.first_approved_at, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
 from approvals a left join notices n on n.id = a.notice_id
 where a.tenant = $1
   and ($2::text is null or a.status = $2)
@@ -310,6 +437,10 @@ func (q *Queries) ListApprovals(ctx context.Context, arg ListApprovalsParams) ([
 			&i.Approval.ExpiresAt,
 			&i.Approval.UpdatedAt,
 			&i.Approval.UpdatedBy,
+			&i.Approval.Requesters,
+			&i.Approval.PersonUnknown,
+			&i.Approval.FirstApprover,
+			&i.Approval.FirstApprovedAt,
 			&i.CommitMsg,
 			&i.ChangedFiles,
 		); err != nil {
@@ -324,7 +455,7 @@ func (q *Queries) ListApprovals(ctx context.Context, arg ListApprovalsParams) ([
 }
 
 const lockApproval = `-- name: LockApproval :one
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by from approvals where id = $1 and tenant = $2 for update
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals where id = $1 and tenant = $2 for update
 `
 
 type LockApprovalParams struct {
@@ -355,6 +486,10 @@ func (q *Queries) LockApproval(ctx context.Context, arg LockApprovalParams) (App
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
@@ -392,7 +527,7 @@ set status = $1, dataset_name = coalesce($2, dataset_name),
     prefect_run_id = $5, reject_reason = $6,
     updated_at = $7, updated_by = $8
 where id = $9 and status = $10
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
 `
 
 type SetApprovalStatusParams struct {
@@ -443,12 +578,16 @@ func (q *Queries) SetApprovalStatus(ctx context.Context, arg SetApprovalStatusPa
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const undecidedRetrain = `-- name: UndecidedRetrain :many
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by from approvals
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals
 where tenant = $1 and kind = 'retrain' and status in ('pending', 'approving') and model_id = $2
 order by id desc
 for update
@@ -488,6 +627,10 @@ func (q *Queries) UndecidedRetrain(ctx context.Context, arg UndecidedRetrainPara
 			&i.ExpiresAt,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
+			&i.Requesters,
+			&i.PersonUnknown,
+			&i.FirstApprover,
+			&i.FirstApprovedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -500,7 +643,7 @@ func (q *Queries) UndecidedRetrain(ctx context.Context, arg UndecidedRetrainPara
 }
 
 const undecidedRetrains = `-- name: UndecidedRetrains :many
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by from approvals
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals
 where tenant = $1 and kind = 'retrain' and status in ('pending', 'approving') and model_id = any($2::text[])
 for update
 `
@@ -540,6 +683,10 @@ func (q *Queries) UndecidedRetrains(ctx context.Context, arg UndecidedRetrainsPa
 			&i.ExpiresAt,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
+			&i.Requesters,
+			&i.PersonUnknown,
+			&i.FirstApprover,
+			&i.FirstApprovedAt,
 		); err != nil {
 			return nil, err
 		}

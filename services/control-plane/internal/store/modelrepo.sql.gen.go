@@ -13,7 +13,7 @@ import (
 const claimPushWork = `-- name: ClaimPushWork :one
 update pushes set work_until = $1 where id = (
     select due.id from pushes due where due.work_until < $2 order by due.id limit 1 for update skip locked
-) returning id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at
+) returning id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown
 `
 
 type ClaimPushWorkParams struct {
@@ -37,6 +37,8 @@ func (q *Queries) ClaimPushWork(ctx context.Context, arg ClaimPushWorkParams) (P
 		&i.TriggerCi,
 		&i.WorkUntil,
 		&i.ReceivedAt,
+		&i.Requesters,
+		&i.PersonUnknown,
 	)
 	return i, err
 }
@@ -132,23 +134,25 @@ func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) 
 }
 
 const insertPush = `-- name: InsertPush :one
-insert into pushes (commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-returning id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at
+insert into pushes (commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+returning id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown
 `
 
 type InsertPushParams struct {
-	CommitSha  string
-	Branch     string
-	PushedBy   string
-	Source     string
-	DeliveryID *string
-	Touched    []string
-	TouchedAll bool
-	Dispatch   bool
-	TriggerCi  bool
-	WorkUntil  *time.Time
-	Now        time.Time
+	CommitSha     string
+	Branch        string
+	PushedBy      string
+	Source        string
+	DeliveryID    *string
+	Touched       []string
+	TouchedAll    bool
+	Dispatch      bool
+	TriggerCi     bool
+	WorkUntil     *time.Time
+	Now           time.Time
+	Requesters    []string
+	PersonUnknown bool
 }
 
 func (q *Queries) InsertPush(ctx context.Context, arg InsertPushParams) (Push, error) {
@@ -164,6 +168,8 @@ func (q *Queries) InsertPush(ctx context.Context, arg InsertPushParams) (Push, e
 		arg.TriggerCi,
 		arg.WorkUntil,
 		arg.Now,
+		arg.Requesters,
+		arg.PersonUnknown,
 	)
 	var i Push
 	err := row.Scan(
@@ -179,6 +185,8 @@ func (q *Queries) InsertPush(ctx context.Context, arg InsertPushParams) (Push, e
 		&i.TriggerCi,
 		&i.WorkUntil,
 		&i.ReceivedAt,
+		&i.Requesters,
+		&i.PersonUnknown,
 	)
 	return i, err
 }
@@ -206,7 +214,7 @@ func (q *Queries) KeepPushWork(ctx context.Context, arg KeepPushWorkParams) erro
 }
 
 const lastPush = `-- name: LastPush :one
-select id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at from pushes order by id desc limit 1
+select id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown from pushes order by id desc limit 1
 `
 
 func (q *Queries) LastPush(ctx context.Context) (Push, error) {
@@ -225,12 +233,14 @@ func (q *Queries) LastPush(ctx context.Context) (Push, error) {
 		&i.TriggerCi,
 		&i.WorkUntil,
 		&i.ReceivedAt,
+		&i.Requesters,
+		&i.PersonUnknown,
 	)
 	return i, err
 }
 
 const listPushes = `-- name: ListPushes :many
-select id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at from pushes where $1::bigint is null or id < $1::bigint order by id desc limit $2
+select id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown from pushes where $1::bigint is null or id < $1::bigint order by id desc limit $2
 `
 
 type ListPushesParams struct {
@@ -260,6 +270,8 @@ func (q *Queries) ListPushes(ctx context.Context, arg ListPushesParams) ([]Push,
 			&i.TriggerCi,
 			&i.WorkUntil,
 			&i.ReceivedAt,
+			&i.Requesters,
+			&i.PersonUnknown,
 		); err != nil {
 			return nil, err
 		}
@@ -320,6 +332,47 @@ func (q *Queries) LockModelrepoConfig(ctx context.Context) (ModelrepoConfig, err
 		&i.UpdatedAt,
 		&i.UpdatedBy,
 	)
+	return i, err
+}
+
+const pushersOf = `-- name: PushersOf :one
+select coalesce((select array_agg(distinct r) from pushes p, unnest(p.requesters) r where p.commit_sha = $1::text), '{}')::text[] as requesters,
+    coalesce((select bool_or(p.person_unknown) from pushes p where p.commit_sha = $1::text), false)::boolean as person_unknown
+`
+
+type PushersOfRow struct {
+	Requesters    []string
+	PersonUnknown bool
+}
+
+// Who pushed a commit; unknown is false for one that no push told of.
+func (q *Queries) PushersOf(ctx context.Context, commitSha string) (PushersOfRow, error) {
+	row := q.db.QueryRow(ctx, pushersOf, commitSha)
+	var i PushersOfRow
+	err := row.Scan(&i.Requesters, &i.PersonUnknown)
+	return i, err
+}
+
+const pushersSince = `-- name: PushersSince :one
+select coalesce((select array_agg(distinct r) from pushes p, unnest(p.requesters) r where p.id = any(due.ids)), '{}')::text[] as requesters,
+    coalesce((select bool_or(p.person_unknown) from pushes p where p.id = any(due.ids)), false)::boolean as person_unknown
+from (
+    select array_agg(p.id) as ids from pushes p
+    where (p.touched_all or $1::text = any(p.touched)) and p.id > coalesce((
+        select max(c.id) from pushes c join freshness f on f.last_retrain_commit = c.commit_sha where f.model_id = $1::text), 0)
+) due
+`
+
+type PushersSinceRow struct {
+	Requesters    []string
+	PersonUnknown bool
+}
+
+// Who pushed what the model was not trained from yet; unknown is true where one of them is nobody known.
+func (q *Queries) PushersSince(ctx context.Context, modelID string) (PushersSinceRow, error) {
+	row := q.db.QueryRow(ctx, pushersSince, modelID)
+	var i PushersSinceRow
+	err := row.Scan(&i.Requesters, &i.PersonUnknown)
 	return i, err
 }
 

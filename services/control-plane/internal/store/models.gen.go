@@ -64,25 +64,29 @@ type AliasMove struct {
 }
 
 type Approval struct {
-	ID           uuid.UUID
-	Kind         string
-	Origin       string
-	Tenant       string
-	ModelID      string
-	DatasetName  *string
-	Status       string
-	CommitSha    string
-	NoticeID     *uuid.UUID
-	PromotionID  *uuid.UUID
-	RequestedBy  string
-	RequestedAt  time.Time
-	ResolvedBy   *string
-	ResolvedAt   *time.Time
-	PrefectRunID *string
-	RejectReason *string
-	ExpiresAt    *time.Time
-	UpdatedAt    time.Time
-	UpdatedBy    string
+	ID              uuid.UUID
+	Kind            string
+	Origin          string
+	Tenant          string
+	ModelID         string
+	DatasetName     *string
+	Status          string
+	CommitSha       string
+	NoticeID        *uuid.UUID
+	PromotionID     *uuid.UUID
+	RequestedBy     string
+	RequestedAt     time.Time
+	ResolvedBy      *string
+	ResolvedAt      *time.Time
+	PrefectRunID    *string
+	RejectReason    *string
+	ExpiresAt       *time.Time
+	UpdatedAt       time.Time
+	UpdatedBy       string
+	Requesters      []string
+	PersonUnknown   bool
+	FirstApprover   *string
+	FirstApprovedAt *time.Time
 }
 
 type AuditCheckpoint struct {
@@ -269,6 +273,31 @@ type Freshness struct {
 	UpdatedAt             time.Time
 }
 
+type GuardedChange struct {
+	ID            uuid.UUID
+	Kind          string
+	Target        string
+	Old           json.RawMessage
+	New           json.RawMessage
+	State         string
+	Tenant        string
+	RequestedBy   string
+	RequestedAt   time.Time
+	PersonUnknown bool
+	FirstApprover *string
+	DecidedBy     *string
+	DecidedAt     *time.Time
+	Reason        *string
+	ExpiresAt     *time.Time
+}
+
+type GuardedSetting struct {
+	Name      string
+	Value     json.RawMessage
+	UpdatedAt time.Time
+	UpdatedBy string
+}
+
 type Job struct {
 	ID           uuid.UUID
 	Scheduler    string
@@ -381,21 +410,27 @@ type Promotion struct {
 	ExpiresAt       *time.Time
 	UpdatedAt       time.Time
 	UpdatedBy       string
+	Requesters      []string
+	PersonUnknown   bool
+	FirstApprover   *string
+	FirstApprovedAt *time.Time
 }
 
 type Push struct {
-	ID         int64
-	CommitSha  string
-	Branch     string
-	PushedBy   string
-	Source     string
-	DeliveryID *string
-	Touched    []string
-	TouchedAll bool
-	Dispatch   bool
-	TriggerCi  bool
-	WorkUntil  *time.Time
-	ReceivedAt time.Time
+	ID            int64
+	CommitSha     string
+	Branch        string
+	PushedBy      string
+	Source        string
+	DeliveryID    *string
+	Touched       []string
+	TouchedAll    bool
+	Dispatch      bool
+	TriggerCi     bool
+	WorkUntil     *time.Time
+	ReceivedAt    time.Time
+	Requesters    []string
+	PersonUnknown bool
 }
 
 type PushDelivery struct {
@@ -405,28 +440,30 @@ type PushDelivery struct {
 }
 
 type Run struct {
-	FlowRunID    string
-	ID           uuid.UUID
-	Tenant       string
-	ModelID      string
-	DatasetName  string
-	IsDummy      bool
-	Origin       string
-	ApprovalID   *uuid.UUID
-	RequestedBy  string
-	RequestID    *string
-	CommitSha    *string
-	StateType    string
-	StateName    string
-	Terminal     bool
-	ModelVersion *string
-	TrackerRunID *string
-	Reason       *string
-	DispatchedAt time.Time
-	StartedAt    *time.Time
-	EndedAt      *time.Time
-	CheckedAt    time.Time
-	UnknownSince *time.Time
+	FlowRunID     string
+	ID            uuid.UUID
+	Tenant        string
+	ModelID       string
+	DatasetName   string
+	IsDummy       bool
+	Origin        string
+	ApprovalID    *uuid.UUID
+	RequestedBy   string
+	RequestID     *string
+	CommitSha     *string
+	StateType     string
+	StateName     string
+	Terminal      bool
+	ModelVersion  *string
+	TrackerRunID  *string
+	Reason        *string
+	DispatchedAt  time.Time
+	StartedAt     *time.Time
+	EndedAt       *time.Time
+	CheckedAt     time.Time
+	UnknownSince  *time.Time
+	Requesters    []string
+	PersonUnknown bool
 }
 
 type Version struct {

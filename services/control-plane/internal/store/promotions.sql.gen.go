@@ -24,8 +24,51 @@ func (q *Queries) ApprovalOfPromotion(ctx context.Context, promotionID *uuid.UUI
 	return id, err
 }
 
+const firstPromotionApproval = `-- name: FirstPromotionApproval :one
+update promotions set first_approver = $1, first_approved_at = $2, updated_at = $2, updated_by = $1::text
+where id = $3 and state = 'pending'
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+`
+
+type FirstPromotionApprovalParams struct {
+	FirstApprover *string
+	Now           *time.Time
+	ID            uuid.UUID
+}
+
+func (q *Queries) FirstPromotionApproval(ctx context.Context, arg FirstPromotionApprovalParams) (Promotion, error) {
+	row := q.db.QueryRow(ctx, firstPromotionApproval, arg.FirstApprover, arg.Now, arg.ID)
+	var i Promotion
+	err := row.Scan(
+		&i.ID,
+		&i.Tenant,
+		&i.ModelID,
+		&i.Version,
+		&i.FromAlias,
+		&i.ToAlias,
+		&i.State,
+		&i.Origin,
+		&i.Conditions,
+		&i.PreviousVersion,
+		&i.FlowRunID,
+		&i.RequestedBy,
+		&i.RequestedAt,
+		&i.DecidedBy,
+		&i.DecidedAt,
+		&i.Reason,
+		&i.ExpiresAt,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
+	)
+	return i, err
+}
+
 const getPromotion = `-- name: GetPromotion :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by from promotions where id = $1 and tenant = $2
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where id = $1 and tenant = $2
 `
 
 type GetPromotionParams struct {
@@ -56,12 +99,16 @@ func (q *Queries) GetPromotion(ctx context.Context, arg GetPromotionParams) (Pro
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const getPromotionOfAnyTenant = `-- name: GetPromotionOfAnyTenant :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by from promotions where id = $1
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where id = $1
 `
 
 func (q *Queries) GetPromotionOfAnyTenant(ctx context.Context, id uuid.UUID) (Promotion, error) {
@@ -87,16 +134,20 @@ func (q *Queries) GetPromotionOfAnyTenant(ctx context.Context, id uuid.UUID) (Pr
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const insertPromotion = `-- name: InsertPromotion :one
 insert into promotions (id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version,
-    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by)
+    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown)
 values ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9,
-    $10, $11, $12, $13, $14, $12, $11)
-returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by
+    $10, $11, $12, $13, $14, $12, $11, $15, $16)
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
 `
 
 type InsertPromotionParams struct {
@@ -114,6 +165,8 @@ type InsertPromotionParams struct {
 	Now             time.Time
 	Reason          *string
 	ExpiresAt       *time.Time
+	Requesters      []string
+	PersonUnknown   bool
 }
 
 func (q *Queries) InsertPromotion(ctx context.Context, arg InsertPromotionParams) (Promotion, error) {
@@ -132,6 +185,8 @@ func (q *Queries) InsertPromotion(ctx context.Context, arg InsertPromotionParams
 		arg.Now,
 		arg.Reason,
 		arg.ExpiresAt,
+		arg.Requesters,
+		arg.PersonUnknown,
 	)
 	var i Promotion
 	err := row.Scan(
@@ -154,12 +209,16 @@ func (q *Queries) InsertPromotion(ctx context.Context, arg InsertPromotionParams
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const latestPromotion = `-- name: LatestPromotion :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by from promotions
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions
 where tenant = $1 and model_id = $2 and version = $3 and to_alias = $4
 order by id desc limit 1
 `
@@ -199,12 +258,16 @@ func (q *Queries) LatestPromotion(ctx context.Context, arg LatestPromotionParams
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const listPromotions = `-- name: ListPromotions :many
-select p.id, p.tenant, p.model_id, p.version, p.from_alias, p.to_alias, p.state, p.origin, p.conditions, p.previous_version, p.flow_run_id, p.requested_by, p.requested_at, p.decided_by, p.decided_at, p.reason, p.expires_at, p.updated_at, p.updated_by, a.id as approval_id
+select p.id, p.tenant, p.model_id, p.version, p.from_alias, p.to_alias, p.state, p.origin, p.conditions, p.previous_version, p.flow_run_id, p.requested_by, p.requested_at, p.decided_by, p.decided_at, p.reason, p.expires_at, p.updated_at, p.updated_by, p.requesters, p.person_unknown, p.first_approver, p.first_approved_at, a.id as approval_id
 from promotions p join approvals a on a.promotion_id = p.id
 where p.tenant = $1
   and ($2::text is null or p.model_id = $2)
@@ -262,6 +325,10 @@ func (q *Queries) ListPromotions(ctx context.Context, arg ListPromotionsParams) 
 			&i.Promotion.ExpiresAt,
 			&i.Promotion.UpdatedAt,
 			&i.Promotion.UpdatedBy,
+			&i.Promotion.Requesters,
+			&i.Promotion.PersonUnknown,
+			&i.Promotion.FirstApprover,
+			&i.Promotion.FirstApprovedAt,
 			&i.ApprovalID,
 		); err != nil {
 			return nil, err
@@ -275,7 +342,7 @@ func (q *Queries) ListPromotions(ctx context.Context, arg ListPromotionsParams) 
 }
 
 const lockPromotion = `-- name: LockPromotion :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by from promotions where id = $1 for update
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where id = $1 for update
 `
 
 func (q *Queries) LockPromotion(ctx context.Context, id uuid.UUID) (Promotion, error) {
@@ -301,12 +368,16 @@ func (q *Queries) LockPromotion(ctx context.Context, id uuid.UUID) (Promotion, e
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }
 
 const overduePromotions = `-- name: OverduePromotions :many
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by from promotions where state = 'pending' and expires_at <= $1 order by id limit 500 for update skip locked
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where state = 'pending' and expires_at <= $1 order by id limit 500 for update skip locked
 `
 
 func (q *Queries) OverduePromotions(ctx context.Context, now *time.Time) ([]Promotion, error) {
@@ -338,6 +409,10 @@ func (q *Queries) OverduePromotions(ctx context.Context, now *time.Time) ([]Prom
 			&i.ExpiresAt,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
+			&i.Requesters,
+			&i.PersonUnknown,
+			&i.FirstApprover,
+			&i.FirstApprovedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -350,7 +425,7 @@ func (q *Queries) OverduePromotions(ctx context.Context, now *time.Time) ([]Prom
 }
 
 const pendingPromotions = `-- name: PendingPromotions :many
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by from promotions where model_id = $1 and to_alias = $2 and state = 'pending' for update
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where model_id = $1 and to_alias = $2 and state = 'pending' for update
 `
 
 type PendingPromotionsParams struct {
@@ -387,6 +462,10 @@ func (q *Queries) PendingPromotions(ctx context.Context, arg PendingPromotionsPa
 			&i.ExpiresAt,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
+			&i.Requesters,
+			&i.PersonUnknown,
+			&i.FirstApprover,
+			&i.FirstApprovedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -403,7 +482,7 @@ update promotions
 set state = $1, decided_by = coalesce($2, decided_by), decided_at = coalesce($3, decided_at),
     reason = coalesce($4, reason), updated_at = $5, updated_by = $6
 where id = $7 and state = $8
-returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
 `
 
 type SetPromotionStateParams struct {
@@ -449,6 +528,10 @@ func (q *Queries) SetPromotionState(ctx context.Context, arg SetPromotionStatePa
 		&i.ExpiresAt,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
 	)
 	return i, err
 }

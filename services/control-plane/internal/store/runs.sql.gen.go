@@ -43,7 +43,7 @@ func (q *Queries) ActiveRuns(ctx context.Context, tenant *string) ([]ActiveRunsR
 }
 
 const getRun = `-- name: GetRun :one
-select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since from runs where flow_run_id = $1
+select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since, requesters, person_unknown from runs where flow_run_id = $1
 `
 
 func (q *Queries) GetRun(ctx context.Context, flowRunID string) (Run, error) {
@@ -72,31 +72,35 @@ func (q *Queries) GetRun(ctx context.Context, flowRunID string) (Run, error) {
 		&i.EndedAt,
 		&i.CheckedAt,
 		&i.UnknownSince,
+		&i.Requesters,
+		&i.PersonUnknown,
 	)
 	return i, err
 }
 
 const insertRun = `-- name: InsertRun :execrows
 insert into runs (flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id,
-    commit_sha, state_type, state_name, terminal, dispatched_at, checked_at)
+    commit_sha, state_type, state_name, terminal, dispatched_at, checked_at, requesters, person_unknown)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, 'SCHEDULED', 'Scheduled', false, $12, $12)
+    $11, 'SCHEDULED', 'Scheduled', false, $12, $12, $13, $14)
 on conflict (flow_run_id) do nothing
 `
 
 type InsertRunParams struct {
-	FlowRunID   string
-	ID          uuid.UUID
-	Tenant      string
-	ModelID     string
-	DatasetName string
-	IsDummy     bool
-	Origin      string
-	ApprovalID  *uuid.UUID
-	RequestedBy string
-	RequestID   *string
-	CommitSha   *string
-	Now         time.Time
+	FlowRunID     string
+	ID            uuid.UUID
+	Tenant        string
+	ModelID       string
+	DatasetName   string
+	IsDummy       bool
+	Origin        string
+	ApprovalID    *uuid.UUID
+	RequestedBy   string
+	RequestID     *string
+	CommitSha     *string
+	Now           time.Time
+	Requesters    []string
+	PersonUnknown bool
 }
 
 // A run that is already known (its command was sent twice) stays as it is.
@@ -114,6 +118,8 @@ func (q *Queries) InsertRun(ctx context.Context, arg InsertRunParams) (int64, er
 		arg.RequestID,
 		arg.CommitSha,
 		arg.Now,
+		arg.Requesters,
+		arg.PersonUnknown,
 	)
 	if err != nil {
 		return 0, err
@@ -122,7 +128,7 @@ func (q *Queries) InsertRun(ctx context.Context, arg InsertRunParams) (int64, er
 }
 
 const listRuns = `-- name: ListRuns :many
-select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since from runs
+select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since, requesters, person_unknown from runs
 where tenant = $1
   and ($2::text is null or model_id = $2)
   and ($3::text is null or state_type = $3)
@@ -177,6 +183,8 @@ func (q *Queries) ListRuns(ctx context.Context, arg ListRunsParams) ([]Run, erro
 			&i.EndedAt,
 			&i.CheckedAt,
 			&i.UnknownSince,
+			&i.Requesters,
+			&i.PersonUnknown,
 		); err != nil {
 			return nil, err
 		}
@@ -189,7 +197,7 @@ func (q *Queries) ListRuns(ctx context.Context, arg ListRunsParams) ([]Run, erro
 }
 
 const lockRun = `-- name: LockRun :one
-select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since from runs where flow_run_id = $1 for update
+select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since, requesters, person_unknown from runs where flow_run_id = $1 for update
 `
 
 func (q *Queries) LockRun(ctx context.Context, flowRunID string) (Run, error) {
@@ -218,6 +226,8 @@ func (q *Queries) LockRun(ctx context.Context, flowRunID string) (Run, error) {
 		&i.EndedAt,
 		&i.CheckedAt,
 		&i.UnknownSince,
+		&i.Requesters,
+		&i.PersonUnknown,
 	)
 	return i, err
 }
@@ -237,7 +247,7 @@ func (q *Queries) MarkRunsUnknown(ctx context.Context, arg MarkRunsUnknownParams
 }
 
 const openRunsAfter = `-- name: OpenRunsAfter :many
-select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since from runs
+select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since, requesters, person_unknown from runs
 where not terminal and flow_run_id > $1::text
 order by flow_run_id limit $2
 `
@@ -279,6 +289,8 @@ func (q *Queries) OpenRunsAfter(ctx context.Context, arg OpenRunsAfterParams) ([
 			&i.EndedAt,
 			&i.CheckedAt,
 			&i.UnknownSince,
+			&i.Requesters,
+			&i.PersonUnknown,
 		); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/identity"
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 )
 
@@ -113,13 +114,13 @@ func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 	default:
 		return out, notPush, nil
 	}
-	var ref, checkout, after, user string
+	var ref, checkout, after, user, account string
 	var commits []commit
 	var total float64
 	for _, f := range []struct {
 		key string
 		dst any
-	}{{"ref", &ref}, {"checkout_sha", &checkout}, {"after", &after}, {"user_name", &user}, {"commits", &commits}, {"total_commits_count", &total}} {
+	}{{"ref", &ref}, {"checkout_sha", &checkout}, {"after", &after}, {"user_name", &user}, {"user_username", &account}, {"commits", &commits}, {"total_commits_count", &total}} {
 		if err := p.read(f.key, f.dst); err != nil {
 			return out, "", err
 		}
@@ -129,6 +130,8 @@ func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
 		last = commits[len(commits)-1]
 	}
 	out, err = newPush(ref, firstNonEmpty(checkout, after, last.ID), firstNonEmpty(user, last.Author.Name), commits, total > float64(len(commits)))
+	// The user name is unique at the forge; the name shown is whatever its bearer chose.
+	out.Pusher = identity.Identity{Source: identity.ForgeA, Login: account}
 	out.DeliveryID = firstNonEmpty(h.Get(headerID), h.Get("Idempotency-Key"), h.Get("X-Gitlab-Event-UUID"))
 	return out, "", err
 }
@@ -144,11 +147,14 @@ func parseB(h http.Header, p payload) (out push.Push, skip string, err error) {
 	var pusher struct {
 		Name string `json:"name"`
 	}
+	var sender struct {
+		Login string `json:"login"`
+	}
 	var forced, created bool
 	for _, f := range []struct {
 		key string
 		dst any
-	}{{"ref", &ref}, {"after", &after}, {"head_commit", &head}, {"commits", &commits}, {"pusher", &pusher}, {"forced", &forced}, {"created", &created}} {
+	}{{"ref", &ref}, {"after", &after}, {"head_commit", &head}, {"commits", &commits}, {"pusher", &pusher}, {"sender", &sender}, {"forced", &forced}, {"created", &created}} {
 		if err := p.read(f.key, f.dst); err != nil {
 			return out, "", err
 		}
@@ -162,6 +168,7 @@ func parseB(h http.Header, p payload) (out push.Push, skip string, err error) {
 	if head.Message != "" {
 		out.Message = head.Message
 	}
+	out.Pusher = identity.Identity{Source: identity.ForgeB, Login: sender.Login}
 	out.DeliveryID = h.Get("X-GitHub-Delivery")
 	return out, "", err
 }

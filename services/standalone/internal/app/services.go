@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
 	dashboard "github.com/mlp-platform/platform/services/dashboard-bff"
@@ -81,8 +82,11 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 		"CONTROL_PLANE_SEPARATION_OF_DUTIES": "enforce",
 		"ALLOW_GENERATED_PRODUCTION":         "true",
 		"PROMOTION_APPROVAL_MODE_DEFAULT":    "run",
-		"AUDIT_SIGNING_KEY_FILE":             p.path("audit-signing.key"),
+		// Whoever can write to the repository in the data directory owns this installation, and holds this token.
+		"MODELREPO_IDENTITIES_JSON": `{"local": "` + auth.LegacyPrincipal + `"}`,
+		"AUDIT_SIGNING_KEY_FILE":    p.path("audit-signing.key"),
 	}, fixed))
+	cfg.SystemCredentials = service.Secret(p.creds.ControlPlaneSystemMap())
 	// Nobody else can hold a lease on a database of our own.
 	cfg.SoleProcess, cfg.StateEmbedded, cfg.BrokerEmbedded = p.embeddedPG != nil, p.embeddedPG != nil, true
 	return cfg, err

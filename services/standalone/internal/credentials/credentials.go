@@ -195,8 +195,15 @@ func credentialMap(m map[string]grant) string {
 // ControlPlaneMap is the value of CONTROL_PLANE_CREDENTIALS_JSON.
 func (c Credentials) ControlPlaneMap() string {
 	return credentialMap(map[string]grant{
-		c.CIToken:        {Principal: "ci", Scopes: []string{"read", "changes"}},
-		c.OperatorToken:  {Principal: "operator", Scopes: []string{"read", "write"}},
+		c.CIToken:       {Principal: "ci", Scopes: []string{"read", "changes"}},
+		c.OperatorToken: {Principal: "operator", Scopes: []string{"read", "write"}},
+	})
+}
+
+// ControlPlaneSystemMap is the credential map of the platform's own components, which bear names that no
+// environment variable can give.
+func (c Credentials) ControlPlaneSystemMap() string {
+	return credentialMap(map[string]grant{
 		c.TrainerToken:   {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
 		c.SeedToken:      {Principal: "system:seed", Scopes: []string{"read", "write"}},
 		c.InferenceToken: {Principal: "system:inference", Scopes: []string{"read"}},

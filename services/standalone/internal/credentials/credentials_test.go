@@ -123,12 +123,15 @@ func TestMaps(t *testing.T) {
 		return m
 	}
 	cp := grants(c.ControlPlaneMap())
-	if _, ok := cp[c.ControlPlaneToken]; ok || len(cp) != 5 {
+	if _, ok := cp[c.ControlPlaneToken]; ok || len(cp) != 2 {
 		t.Fatal("the control plane refuses a map that holds the legacy token")
 	}
-	if got := fmt.Sprint(cp[c.CIToken], cp[c.OperatorToken], cp[c.TrainerToken], cp[c.SeedToken]); got !=
-		"{ci default [read changes]} {operator default [read write]} {system:trainer default [read manage]} {system:seed default [read write]}" {
-		t.Fatal(got, `want "{ci default [read changes]} {operator default [read write]} {system:trainer default [read manage]} {system:seed default [read write]}"`)
+	if got, want := fmt.Sprint(cp[c.CIToken], cp[c.OperatorToken]), "{ci default [read changes]} {operator default [read write]}"; got != want {
+		t.Fatalf("people: %s; want %s", got, want)
+	}
+	own := grants(c.ControlPlaneSystemMap())
+	if got, want := fmt.Sprint(own[c.TrainerToken], own[c.SeedToken], own[c.InferenceToken], len(own)), "{system:trainer default [read manage]} {system:seed default [read write]} {system:inference default [read]} 3"; got != want {
+		t.Fatalf("components: %s; want %s", got, want)
 	}
 	inf := grants(c.InferenceMap())
 	if got := fmt.Sprint(inf[c.ServingToken], inf[c.ServingControlPlaneToken], len(inf)); got !=

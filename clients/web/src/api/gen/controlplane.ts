@@ -425,10 +425,10 @@ export interface paths {
         };
         /** A model's promotion policy [read] */
         get: operations["getPolicy"];
-        /** Set a model's promotion policy [manage] */
+        /** Set a model's promotion policy [govern] */
         put: operations["putPolicy"];
         post?: never;
-        /** Delete a model's promotion policy; without one nothing is promoted [manage] */
+        /** Delete a model's promotion policy; without one nothing is promoted [govern] */
         delete: operations["deletePolicy"];
         options?: never;
         head?: never;
@@ -1114,6 +1114,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/governance/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Changes of what guards the platform, newest first [read] */
+        get: operations["listGuardedChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/governance/changes/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Approve a change that somebody else made; it is then in force [govern] */
+        post: operations["approveGuardedChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/governance/changes/{id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reject a change; nothing changes [govern] */
+        post: operations["rejectGuardedChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auto-retrain": {
         parameters: {
             query?: never;
@@ -1556,6 +1611,36 @@ export interface components {
             superseded: string[];
             warnings: string[];
         };
+        GuardedChange: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "promotion_policy" | "modelrepo_config" | "auto_retrain" | "setting";
+            /** @description The model, or the name of the setting */
+            target: string;
+            /** @description What is in force */
+            old: unknown;
+            /** @description What is asked for; null removes it */
+            new: unknown;
+            /** @enum {string} */
+            state: "pending" | "applied" | "rejected" | "expired" | "superseded";
+            requested_by: string;
+            /** Format: date-time */
+            requested_at: string;
+            /** @description It came by the environment, so that two have to approve it */
+            person_unknown: boolean;
+            first_approver: string | null;
+            decided_by: string | null;
+            /** Format: date-time */
+            decided_at: string | null;
+            reason: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+        };
+        GuardedChangeList: {
+            items: components["schemas"]["GuardedChange"][];
+            next_cursor: string | null;
+        };
         /** @enum {string} */
         ApprovalStatus: "pending" | "approving" | "approved" | "rejected" | "expired";
         Approval: {
@@ -1587,6 +1672,12 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             updated_by: string;
+            /** @description Everybody who counts as having asked, those who pushed the commit among them; none of them may approve it under separation of duties */
+            requesters: string[];
+            /** @description Nobody knows who is behind the commit, so that two have to approve it under separation of duties */
+            person_unknown: boolean;
+            /** @description Who has approved it already where two have to */
+            first_approver: string | null;
         };
         ApproveRequest: {
             dataset_name?: string;
@@ -1611,6 +1702,8 @@ export interface components {
             status: components["schemas"]["ApprovalStatus"];
             /** Format: uuid */
             promotion_id?: string;
+            /** @description True if this was the first of two approvals; the record is still pending */
+            second_approval_needed?: boolean;
         };
         RejectResult: {
             model_id: string;
@@ -1751,6 +1844,10 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             updated_by: string;
+            /** @description Everybody who counts as having asked; see the approval */
+            requesters: string[];
+            person_unknown: boolean;
+            first_approver: string | null;
         };
         PromotionList: {
             items: components["schemas"]["Promotion"][];
@@ -2705,6 +2802,15 @@ export interface components {
         };
     };
     responses: {
+        /** @description Separation of duties is enforced, so the change waits until somebody else approves it */
+        GuardedChange: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["GuardedChange"];
+            };
+        };
         /** @description Effects of the push, or why it was skipped */
         Pushed: {
             headers: {
@@ -2817,6 +2923,8 @@ export type Run = components['schemas']['Run'];
 export type RunList = components['schemas']['RunList'];
 export type ChangeNotice = components['schemas']['ChangeNotice'];
 export type ChangeResult = components['schemas']['ChangeResult'];
+export type GuardedChange = components['schemas']['GuardedChange'];
+export type GuardedChangeList = components['schemas']['GuardedChangeList'];
 export type ApprovalStatus = components['schemas']['ApprovalStatus'];
 export type Approval = components['schemas']['Approval'];
 export type ApproveRequest = components['schemas']['ApproveRequest'];
@@ -2928,6 +3036,7 @@ export type OutboxEvent = components['schemas']['OutboxEvent'];
 export type OutboxPage = components['schemas']['OutboxPage'];
 export type RepublishRequest = components['schemas']['RepublishRequest'];
 export type Republished = components['schemas']['Republished'];
+export type ResponseGuardedChange = components['responses']['GuardedChange'];
 export type ResponsePushed = components['responses']['Pushed'];
 export type ResponseModelrepoConfig = components['responses']['ModelrepoConfig'];
 export type ResponseAlive = components['responses']['Alive'];
@@ -3514,6 +3623,7 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
+            202: components["responses"]["GuardedChange"];
             default: components["responses"]["Problem"];
         };
     };
@@ -3529,6 +3639,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            202: components["responses"]["GuardedChange"];
             /** @description Removed */
             204: {
                 headers: {
@@ -4012,6 +4123,7 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["ModelrepoConfig"];
+            202: components["responses"]["GuardedChange"];
             default: components["responses"]["Problem"];
         };
     };
@@ -4698,6 +4810,79 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listGuardedChanges: {
+        parameters: {
+            query?: {
+                state?: "pending" | "applied" | "rejected" | "expired" | "superseded";
+                /** @description Empty means the default */
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Changes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GuardedChangeList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    approveGuardedChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reject"];
+        responses: {
+            /** @description Applied, or still pending if it was the first of two approvals */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GuardedChange"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    rejectGuardedChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reject"];
+        responses: {
+            /** @description Rejected */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GuardedChange"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listAutoRetrain: {
         parameters: {
             query?: {
@@ -4749,6 +4934,7 @@ export interface operations {
                     "application/json": components["schemas"]["AutoRetrain"];
                 };
             };
+            202: components["responses"]["GuardedChange"];
             default: components["responses"]["Problem"];
         };
     };

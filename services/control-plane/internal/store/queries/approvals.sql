@@ -7,9 +7,9 @@ insert into notices (id, commit_msg, changed_files) values (@id, @commit_msg, @c
 
 -- name: InsertApproval :one
 insert into approvals (id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id,
-    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by)
+    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by, requesters, person_unknown)
 values (@id, @kind, @origin, @tenant, @model_id, @dataset_name, 'pending', @commit_sha, @notice_id,
-    @promotion_id, @requested_by, @now, @expires_at, @now, @requested_by)
+    @promotion_id, @requested_by, @now, @expires_at, @now, @requested_by, @requesters, @person_unknown)
 returning *;
 
 -- name: UndecidedRetrains :many
@@ -68,3 +68,16 @@ returning *;
 
 -- name: PendingApprovals :one
 select count(*) as pending, min(requested_at)::timestamptz as oldest from approvals where status = 'pending' having count(*) > 0;
+
+-- name: AddRequesters :one
+-- Somebody else asked for what is pending already.
+update approvals set requesters = @requesters, person_unknown = @person_unknown, updated_at = @now, updated_by = @updated_by
+where id = @id and status = 'pending'
+returning *;
+
+-- name: FirstApproval :one
+-- The first of the two who have to approve; no row when it is not pending.
+update approvals set first_approver = @first_approver, first_approved_at = @now, dataset_name = coalesce(sqlc.narg(dataset_name), dataset_name),
+    updated_at = @now, updated_by = @first_approver::text
+where id = @id and status = 'pending'
+returning *;

@@ -27,8 +27,8 @@ delete from push_deliveries where received_at < @before;
 select * from pushes order by id desc limit 1;
 
 -- name: InsertPush :one
-insert into pushes (commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at)
-values (@commit_sha, @branch, @pushed_by, @source, @delivery_id, @touched, @touched_all, @dispatch, @trigger_ci, @work_until, @now)
+insert into pushes (commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown)
+values (@commit_sha, @branch, @pushed_by, @source, @delivery_id, @touched, @touched_all, @dispatch, @trigger_ci, @work_until, @now, @requesters, @person_unknown)
 returning *;
 
 -- name: ListPushes :many
@@ -62,3 +62,18 @@ select * from freshness where model_id = any(@models::text[]) order by model_id 
 
 -- name: TrainedFrom :many
 select model_id from freshness where last_retrain_commit = @commit_sha and model_id = any(@models::text[]);
+
+-- name: PushersSince :one
+-- Who pushed what the model was not trained from yet; unknown is true where one of them is nobody known.
+select coalesce((select array_agg(distinct r) from pushes p, unnest(p.requesters) r where p.id = any(due.ids)), '{}')::text[] as requesters,
+    coalesce((select bool_or(p.person_unknown) from pushes p where p.id = any(due.ids)), false)::boolean as person_unknown
+from (
+    select array_agg(p.id) as ids from pushes p
+    where (p.touched_all or @model_id::text = any(p.touched)) and p.id > coalesce((
+        select max(c.id) from pushes c join freshness f on f.last_retrain_commit = c.commit_sha where f.model_id = @model_id::text), 0)
+) due;
+
+-- name: PushersOf :one
+-- Who pushed a commit; unknown is false for one that no push told of.
+select coalesce((select array_agg(distinct r) from pushes p, unnest(p.requesters) r where p.commit_sha = @commit_sha::text), '{}')::text[] as requesters,
+    coalesce((select bool_or(p.person_unknown) from pushes p where p.commit_sha = @commit_sha::text), false)::boolean as person_unknown;

@@ -1,8 +1,8 @@
 -- name: InsertPromotion :one
 insert into promotions (id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version,
-    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by)
+    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown)
 values (@id, @tenant, @model_id, @version, @from_alias, @to_alias, 'pending', @origin, @conditions, @previous_version,
-    @flow_run_id, @requested_by, @now, @reason, @expires_at, @now, @requested_by)
+    @flow_run_id, @requested_by, @now, @reason, @expires_at, @now, @requested_by, @requesters, @person_unknown)
 returning *;
 
 -- name: GetPromotion :one
@@ -44,3 +44,8 @@ select * from promotions where state = 'pending' and expires_at <= @now order by
 
 -- name: ApprovalOfPromotion :one
 select id from approvals where promotion_id = @promotion_id;
+
+-- name: FirstPromotionApproval :one
+update promotions set first_approver = @first_approver, first_approved_at = @now, updated_at = @now, updated_by = @first_approver::text
+where id = @id and state = 'pending'
+returning *;

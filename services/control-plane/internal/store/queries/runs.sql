@@ -1,9 +1,9 @@
 -- name: InsertRun :execrows
 -- A run that is already known (its command was sent twice) stays as it is.
 insert into runs (flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id,
-    commit_sha, state_type, state_name, terminal, dispatched_at, checked_at)
+    commit_sha, state_type, state_name, terminal, dispatched_at, checked_at, requesters, person_unknown)
 values (@flow_run_id, @id, @tenant, @model_id, @dataset_name, @is_dummy, @origin, @approval_id, @requested_by, @request_id,
-    @commit_sha, 'SCHEDULED', 'Scheduled', false, @now, @now)
+    @commit_sha, 'SCHEDULED', 'Scheduled', false, @now, @now, @requesters, @person_unknown)
 on conflict (flow_run_id) do nothing;
 
 -- name: GetRun :one

@@ -1,0 +1,162 @@
+package controlplane_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
+)
+
+const (
+	policyPath = "/promotion-policies/JPCP"
+	laxPolicy  = `{"metric": "rmse", "operator": "lte", "threshold": 100000}`
+)
+
+// pendingChange is the one pending change of a target.
+func pendingChange(p *controlplanetest.Plane, target string) map[string]any {
+	p.T.Helper()
+	for _, v := range p.Want(200, "GET", "/governance/changes?state=pending", controlplanetest.Reader, nil).Object(p.T)["items"].([]any) {
+		if c := v.(map[string]any); c["target"] == target {
+			return c
+		}
+	}
+	p.T.Fatalf("no pending change of %s; want one", target)
+	return nil
+}
+
+func threshold(p *controlplanetest.Plane) any {
+	p.T.Helper()
+	return p.Want(200, "GET", policyPath, controlplanetest.Reader, nil).Object(p.T)["threshold"]
+}
+
+// A promotion policy is not changed by one person, and not at all by the trainer's credential.
+func TestPolicyNeedsItsScopeAndASecondPerson(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	was := threshold(p)
+	for _, method := range []string{"PUT", "DELETE"} {
+		r := p.Refused(403, "insufficient_scope", method, policyPath, controlplanetest.Trainer, laxPolicy).Object(t)
+		if r["required_scope"] != "govern" {
+			t.Errorf("%s: required scope %v; want govern", method, r["required_scope"])
+		}
+	}
+	p.Refused(403, "insufficient_scope", "PUT", policyPath, controlplanetest.Approver, laxPolicy)
+	c := p.Want(202, "PUT", policyPath, controlplanetest.Operator, laxPolicy).Object(t)
+	if c["state"] != "pending" || c["requested_by"] != "operator" || threshold(p) != was {
+		t.Fatalf("change %v, threshold %v; want a pending one of operator, %v", c, threshold(p), was)
+	}
+	id := c["id"].(string)
+	p.Refused(403, "own_request", "POST", "/governance/changes/"+id+"/approve", controlplanetest.Operator, nil)
+	p.Refused(403, "insufficient_scope", "POST", "/governance/changes/"+id+"/approve", controlplanetest.Trainer, nil)
+	if done := p.Want(200, "POST", "/governance/changes/"+id+"/approve", controlplanetest.Governor, nil).Object(t); done["state"] != "applied" || threshold(p) != 100000.0 {
+		t.Fatalf("change %v, threshold %v; want applied, 100000", done, threshold(p))
+	}
+	p.Refused(409, "already_decided", "POST", "/governance/changes/"+id+"/approve", controlplanetest.Governor, nil)
+	// A deletion waits too, and may be rejected.
+	gone := p.Want(202, "DELETE", policyPath, controlplanetest.Operator, nil).Object(t)
+	p.Want(200, "POST", "/governance/changes/"+gone["id"].(string)+"/reject", controlplanetest.Governor, `{"reason":"no"}`)
+	if threshold(p) != 100000.0 {
+		t.Fatalf("threshold %v; want 100000", threshold(p))
+	}
+	p.Refused(404, "change_not_found", "POST", "/governance/changes/01930000-0000-7000-8000-000000000001/approve", controlplanetest.Governor, nil)
+	// The legacy token is exempt, and without separation of duties one person is enough.
+	p.Want(200, "PUT", policyPath, controlplanetest.Legacy, laxPolicy)
+	for action, n := range map[string]int{"guarded_change.proposed": 2, "guarded_change.applied": 1, "guarded_change.rejected": 1, "guarded_change.approve": 1} {
+		if got := p.Audits(action); len(got) != n {
+			t.Errorf("%d facts %s; want %d", len(got), action, n)
+		}
+	}
+}
+
+func TestPolicyWithoutSeparationIsSetAtOnce(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t)
+	p.Want(200, "PUT", policyPath, controlplanetest.Operator, laxPolicy)
+	p.Refused(403, "insufficient_scope", "PUT", policyPath, controlplanetest.Trainer, laxPolicy)
+}
+
+// Training that starts without a decision needs a second person to allow it; less of it does not.
+func TestDirectGatesNeedASecondPerson(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	direct := `{"auto_retrain": true, "gate": "direct"}`
+	p.Refused(403, "insufficient_scope", "PUT", "/modelrepo/config", controlplanetest.Trainer, direct)
+	c := p.Want(202, "PUT", "/modelrepo/config", controlplanetest.Operator, direct).Object(t)
+	if now := p.Want(200, "GET", "/modelrepo/config", controlplanetest.Reader, nil).Object(t); now["gate"] != "approval" || now["auto_retrain"] != false {
+		t.Fatalf("settings %v; want unchanged", now)
+	}
+	p.Want(200, "POST", "/governance/changes/"+c["id"].(string)+"/approve", controlplanetest.Governor, nil)
+	if now := p.Want(200, "GET", "/modelrepo/config", controlplanetest.Reader, nil).Object(t); now["gate"] != "direct" || now["auto_retrain"] != true {
+		t.Fatalf("settings %v; want direct, true", now)
+	}
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Trainer, `{"auto_retrain": false}`)
+	p.Want(200, "PUT", "/auto-retrain/JPCP", controlplanetest.Trainer, `{"enabled": true}`)
+	p.Refused(403, "insufficient_scope", "PUT", "/auto-retrain/JPCP", controlplanetest.Trainer, `{"enabled": true, "gate": "direct"}`)
+	c = p.Want(202, "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, `{"enabled": true, "gate": "direct", "min_z": 4}`).Object(t)
+	p.Want(200, "POST", "/governance/changes/"+c["id"].(string)+"/approve", controlplanetest.Governor, nil)
+	row := p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
+	if row["gate"] != "direct" || row["min_z"] != 4.0 || row["updated_by"] != "governor" {
+		t.Fatalf("settings %v; want direct, 4, by governor", row)
+	}
+}
+
+// Separation of duties is not switched off by one who can edit the environment.
+func TestSeparationItselfIsGuarded(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Neighbours(t, enforce)
+	p.Serve()()
+	p.Setenv("CONTROL_PLANE_SEPARATION_OF_DUTIES=off")
+	p.Serve()
+	own := func() controlplanetest.Response {
+		p.Want(200, "POST", "/api/changes", controlplanetest.Operator, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
+		return p.Call("POST", "/approve/JPCP", controlplanetest.Operator, nil)
+	}
+	if r := own(); r.Status != 403 || r.Code() != "own_request" {
+		t.Fatalf("%d %s; want 403 own_request", r.Status, r.Body)
+	}
+	c := pendingChange(p, "separation_of_duties")
+	if c["person_unknown"] != true || c["old"] != "enforce" || c["new"] != "off" {
+		t.Fatalf("change %v; want enforce to off by nobody known", c)
+	}
+	path := "/governance/changes/" + c["id"].(string) + "/approve"
+	if first := p.Want(200, "POST", path, controlplanetest.Governor, nil).Object(t); first["state"] != "pending" {
+		t.Fatalf("first approval %v; want pending", first)
+	}
+	p.Refused(403, "second_approver_required", "POST", path, controlplanetest.Governor, nil)
+	p.Want(200, "POST", path, controlplanetest.Operator, nil)
+	if r := own(); r.Status != 200 {
+		t.Fatalf("%d %s; want 200", r.Status, r.Body)
+	}
+}
+
+// A credential that gains a scope, or a new one that brings any, has it only once that is approved.
+func TestScopesAreGuarded(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Neighbours(t, enforce)
+	p.Serve()()
+	var credentials map[string]map[string]any
+	for _, kv := range p.Env {
+		if text, ok := strings.CutPrefix(kv, "CONTROL_PLANE_CREDENTIALS_JSON="); ok {
+			if err := json.Unmarshal([]byte(text), &credentials); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const eve = "eve-0123456789abcdef0123"
+	credentials[controlplanetest.Trainer]["scopes"] = []string{"read", "manage", "govern", "approve"}
+	credentials[eve] = map[string]any{"principal": "eve", "tenant": "default", "scopes": []string{"read", "write"}}
+	p.Setenv("CONTROL_PLANE_CREDENTIALS_JSON=" + controlplanetest.MustJSON(credentials))
+	p.Serve()
+	p.Notice("JPCP", "commit1")
+	p.Refused(403, "insufficient_scope", "POST", "/approve/JPCP", controlplanetest.Trainer, nil)
+	p.Refused(403, "insufficient_scope", "PUT", policyPath, controlplanetest.Trainer, laxPolicy)
+	p.Refused(403, "insufficient_scope", "POST", "/approve/JPCP", eve, nil)
+	p.Want(200, "GET", "/approvals", eve, nil)                                                   // reading loosens nothing
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Trainer, `{"auto_retrain": false}`) // what it held before stays
+	path := "/governance/changes/" + pendingChange(p, "credential:eve")["id"].(string) + "/approve"
+	p.Want(200, "POST", path, controlplanetest.Operator, nil)
+	p.Refused(403, "insufficient_scope", "POST", "/approve/JPCP", eve, nil)
+	p.Want(200, "POST", path, controlplanetest.Governor, nil)
+	p.Want(200, "POST", "/approve/JPCP", eve, nil)
+}

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package forge
+
+import (
+	"runtime/debug"
+	"syscall"
+)
+
+// childMemory is a goal of the garbage collector here: only on Linux the system enforces it.
+const childMemory = 640 << 20
+
+func childAttributes() *syscall.SysProcAttr { return nil }
+
+func confine() error {
+	debug.SetMemoryLimit(childMemory)
+	return nil
+}

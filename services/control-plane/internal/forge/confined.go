@@ -1,0 +1,280 @@
+package forge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// A repository is what others wrote: a pack of 1.5 MB can unfold to gigabytes, and git's formats have had faults that
+// made a reader run out of memory. So every look at one happens in a child process of its own, which has limits and
+// ends with its answer. The child is this program, started again: nothing needs to be installed, and what a child does
+// is what the tests of this package run.
+
+// childEnv asks a process to answer one request about a repository and to end.
+const childEnv = "CONTROL_PLANE_MODELREPO_CHILD"
+
+// init, and not a line in each main: whatever program holds this package can be its own child, the tests too.
+func init() {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(serveChild(os.Stdin, os.Stdout))
+	}
+}
+
+// maxChildOutput limits what a child may answer, in bytes.
+const maxChildOutput = 32 << 20
+
+// readers limits how many children compare commits at once; polls have a turn of their own.
+var readers = make(chan struct{}, 2)
+
+// Operations of a child.
+const (
+	opHead   = "head"
+	opFiles  = "files"
+	opDiff   = "diff"
+	opExport = "export"
+)
+
+// request is what a child is asked.
+type request struct {
+	Op string `json:"op"`
+	// URL and Slot are of a Remote, Dir is of a Local.
+	URL    string `json:"url,omitempty"`
+	Slot   string `json:"slot,omitempty"`
+	Dir    string `json:"dir,omitempty"`
+	Branch string `json:"branch,omitempty"`
+	From   string `json:"from,omitempty"`
+	To     string `json:"to,omitempty"`
+	// Refused is a head that could not be read before, and is not fetched again.
+	Refused string        `json:"refused,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"`
+}
+
+// response is one line of a child. The last one has Done; one before tells how far the child came.
+type response struct {
+	Done   bool     `json:"done,omitempty"`
+	Stage  string   `json:"stage,omitempty"`
+	Commit Commit   `json:"commit,omitzero"`
+	Files  []string `json:"files,omitempty"`
+	Diff   *Diff    `json:"diff,omitempty"`
+	Dir    string   `json:"dir,omitempty"`
+	Kind   string   `json:"kind,omitempty"` // of the fault
+	Fault  string   `json:"fault,omitempty"`
+}
+
+// stageReading means that all came from the server, and what is left is to read it.
+const stageReading = "reading"
+
+// kinds are the faults that mean something to a caller.
+var kinds = map[string]error{"no_branch": ErrNoBranch, "unknown": ErrUnknown, "malformed": ErrMalformed, "deadline": context.DeadlineExceeded}
+
+// childFault is a fault that a child told of.
+type childFault struct {
+	msg  string
+	kind error // nil: none that means something
+}
+
+func (f *childFault) Error() string { return f.msg }
+func (f *childFault) Unwrap() error { return f.kind }
+
+// environment that a child needs: how to reach and to trust servers. Nothing else of this process is its business.
+var passedOn = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"}
+
+// ask starts a child, gives it the request and returns its last answer. It ends with ctx, and takes the child with it.
+// The answer's Commit is set as far as the child came, also beside an error.
+func ask(ctx context.Context, r request) (response, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return response{}, fmt.Errorf("start the reader of the model repository: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = append(passOn(), childEnv+"=1")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = childAttributes()
+	cmd.WaitDelay = time.Second
+	var complaints tail
+	cmd.Stderr = &complaints
+	in, err := cmd.StdinPipe() // open until the child ends, so that it ends with this process
+	if err != nil {
+		return response{}, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return response{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return response{}, fmt.Errorf("start the reader of the model repository: %w", err)
+	}
+	line, err := json.Marshal(r)
+	if err == nil {
+		_, err = in.Write(append(line, '\n'))
+	}
+	last, readErr := readAnswers(out)
+	waitErr := cmd.Wait()
+	_ = in.Close()
+	switch {
+	case last.Done && last.Fault != "":
+		return last, &childFault{last.Fault, kinds[last.Kind]}
+	case last.Done:
+		return last, nil
+	case ctx.Err() != nil && last.Stage == stageReading:
+		return last, fmt.Errorf("%w: it takes too long to read", ErrMalformed)
+	case ctx.Err() != nil:
+		return last, timeoutOf(ctx)
+	case waitErr != nil && (last.Stage == stageReading || r.Op != opHead):
+		return last, fmt.Errorf("%w: reading it needs more than a reader may use (%s)", ErrMalformed, complaints.reason(waitErr))
+	}
+	return last, fmt.Errorf("read the model repository: %w", errors.Join(err, readErr, waitErr))
+}
+
+// timeoutOf says why a child was ended.
+func timeoutOf(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &childFault{"the git server did not answer in time", context.DeadlineExceeded}
+	}
+	return ctx.Err()
+}
+
+func passOn() []string {
+	var out []string
+	for _, name := range passedOn {
+		if v, ok := os.LookupEnv(name); ok {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// readAnswers reads the lines of a child; what came before the last one stays where that is silent.
+func readAnswers(out io.Reader) (last response, err error) {
+	d := json.NewDecoder(io.LimitReader(out, maxChildOutput))
+	for {
+		next := response{}
+		if err := d.Decode(&next); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return last, err
+		}
+		if next.Commit.SHA == "" {
+			next.Commit.SHA = last.Commit.SHA
+		}
+		if next.Stage == "" {
+			next.Stage = last.Stage
+		}
+		if last = next; last.Done {
+			return last, nil
+		}
+	}
+}
+
+// tail keeps the beginning of what a child wrote to its standard error.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	if room := 4<<10 - t.Len(); room > 0 {
+		t.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// reason is the one line that says why the child died, without its stacks.
+func (t *tail) reason(err error) string {
+	if line, _, _ := strings.Cut(t.String(), "\n"); strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "runtime: ") {
+		return strings.TrimPrefix(line, "fatal error: ")
+	}
+	return err.Error()
+}
+
+// serveChild is the main of a child: it bounds itself, answers one request, and returns the exit code.
+func serveChild(in io.ReadCloser, out io.Writer) int {
+	if err := confine(); err != nil {
+		fmt.Fprintln(os.Stderr, "confine:", err)
+		return 1
+	}
+	lines := bufio.NewReader(in)
+	line, err := lines.ReadBytes('\n')
+	var r request
+	if err == nil {
+		err = json.Unmarshal(line, &r)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "request:", err)
+		return 1
+	}
+	go func() { // whoever asked is gone
+		_, _ = lines.ReadByte()
+		os.Exit(1)
+	}()
+	answers := json.NewEncoder(out)
+	last := response{}
+	err = answerRequest(context.Background(), r, &last, func(step response) { _ = answers.Encode(step) })
+	last.Done = true
+	if err != nil {
+		last.Fault = err.Error()
+		for kind, is := range kinds {
+			if errors.Is(err, is) {
+				last.Kind = kind
+			}
+		}
+	}
+	if err := answers.Encode(last); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// answerRequest does what a child is asked. tell reports how far it came.
+func answerRequest(ctx context.Context, r request, out *response, tell func(response)) (err error) {
+	if r.Dir != "" {
+		l := localReader{r.Dir, tell}
+		switch r.Op {
+		case opHead:
+			out.Commit, err = l.head(r.Branch)
+		case opFiles:
+			out.Files, err = l.files(ctx, r.From, r.To)
+		case opDiff:
+			out.Diff, err = diffResult(l.diff(ctx, r.From, r.To))
+		}
+		return err
+	}
+	f, err := newFetcher(service.Secret(r.URL), r.Slot, r.Timeout)
+	if err != nil {
+		return err
+	}
+	f.refused, f.tell = r.Refused, tell
+	switch r.Op {
+	case opHead:
+		out.Commit, err = f.head(ctx, r.Branch)
+	case opFiles:
+		out.Files, err = f.files(ctx, r.From, r.To)
+	case opDiff:
+		out.Diff, err = diffResult(f.diff(ctx, r.From, r.To))
+	case opExport:
+		out.Dir, err = f.export(ctx, r.To)
+	}
+	return err
+}
+
+func diffResult(d Diff, err error) (*Diff, error) { return &d, err }
+
+// askReader is ask for what may be asked at any time, a few at once.
+func askReader(ctx context.Context, r request) (response, error) {
+	select {
+	case <-ctx.Done():
+		return response{}, ctx.Err()
+	case readers <- struct{}{}:
+	}
+	defer func() { <-readers }()
+	return ask(ctx, r)
+}

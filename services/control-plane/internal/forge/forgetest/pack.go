@@ -1,0 +1,128 @@
+package forgetest
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1" // #nosec G505 -- git's own
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Types of objects in a pack.
+const (
+	Commit   = 1
+	Tree     = 2
+	Blob     = 3
+	RefDelta = 7
+)
+
+// Object is one of a pack, as somebody who means harm would write it.
+type Object struct {
+	Type int
+	// Size is what the header says; 0: what Body has.
+	Size int64
+	Base [20]byte // of a RefDelta
+	Body []byte
+	// Zeros follow the body without being held.
+	Zeros int64
+}
+
+// Pack is git's format of these objects. count is what its header says; 0: how many there are.
+func Pack(count uint32, objects ...Object) []byte {
+	var b bytes.Buffer
+	if count == 0 {
+		count = uint32(len(objects))
+	}
+	b.WriteString("PACK")
+	_ = binary.Write(&b, binary.BigEndian, []uint32{2, count})
+	var last struct { // equal neighbours are deflated once
+		object Object
+		body   []byte
+	}
+	for _, o := range objects {
+		size := o.Size
+		if size == 0 {
+			size = int64(len(o.Body)) + o.Zeros
+		}
+		head := byte(o.Type<<4) | byte(size&0xf)
+		for size >>= 4; size > 0; size >>= 7 {
+			b.WriteByte(head | 0x80)
+			head = byte(size & 0x7f)
+		}
+		b.WriteByte(head)
+		if o.Type == RefDelta {
+			b.Write(o.Base[:])
+		}
+		if last.body == nil || string(last.object.Body) != string(o.Body) || last.object.Zeros != o.Zeros {
+			last.object, last.body = o, deflate(o)
+		}
+		b.Write(last.body)
+	}
+	sum := sha1.Sum(b.Bytes()) // #nosec G401 -- git's own
+	return append(b.Bytes(), sum[:]...)
+}
+
+func deflate(o Object) []byte {
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, _ = z.Write(o.Body)
+	chunk := make([]byte, 1<<20)
+	for left := o.Zeros; left > 0; left -= int64(len(chunk)) {
+		_, _ = z.Write(chunk[:min(left, int64(len(chunk)))])
+	}
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// HashOf is git's name of an object.
+func HashOf(kind string, body []byte, zeros int64) (out [20]byte) {
+	h := sha1.New() // #nosec G401 -- git's own
+	fmt.Fprintf(h, "%s %d\x00", kind, int64(len(body))+zeros)
+	h.Write(body)
+	chunk := make([]byte, 1<<20)
+	for left := zeros; left > 0; left -= int64(len(chunk)) {
+		h.Write(chunk[:min(left, int64(len(chunk)))])
+	}
+	copy(out[:], h.Sum(nil))
+	return out
+}
+
+// CopyDelta is a delta whose result is the base, times over: size bytes of base, n times.
+func CopyDelta(size int64, n int) []byte {
+	varint := func(v int64) (out []byte) {
+		for ; v >= 0x80; v >>= 7 {
+			out = append(out, byte(v)|0x80)
+		}
+		return append(out, byte(v))
+	}
+	out := append(varint(size), varint(size*int64(n))...)
+	for range n {
+		for at := int64(0); at < size; at += 0xffffff {
+			part := min(size-at, 0xffffff)
+			out = append(out, 0xff, byte(at), byte(at>>8), byte(at>>16), byte(at>>24), byte(part), byte(part>>8), byte(part>>16))
+		}
+	}
+	return out
+}
+
+// ServePack serves a repository whose branch main is at sha, and whose every pack is this one.
+func ServePack(t testing.TB, sha string, pack []byte) (url string) {
+	t.Helper()
+	line := func(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/info/refs") {
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+			_, _ = fmt.Fprint(w, line("# service=git-upload-pack\n"), "0000", line(sha+" HEAD\x00agent=git/hostile\n"), line(sha+" refs/heads/main\n"), "0000")
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = fmt.Fprint(w, line("NAK\n"))
+		_, _ = w.Write(pack)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL + "/models.git"
+}

@@ -1,0 +1,222 @@
+// Package guarded keeps what guards everything else from being changed by one person: promotion policies, gates that
+// let training start without a decision, the scopes of credentials, and separation of duties itself.
+//
+// While separation of duties is enforced, such a change waits until somebody else who holds the scope govern approves
+// it. Where nobody knows who made it, because it came by the environment, two have to.
+package guarded
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
+)
+
+// Scope is what a credential needs to make or decide such a change.
+const Scope = "govern"
+
+// The kinds of change.
+const (
+	Policy      = "promotion_policy"
+	RepoConfig  = "modelrepo_config"
+	AutoRetrain = "auto_retrain"
+	Setting     = "setting"
+)
+
+// The states of a change.
+const (
+	Pending    = "pending"
+	Applied    = "applied"
+	Rejected   = "rejected"
+	Expired    = "expired"
+	Superseded = "superseded"
+)
+
+// Apply carries an approved change out, in the transaction that decides it.
+type Apply func(ctx context.Context, tx store.Tx, change store.GuardedChange, by auth.Principal) error
+
+// Parts are what a Service needs.
+type Parts struct {
+	Store *store.Store
+	// Settings are those of the environment.
+	Settings []Environment
+	// Expiry is the age at which a pending change expires; 0: never.
+	Expiry time.Duration
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Service keeps changes until they are decided. It is safe for concurrent use once it serves.
+type Service struct {
+	Parts
+	apply   map[string]Apply
+	current atomic.Pointer[map[string]json.RawMessage] // settings in force; nil until Load has read them
+}
+
+// New refuses a missing part. Handle adds what carries out the changes of each kind.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("guarded changes", p); err != nil {
+		return nil, err
+	}
+	s := &Service{Parts: p, apply: map[string]Apply{}}
+	s.apply[Setting] = s.applySetting
+	return s, nil
+}
+
+// Handle sets what carries out the changes of a kind. It is called before the service serves.
+func (s *Service) Handle(kind string, apply Apply) { s.apply[kind] = apply }
+
+// Rules are those for decisions: separation of duties as it is in force.
+func (s *Service) Rules() separation.Rules {
+	return separation.Rules{Expiry: s.Expiry, Duties: s.Duties}
+}
+
+// Change is one that p wants to make.
+type Change struct {
+	Kind, Target string
+	// Old and New are shown to who decides; New nil removes the target.
+	Old, New any
+}
+
+// Propose keeps the change until somebody else approves it, and returns it; nil means that p may make it at once.
+func (s *Service) Propose(ctx context.Context, tx store.Tx, p auth.Principal, c Change) (*store.GuardedChange, error) {
+	if !p.Has(Scope) {
+		return nil, auth.InsufficientScope.New(fmt.Sprintf("This change needs the scope %s; %s does not hold it.", Scope, p.Name)).
+			With(map[string]any{"required_scope": Scope})
+	}
+	if !s.Duties() || separation.IsExempt(p.Name) {
+		return nil, nil
+	}
+	return s.propose(ctx, tx, p, c, false)
+}
+
+func (s *Service) propose(ctx context.Context, tx store.Tx, p auth.Principal, c Change, unknown bool) (*store.GuardedChange, error) {
+	if err := tx.LockKeys(ctx, []string{"guarded:" + c.Kind + ":" + c.Target}); err != nil {
+		return nil, err
+	}
+	old, err := encode(c.Old)
+	if err != nil {
+		return nil, err
+	}
+	next, err := encode(c.New)
+	if err != nil {
+		return nil, err
+	}
+	id := uuid.Must(uuid.NewV7())
+	switch had, err := tx.PendingGuardedChange(ctx, store.PendingGuardedChangeParams{Kind: c.Kind, Target: c.Target}); {
+	case err == nil && unknown && sameJSON(had.New, next):
+		return &had, nil // proposed at an earlier start
+	case err == nil:
+		if err := s.end(ctx, tx, had, Superseded, p, "superseded by "+id.String()); err != nil {
+			return nil, err
+		}
+	case !store.None(err):
+		return nil, err
+	}
+	now := s.Now()
+	row, err := tx.InsertGuardedChange(ctx, store.InsertGuardedChangeParams{
+		ID: id, Kind: c.Kind, Target: c.Target, Old: old, New: next, Tenant: p.Tenant, RequestedBy: p.Name, Now: now,
+		PersonUnknown: unknown, ExpiresAt: s.Rules().ExpiresAt(now),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &row, tx.Emit(ctx, s.fact(row, p, "proposed", event.OK, ""))
+}
+
+func encode(v any) (json.RawMessage, error) {
+	if v == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("guarded change: encode: %w", err)
+	}
+	return raw, nil
+}
+
+func (s *Service) fact(c store.GuardedChange, p auth.Principal, action, outcome, reason string) outbox.Event {
+	details := map[string]any{"change_id": c.ID, "kind": c.Kind, "old": c.Old, "new": c.New, "requested_by": c.RequestedBy, "state": c.State}
+	if reason != "" {
+		details["reason"] = reason
+	}
+	return event.Shared(p.Tenant, p.Name, "guarded_change."+action, c.Kind+":"+c.Target, outcome, details)
+}
+
+func (s *Service) end(ctx context.Context, tx store.Tx, c store.GuardedChange, state string, p auth.Principal, reason string) error {
+	now := s.Now()
+	after, err := tx.EndGuardedChange(ctx, store.EndGuardedChangeParams{ID: c.ID, ToState: state, DecidedBy: &p.Name, Now: &now, Reason: wire.OptionalText(reason)})
+	if err != nil {
+		return err
+	}
+	return tx.Emit(ctx, s.fact(after, p, state, event.OK, reason))
+}
+
+// ask returns what a change asks of who decides it.
+func ask(c store.GuardedChange) separation.Ask {
+	return separation.Ask{Requesters: []string{c.RequestedBy}, PersonUnknown: c.PersonUnknown, FirstApprover: c.FirstApprover}
+}
+
+// Decide approves or rejects a pending change; an approved one is in force when Decide returns.
+func (s *Service) Decide(ctx context.Context, p auth.Principal, id uuid.UUID, approve bool, reason string) (store.GuardedChange, error) {
+	var out store.GuardedChange
+	var refused *problem.Error
+	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		refused = nil
+		if out, err = tx.LockGuardedChange(ctx, id); err != nil {
+			if store.None(err) {
+				refused = fault.ChangeNotFound.New("There is no such change; GET /governance/changes lists them.")
+				return nil
+			}
+			return err
+		}
+		if out.State == Pending && out.ExpiresAt != nil && !s.Now().Before(*out.ExpiresAt) {
+			refused = fault.AlreadyDecided.New("This change was not decided in time.").With(map[string]any{"id": id, "state": Expired})
+			return s.end(ctx, tx, out, Expired, auth.Principal{Name: "system:expiry", Tenant: out.Tenant}, "not decided in time")
+		}
+		switch {
+		case out.State != Pending:
+			refused = fault.AlreadyDecided.New("This change is " + out.State + " already.").With(map[string]any{"id": id, "state": out.State})
+			return nil
+		case !approve:
+			return s.end(ctx, tx, out, Rejected, p, reason)
+		}
+		if refused = s.Rules().Refuse(p, ask(out)); refused != nil {
+			return tx.Emit(ctx, s.fact(out, p, "approve", event.Denied, refused.Kind.Code))
+		}
+		if s.Rules().NeedsAnother(p, ask(out)) {
+			if out, err = tx.FirstGuardedApproval(ctx, store.FirstGuardedApprovalParams{ID: id, FirstApprover: &p.Name}); err != nil {
+				return err
+			}
+			return tx.Emit(ctx, s.fact(out, p, "first_approved", event.OK, reason))
+		}
+		if err := s.apply[out.Kind](ctx, tx, out, p); err != nil {
+			return err
+		}
+		return s.end(ctx, tx, out, Applied, p, reason)
+	})
+	switch {
+	case err != nil:
+		return out, err
+	case refused != nil:
+		return out, refused
+	}
+	if err := s.refresh(ctx); err != nil {
+		return out, err
+	}
+	return s.Store.GetGuardedChange(ctx, id)
+}

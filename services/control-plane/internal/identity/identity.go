@@ -1,0 +1,101 @@
+// Package identity tells which principal an account of a forge belongs to. Only what a forge vouches for counts: the
+// sender of an authenticated delivery. The author that a commit names is free text, so it identifies nobody.
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// The sources of identities.
+const (
+	ForgeA = "forge-a"
+	ForgeB = "forge-b"
+	// Local is whoever may write to the model repository on this machine; it has no accounts.
+	Local = "local"
+)
+
+// maxLogin limits an account's name, in bytes.
+const maxLogin = 255
+
+// Identity is an account that a source vouches for. The zero value is nobody known.
+type Identity struct {
+	Source string
+	// Login is the account's name; empty for Local.
+	Login string
+}
+
+func (i Identity) key() string {
+	if i.Source == Local {
+		return Local
+	}
+	return i.Source + ":" + auth.FoldName(i.Login)
+}
+
+// String is what the ledger shows of an account; empty for nobody.
+func (i Identity) String() string {
+	switch {
+	case i.Source == Local:
+		return Local
+	case i.Source == "" || i.Login == "":
+		return ""
+	}
+	return i.Source + ":" + i.Login
+}
+
+// Map tells the principal of each account.
+type Map struct{ principals map[string]string }
+
+// Parse reads MODELREPO_IDENTITIES_JSON: {"forge-a:<user name>": "<principal>", "forge-b:<login>": …, "local": …}.
+// Accounts are compared without case. Empty text knows nobody.
+func Parse(text string) (Map, error) {
+	m := Map{principals: map[string]string{}}
+	if strings.TrimSpace(text) == "" {
+		return m, nil
+	}
+	var raw map[string]string
+	if err := service.ParseForeignJSON([]byte(text), &raw, false); err != nil {
+		return m, fmt.Errorf("must be a JSON object of strings: %s", problem.From(err).Detail)
+	}
+	var faults []error
+	for _, account := range slices.Sorted(maps.Keys(raw)) {
+		source, login, _ := strings.Cut(account, ":")
+		id := Identity{source, strings.TrimSpace(login)}
+		name := auth.NormalizeName(raw[account])
+		switch key := id.key(); {
+		case account != Local && (source != ForgeA && source != ForgeB || id.Login == "" || len(id.Login) > maxLogin):
+			faults = append(faults, fmt.Errorf("%q: must be forge-a:<user name>, forge-b:<login> or local", account))
+		case m.principals[key] != "":
+			faults = append(faults, fmt.Errorf("%q: is there twice; case does not matter", account))
+		case name == "":
+			faults = append(faults, fmt.Errorf("%q: names no principal", account))
+		case name != auth.LegacyPrincipal && auth.Reserved(name):
+			faults = append(faults, fmt.Errorf("%q: %q is a name of the platform's own", account, name))
+		default:
+			m.principals[key] = name
+		}
+	}
+	return m, errors.Join(faults...)
+}
+
+// FromMap is the map of what Entries gave.
+func FromMap(entries map[string]string) Map { return Map{principals: entries} }
+
+// Entries are the principals by account.
+func (m Map) Entries() map[string]string { return m.principals }
+
+// Principal returns the principal of an account; known is false for one that is not mapped.
+func (m Map) Principal(i Identity) (name string, known bool) {
+	if i.String() == "" {
+		return "", false
+	}
+	name, known = m.principals[i.key()]
+	return name, known
+}

@@ -1,0 +1,64 @@
+package promotion
+
+import (
+	"context"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// askOf returns what a promotion asks.
+func askOf(p store.Promotion) separation.Ask {
+	return separation.Ask{Requesters: p.Requesters, PersonUnknown: p.PersonUnknown, FirstApprover: p.FirstApprover}
+}
+
+// requesters are all who count as having asked for the promotion of a version: asker, those
+// who asked for the run that trained it, and those who pushed the commit that it was
+// trained from. unknown means that nobody knows who one of them is.
+func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string, v Verdict) (names []string, unknown bool, err error) {
+	names = separation.MergeNames([]string{asker})
+	commits := []*string{}
+	version, err := q.GetVersion(ctx, store.GetVersionParams{ModelID: v.Model, Version: v.Version})
+	switch {
+	case err == nil:
+		commits = append(commits, version.CommitSha)
+	case !store.None(err):
+		return nil, false, err
+	}
+	if v.FlowRunID != "" {
+		run, err := q.GetRun(ctx, v.FlowRunID)
+		switch {
+		case err == nil && run.ModelID == v.Model:
+			names, unknown = separation.MergeNames(names, run.Requesters), run.PersonUnknown
+			commits = append(commits, run.CommitSha)
+		case err != nil && !store.None(err):
+			return nil, false, err
+		}
+	}
+	for _, commit := range commits {
+		if commit == nil {
+			continue
+		}
+		pushers, err := q.PushersOf(ctx, *commit)
+		if err != nil {
+			return nil, false, err
+		}
+		names, unknown = separation.MergeNames(names, pushers.Requesters), unknown || pushers.PersonUnknown
+	}
+	return names, unknown, nil
+}
+
+// approveFirst notes the first of two approvals, in the promotion and in its record; both
+// stay pending.
+func (s *Service) approveFirst(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, by string) (store.Promotion, error) {
+	now := s.Now()
+	p, err := tx.FirstPromotionApproval(ctx, store.FirstPromotionApprovalParams{ID: p.ID, FirstApprover: &by, Now: &now})
+	if err != nil {
+		return p, err
+	}
+	if _, err := tx.FirstApproval(ctx, store.FirstApprovalParams{ID: record.ID, FirstApprover: &by, Now: &now}); err != nil {
+		return p, err
+	}
+	return p, tx.Emit(ctx, event.Audit(p.Tenant, by, "promotion.first_approved", event.Model(p.ModelID), event.OK, auditDetails(p)))
+}

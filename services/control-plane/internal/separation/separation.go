@@ -1,0 +1,102 @@
+// Package separation keeps the deciders of a request apart from those who made it.
+package separation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+)
+
+// Rules limit who may decide a record, and until when.
+type Rules struct {
+	// Expiry is the age at which a pending record expires; 0: never.
+	Expiry time.Duration
+	// Duties reports whether separation of duties is enforced: nobody who asked for
+	// something approves it, and what nobody known asked for needs two.
+	Duties func() bool
+}
+
+// Ask is what an approval answers: who counts as having asked.
+type Ask struct {
+	Requesters []string
+	// PersonUnknown means that the person behind the commit is not known.
+	PersonUnknown bool
+	// FirstApprover is who approved it already, where two have to.
+	FirstApprover *string
+}
+
+// asked reports whether the principal is among those who asked.
+func (a Ask) asked(name string) bool {
+	return slices.ContainsFunc(a.Requesters, func(who string) bool { return auth.SameName(who, name) })
+}
+
+// first returns who approved already, unless they have asked for it since.
+func (a Ask) first() string {
+	if a.FirstApprover == nil || a.asked(*a.FirstApprover) {
+		return ""
+	}
+	return *a.FirstApprover
+}
+
+// DecidedBy reports whether the deciders were enough: none of them asked, and there were
+// two where the person behind the commit is unknown.
+func (a Ask) DecidedBy(duties bool, last string) bool {
+	switch {
+	case IsExempt(last):
+		return true
+	case a.asked(last):
+		return false
+	}
+	first := a.first()
+	return !duties || !a.PersonUnknown || first != "" && !auth.SameName(first, last)
+}
+
+// IsExempt reports whether separation of duties does not apply to a principal: the legacy
+// token, and the platform's own components, such as the one that seeds the samples. No
+// credential of a person bears such a name.
+func IsExempt(name string) bool { return name == auth.LegacyPrincipal || auth.System(name) }
+
+// Refuse returns why p may not approve; nil if they may.
+func (r Rules) Refuse(p auth.Principal, ask Ask) *problem.Error {
+	if !r.Duties() || IsExempt(p.Name) {
+		return nil
+	}
+	if ask.asked(p.Name) {
+		return fault.OwnRequest.New(fmt.Sprintf("%s asked for this, or pushed the commit; somebody else has to approve it.", p.Name))
+	}
+	if ask.PersonUnknown && auth.SameName(ask.first(), p.Name) {
+		return fault.SecondApprover.New(fmt.Sprintf("%s has approved this already. Nobody knows who is behind the commit, so somebody else has to approve it too.", p.Name))
+	}
+	return nil
+}
+
+// NeedsAnother reports whether the approval of p, who may approve, is the first of two.
+func (r Rules) NeedsAnother(p auth.Principal, ask Ask) bool {
+	return r.Duties() && !IsExempt(p.Name) && ask.PersonUnknown && ask.first() == ""
+}
+
+// ExpiresAt returns when a record created at t expires; nil means never.
+func (r Rules) ExpiresAt(t time.Time) *time.Time {
+	if r.Expiry <= 0 {
+		return nil
+	}
+	end := t.Add(r.Expiry)
+	return &end
+}
+
+// MergeNames returns the union of lists of principals, each once.
+func MergeNames(lists ...[]string) []string {
+	out := []string{}
+	for _, list := range lists {
+		for _, name := range list {
+			if name != "" && !slices.ContainsFunc(out, func(have string) bool { return auth.SameName(have, name) }) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
