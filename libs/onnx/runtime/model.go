@@ -16,6 +16,12 @@ type model struct {
 	texts           map[string][]string
 }
 
+// Check refuses a model file that Open would refuse before it shows it to the library. It runs none of the library.
+func Check(data []byte) error {
+	_, err := parseModel(data)
+	return err
+}
+
 // parseModel reads the declarations of a model file and refuses what the library must not see.
 func parseModel(data []byte) (model, error) {
 	var mp onnxpb.ModelProto

@@ -9,17 +9,17 @@ import (
 // XGBoost and LightGBM (onnxmltools), and PyTorch (perceptrons, convolutions, recurrent nets, transformers) use.
 //
 // Left out on purpose: Loop, which need not end; random numbers, with which the trial run would say nothing of later
-// ones; NonZero, Compress, Unique and the like, whose result's size depends on a request's values; operators on texts
-// that make texts grow; sequences, maps, images and signals; and every domain that is not ONNX's own.
+// ones; Unique, whose result's size depends on a request's values; operators that make texts grow; sequences, maps,
+// images and signals; and every domain that is not ONNX's own.
 var operators = map[string]map[string]bool{
 	"": wordSet(`
 		Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd
-		BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Concat Constant ConstantOfShape Conv
+		BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Compress Concat Constant ConstantOfShape Conv
 		ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Einsum Elu Equal
 		Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
 		GlobalMaxPool Greater GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity If
 		InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax
-		LpNormalization MatMul MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot
+		LpNormalization MatMul MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg NonZero Not OneHot
 		Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1
 		ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu
 		Reshape Round Scan ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus
@@ -61,10 +61,12 @@ func checkOperator(domain, op string) error {
 	return nil
 }
 
-// sizeOperands are the inputs of an operator that decide how large its results are, or whether it computes them.
+// sizeOperands are the inputs of an operator that decide how large its results are, how long it takes, or whether it
+// computes at all.
 var sizeOperands = map[string][]int{
-	"ConstantOfShape": {0}, "Expand": {1}, "If": {0}, "OneHot": {1}, "Pad": {1, 3}, "Range": {0, 1, 2}, "Reshape": {1},
+	"Compress": {1}, "ConstantOfShape": {0}, "NonZero": {0}, "Expand": {1}, "If": {0}, "OneHot": {1}, "Pad": {1, 3}, "Range": {0, 1, 2}, "Reshape": {1},
 	"Slice": {1, 2, 3, 4}, "Split": {1}, "Squeeze": {1}, "Tile": {1}, "TopK": {1}, "Unsqueeze": {1},
+	"GRU": {4}, "LSTM": {4}, "RNN": {4},
 	"ReduceL1": {1}, "ReduceL2": {1}, "ReduceLogSum": {1}, "ReduceLogSumExp": {1}, "ReduceMax": {1}, "ReduceMean": {1},
 	"ReduceMin": {1}, "ReduceProd": {1}, "ReduceSum": {1}, "ReduceSumSquare": {1},
 }

@@ -56,11 +56,11 @@ func Open(path string, o Options) (*Session, error) {
 
 // OpenBytes opens a model held in memory; data is not kept.
 func OpenBytes(data []byte, o Options) (*Session, error) {
-	if err := Init(""); err != nil {
+	m, err := parseModel(data) // before the library, which costs more than most refusals
+	if err != nil {
 		return nil, err
 	}
-	m, err := parseModel(data)
-	if err != nil {
+	if err := Init(""); err != nil {
 		return nil, err
 	}
 	opts, err := ort.NewSessionOptions()

@@ -51,18 +51,17 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 	}
 	failures := map[place]Failure{}
 	for _, f := range cmp.loads {
-		select {
-		case <-f.done:
+		if f.wait(ctx) {
 			for _, name := range f.loaded {
 				reloaded[name] = true
 			}
-		case <-ctx.Done():
-			if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				return Report{}, err
-			}
-			for _, w := range c.wanting(f.key) {
-				failures[w.place] = Failure{w.model, w.alias, w.version, "still loading after " + c.cfg.Patience.String() + "; it goes on, and GET /health says how it ends"}
-			}
+			continue
+		}
+		if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+			return Report{}, err
+		}
+		for _, w := range c.wanting(f.key) {
+			failures[w.place] = Failure{w.model, w.alias, w.version, "still loading after " + c.cfg.Patience.String() + "; it goes on, and GET /health says how it ends"}
 		}
 	}
 	for _, f := range c.Failures(only) {

@@ -43,6 +43,21 @@ type following struct {
 	loaded []string // upper-case names of the models that got it; may be read once done is closed
 }
 
+// wait reports whether the load ended before ctx did.
+func (f *following) wait(ctx context.Context) bool {
+	select {
+	case <-f.done:
+		return true
+	case <-ctx.Done():
+	}
+	select {
+	case <-f.done: // a load that ended while another was waited for
+		return true
+	default:
+		return false
+	}
+}
+
 // follow starts loading a version, or joins the load that is on its way. It is nil when the catalog is closing.
 func (c *Catalog) follow(w want, via string) *following {
 	c.mu.Lock()

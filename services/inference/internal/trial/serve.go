@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
@@ -69,7 +68,8 @@ func serve() error {
 
 // try opens the model as the service would.
 func try(in *bufio.Reader, out io.Writer, req request) answer {
-	if err := runtime.Init(req.Library); err != nil {
+	// The library is loaded when a graph has passed the checks before it.
+	if err := os.Setenv("ORT_LIB", req.Library); err != nil {
 		return answer{Reason: err.Error()}
 	}
 	files := model.Files{}

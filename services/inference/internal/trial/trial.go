@@ -106,12 +106,36 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options) (Result, 
 		return Result{}, err
 	}
 	defer r.budget.Release(memory)
+	if err := precheck(src); err != nil {
+		return Result{}, err
+	}
 	began := time.Now()
 	req := request{Library: library, Memory: memory, Seconds: int(r.cfg.Time/time.Second) + 1, Threads: o.Threads, Rows: o.Rows, RunLimit: o.RunLimit}
 	res, err := r.run(ctx, src, req)
 	res.Duration = time.Since(began)
 	return res, err
 }
+
+// maxPrecheck limits the files that are checked without a process, whose decoded form is some tens of megabytes.
+const maxPrecheck = 1 << 20
+
+// precheck refuses a small file for what its encoding and its operators show, which needs no process.
+func precheck(src Source) error {
+	if src.LargestFile() > maxPrecheck {
+		return nil
+	}
+	data, err := readOptional(src, defaultGraphFile, maxPrecheck)
+	if err != nil || data == nil { // the graph has another name, or cannot be read; the trial finds out
+		return nil
+	}
+	if err := runtime.Check(data); err != nil {
+		return refuse("%s", err)
+	}
+	return nil
+}
+
+// defaultGraphFile is mlflow.onnx's name for the model file.
+const defaultGraphFile = "model.onnx"
 
 func (r *Runner) run(ctx context.Context, src Source, req request) (Result, error) {
 	dir, err := os.MkdirTemp(r.cfg.Dir, ".trial-")
