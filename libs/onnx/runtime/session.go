@@ -88,6 +88,16 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 	return s, nil
 }
 
+// IsOutOfMemory reports whether opening or running failed because the library got no memory; it says so in words alone.
+func IsOutOfMemory(err error) bool {
+	for _, words := range []string{"bad_alloc", "bad allocation", "Failed to allocate memory", "out of memory"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}
+
 func tensorNames(infos []Info) []string {
 	out := make([]string, len(infos))
 	for i, in := range infos {

@@ -27,10 +27,8 @@ func (m *Model) warmUp(sweep time.Duration) error {
 		if n > m.rows {
 			continue
 		}
-		if err := m.tryRows(row, n); errors.Is(err, runtime.ErrOverran) {
-			return fmt.Errorf("the model takes too long on %d rows: %w", n, err)
-		} else if err != nil {
-			m.rows = 1
+		if err := m.tryBatch(row, n); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -88,12 +86,25 @@ func (m *Model) tryEachSize(row *schema.Row, limit time.Duration) error {
 			m.rows = n - 1
 			return nil
 		}
-		if err := m.tryRows(row, n); errors.Is(err, runtime.ErrOverran) {
-			return fmt.Errorf("the model takes too long on %d rows: %w", n, err)
-		} else if err != nil {
-			m.rows = 1
+		if err := m.tryBatch(row, n); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// tryBatch runs n rows. A graph that takes no batches gets single rows; one that takes too much for them is refused.
+func (m *Model) tryBatch(row *schema.Row, n int) error {
+	err := m.tryRows(row, n)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, runtime.ErrOverran):
+		return fmt.Errorf("the model takes too long on %d rows: %w", n, err)
+	case runtime.IsOutOfMemory(err):
+		return fmt.Errorf("the model takes too much memory on %d rows: %w", n, err)
+	}
+	m.rows = 1
 	return nil
 }
 

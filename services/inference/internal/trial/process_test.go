@@ -88,7 +88,13 @@ func TestProcessHasNothingOfTheService(t *testing.T) {
 	}
 	for _, fd := range fds {
 		to, err := os.Readlink(proc + "/fd/" + fd.Name())
-		if err == nil && !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:") {
+		if err != nil { // it was closed since
+			continue
+		}
+		kind, _, _ := strings.Cut(to, ":")
+		// Go's runtime watches the processor limits of its group.
+		own := kind == "pipe" || kind == "anon_inode" || to == "/dev/null" || strings.HasPrefix(to, "/sys/fs/cgroup/")
+		if !own {
 			t.Errorf("the process has %s open", to)
 		}
 	}

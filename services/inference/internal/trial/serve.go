@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
@@ -83,19 +84,9 @@ func try(in *bufio.Reader, out io.Writer, req request) answer {
 	folder := &wanting{Files: files, in: in, out: out}
 	m, err := model.Open(folder, model.Options{Threads: req.Threads, Rows: req.Rows, RunLimit: req.RunLimit, Sweep: sweepTime})
 	if err != nil {
-		return answer{Reason: err.Error(), Memory: isOutOfMemory(err)}
+		return answer{Reason: err.Error(), Memory: runtime.IsOutOfMemory(err)}
 	}
 	return answer{Rows: m.Rows()} // the process ends with the answer; nothing needs closing
-}
-
-// isOutOfMemory recognises the library's words for it.
-func isOutOfMemory(err error) bool {
-	for _, words := range []string{"bad_alloc", "bad allocation", "Failed to allocate memory", "out of memory"} {
-		if strings.Contains(err.Error(), words) {
-			return true
-		}
-	}
-	return false
 }
 
 // wanting is an artifact folder whose graph is asked for when it is first looked at.
