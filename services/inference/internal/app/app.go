@@ -137,7 +137,7 @@ func newCatalog(cfg Config, set *metrics.Set, events *announce.Writer, log *slog
 		Notify: func(e catalog.Event) {
 			events.Put(announce.Load(announce.Loaded{Model: e.Model, Alias: e.Alias, Version: e.Version, Reason: e.Reason, Replica: replica}))
 		},
-	})
+	}), nil
 }
 
 func isPrediction(route string) bool {

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
@@ -44,7 +43,7 @@ type Config struct {
 	BatchWait time.Duration
 	Waiting   int // requests of one model that may be inside at once
 	// Notify is called for each load and failed load. It must not block.
-	Notify func(Event) `part:"optional"`
+	Notify func(Event)
 }
 
 // Event is a load or, with Reason, a failed one.
@@ -99,10 +98,7 @@ type TrackerState struct {
 }
 
 // New returns an empty catalog. Run or Refresh fills it; Close empties it.
-func New(cfg Config) (*Catalog, error) {
-	if err := service.RequireParts("catalog", cfg); err != nil {
-		return nil, err
-	}
+func New(cfg Config) *Catalog {
 	c := &Catalog{
 		cfg: cfg, pass: make(chan struct{}, 1), slots: make(chan struct{}, loadsAtOnce),
 		desired: map[place]want{}, following: map[rawKey]*following{}, failures: map[place]failure{}, takenOut: map[rawKey]*Outage{},
@@ -111,7 +107,7 @@ func New(cfg Config) (*Catalog, error) {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.table.Store(&Table{models: map[string]*Entry{}})
 	c.raw.init(c)
-	return c, nil
+	return c
 }
 
 // Table returns what is loaded now.

@@ -23,7 +23,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
@@ -54,9 +53,6 @@ type Runner struct {
 
 // New returns a Runner, which has nothing to close.
 func New(cfg Config) (*Runner, error) {
-	if err := service.RequireParts("trial", cfg); err != nil {
-		return nil, err
-	}
 	if cfg.Dir == "" || cfg.Memory <= 0 || cfg.Time <= 0 {
 		return nil, errors.New("trial: folder, memory and time must be set")
 	}
