@@ -133,9 +133,9 @@ func TestRow12OneRowAndOneVerdict(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
 	viewer := w.passwordLogin(t, "viewer")
-	harness.Want(t, http.StatusOK, http.MethodPost, w.Env["TRACKING_URI"]+"/api/2.0/mlflow/registered-models/create", "", map[string]string{"name": "JPCP"})
+	harness.Want(t, http.StatusOK, http.MethodPost, w.Tracker()+"/api/2.0/mlflow/registered-models/create", "", map[string]string{"name": "JPCP"})
 	t.Cleanup(func() {
-		harness.Call(t, http.MethodDelete, w.Env["TRACKING_URI"]+"/api/2.0/mlflow/registered-models/delete", "", map[string]string{"name": "JPCP"})
+		harness.Call(t, http.MethodDelete, w.Tracker()+"/api/2.0/mlflow/registered-models/delete", "", map[string]string{"name": "JPCP"})
 	})
 	serving, token := w.Env["SERVING_URL"], w.Env["SERVING_TOKEN"]
 	harness.Want(t, http.StatusOK, http.MethodPost, serving+"/traffic-rules/jpcp", token, map[string]any{"production": 100})
@@ -263,7 +263,7 @@ func TestRow14PromotionGate(t *testing.T) {
 	}
 	// A version to promote: that of Production, which Canary must not hold yet.
 	freeCanary := func() harness.Answer {
-		return harness.Call(t, http.MethodDelete, w.Env["TRACKING_URI"]+"/api/2.0/mlflow/registered-models/alias", "", map[string]string{"name": "mcbound", "alias": "Canary"})
+		return harness.Call(t, http.MethodDelete, w.Tracker()+"/api/2.0/mlflow/registered-models/alias", "", map[string]string{"name": "mcbound", "alias": "Canary"})
 	}
 	freeCanary()
 	w.manage(t, http.MethodPut, "/promotion-policies/"+model, policy(false))

@@ -240,7 +240,7 @@ func (w *world) addOrchestrator() {
 			}
 		},
 	})
-	w.orchestrator, w.tracker = p.Env["ORCHESTRATOR_API_URL"], p.Env["TRACKING_URI"]
+	w.orchestrator, w.tracker = p.Orchestrator(), p.Tracker()
 	flow := harness.Want(w.t, 201, "POST", w.orchestrator+"/flows/", "", map[string]any{"name": "faults"}).JSON(w.t)
 	harness.Want(w.t, 201, "POST", w.orchestrator+"/work_pools/", "", map[string]any{"name": "recorder", "type": "process"})
 	properties := map[string]any{}

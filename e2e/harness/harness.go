@@ -221,7 +221,7 @@ func (p *Platform) LogTail() string {
 // LoadEnv reads what `platform env` exports, as a shell would.
 func (p *Platform) LoadEnv(t testing.TB) {
 	t.Helper()
-	cmd := exec.Command("sh", "-c", `unset CONTROL_PLANE_URL SERVING_URL SVC_CONTROL_TOWER_URL; eval "$("$0" env)"; env -0`, p.bin)
+	cmd := exec.Command("sh", "-c", `unset CONTROL_PLANE_URL SERVING_URL SVC_CONTROL_TOWER_URL MLFLOW_TRACKING_TOKEN PREFECT_API_KEY; eval "$("$0" env)"; env -0`, p.bin)
 	cmd.Env = append(os.Environ(), p.extra...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -244,6 +244,22 @@ var exported = []string{
 	"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "ORCHESTRATOR_API_URL",
 	"MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO", "SVC_CONTROL_TOWER_URL", "SVC_CONTROL_TOWER_TOKEN", "PLATFORM_EVIDENCE_STORE",
 	"ASSISTANT_URL", "ASSISTANT_ADMIN_KEY", "ASSISTANT_OPERATOR_KEY", "ASSISTANT_READONLY_KEY",
+	"MLFLOW_TRACKING_TOKEN", "PREFECT_API_KEY",
+}
+
+// Tracker is the address of the tracker stand-in with its credential in it, which every client sends along.
+func (p *Platform) Tracker() string {
+	return withCredential(p.Env["TRACKING_URI"], p.Env["MLFLOW_TRACKING_TOKEN"])
+}
+
+// Orchestrator is the address of the orchestrator stand-in's API with its credential in it.
+func (p *Platform) Orchestrator() string {
+	return withCredential(p.Env["ORCHESTRATOR_API_URL"], p.Env["PREFECT_API_KEY"])
+}
+
+func withCredential(url, secret string) string {
+	scheme, rest, _ := strings.Cut(url, "://")
+	return scheme + "://e2e:" + secret + "@" + rest
 }
 
 // Pid of the running process.

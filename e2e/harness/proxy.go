@@ -19,6 +19,9 @@ type Proxy struct {
 	mode   atomic.Int32
 	seen   chan string // paths of swallowed answers
 	target string
+	// Authorize is the credential to add to each request; nil: the one in the target's address, if any. It is set
+	// before the first request.
+	Authorize func() *url.Userinfo
 }
 
 const (
@@ -41,7 +44,18 @@ func NewProxy(t testing.TB, addr, target string) *Proxy {
 		t.Fatal(err)
 	}
 	rp := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.URL.User = nil
+			user := to.User
+			if p.Authorize != nil {
+				user = p.Authorize()
+			}
+			if user != nil {
+				password, _ := user.Password()
+				r.Out.SetBasicAuth(user.Username(), password)
+			}
+		},
 		// Event streams pass as they come.
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // the far service may be dead on purpose

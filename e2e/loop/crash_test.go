@@ -23,6 +23,8 @@ func behindProxy(t *testing.T) (*harness.Platform, *harness.Proxy) {
 	front := harness.FreePorts(t, 1)[0]
 	p := harness.New(t, "PLATFORM_SEED=false", "PREFECT_API_URL=http://"+front+"/api", "PREFECT_CB_RESET_TIMEOUT=1")
 	proxy := harness.NewProxy(t, front, "http://"+p.Setting("ORCHESTRATOR_ADDR"))
+	// The platform gives its key to no orchestrator but its own, and takes the proxy for another.
+	proxy.Authorize = func() *url.Userinfo { return url.UserPassword("e2e", p.Secret(t, "orchestrator_key")) }
 	p.Start(t, 30*time.Second)
 	return p, proxy
 }
@@ -71,7 +73,7 @@ func TestRow11_OrchestratorDown(t *testing.T) {
 // flowRuns lists every run at the orchestrator.
 func flowRuns(t *testing.T, p *harness.Platform) []map[string]any {
 	t.Helper()
-	return harness.Want(t, 200, "POST", p.Env["ORCHESTRATOR_API_URL"]+"/flow_runs/filter", "", map[string]any{"limit": 200}).List(t)
+	return harness.Want(t, 200, "POST", p.Orchestrator()+"/flow_runs/filter", "", map[string]any{"limit": 200}).List(t)
 }
 
 // Acceptance row 12: killed after the orchestrator took the run and before the answer came, the control
@@ -187,7 +189,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 	}
 	// The tracker agrees: what was cut off does not stay RUNNING there.
 	harness.Eventually(t, 20*time.Second, func() error {
-		tr := p.Env["TRACKING_URI"] + "/api/2.0/mlflow"
+		tr := p.Tracker() + "/api/2.0/mlflow"
 		var exps struct {
 			Experiments []struct {
 				ID string `json:"experiment_id"`
@@ -306,7 +308,7 @@ func TestStoppedMidTraining(t *testing.T) {
 // trackerRuns lists the status of every run of the tracker.
 func trackerRuns(t *testing.T, p *harness.Platform) (status []string) {
 	t.Helper()
-	api := p.Env["TRACKING_URI"] + "/api/2.0/mlflow/"
+	api := p.Tracker() + "/api/2.0/mlflow/"
 	var exps struct {
 		Experiments []struct {
 			ID string `json:"experiment_id"`

@@ -129,14 +129,15 @@ func TestLoopWithMLP(t *testing.T) {
 	t.Logf("%d requests, none failed, versions %v", l.total.Load(), l.versions)
 }
 
-// Acceptance row 20: a corrupt artifact that is made Production under load changes nothing for callers.
+// Acceptance row 20: a corrupt artifact that gets an alias under load changes nothing for callers. Canary follows the tracker
+// at once; Production does so through the gate alone, which takes no version without a digest.
 func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	p := sharedPlatform(t)
 	body, err := os.ReadFile(heldOutBodies(t, p, "RuntimeClass")[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := p.Env["TRACKING_URI"] + "/api/2.0/mlflow"
+	tr := p.Tracker() + "/api/2.0/mlflow"
 	good := productionVersion(t, p, "runtimeclass")
 	var src struct {
 		V struct {
@@ -160,7 +161,7 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	garbage := make([]byte, 64<<10)
 	_, _ = rand.Read(garbage)
 	put := func(name, content string) {
-		harness.Want(t, 200, "PUT", p.Env["TRACKING_URI"]+"/api/2.0/mlflow-artifacts/artifacts/"+strings.TrimPrefix(base, "/")+"/broken/"+name, "", content)
+		harness.Want(t, 200, "PUT", p.Tracker()+"/api/2.0/mlflow-artifacts/artifacts/"+strings.TrimPrefix(base, "/")+"/broken/"+name, "", content)
 	}
 	put("model.onnx", string(garbage))
 	put("MLmodel", "flavors:\n  onnx:\n    data: model.onnx\n    onnx_version: 1.17.0\nmodel_uuid: x\n")
@@ -174,7 +175,7 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, stop := startLoad(context.Background(), p, "RUNTIMECLASS", body, 8)
-	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Production", "version": made.V.Version})
+	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Canary", "version": made.V.Version})
 	harness.Eventually(t, 30*time.Second, func() error {
 		for _, e := range readEventStream(t, p) {
 			if e.Type == "platform.deploy.load_failed" {
@@ -201,7 +202,7 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	if !strings.Contains(string(h.Body), "last_error") {
 		t.Errorf(`health does not show the failure: %s; want strings.Contains(string(h.Body), "last_error")`, h.Body)
 	}
-	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Production", "version": good})
+	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Canary", "version": good})
 	harness.Eventually(t, 15*time.Second, func() error {
 		h := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/health", "", nil).JSON(t)
 		m, _ := h["models"].(map[string]any)["RUNTIMECLASS"].(map[string]any)
@@ -220,7 +221,7 @@ func productionVersion(t *testing.T, p *harness.Platform, name string) string {
 			Version string `json:"version"`
 		} `json:"model_version"`
 	}
-	a := harness.Want(t, 200, "GET", p.Env["TRACKING_URI"]+"/api/2.0/mlflow/registered-models/alias?name="+name+"&alias=Production", "", nil)
+	a := harness.Want(t, 200, "GET", p.Tracker()+"/api/2.0/mlflow/registered-models/alias?name="+name+"&alias=Production", "", nil)
 	if err := json.Unmarshal(a.Body, &doc); err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func TestRow02_NoticeApproveRun(t *testing.T) {
 // trackerVersion reads the tags of a model version from the tracker.
 func trackerVersion(t *testing.T, p *harness.Platform, name, version string) map[string]string {
 	t.Helper()
-	a := harness.Want(t, 200, "GET", p.Env["TRACKING_URI"]+"/api/2.0/mlflow/model-versions/get?name="+name+"&version="+version, "", nil)
+	a := harness.Want(t, 200, "GET", p.Tracker()+"/api/2.0/mlflow/model-versions/get?name="+name+"&version="+version, "", nil)
 	var doc struct {
 		V struct {
 			Tags []struct{ Key, Value string } `json:"tags"`

@@ -27,7 +27,7 @@ func TestStandIn(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, time.Minute)
-	runSuite(t, p.Env["ORCHESTRATOR_API_URL"])
+	runSuite(t, p.Orchestrator())
 }
 
 func TestRealServer(t *testing.T) {

@@ -25,7 +25,7 @@ func TestOfficialClientOnStandIn(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, time.Minute)
-	runOfficialClient(t, p.Env["TRACKING_URI"])
+	runOfficialClient(t, p.Env["TRACKING_URI"], "MLFLOW_TRACKING_TOKEN="+p.Env["MLFLOW_TRACKING_TOKEN"])
 }
 
 func TestRealServer(t *testing.T) {
@@ -52,13 +52,14 @@ func venvPython(t *testing.T) string {
 	return p
 }
 
-// runOfficialClient runs client.py against the server at url.
-func runOfficialClient(t *testing.T, url string) {
+// runOfficialClient runs client.py against the server at url; env holds its credential.
+func runOfficialClient(t *testing.T, url string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, venvPython(t), "client.py", url)
 	cmd.Env = append(os.Environ(), "MLFLOW_TRACKING_URI=", "TMPDIR="+t.TempDir())
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.HasSuffix(bytes.TrimSpace(out), []byte("ok")) {
 		t.Fatalf("client.py: %v\n%s; want bytes.HasSuffix(bytes.TrimSpace(out), []byte(\"ok\"))", err, lastBytes(out))

@@ -27,15 +27,27 @@ const (
 type Client struct {
 	base string
 	http *http.Client
+	key  string // sent as a bearer; empty: none
 }
+
+// Option changes a default of [New].
+type Option func(*Client)
+
+// Key is sent as a bearer with each request, as the official client does with
+// PREFECT_API_KEY. Empty: none is sent.
+func Key(secret string) Option { return func(c *Client) { c.key = secret } }
 
 // New returns a client of the API at apiURL, the address that ends in "/api".
 // A nil hc means one that follows no redirects.
-func New(apiURL string, hc *http.Client) *Client {
+func New(apiURL string, hc *http.Client, o ...Option) *Client {
 	if hc == nil {
 		hc = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	return &Client{base: strings.TrimRight(apiURL, "/"), http: hc}
+	c := &Client{base: strings.TrimRight(apiURL, "/"), http: hc}
+	for _, f := range o {
+		f(c)
+	}
+	return c
 }
 
 // URL is the address of the API the client calls.
@@ -79,6 +91,9 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) (in
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return 0, fmt.Errorf("orchestrator: %w", err)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
 	req.Header.Set("Accept", "application/json")
 	if in != nil {

@@ -48,6 +48,7 @@ func (c *Client) UploadArtifact(ctx context.Context, runID, p string, r io.Reade
 			req.Body = http.NoBody
 		}
 	}
+	c.authorize(req)
 	req.Header.Set("Content-Type", "application/octet-stream")
 	resp, err := c.transfer.Do(req)
 	if err != nil {
@@ -132,6 +133,7 @@ func (c *Client) fetchOnce(ctx context.Context, at string, w io.Writer, limit in
 	if err != nil {
 		return 0, fmt.Errorf("tracker: %w", err)
 	}
+	c.authorize(req)
 	resp, err := c.transfer.Do(req)
 	if err != nil {
 		return 0, transportError(op, g.cause(ctx, err))

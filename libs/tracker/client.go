@@ -32,6 +32,7 @@ type Client struct {
 	base        string
 	http        *http.Client
 	transfer    *http.Client // http without its overall timeout
+	token       string       // sent as a bearer; empty: none
 	maxDownload int64
 	backoff     time.Duration // before the second attempt
 }
@@ -42,6 +43,10 @@ type Option func(*Client)
 // MaxDownload limits, in bytes, what one [Client.DownloadArtifact] or
 // [Client.DownloadModel] fetches; default 2 GiB.
 func MaxDownload(n int64) Option { return func(c *Client) { c.maxDownload = n } }
+
+// Token is sent as a bearer with each request, as the official client does with
+// MLFLOW_TRACKING_TOKEN. Empty: none is sent.
+func Token(secret string) Option { return func(c *Client) { c.token = secret } }
 
 // New returns a client of the server at baseURL, such as http://localhost:15000;
 // a user and password in it are sent as basic authentication. A nil hc means one
@@ -163,6 +168,13 @@ func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, DefaultTimeout)
 }
 
+// authorize adds the credential to a request to the server.
+func (c *Client) authorize(req *http.Request) {
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
 // raw makes one attempt and returns the whole answer.
 func (c *Client) raw(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ctx, cancel := withDefaultTimeout(ctx)
@@ -173,6 +185,7 @@ func (c *Client) raw(ctx context.Context, method, path string, body []byte) ([]b
 	if err != nil {
 		return nil, fmt.Errorf("tracker: %w", err)
 	}
+	c.authorize(req)
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

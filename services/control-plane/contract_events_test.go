@@ -36,7 +36,7 @@ var eventTable = []struct {
 	{"drift.retrain_blocked", "model z_score? outcome reason?", true},
 	{"alert.firing", "id source severity title labels", true}, // of drift; of budgets they are the tenant's
 	{"alert.resolved", "id source severity title labels", true},
-	{"deploy.alias_changed", "model alias version? previous_version? via", true},
+	{"deploy.alias_changed", "model alias version? previous_version? via digest?", true},
 	{"deploy.promoted", "model version from to promotion_id? reasons?", true},
 	{"deploy.promotion_denied", "model version from to promotion_id? reasons?", true},
 	{"deploy.rolled_back", "model version from to promotion_id? reasons?", true},

@@ -336,7 +336,7 @@ func TestRawVersions(t *testing.T) {
 	reg.Alias("tagged", "Production", "1")
 	wrong := reg.Register("tagged", tagged(t, 11), map[string]string{"artifact_digest": strings.Repeat("0", 64)})
 	unsigned := reg.Register("tagged", tagged(t, 12), map[string]string{"artifact_digest": ""})
-	i := start(t, reg, slow)
+	i := start(t, reg, slow, func(c *inference.Config) { c.RequireDigest = false })
 	ask := func(version string) (int, string) {
 		return i.Post("/predict/tagged", `{"features": {"x": 1}, "version": "`+version+`"}`)
 	}
@@ -370,11 +370,12 @@ func TestRawVersions(t *testing.T) {
 	}
 }
 
+// Files that nobody registered a digest for are refused, unless the configuration allows them.
 func TestRequireDigest(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), map[string]string{"artifact_digest": ""}))
-	i := start(t, reg, func(c *inference.Config) { c.RequireDigest = true })
+	i := start(t, reg)
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "REQUIRE_DIGEST is set") {
 		t.Errorf(`%d %s; want s == 404 && strings.Contains(body, "REQUIRE_DIGEST is set")`, s, body)
 	}

@@ -803,6 +803,7 @@ func (e OutboxEventState) Valid() bool {
 // Defines values for PromotionOrigin.
 const (
 	PromotionOriginLadder  PromotionOrigin = "ladder"
+	PromotionOriginOutside PromotionOrigin = "outside"
 	PromotionOriginRequest PromotionOrigin = "request"
 )
 
@@ -810,6 +811,8 @@ const (
 func (e PromotionOrigin) Valid() bool {
 	switch e {
 	case PromotionOriginLadder:
+		return true
+	case PromotionOriginOutside:
 		return true
 	case PromotionOriginRequest:
 		return true
@@ -1122,8 +1125,11 @@ type AliasHistory struct {
 
 // AliasHolder defines model for AliasHolder.
 type AliasHolder struct {
-	Actor           string              `json:"actor"`
-	Alias           string              `json:"alias"`
+	Actor string `json:"actor"`
+	Alias string `json:"alias"`
+
+	// Digest SHA-256 of the files that were admitted, as the tag artifact_digest named it then
+	Digest          *string             `json:"digest"`
 	From            time.Time           `json:"from"`
 	Model           string              `json:"model"`
 	PreviousVersion *string             `json:"previous_version"`
@@ -2667,6 +2673,9 @@ type ListAliasHistoryParams struct {
 
 	// At RFC 3339; only the holder at that instant (needs model and alias)
 	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
+
+	// Holding true: only the versions that hold an alias now
+	Holding *bool `form:"holding,omitempty" json:"holding,omitempty"`
 
 	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`

@@ -328,6 +328,14 @@ const preferencesRoute = createRoute({
   component: lazyRouteComponent(() => import('./screens/preferences/preferences'), 'PreferencesScreen'),
 });
 
+/** What no other route knows: the frame stays, so that the way back is in sight. */
+const unknownRoute = createRoute({
+  getParentRoute: parent,
+  path: '$',
+  staticData: { page: { nav: '', crumbs: crumbsOf({ label: text.shell.notFound }) } },
+  component: NotFound,
+});
+
 export const routeTree = rootRoute.addChildren([
   loginRoute,
   shellRoute.addChildren([
@@ -353,6 +361,7 @@ export const routeTree = rootRoute.addChildren([
     configRoute,
     snapshotRoute,
     preferencesRoute,
+    unknownRoute,
   ]),
 ]);
 

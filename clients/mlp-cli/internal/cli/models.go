@@ -43,7 +43,7 @@ func (e *Env) tracker() (*tracker.Client, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return tracker.New(r.Get("tracker"), e.HTTP), r.Get("tracker"), nil
+	return tracker.New(r.Get("tracker"), e.HTTP, tracker.Token(r.Get("tracker_token"))), r.Get("tracker"), nil
 }
 
 func trackerFault(url string, err error) error {

@@ -199,7 +199,7 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 		log = slog.New(slog.NewTextHandler(env.Err, nil))
 	}
 	t, err := trainer.New(trainer.Config{
-		TrackingURI: conf.Get("tracker"), ControlPlaneURL: conf.Get("control_plane"), ControlPlaneToken: service.Secret(conf.Get("control_plane_token")),
+		TrackingURI: conf.Get("tracker"), TrackingToken: service.Secret(conf.Get("tracker_token")), ControlPlaneURL: conf.Get("control_plane"), ControlPlaneToken: service.Secret(conf.Get("control_plane_token")),
 		ModelRepoDir: dir, Env: o.env, SchedulerMode: cmpOr(env.Getenv("PLATFORM_SCHEDULER_MODE"), "mock"),
 	}, log)
 	if err != nil {

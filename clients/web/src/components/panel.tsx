@@ -25,12 +25,25 @@ export interface PanelProps {
   footer?: ReactNode;
   /** Lets the content reach the edges: tables and lists bring their own padding. */
   flush?: boolean;
+  /** The page's one table names itself by the page: no visible title, and count and time stand in the footer. */
+  untitled?: boolean;
   className?: string;
   children: ReactNode;
 }
 
 /** A flat box with a title. A fault inside stays inside. */
-export function Panel({ title, note, asOf, partial, actions, footer, flush, className = '', children }: PanelProps) {
+export function Panel({
+  title,
+  note,
+  asOf,
+  partial,
+  actions,
+  footer,
+  flush,
+  untitled,
+  className = '',
+  children,
+}: PanelProps) {
   const guarded = (
     <Boundary
       fallback={(retry) => (
@@ -47,6 +60,31 @@ export function Panel({ title, note, asOf, partial, actions, footer, flush, clas
       {children}
     </Boundary>
   );
+  const silent = partial && partial.length > 0 && <PartialChip sources={partial} />;
+  if (untitled)
+    return (
+      <section className={`panel ${className}`} aria-label={title}>
+        <h2 className="vh">{title}</h2>
+        {(silent || actions) && (
+          <header className="untitled">
+            <span className="end row">
+              {silent}
+              {actions}
+            </span>
+          </header>
+        )}
+        {flush ? guarded : <div className="body">{guarded}</div>}
+        {(footer || note !== undefined || asOf) && (
+          <footer>
+            {footer}
+            <span className="end row nowrap">
+              {note !== undefined && <span>{note}</span>}
+              {asOf && <AsOf at={asOf} />}
+            </span>
+          </footer>
+        )}
+      </section>
+    );
   return (
     <section className={`panel ${className}`} aria-label={title}>
       <header>
@@ -55,7 +93,7 @@ export function Panel({ title, note, asOf, partial, actions, footer, flush, clas
           {note !== undefined && <span className="n"> {note}</span>}
         </h2>
         <span className="end row">
-          {partial && partial.length > 0 && <PartialChip sources={partial} />}
+          {silent}
           {actions}
           {asOf && <AsOf at={asOf} />}
         </span>

@@ -101,10 +101,19 @@ function timeTicks(min: number, max: number, room: number): number[] {
   const most = Math.max(2, Math.floor(room / 76));
   const step = steps.find((each) => (max - min) / each <= most) ?? 90 * DAY;
   const ticks: number[] = [];
-  for (let at = Math.ceil(min / step) * step; at <= max; at += step) ticks.push(at);
+  // A label is centred on its tick: one at the right edge would be cut off.
+  const last = max - ((max - min) / room) * LAST_LABEL;
+  for (let at = Math.ceil(min / step) * step; at <= last; at += step) ticks.push(at);
   return ticks;
 }
 
+/** Returns the bars that get a label, counted from the newest, so that labels keep clear of each other. */
+function thinOut(times: number[], room: number): number[] {
+  const every = Math.ceil(times.length / Math.max(1, Math.floor(room / 52)));
+  return times.filter((_, i) => (times.length - 1 - i) % every === 0);
+}
+
+const LAST_LABEL = 12;
 const FONT = '11px -apple-system, "Segoe UI", Inter, Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif';
 
 /** Paints what lies behind the line: band, gaps, thresholds, named events. */
@@ -266,7 +275,7 @@ function optionsOf(props: PlotProps, palette: Palette, width: number): uPlot.Opt
         size: 26,
         gap: 6,
         grid: { show: false },
-        splits: (_u, _i, min, max) => (bars ? times : timeTicks(min, max, width - 40)),
+        splits: (_u, _i, min, max) => (bars ? thinOut(times, width - 40) : timeTicks(min, max, width - 40)),
         values: (_u, splits) =>
           splits.map((at) => (span <= 2 * DAY && !bars ? formatHour(new Date(at)) : formatDay(new Date(at)))),
       },

@@ -1,3 +1,4 @@
+import { Link, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 
 export interface Stat {
@@ -5,18 +6,29 @@ export interface Stat {
   value: ReactNode;
   unit?: string;
   note?: ReactNode;
+  /** Where the figure comes from. */
+  link?: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;
 }
 
 /** A row of figures: each has a unit and says what it is measured against. */
 export function Figures({ stats }: { stats: readonly Stat[] }) {
   return (
     <dl className="figures">
-      {stats.map(({ label, value, unit, note }) => (
+      {stats.map(({ label, value, unit, note, link }) => (
         <div key={label}>
           <dt>{label}</dt>
           <dd>
-            {value}
-            {unit && <small>{unit}</small>}
+            {link ? (
+              <Link className="quiet" {...link}>
+                {value}
+                {unit && <small>{unit}</small>}
+              </Link>
+            ) : (
+              <>
+                {value}
+                {unit && <small>{unit}</small>}
+              </>
+            )}
             {note !== undefined && <div className="sub">{note}</div>}
           </dd>
         </div>

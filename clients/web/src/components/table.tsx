@@ -8,6 +8,8 @@ import { Icon } from './icon';
 export interface Column<Row> {
   key: string;
   header: string;
+  /** What the figures are, for whoever does not know the word: shown on hover and focus. */
+  hint?: string;
   /** Hides the header's text where a column needs none to be seen. */
   quietHeader?: boolean;
   cell: (row: Row) => ReactNode;
@@ -295,7 +297,9 @@ function HeaderCell<Row>({
         <button
           type="button"
           className={active ? 'sort on' : 'sort'}
-          title={text.common.sortBy(column.header)}
+          title={
+            column.hint ? `${column.hint}. ${text.common.sortBy(column.header)}` : text.common.sortBy(column.header)
+          }
           onClick={() => onSort(active && !descending ? `-${column.key}` : column.key)}
         >
           {column.header}
@@ -303,6 +307,8 @@ function HeaderCell<Row>({
         </button>
       ) : column.quietHeader ? (
         <span className="vh">{column.header}</span>
+      ) : column.hint ? (
+        <span title={column.hint}>{column.header}</span>
       ) : (
         column.header
       )}

@@ -25,6 +25,8 @@ export function Tabs({
           key={tab.id}
           {...linkOf(tab.id)}
           aria-current={tab.id === current ? 'page' : undefined}
+          // The first tab is the address without one, which the router would find in every other.
+          activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
           activeProps={{}}
           resetScroll={false}
         >

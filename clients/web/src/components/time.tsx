@@ -1,11 +1,16 @@
-import { formatExact, formatRough, parseTime, relateTime } from '../format/time';
+import { DAY, formatExact, formatRough, parseTime, relateTime, type RelativeTime as Relation } from '../format/time';
 import { useNow } from '../state/now';
 import { text } from '../text';
 import { NotMeasured } from './state';
 
 /** Words of a relative time: now, 58 min ago, in 23 h, or the date once a week has passed. */
 export function describeTime(at: Date, now: Date): string {
-  const relation = relateTime(at, now);
+  return wordsOf(relateTime(at, now));
+}
+
+const LONG_AGE = 90 * DAY;
+
+function wordsOf(relation: Relation): string {
   switch (relation.kind) {
     case 'now':
       return text.common.now;
@@ -19,12 +24,21 @@ export function describeTime(at: Date, now: Date): string {
 }
 
 /** A time as people say it; the exact one in UTC and in local time on hover. */
-export function RelativeTime({ at, short }: { at: string | Date | null | undefined; short?: boolean }) {
+export function RelativeTime({
+  at,
+  short,
+  rough,
+}: {
+  at: string | Date | null | undefined;
+  short?: boolean;
+  /** A span up to three months, for columns that compare ages. */
+  rough?: boolean;
+}) {
   const now = useNow();
   const time = at instanceof Date ? at : parseTime(at);
   if (!time) return <NotMeasured />;
-  const relation = relateTime(time, now);
-  const words = short && relation.kind === 'past' ? relation.text : describeTime(time, now);
+  const relation = relateTime(time, now, rough ? LONG_AGE : undefined);
+  const words = short && relation.kind === 'past' ? relation.text : wordsOf(relation);
   return (
     <time dateTime={time.toISOString()} title={`${formatExact(time)} (${time.toLocaleString()})`}>
       {words}

@@ -59,10 +59,10 @@ export function formatRough(milliseconds: number): string {
 export type RelativeTime = { kind: 'now' } | { kind: 'past' | 'future'; text: string } | { kind: 'date'; text: string };
 
 /** Places a time against now; the catalogue has the words around it. */
-export function relateTime(at: Date, now: Date): RelativeTime {
+export function relateTime(at: Date, now: Date, longest = shortAge): RelativeTime {
   const age = now.getTime() - at.getTime();
   if (Math.abs(age) < 5000) return { kind: 'now' };
-  if (Math.abs(age) >= shortAge) return { kind: 'date', text: formatDateTime(at) };
+  if (Math.abs(age) >= longest) return { kind: 'date', text: formatDateTime(at) };
   return { kind: age > 0 ? 'past' : 'future', text: formatRough(Math.abs(age)) };
 }
 

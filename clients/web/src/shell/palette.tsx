@@ -14,6 +14,14 @@ import { text } from '../text';
 import { visibleGroups } from './nav';
 
 const words = text.shell.palette;
+
+/** Matches what contains every typed word; letters scattered over a name are no match. A word's beginning counts more. */
+export function matchWords(value: string, search: string): number {
+  const text = value.toLowerCase();
+  const typed = search.toLowerCase().trim().split(/\s+/);
+  if (!typed.every((word) => text.includes(word))) return 0;
+  return typed.every((word) => text.startsWith(word) || text.includes(` ${word}`)) ? 1 : 0.5;
+}
 const kindIcons: Record<string, IconName> = {
   model: 'cube',
   doc: 'book',
@@ -57,7 +65,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
       <Modal className="palette-m">
         <AriaDialog aria-label={words.label}>
-          <Command className="palette" label={words.label} loop>
+          <Command className="palette" label={words.label} loop filter={matchWords}>
             <div className="q">
               <Icon name="search" />
               <Command.Input value={query} onValueChange={setQuery} placeholder={words.placeholder} autoFocus />

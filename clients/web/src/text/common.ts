@@ -55,6 +55,7 @@ export const common = {
   noPatch: 'No line-by-line difference: the file is binary or too large.',
   chart: {
     noPoints: 'Nothing was measured in this time range',
+    noLatency: 'Serving keeps no history of its latency; its metrics endpoint has the current one',
     gap: 'Not measured',
     warning: (value: string) => `Warning ${value}`,
     critical: (value: string) => `Critical ${value}`,

@@ -1,7 +1,8 @@
 export const registry = {
   title: 'Registry',
-  sub: (all: number, served: number) =>
-    `${all} ${all === 1 ? 'model' : 'models'}, ${served} under Production. Health is one verdict with alerts and`,
+  sub: (all: number, served: number) => `${all} ${all === 1 ? 'model' : 'models'}, ${served} in Production.`,
+  verdict: (bad: number) =>
+    bad === 0 ? 'None needs attention.' : bad === 1 ? '1 needs attention.' : `${bad} need attention.`,
   exportCSV: 'Export CSV',
   table: 'Models',
   filter: 'Filter by name, description or reason',
@@ -15,12 +16,21 @@ export const registry = {
     versions: 'Versions',
     drift: 'Drift z',
     trend: 'Trend',
-    fresh: 'Changed',
+    requests: 'Requests',
+    fresh: 'Last activity',
     governed: 'Policy',
   },
+  hints: {
+    drift:
+      'How far recent predictions are from the baseline, in standard deviations: warning from 2.0, critical from 3.0',
+    trend: 'The newest 24 predictions',
+    requests: 'Predictions answered in the time range chosen above',
+    fresh: 'The newest prediction, version or change of the traffic split',
+    governed: 'Whether a promotion policy decides what reaches Production',
+  },
   trend: (name: string) => `Recent mean predictions of ${name}`,
-  governed: 'governed',
-  ungoverned: 'no policy',
+  governed: 'in force',
+  ungoverned: 'none',
   noAlias: 'none',
   stale: 'stale',
   noReason: 'No reason was given',

@@ -215,6 +215,9 @@ func TestOutsideMovesFire(t *testing.T) {
 	}
 	const id = "deploy:JPCP:Production"
 	move("Production", good)
+	if a := awaitSeverity(p, id, "warn"); a["labels"].(map[string]any)["fault"] != "external_move" {
+		t.Errorf("a sound version past the gate: got %v, want the fault external_move", a)
+	}
 	move("Staging", dummy) // allowed there
 	move("Production", dummy)
 	if a := awaitSeverity(p, id, "critical"); a["labels"].(map[string]any)["fault"] != "dummy" || a["labels"].(map[string]any)["version"] != dummy {
@@ -234,7 +237,7 @@ func TestOutsideMovesFire(t *testing.T) {
 	})
 	p.Want(200, "POST", "/aliases/JPCP/Production/rollback", controlplanetest.Operator, map[string]any{"version": good, "reason": "no digest"})
 	awaitSeverity(p, id, "")
-	wantTold(p, id, "firing critical", "resolved critical")
+	wantTold(p, id, "firing warn", "firing critical", "resolved critical")
 	if got := eventsOfAlert(p, "deploy:JPCP:Staging"); len(got) != 0 {
 		t.Errorf("a dummy under Staging: %v; want len(got) == 0", got)
 	}

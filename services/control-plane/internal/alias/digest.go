@@ -22,8 +22,22 @@ func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error 
 		m.digested = map[string]bool{}
 	}
 	var faults []error
+	wanted := map[string][]string{} // versions by model
+	for model, holders := range found {
+		for _, version := range holders {
+			wanted[model] = append(wanted[model], version)
+		}
+	}
+	// Those that were put back hold no alias, and the gate will ask for their digest.
+	waiting, err := m.Store.PendingOutsidePromotions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range waiting {
+		wanted[p.ModelID] = append(wanted[p.ModelID], p.Version)
+	}
 	for _, t := range m.Registry.External() {
-		for _, version := range found[t.ID] {
+		for _, version := range wanted[t.ID] {
 			key := t.ID + "\x00" + version
 			if m.digested[key] {
 				continue

@@ -9,5 +9,6 @@
 //
 // Every move of a model's aliases happens under the lease alias:<model>, after
 // the tracker was read again. A change found there that no intent explains was made
-// by others and is recorded as external.
+// by others. It is recorded as external and followed, but for Production under an enforced
+// gate: that is put back, and a promotion in the mover's name asks for it.
 package alias

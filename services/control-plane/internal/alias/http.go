@@ -2,6 +2,7 @@ package alias
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,6 +35,11 @@ func (a API) List(c echo.Context) error {
 			return fault.Invalid("must be Staging, Canary or Production", "query", "alias")
 		}
 		q.Alias = &name
+	}
+	if v := c.QueryParam("holding"); v != "" {
+		if q.Holding, err = strconv.ParseBool(v); err != nil {
+			return fault.Invalid("must be true or false", "query", "holding")
+		}
 	}
 	if v := c.QueryParam("at"); v != "" {
 		at, err := time.Parse(time.RFC3339, v)
@@ -70,5 +76,6 @@ func toAliasHolder(r store.AliasHistory) api.AliasHolder {
 	return api.AliasHolder{
 		Model: r.ModelID, Alias: r.Alias, Version: r.Version, PreviousVersion: r.PreviousVersion, From: r.FromAt.UTC(),
 		To: wire.UTC(r.UntilAt), Actor: r.Actor, Via: api.AliasHolderVia(r.Via), PromotionId: r.PromotionID,
+		Digest: r.Digest,
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,9 +45,6 @@ const (
 	Failed = "failed"
 )
 
-// external is the actor of moves that did not come through this control plane.
-const external = "external"
-
 const (
 	holdTTL     = 15 * time.Second // of the lease, which is renewed while it is held
 	holdFor     = 60 * time.Second // limit for one whole move
@@ -76,6 +72,8 @@ type Parts struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 	Settler  Settler
+	// Outside asks for approval of moves past the gate; nil: they are followed.
+	Outside Requester `part:"optional"`
 	// External is called after a move by others was recorded.
 	External func()
 }
@@ -201,6 +199,7 @@ type Intent struct {
 	// Dummy versions reach Staging at most, regardless of the caller.
 	Dummy  bool
 	Reason string // of a rollback
+	Digest string // of the files that were judged; empty if nobody named one
 }
 
 // ErrDummy refuses a dummy version above Staging.
@@ -215,7 +214,7 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 	move, err := tx.InsertAliasMove(ctx, store.InsertAliasMoveParams{
 		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: wire.OptionalText(i.Previous),
 		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: wire.OptionalText(service.RequestID(ctx)),
-		LeaseSeconds: ownFor.Seconds(), Reason: wire.OptionalText(i.Reason),
+		LeaseSeconds: ownFor.Seconds(), Reason: wire.OptionalText(i.Reason), Digest: wire.OptionalText(i.Digest),
 	})
 	if postgres.IsUnique(err, "alias_moves_one") {
 		return move, fault.AliasBusy.New(fmt.Sprintf("An earlier move of %s of %s has not reached the tracker yet; it is repeated until it does.", i.Alias, i.Model)).After(5 * time.Second)
@@ -253,7 +252,7 @@ func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 		}
 		if err := m.record(ctx, tx, change{
 			model: move.ModelID, alias: move.Alias, version: &move.Version, previous: move.PreviousVersion,
-			actor: move.Actor, tenant: move.Tenant, via: move.Via, promotion: move.PromotionID,
+			actor: move.Actor, tenant: move.Tenant, via: move.Via, promotion: move.PromotionID, digest: move.Digest,
 		}); err != nil {
 			return err
 		}
@@ -283,6 +282,7 @@ type change struct {
 	actor, tenant     string
 	via               string
 	promotion         *uuid.UUID
+	digest            *string
 }
 
 // record writes the history, event and audit fact of one change.
@@ -294,7 +294,7 @@ func (m *Mover) record(ctx context.Context, tx store.Tx, c change) error {
 	id := uuid.Must(uuid.NewV7())
 	if err := tx.InsertHolder(ctx, store.InsertHolderParams{
 		ID: id, ModelID: c.model, Alias: c.alias, Version: c.version, PreviousVersion: c.previous, Now: now,
-		Actor: c.actor, Via: c.via, PromotionID: c.promotion,
+		Actor: c.actor, Via: c.via, PromotionID: c.promotion, Digest: c.digest,
 	}); err != nil {
 		return err
 	}
@@ -304,50 +304,8 @@ func (m *Mover) record(ctx context.Context, tx store.Tx, c change) error {
 	}
 	return tx.Emit(ctx,
 		event.Of(event.PlatformTenant, c.actor, "deploy", "alias_changed", id.String(), event.AliasChanged{
-			Model: c.model, Alias: c.alias, Version: c.version, PreviousVersion: c.previous, Via: c.via,
+			Model: c.model, Alias: c.alias, Version: c.version, PreviousVersion: c.previous, Via: c.via, Digest: c.digest,
 		}),
 		event.Audit(c.tenant, c.actor, "alias.moved", event.Model(c.model), event.OK, details),
 	)
-}
-
-// reconcile records as external what the tracker shows but the history does not explain.
-// Aliases with a planned move are left to whoever finishes that move.
-func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
-	found := false
-	err := m.Store.InTx(ctx, func(tx store.Tx) error {
-		found = false
-		planned, err := tx.PlannedAliasMoves(ctx, model)
-		if err != nil {
-			return err
-		}
-		for _, alias := range modelrepo.Aliases {
-			if slices.ContainsFunc(planned, func(p store.AliasMove) bool { return p.Alias == alias }) {
-				continue
-			}
-			row, err := tx.CurrentHolder(ctx, store.CurrentHolderParams{ModelID: model, Alias: alias})
-			if err != nil && !store.None(err) {
-				return err
-			}
-			var known *string
-			if err == nil {
-				known = row.Version
-			}
-			now := wire.OptionalText(holders[alias])
-			if wire.Deref(known) == wire.Deref(now) {
-				continue
-			}
-			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", wire.Deref(now)))
-			if err := m.record(ctx, tx, change{
-				model: model, alias: alias, version: now, previous: known, actor: external, tenant: event.PlatformTenant, via: ViaExternal,
-			}); err != nil {
-				return err
-			}
-			found = true
-		}
-		return nil
-	})
-	if err == nil && found {
-		m.External()
-	}
-	return err
 }

@@ -35,6 +35,8 @@ type Config struct {
 
 	// OrchestratorURL is the orchestrator's API, including /api.
 	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
+	// OrchestratorKey is the bearer for the orchestrator; empty: none.
+	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
 	// Deployment is where training runs are dispatched to, as flow/deployment.
 	Deployment string `env:"PREFECT_DEPLOYMENT_NAME" envDefault:"training_flow/platform-dispatch"`
 	// BreakerFailMax is the number of consecutive failures that opens the circuit breaker.
@@ -43,6 +45,8 @@ type Config struct {
 	BreakerResetSeconds int `env:"PREFECT_CB_RESET_TIMEOUT" envDefault:"30"`
 	// TrackingURI is the URL of the tracker.
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
+	// TrackingToken is the bearer for the tracker; empty: none.
+	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
 	// ServingURL is the URL of the inference service; empty: there is none.
 	ServingURL string `env:"SERVING_URL" envDefault:"http://localhost:18001"`
 	// ServingToken is the bearer credential for the inference service; empty: none.
@@ -184,8 +188,12 @@ func (c *Config) Validate() error {
 			fault("%s must be an http or https URL, or empty", name)
 		}
 	}
-	if err := service.CheckSecret("SERVING_TOKEN", c.ServingToken); err != nil {
-		fault("%w", err)
+	for name, v := range map[string]service.Secret{
+		"SERVING_TOKEN": c.ServingToken, "PREFECT_API_KEY": c.OrchestratorKey, "MLFLOW_TRACKING_TOKEN": c.TrackingToken,
+	} {
+		if err := service.CheckSecret(name, v); err != nil {
+			fault("%w", err)
+		}
 	}
 	if c.AutoRetrainGate != "" && c.AutoRetrainGate != "approval" {
 		fault("AUTO_RETRAIN_GATE is %q; it must be approval, or empty", c.AutoRetrainGate)

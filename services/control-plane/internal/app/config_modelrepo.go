@@ -67,7 +67,10 @@ func (c *Config) modelrepoSource() (forge.Source, string, error) {
 	case c.GitURL != "":
 		dir := c.ModelRepoCacheDir
 		if dir == "" {
-			dir = defaultCacheDir()
+			var err error
+			if dir, err = defaultCacheDir(); err != nil {
+				return nil, "", err
+			}
 		}
 		r, err := forge.OpenRemote(c.GitURL, dir, poller.CloneTimeout)
 		if err != nil {
@@ -89,14 +92,14 @@ func shortDigest(s string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// defaultCacheDir is the user's cache folder, or the machine's for temporary
-// files where a service's user has no home.
-func defaultCacheDir() string {
+// defaultCacheDir is below the user's cache folder, never below the shared temporary
+// folder: there, others could make the folder first and put their own models into it.
+func defaultCacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		dir = os.TempDir()
+		return "", fmt.Errorf("MODELREPO_CACHE_DIR is not set, and there is no cache folder of this user: %w", err)
 	}
-	return filepath.Join(dir, "mlp-platform", "modelrepo")
+	return filepath.Join(dir, "mlp-platform", "modelrepo"), nil
 }
 
 // checkSource reports each error in the location of the model repository.

@@ -48,8 +48,8 @@ func newShared(cfg Config, log *slog.Logger, base *startup.Foundation) shared {
 	return shared{
 		cfg: cfg, log: log, server: base.Server, pool: base.Pool, coordinator: base.Coordinator, relay: base.Relay,
 		checkSchema: base.CheckSchema, connectNATS: base.ConnectNATS,
-		store: store.Open(base.Pool), http: hc, orchestrator: orchestrator.New(cfg.OrchestratorURL, hc),
-		tracker: tracker.New(cfg.TrackingURI, hc), locks: lock.New(base.Coordinator, log),
+		store: store.Open(base.Pool), http: hc, orchestrator: orchestrator.New(cfg.OrchestratorURL, hc, orchestrator.Key(cfg.OrchestratorKey.Reveal())),
+		tracker: tracker.New(cfg.TrackingURI, hc, tracker.Token(cfg.TrackingToken.Reveal())), locks: lock.New(base.Coordinator, log),
 	}
 }
 

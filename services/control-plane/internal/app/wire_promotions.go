@@ -27,17 +27,21 @@ func (p *parts) connectGate() (err error) {
 	}
 	p.gate, err = promotion.NewGate(promotion.GateParts{
 		Store: p.store, Tracker: p.tracker, Registry: p.registry, AllowGenerated: p.cfg.AllowGenerated,
-		Files: tracker.New(p.cfg.TrackingURI, p.http, tracker.MaxDownload(maxDescription)),
+		Files: tracker.New(p.cfg.TrackingURI, p.http, tracker.Token(p.cfg.TrackingToken.Reveal()), tracker.MaxDownload(maxDescription)),
 	})
 	return err
 }
 
 // connectPromotions makes what moves aliases, and the promotions that ask for it.
 func (p *parts) connectPromotions() (err error) {
-	settler := promotion.NewSettler(time.Now, p.metrics.Promotion)
+	settler := promotion.NewSettler(p.cfg.approvalRules(), time.Now, p.metrics.Promotion)
+	var outside alias.Requester // none: moves past the gate are followed
+	if p.cfg.SeparationOfDuties == "enforce" {
+		outside = settler
+	}
 	if p.mover, err = alias.NewMover(alias.Parts{
 		Store: p.store, Tracker: p.tracker, Registry: p.registry, Locks: p.locks, Log: p.log, Now: time.Now,
-		Settler: settler, External: p.drift.reconciler.Nudge,
+		Settler: settler, External: p.drift.reconciler.Nudge, Outside: outside,
 	}); err != nil {
 		return err
 	}

@@ -107,6 +107,14 @@ func (f *Tracker) Move(model, alias, version string) {
 	f.Models[model].Aliases[alias] = version
 }
 
+// Remove deletes a version and the aliases that it holds, as somebody else would.
+func (f *Tracker) Remove(model, version string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	delete(f.Models[model].Versions, version)
+	maps.DeleteFunc(f.Models[model].Aliases, func(_, holder string) bool { return holder == version })
+}
+
 func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Mu.Lock()
 	mode := f.mode
@@ -217,6 +225,15 @@ func (f *Tracker) setAlias(w http.ResponseWriter, r *http.Request, mode string) 
 		case <-r.Context().Done():
 		}
 		f.Mu.Lock()
+	}
+	if r.Method == http.MethodDelete {
+		delete(f.Models[in.Name].Aliases, in.Alias)
+		replyJSON(w, 200, map[string]any{})
+		return
+	}
+	if _, ok := f.Models[in.Name].Versions[in.Version]; !ok {
+		replyNotFound(w)
+		return
 	}
 	f.Models[in.Name].Aliases[in.Alias] = in.Version
 	f.Sets++

@@ -65,6 +65,8 @@ type AliasChanged struct {
 	Version         *string `json:"version"`
 	PreviousVersion *string `json:"previous_version"`
 	Via             string  `json:"via"`
+	// Digest of the files that were admitted with the alias, if the gate judged any.
+	Digest *string `json:"digest,omitempty"`
 }
 
 // Promotion is the data of deploy.promoted and promotion_denied.

@@ -14,15 +14,22 @@ import (
 // DeploySource is the alert source for aliases.
 const DeploySource = "deploy"
 
+// ExternalMove is the fault of an alias that was moved past the gate.
+const ExternalMove = "external_move"
+
 // Firing implements alert.Source. It reports versions that others gave an alias and
 // that this control plane would have refused: dummies above Staging, and versions
-// without a digest to check their files by.
+// without a digest to check their files by; every other move of Production past the gate
+// while it holds; and such moves that were put back and wait for a decision.
 func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 	rows, err := g.Store.CurrentHolders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := []alert.Alert{}
+	out, err := g.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range rows {
 		if r.Version == nil || r.Via != alias.ViaExternal {
 			continue
@@ -49,10 +56,31 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 		case !digest.MatchString(mv.Tags[TagDigest]) && !external:
 			a.Title = fmt.Sprintf("%s of %s was moved from outside to version %s, whose files have no digest to check them by.", r.Alias, r.ModelID, *r.Version)
 			a.Labels["fault"] = "digest_missing"
+		case r.Alias == alias.Production && !external:
+			a.Severity = alert.Warn
+			a.Title = fmt.Sprintf("Production of %s was moved from outside to version %s, past the gate.", r.ModelID, *r.Version)
+			a.Labels["fault"] = ExternalMove
 		default:
 			continue
 		}
 		out = append(out, a)
+	}
+	return out, nil
+}
+
+// waiting lists the moves past the gate that were put back and that nobody has decided.
+func (g *Gate) waiting(ctx context.Context) ([]alert.Alert, error) {
+	rows, err := g.Store.PendingOutsidePromotions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []alert.Alert{}
+	for _, p := range rows {
+		out = append(out, alert.Alert{
+			Source: DeploySource, Key: p.ModelID + ":" + p.ToAlias + ":" + ExternalMove, Severity: alert.Error, Tenant: event.PlatformTenant,
+			Title:  fmt.Sprintf("%s moved %s of %s to version %s, past the gate; it was put back, and promotion %s asks for it.", p.RequestedBy, p.ToAlias, p.ModelID, p.Version, p.ID),
+			Labels: map[string]string{"model": p.ModelID, "alias": p.ToAlias, "version": p.Version, "promotion_id": p.ID.String(), "fault": ExternalMove},
+		})
 	}
 	return out, nil
 }

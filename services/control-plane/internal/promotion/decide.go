@@ -62,7 +62,10 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	if own := s.Rules.Own(who, p.RequestedBy); own != nil {
 		return p, s.refuse(ctx, who, p, "promotion.approve", own)
 	}
-	q := Question{Tenant: p.Tenant, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias}
+	q := Question{Tenant: p.Tenant, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, Outside: p.Origin == FromOutside}
+	if q.Outside {
+		q.From = "" // the policy's of now: when the alias was moved there may have been none
+	}
 	if err := json.Unmarshal(p.Conditions, &q.Conditions); err != nil {
 		return p, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
 	}

@@ -64,6 +64,9 @@ type Question struct {
 	Tenant                   string
 	Model, Version, From, To string
 	Conditions               []api.Condition
+	// Outside means that somebody asked by moving the alias at the tracker: the version then
+	// need not hold From, and every other check stays.
+	Outside bool
 }
 
 // Verdict is the gate's result.
@@ -75,6 +78,8 @@ type Verdict struct {
 	// Evals are the version's latest evaluation of each suite.
 	Evals []store.Eval
 	Dummy bool
+	// Digest of the version's files, as its tag named it when it was judged; empty without one.
+	Digest string
 	// FlowRunID is the orchestrator's run that created the version, if known.
 	FlowRunID string
 }
@@ -224,10 +229,13 @@ func (v *Verdict) policyCheck() {
 }
 
 func (v *Verdict) holderChecks(holders alias.Holders) {
-	switch now := holders[v.From]; now {
-	case v.Version:
+	now := holders[v.From]
+	switch {
+	case v.Outside:
+		v.check("from", true, "asked for by moving %s at the tracker", v.To)
+	case now == v.Version:
 		v.check("from", true, "%s holds version %s", v.From, v.Version)
-	case "":
+	case now == "":
 		v.check("from", false, "no version holds %s", v.From)
 	default:
 		v.check("from", false, "%s holds version %s, not %s", v.From, now, v.Version)
@@ -302,6 +310,7 @@ func (g *Gate) artifactChecks(ctx context.Context, v *Verdict, mv tracker.ModelV
 	case !digest.MatchString(d):
 		v.check("digest", false, "tag %s of version %s is not 64 lower-case hexadecimal digits", TagDigest, v.Version)
 	default:
+		v.Digest = d
 		v.check("digest", true, "files have digest %s", d)
 	}
 	signed, err := g.signed(ctx, mv)

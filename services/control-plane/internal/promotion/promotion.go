@@ -37,6 +37,7 @@ const (
 const (
 	FromRequest = "request"
 	FromLadder  = "ladder"
+	FromOutside = "outside" // Production was moved past the gate
 )
 
 // denied is the outcome under which a refused promotion is counted.
@@ -67,13 +68,14 @@ func New(p Parts) (*Service, error) {
 
 // Settler closes a promotion in the transaction that completes its alias move.
 type Settler struct {
+	rules approval.Rules
 	now   func() time.Time
 	count func(outcome string) // counts ended promotions
 }
 
 // NewSettler returns a Settler; now is the clock, count counts ended promotions.
-func NewSettler(now func() time.Time, count func(outcome string)) *Settler {
-	return &Settler{now: now, count: count}
+func NewSettler(rules approval.Rules, now func() time.Time, count func(outcome string)) *Settler {
+	return &Settler{rules: rules, now: now, count: count}
 }
 
 // Request is a requested promotion.
@@ -330,7 +332,7 @@ func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, r
 func (s *Service) plan(ctx context.Context, tx store.Tx, p store.Promotion, v Verdict, holders alias.Holders) (store.AliasMove, error) {
 	return s.Mover.Plan(ctx, tx, alias.Intent{
 		Model: p.ModelID, Alias: p.ToAlias, Version: p.Version, Previous: holders[p.ToAlias], Via: alias.ViaPromotion,
-		PromotionID: &p.ID, Tenant: p.Tenant, Actor: *p.DecidedBy, Dummy: v.Dummy,
+		PromotionID: &p.ID, Tenant: p.Tenant, Actor: *p.DecidedBy, Dummy: v.Dummy, Digest: v.Digest,
 	})
 }
 

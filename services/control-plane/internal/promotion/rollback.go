@@ -57,7 +57,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 			if move, err = s.Mover.Plan(ctx, tx, alias.Intent{
 				Model: model, Alias: name, Version: *held.Version, Previous: now, Via: alias.ViaRollback, Tenant: who.Tenant, Actor: who.Name,
-				Dummy: dummy, Reason: reason,
+				Dummy: dummy, Reason: reason, Digest: wire.Deref(held.Digest), // of what was admitted then, not of what lies there now
 			}); err != nil {
 				return err
 			}

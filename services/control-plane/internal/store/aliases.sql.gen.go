@@ -28,7 +28,7 @@ func (q *Queries) CloseHolder(ctx context.Context, arg CloseHolderParams) error 
 }
 
 const currentHolder = `-- name: CurrentHolder :one
-select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id from alias_history where model_id = $1 and alias = $2 and until_at is null
+select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id, digest from alias_history where model_id = $1 and alias = $2 and until_at is null
 `
 
 type CurrentHolderParams struct {
@@ -50,12 +50,13 @@ func (q *Queries) CurrentHolder(ctx context.Context, arg CurrentHolderParams) (A
 		&i.Actor,
 		&i.Via,
 		&i.PromotionID,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const currentHolders = `-- name: CurrentHolders :many
-select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id from alias_history where until_at is null order by model_id, alias
+select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id, digest from alias_history where until_at is null order by model_id, alias
 `
 
 func (q *Queries) CurrentHolders(ctx context.Context) ([]AliasHistory, error) {
@@ -78,6 +79,7 @@ func (q *Queries) CurrentHolders(ctx context.Context) ([]AliasHistory, error) {
 			&i.Actor,
 			&i.Via,
 			&i.PromotionID,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}
@@ -106,7 +108,7 @@ func (q *Queries) DelayAliasMove(ctx context.Context, arg DelayAliasMoveParams) 
 }
 
 const dueAliasMoves = `-- name: DueAliasMoves :many
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason from alias_moves where state = 'moving' and (next_attempt_at <= now() or $1::bool) order by created_at limit 20
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest from alias_moves where state = 'moving' and (next_attempt_at <= now() or $1::bool) order by created_at limit 20
 `
 
 func (q *Queries) DueAliasMoves(ctx context.Context, every bool) ([]AliasMove, error) {
@@ -136,6 +138,7 @@ func (q *Queries) DueAliasMoves(ctx context.Context, every bool) ([]AliasMove, e
 			&i.CreatedAt,
 			&i.FinishedAt,
 			&i.Reason,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}
@@ -166,7 +169,7 @@ func (q *Queries) FinishAliasMove(ctx context.Context, arg FinishAliasMoveParams
 }
 
 const formerHolder = `-- name: FormerHolder :one
-select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id from alias_history
+select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id, digest from alias_history
 where model_id = $1 and alias = $2 and version is not null and version <> $3::text
   and ($4::text is null or version = $4)
 order by id desc limit 1
@@ -199,12 +202,13 @@ func (q *Queries) FormerHolder(ctx context.Context, arg FormerHolderParams) (Ali
 		&i.Actor,
 		&i.Via,
 		&i.PromotionID,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const getAliasMove = `-- name: GetAliasMove :one
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason from alias_moves where id = $1
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest from alias_moves where id = $1
 `
 
 func (q *Queries) GetAliasMove(ctx context.Context, id uuid.UUID) (AliasMove, error) {
@@ -228,12 +232,13 @@ func (q *Queries) GetAliasMove(ctx context.Context, id uuid.UUID) (AliasMove, er
 		&i.CreatedAt,
 		&i.FinishedAt,
 		&i.Reason,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const holderAt = `-- name: HolderAt :one
-select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id from alias_history
+select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id, digest from alias_history
 where model_id = $1 and alias = $2 and from_at <= $3 and (until_at is null or until_at > $3)
 order by from_at desc limit 1
 `
@@ -258,15 +263,16 @@ func (q *Queries) HolderAt(ctx context.Context, arg HolderAtParams) (AliasHistor
 		&i.Actor,
 		&i.Via,
 		&i.PromotionID,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const insertAliasMove = `-- name: InsertAliasMove :one
-insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, state, attempts, next_attempt_at, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'moving', 0,
-    now() + make_interval(secs => $12), now())
-returning id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason
+insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, digest, state, attempts, next_attempt_at, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'moving', 0,
+    now() + make_interval(secs => $13), now())
+returning id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest
 `
 
 type InsertAliasMoveParams struct {
@@ -281,6 +287,7 @@ type InsertAliasMoveParams struct {
 	Actor           string
 	RequestID       *string
 	Reason          *string
+	Digest          *string
 	LeaseSeconds    float64
 }
 
@@ -297,6 +304,7 @@ func (q *Queries) InsertAliasMove(ctx context.Context, arg InsertAliasMoveParams
 		arg.Actor,
 		arg.RequestID,
 		arg.Reason,
+		arg.Digest,
 		arg.LeaseSeconds,
 	)
 	var i AliasMove
@@ -318,13 +326,14 @@ func (q *Queries) InsertAliasMove(ctx context.Context, arg InsertAliasMoveParams
 		&i.CreatedAt,
 		&i.FinishedAt,
 		&i.Reason,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const insertHolder = `-- name: InsertHolder :exec
-insert into alias_history (id, model_id, alias, version, previous_version, from_at, actor, via, promotion_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+insert into alias_history (id, model_id, alias, version, previous_version, from_at, actor, via, promotion_id, digest)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type InsertHolderParams struct {
@@ -337,6 +346,7 @@ type InsertHolderParams struct {
 	Actor           string
 	Via             string
 	PromotionID     *uuid.UUID
+	Digest          *string
 }
 
 func (q *Queries) InsertHolder(ctx context.Context, arg InsertHolderParams) error {
@@ -350,23 +360,26 @@ func (q *Queries) InsertHolder(ctx context.Context, arg InsertHolderParams) erro
 		arg.Actor,
 		arg.Via,
 		arg.PromotionID,
+		arg.Digest,
 	)
 	return err
 }
 
 const listHolders = `-- name: ListHolders :many
-select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id from alias_history
+select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id, digest from alias_history
 where ($1::text is null or model_id = $1)
   and ($2::text is null or alias = $2)
   and ($3::uuid is null or id < $3)
+  and (not $4::bool or until_at is null and version is not null)
 order by id desc
-limit $4
+limit $5
 `
 
 type ListHoldersParams struct {
 	ModelID *string
 	Alias   *string
 	Before  *uuid.UUID
+	Holding bool
 	MaxRows int32
 }
 
@@ -375,6 +388,7 @@ func (q *Queries) ListHolders(ctx context.Context, arg ListHoldersParams) ([]Ali
 		arg.ModelID,
 		arg.Alias,
 		arg.Before,
+		arg.Holding,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -395,6 +409,7 @@ func (q *Queries) ListHolders(ctx context.Context, arg ListHoldersParams) ([]Ali
 			&i.Actor,
 			&i.Via,
 			&i.PromotionID,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}
@@ -407,7 +422,7 @@ func (q *Queries) ListHolders(ctx context.Context, arg ListHoldersParams) ([]Ali
 }
 
 const plannedAliasMoves = `-- name: PlannedAliasMoves :many
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason from alias_moves where state = 'moving' and model_id = $1
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest from alias_moves where state = 'moving' and model_id = $1
 `
 
 func (q *Queries) PlannedAliasMoves(ctx context.Context, modelID string) ([]AliasMove, error) {
@@ -437,6 +452,7 @@ func (q *Queries) PlannedAliasMoves(ctx context.Context, modelID string) ([]Alia
 			&i.CreatedAt,
 			&i.FinishedAt,
 			&i.Reason,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}

@@ -39,6 +39,7 @@ type AliasHistory struct {
 	Actor           string
 	Via             string
 	PromotionID     *uuid.UUID
+	Digest          *string
 }
 
 type AliasMove struct {
@@ -59,6 +60,7 @@ type AliasMove struct {
 	CreatedAt       time.Time
 	FinishedAt      *time.Time
 	Reason          *string
+	Digest          *string
 }
 
 type Approval struct {

@@ -111,8 +111,11 @@ type Upstreams struct {
 
 	ControlPlaneToken service.Secret `env:"CONTROL_PLANE_TOKEN"`
 	ServingToken      service.Secret `env:"SERVING_TOKEN"`
-	ReadonlyKey       service.Secret `env:"ASSISTANT_READONLY_KEY"`
-	OperatorKey       service.Secret `env:"ASSISTANT_OPERATOR_KEY"`
+	// TrackingToken and OrchestratorKey are sent to TrackingURI and OrchestratorURL, and to no other address.
+	TrackingToken   service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
+	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
+	ReadonlyKey     service.Secret `env:"ASSISTANT_READONLY_KEY"`
+	OperatorKey     service.Secret `env:"ASSISTANT_OPERATOR_KEY"`
 }
 
 // LoadConfig reads the environment. The error names every fault.

@@ -201,6 +201,10 @@ func (p *parts) wireUpstreams() (err error) {
 	p.clients, err = upstream.New(upstream.Config{
 		Settings: p.settings, AssistantURL: p.cfg.AssistantURL, Delegator: p.delegator, ServingToken: p.cfg.ServingToken,
 		LocalTenant: p.cfg.LocalTenant,
+		Tokens: map[upstream.Service]upstream.Token{
+			upstream.Tracker:      {Address: p.cfg.TrackingURI, Secret: p.cfg.TrackingToken},
+			upstream.Orchestrator: {Address: p.cfg.OrchestratorURL, Secret: p.cfg.OrchestratorKey},
+		},
 		Audit: func(ctx context.Context, who caller.Caller, action, target string, details map[string]any) error {
 			return p.recorder.Record(ctx, who, announce.Fact{Action: action, Target: target, Outcome: announce.OK, Details: details})
 		},

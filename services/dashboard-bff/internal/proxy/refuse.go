@@ -11,8 +11,8 @@ import (
 
 // credentials names, for each service, what an operator mends when the service refuses the dashboard.
 var credentials = map[upstream.Service]string{
-	upstream.Tracker:          "tracker_url: the tracker must let the dashboard's host in without a login (MLFLOW_SERVER_ALLOWED_HOSTS)",
-	upstream.Orchestrator:     "orchestrator_url: the orchestrator must let the dashboard in without a login",
+	upstream.Tracker:          "MLFLOW_TRACKING_TOKEN, or tracker_url: the tracker must let the dashboard's host in (MLFLOW_SERVER_ALLOWED_HOSTS)",
+	upstream.Orchestrator:     "PREFECT_API_KEY, or orchestrator_url",
 	upstream.Serving:          "SERVING_TOKEN, or the dashboard's key in the inference service's DELEGATION_TRUST_JSON",
 	upstream.ServingDashboard: "serving_dashboard_url: it must let the dashboard in without a login",
 	upstream.MetricsStore:     "metrics_store_url: it must let the dashboard in without a login",

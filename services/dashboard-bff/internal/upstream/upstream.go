@@ -47,6 +47,7 @@ type Clients struct {
 	assistant string
 	delegator *auth.Delegator // nil: the configured tokens are used
 	serving   service.Secret
+	tokens    map[Service]Token
 	local     string // the tenant that the configured tokens act for; empty: any
 	audit     AuditFunc
 	reads     readLog
@@ -61,8 +62,17 @@ type Config struct {
 	ServingToken service.Secret
 	// LocalTenant is the one tenant that control_plane_token and ServingToken may act for; empty: any.
 	LocalTenant string
+	// Tokens are the credentials of services that know no callers.
+	Tokens map[Service]Token
 	// Audit records who used a configured token. Without it no delegation is replaced by a token.
 	Audit AuditFunc
+}
+
+// Token is a credential together with the one address that it is sent to: an address that somebody stores later
+// must not receive the secret of this one.
+type Token struct {
+	Address string
+	Secret  service.Secret
 }
 
 // New returns clients that read addresses from settings at each call.
@@ -72,7 +82,7 @@ func New(cfg Config) (*Clients, error) {
 	}
 	return &Clients{
 		settings: cfg.Settings, assistant: strings.TrimSuffix(cfg.AssistantURL, "/"), delegator: cfg.Delegator, serving: cfg.ServingToken,
-		local: cfg.LocalTenant, audit: cfg.Audit, http: service.HTTPClient(0).Transport,
+		local: cfg.LocalTenant, tokens: cfg.Tokens, audit: cfg.Audit, http: service.HTTPClient(0).Transport,
 	}, nil
 }
 
@@ -103,6 +113,9 @@ func (c *Clients) Bearer(s Service, who caller.Caller) (string, error) {
 	}
 	if s == Dashboards {
 		return c.settings.Value("dashboards_api_key"), nil
+	}
+	if t, ok := c.tokens[s]; ok && c.settings.Value(string(s)+"_url") == t.Address {
+		return t.Secret.Reveal(), nil
 	}
 	return "", nil
 }

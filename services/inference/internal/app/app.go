@@ -20,6 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/inference/internal/admission"
 	"github.com/mlp-platform/platform/services/inference/internal/announce"
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
@@ -43,7 +44,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()},
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
-			OpenAPI: api.Document,
+			OpenAPI: api.Document, AllowedHosts: cfg.allowedHosts(),
 			// A line per prediction would cost as much as the prediction; its metrics and snapshot contain more.
 			AccessLog: func(c echo.Context) bool { return !isPrediction(c.Path()) || c.Response().Status >= 500 },
 		},
@@ -76,7 +77,11 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	srv := base.Server
 	set := metrics.New(srv.Registry)
 	events := announce.NewWriter(base.Pool, set, log)
-	cat, err := newCatalog(cfg, set, events, log)
+	admissions, err := openAdmissions(ctx, cfg, base, log)
+	if err != nil {
+		return err
+	}
+	cat, err := newCatalog(cfg, admissions, set, events, log)
 	if err != nil {
 		return err
 	}
@@ -112,8 +117,26 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	return connectEvents(base, watch, changed, log)
 }
 
-func newCatalog(cfg Config, set *metrics.Set, events *announce.Writer, log *slog.Logger) (*catalog.Catalog, error) {
-	client := tracker.New(cfg.TrackingURI, service.HTTPClient(30*time.Second))
+// openAdmissions is nil where the tracker's aliases alone decide.
+func openAdmissions(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.Logger) (catalog.Admissions, error) {
+	if !cfg.gateRequired() {
+		return nil, nil
+	}
+	r, err := admission.Open(ctx, admission.Config{ControlPlaneURL: cfg.ControlPlaneURL, ControlPlaneToken: cfg.ControlPlaneToken, Pool: base.Pool, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	base.Server.Check("admissions", func(context.Context) service.Check {
+		if fault := r.Fault(); fault != "" {
+			return service.Check{Status: service.Warn, Detail: "the control plane does not say what it has admitted; its last answer holds: " + fault}
+		}
+		return service.Check{Status: service.OK}
+	})
+	return r, nil
+}
+
+func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, events *announce.Writer, log *slog.Logger) (*catalog.Catalog, error) {
+	client := tracker.New(cfg.TrackingURI, service.HTTPClient(30*time.Second), tracker.Token(cfg.TrackingToken.Reveal()))
 	artifacts, err := artifact.New(cfg.ModelCacheDir, client, cfg.RequireDigest)
 	if err != nil {
 		return nil, err
@@ -130,7 +153,7 @@ func newCatalog(cfg Config, set *metrics.Set, events *announce.Writer, log *slog
 	}
 	replica := replicaName()
 	return catalog.New(catalog.Config{
-		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases,
+		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases, Admissions: admissions,
 		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
 		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
 		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/mlp-platform/platform/libs/auth"
@@ -26,12 +27,22 @@ type Config struct {
 	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
 	// TrackingURI is the model registry: an MLflow 3 server.
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
+	// TrackingToken is the bearer for the registry; empty: none.
+	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
 	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all.
 	PreloadAliases string `env:"PRELOAD_ALIASES" envDefault:"all"`
 	// ReloadPollSeconds is the time between comparisons of aliases with the registry.
 	ReloadPollSeconds int `env:"RELOAD_POLL_SECONDS" envDefault:"10"`
 	// RequireDigest refuses versions whose files have no registered digest.
-	RequireDigest bool `env:"REQUIRE_DIGEST" envDefault:"false"`
+	RequireDigest bool `env:"REQUIRE_DIGEST" envDefault:"true"`
+	// RequireGate, true or false, takes no Production version that the control plane has not admitted; default true
+	// where SeparationOfDuties is enforce.
+	RequireGate string `env:"REQUIRE_GATE"`
+	// SeparationOfDuties is the control plane's setting; it is read for the default of RequireGate alone.
+	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES"`
+	// ControlPlaneURL says what was admitted; needed where the gate is required. ControlPlaneToken needs the scope read.
+	ControlPlaneURL   string         `env:"CONTROL_PLANE_URL"`
+	ControlPlaneToken service.Secret `env:"CONTROL_PLANE_TOKEN"`
 	// ModelCacheDir is the folder of downloaded artifacts; default in the user's cache.
 	ModelCacheDir string `env:"MODEL_CACHE_DIR"`
 	// ORTThreads may work on one run of a model.
@@ -80,7 +91,13 @@ func (c *Config) Validate() error {
 	if u, err := url.Parse(c.TrackingURI); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		fault("TRACKING_URI is no http or https URL")
 	}
+	if err := service.CheckSecret("MLFLOW_TRACKING_TOKEN", c.TrackingToken); err != nil {
+		faults = append(faults, err)
+	}
 	if _, err := catalog.ParseAliases(c.PreloadAliases); err != nil {
+		faults = append(faults, err)
+	}
+	if err := c.checkGate(); err != nil {
 		faults = append(faults, err)
 	}
 	for _, v := range []struct {
@@ -105,11 +122,12 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.ModelCacheDir == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			base = os.TempDir()
+		// Never below the shared temporary folder: there, others could make the folder first.
+		if base, err := os.UserCacheDir(); err != nil {
+			fault("MODEL_CACHE_DIR is not set, and there is no cache folder of this user: %w", err)
+		} else {
+			c.ModelCacheDir = filepath.Join(base, "mlp-platform", "models")
 		}
-		c.ModelCacheDir = filepath.Join(base, "mlp-platform", "models")
 	}
 	addr := c.Addr
 	if c.Listener != nil {
@@ -131,6 +149,32 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
+// gateRequired reports whether Production serves admitted versions only.
+func (c *Config) gateRequired() bool {
+	if c.RequireGate == "" {
+		return c.SeparationOfDuties == "enforce"
+	}
+	required, _ := strconv.ParseBool(c.RequireGate) // checked by Validate
+	return required
+}
+
+// checkGate reports what the gate lacks.
+func (c *Config) checkGate() error {
+	var faults []error
+	if _, err := strconv.ParseBool(c.RequireGate); c.RequireGate != "" && err != nil {
+		return fmt.Errorf("REQUIRE_GATE is %q; it must be true or false", c.RequireGate)
+	}
+	u, err := url.Parse(c.ControlPlaneURL)
+	valid := err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	switch {
+	case c.ControlPlaneURL != "" && !valid:
+		faults = append(faults, errors.New("CONTROL_PLANE_URL is no http or https URL"))
+	case c.ControlPlaneURL == "" && c.gateRequired():
+		faults = append(faults, errors.New("REQUIRE_GATE needs CONTROL_PLANE_URL, which says what was admitted"))
+	}
+	return errors.Join(append(faults, service.CheckSecret("CONTROL_PLANE_TOKEN", c.ControlPlaneToken))...)
+}
+
 // The service's scopes.
 const (
 	scopePredict = "predict"
@@ -142,6 +186,23 @@ func (c *Config) authenticator(once auth.Once) *auth.Authenticator {
 	return auth.Load("", c.Credentials.Reveal(), auth.Rules{
 		Scopes: map[string][]string{scopePredict: nil, scopeAdmin: {scopePredict}}, Reads: []string{scopePredict},
 	}).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal(), Once: once})
+}
+
+// allowedHosts are the Host values served; nil: all. Without credentials the service is open to this machine, and so to
+// each page in its browsers whose name was made to resolve to loopback: only names that no page can have are served.
+func (c *Config) allowedHosts() []string {
+	if c.authenticator(nil).Configured() {
+		return nil
+	}
+	addr := c.Addr
+	if c.Listener != nil {
+		addr = c.Listener.Addr().String()
+	}
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
+		hosts = append(hosts, host) // such as 127.0.0.2
+	}
+	return hosts
 }
 
 // sessions is how many runs of one model happen at a time: as many as there are processors, unless that

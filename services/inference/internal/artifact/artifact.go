@@ -46,7 +46,7 @@ type Store struct {
 
 // New creates the folder dir if it is absent.
 func New(dir string, client *tracker.Client, requireDigest bool) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("model cache: %w; set MODEL_CACHE_DIR to a folder this process may write", err)
 	}
 	return &Store{dir: dir, client: client, requireDigest: requireDigest}, nil

@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
-// Config of a catalog; all fields are required but Notify.
+// Config of a catalog; all fields are required but Notify and Admissions.
 type Config struct {
 	Tracker   *tracker.Client
 	Artifacts *artifact.Store
@@ -42,6 +42,8 @@ type Config struct {
 	BatchRows int
 	BatchWait time.Duration
 	Waiting   int // requests of one model that may be inside at once
+	// Admissions says which versions may serve Production; nil: those that the tracker's aliases name.
+	Admissions Admissions
 	// Notify is called for each load and failed load. It must not block.
 	Notify func(Event)
 }
@@ -70,10 +72,12 @@ type Catalog struct {
 	following map[rawKey]*following
 	failures  map[place]failure
 	takenOut  map[rawKey]*Outage
-	lazy      map[place]string // versions of the aliases that are not kept loaded
-	compared  map[string]time.Time
-	gates     map[string]*Gate
-	state     TrackerState
+	// unadmitted are the aliases that name a version which may not serve.
+	unadmitted map[place]Failure
+	lazy       map[place]string // versions of the aliases that are not kept loaded
+	compared   map[string]time.Time
+	gates      map[string]*Gate
+	state      TrackerState
 }
 
 type place struct{ model, alias string }
@@ -83,6 +87,7 @@ type want struct {
 	place
 	tracker string // the tracker's name
 	version string
+	digest  string // of the files that were admitted; empty: any that are registered
 }
 
 func (w want) key() rawKey { return rawKey{w.tracker, w.version} }
@@ -101,7 +106,7 @@ type TrackerState struct {
 func New(cfg Config) *Catalog {
 	c := &Catalog{
 		cfg: cfg, pass: make(chan struct{}, 1), slots: make(chan struct{}, loadsAtOnce),
-		desired: map[place]want{}, following: map[rawKey]*following{}, failures: map[place]failure{}, takenOut: map[rawKey]*Outage{},
+		desired: map[place]want{}, following: map[rawKey]*following{}, failures: map[place]failure{}, takenOut: map[rawKey]*Outage{}, unadmitted: map[place]Failure{},
 		lazy: map[place]string{}, compared: map[string]time.Time{}, gates: map[string]*Gate{},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

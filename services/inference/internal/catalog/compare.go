@@ -191,12 +191,14 @@ func (c *Catalog) State() TrackerState {
 // registered queries the tracker for the versions that the aliases hold.
 func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 	var wants []want
+	names := map[string]string{} // the tracker's, of each model
 	add := func(m tracker.RegisteredModel) {
 		name := UpperName(m.Name)
+		names[name] = m.Name
 		for alias, version := range m.Aliases {
 			canonical, ok := CanonicalAlias(alias)
 			if ok {
-				wants = append(wants, want{place{name, canonical}, m.Name, version})
+				wants = append(wants, want{place: place{name, canonical}, tracker: m.Name, version: version})
 			}
 		}
 	}
@@ -214,7 +216,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 			return nil, err
 		}
 		add(m)
-		return wants, nil
+		return c.admit(ctx, wants, names, only), nil
 	}
 	for m, err := range c.cfg.Tracker.SearchRegisteredModels(ctx, "") {
 		if err != nil {
@@ -226,7 +228,8 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 	slices.SortFunc(wants, func(a, b want) int {
 		return strings.Compare(a.model+"\x00"+a.alias+"\x00"+ownForm(a), b.model+"\x00"+b.alias+"\x00"+ownForm(b))
 	})
-	return slices.CompactFunc(wants, func(a, b want) bool { return a.place == b.place }), nil
+	wants = slices.CompactFunc(wants, func(a, b want) bool { return a.place == b.place })
+	return c.admit(ctx, wants, names, only), nil
 }
 
 func ownForm(w want) string {

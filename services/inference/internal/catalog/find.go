@@ -172,6 +172,11 @@ func (c *Catalog) Failures(only string) []Failure {
 			out = append(out, Failure{p.model, p.alias, f.version, f.reason})
 		}
 	}
+	for p, f := range c.unadmitted {
+		if _, failed := c.failures[p]; !failed && (only == "" || p.model == only) {
+			out = append(out, f)
+		}
+	}
 	return sortFailures(out)
 }
 

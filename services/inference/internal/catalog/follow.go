@@ -99,6 +99,10 @@ func (c *Catalog) load(f *following, via string) {
 		c.mu.Unlock()
 		for _, w := range next {
 			told[w.place] = true
+			err := err
+			if err == nil {
+				err = checkAdmitted(w, cp)
+			}
 			switch {
 			case err == nil:
 				if c.put(w, cp, via) && !slices.Contains(f.loaded, w.model) {

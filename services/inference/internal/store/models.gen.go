@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+type Admission struct {
+	Model   string
+	Version string
+	Digest  *string
+}
+
 type DriftBaseline struct {
 	Model       string
 	Alias       string

@@ -204,3 +204,45 @@ func TestServicesAreNamedInErrors(t *testing.T) {
 		t.Errorf("log is %q, want %s in it", log.String(), want)
 	}
 }
+
+// The stand-ins' secrets reach the services that call them, and no orchestrator but our own.
+func TestServicesGetTheStandInsSecrets(t *testing.T) {
+	t.Parallel()
+	creds, err := credentials.LoadOrCreate(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := preparedPlatform(t, "MLFLOW_TRACKING_TOKEN=of-another-platform-0123456789", "PREFECT_API_KEY=of-another-platform-0123456789")
+	p.creds = creds
+	p.databaseURL, p.natsURL = "postgres://u@127.0.0.1/d", "nats://127.0.0.1:4222"
+	tr, err := p.trainerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inf, err := p.inferenceConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp, err := p.controlPlaneConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"trainer": tr.TrackingToken.Reveal(), "inference": inf.TrackingToken.Reveal(), "control plane": cp.TrackingToken.Reveal()} {
+		if got != creds.TrackerToken {
+			t.Errorf("tracker token of the %s: got %q, want this platform's", name, got)
+		}
+	}
+	if got := cp.OrchestratorKey.Reveal(); got != creds.OrchestratorKey {
+		t.Errorf("orchestrator key: got %q, want this platform's", got)
+	}
+	if inf.SeparationOfDuties != "enforce" || inf.ControlPlaneToken.Reveal() != creds.InferenceToken || !inf.RequireDigest {
+		t.Errorf("got inference %+v, want the gate required, its own token and digests", inf)
+	}
+	p.cfg.environ = append(p.cfg.environ, "PREFECT_API_URL=http://elsewhere.example/api")
+	if cp, err = p.controlPlaneConfig(); err != nil {
+		t.Fatal(err)
+	}
+	if got := cp.OrchestratorKey.Reveal(); got != "of-another-platform-0123456789" {
+		t.Errorf("key for another orchestrator: got %q, want the caller's", got)
+	}
+}

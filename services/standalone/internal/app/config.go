@@ -55,7 +55,7 @@ func (c Config) Validate() error {
 		case err != nil || !isPort(port):
 			errs = append(errs, fmt.Errorf("%s must be host:port with a port of 1 to 65535, not %q", a.env, a.addr))
 		case host != "localhost" && (ip == nil || !ip.IsLoopback()):
-			errs = append(errs, fmt.Errorf("%s must be a loopback address: the stand-ins have no login; %q is not", a.env, a.addr))
+			errs = append(errs, fmt.Errorf("%s must be a loopback address: this process serves plain HTTP; %q is not", a.env, a.addr))
 		case a.name == "evidence API" && host != "localhost" && host != "127.0.0.1":
 			errs = append(errs, fmt.Errorf("%s must be on 127.0.0.1, where alone the evidence API answers, not on %q", a.env, host))
 		case a.name == "NATS" && host != "localhost" && host != "127.0.0.1":

@@ -19,7 +19,7 @@ func (p *platform) endOrphans(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the model repository: %w", err)
 	}
-	tr := tracker.New(p.cfg.trackerURL(), nil)
+	tr := tracker.New(p.cfg.trackerURL(), nil, tracker.Token(p.creds.TrackerToken))
 	for _, m := range repo.Models {
 		for _, d := range m.Datasets {
 			exp, err := tr.GetExperimentByName(ctx, strings.ToLower(m.Name+"_"+d.Name))

@@ -51,8 +51,17 @@ func (p *platform) common() map[string]string {
 		"PLATFORM_DATABASE_URL": p.databaseURL,
 		"NATS_URL":              p.natsURL,
 		"TRACKING_URI":          p.cfg.trackerURL(),
+		"MLFLOW_TRACKING_TOKEN": p.creds.TrackerToken,
 		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
 		"LOG_LEVEL":             p.cfg.LogLevel,
+	}
+}
+
+// setOrchestratorKey gives a service our orchestrator's key. Where a variable names another orchestrator, the caller's
+// own PREFECT_API_KEY stays: ours is nobody else's business.
+func (p *platform) setOrchestratorKey(fixed map[string]string, addressVariable string) {
+	if !p.cfg.isSet(addressVariable) {
+		fixed["PREFECT_API_KEY"] = p.creds.OrchestratorKey
 	}
 }
 
@@ -64,6 +73,7 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 	fixed["SERVING_TOKEN"] = p.creds.ServingControlPlaneToken
 	fixed["MODELREPO_DIR"] = p.repo
 	fixed["MODELREPO_WEBHOOK_SECRET"] = p.creds.WebhookSecret
+	p.setOrchestratorKey(fixed, "PREFECT_API_URL")
 	cfg, err := controlplane.LoadConfig(p.environ(map[string]string{
 		"DELEGATION_TRUST_JSON":              p.delegationTrust,
 		"PREFECT_API_URL":                    p.cfg.orchestratorURL(),
@@ -81,10 +91,13 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 func (p *platform) inferenceConfig() (inference.Config, error) {
 	fixed := p.common()
 	fixed["INFERENCE_ADDR"] = p.cfg.InferenceAddr
+	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
+	fixed["CONTROL_PLANE_TOKEN"] = p.creds.InferenceToken
 	return inference.LoadConfig(p.environ(map[string]string{
-		"DELEGATION_TRUST_JSON":      p.delegationTrust,
-		"INFERENCE_CREDENTIALS_JSON": p.creds.InferenceMap(),
-		"MODEL_CACHE_DIR":            p.path("cache", "models"),
+		"DELEGATION_TRUST_JSON":              p.delegationTrust,
+		"INFERENCE_CREDENTIALS_JSON":         p.creds.InferenceMap(),
+		"MODEL_CACHE_DIR":                    p.path("cache", "models"),
+		"CONTROL_PLANE_SEPARATION_OF_DUTIES": "enforce", // the control plane's default here; REQUIRE_GATE follows it
 	}, fixed))
 }
 
@@ -110,6 +123,7 @@ func (p *platform) dashboardConfig() (dashboard.Config, error) {
 	fixed["ASSISTANT_READONLY_KEY"] = p.creds.AssistantReadonlyKey()
 	fixed["ASSISTANT_OPERATOR_KEY"] = p.creds.AssistantOperatorKey()
 	fixed["DASHBOARD_ACT_KEY_FILE"] = p.path(delegationKeyFile)
+	p.setOrchestratorKey(fixed, "ORCHESTRATOR_API_URL")
 	cfg, err := dashboard.LoadConfig(p.environ(map[string]string{
 		"ORCHESTRATOR_API_URL":            p.cfg.orchestratorURL(),
 		"DASHBOARD_ADMIN_PASSWORD":        p.creds.DashboardAdmin,

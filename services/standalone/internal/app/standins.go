@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/standalone/internal/access"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
 	"github.com/mlp-platform/platform/services/trainer"
@@ -65,11 +66,11 @@ func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *lis
 		return nil, fmt.Errorf("orchestrator: %w", err)
 	}
 	trackerCtx, endTracker := context.WithCancel(context.WithoutCancel(ctx))
-	p.serveHTTP(trackerCtx, g, ls.tracker, tracker.Handler(), func() {
+	p.serveHTTP(trackerCtx, g, ls.tracker, access.Require(p.creds.TrackerToken, "/health", tracker.Handler()), func() {
 		closeTracker()
 		trackerPool.Close()
 	})
-	served := p.serveHTTP(ctx, g, ls.orchestrator, orch.Handler(), func() {})
+	served := p.serveHTTP(ctx, g, ls.orchestrator, access.Require(p.creds.OrchestratorKey, "/api/health", orch.Handler()), func() {})
 	g.Go(func() error {
 		defer func() { <-served; orchestratorPool.Close() }()
 		defer endTracker()

@@ -30,16 +30,20 @@ type Credentials struct {
 	// ControlPlaneToken is the one a person at a shell uses: principal legacy,
 	// read and write.
 	ControlPlaneToken string `json:"control_plane_token"`
-	CIToken           string `json:"ci_token"`       // control plane: reads, sends change notices
-	OperatorToken     string `json:"operator_token"` // control plane: read and write
-	TrainerToken      string `json:"trainer_token"`  // control plane: what the trainer reports with
-	SeedToken         string `json:"seed_token"`     // control plane: what seeds the samples
-	ServingToken      string `json:"serving_token"`  // inference: admin, for a person
+	CIToken           string `json:"ci_token"`        // control plane: reads, sends change notices
+	OperatorToken     string `json:"operator_token"`  // control plane: read and write
+	TrainerToken      string `json:"trainer_token"`   // control plane: what the trainer reports with
+	SeedToken         string `json:"seed_token"`      // control plane: what seeds the samples
+	InferenceToken    string `json:"inference_token"` // control plane: what inference reads admissions with
+	ServingToken      string `json:"serving_token"`   // inference: admin, for a person
 	// ServingControlPlaneToken is what the control plane calls inference with.
 	ServingControlPlaneToken string `json:"serving_control_plane_token"`
 	WebhookSecret            string `json:"modelrepo_webhook_secret"`
 	NATSToken                string `json:"nats_token"`
-	EvidenceToken            string `json:"evidence_token"` // evidence API: reads, for a person
+	// TrackerToken and OrchestratorKey are what the stand-ins ask of every caller.
+	TrackerToken    string `json:"tracker_token"`
+	OrchestratorKey string `json:"orchestrator_key"`
+	EvidenceToken   string `json:"evidence_token"` // evidence API: reads, for a person
 	// What follows the prefix in the assistant's key of each role.
 	AssistantAdmin    string `json:"assistant_admin"`
 	AssistantOperator string `json:"assistant_operator"`
@@ -55,8 +59,8 @@ type Credentials struct {
 // each is the one list of the secrets.
 func (c *Credentials) each() []*string {
 	return []*string{
-		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken,
-		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken, &c.EvidenceToken,
+		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken, &c.InferenceToken,
+		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken, &c.TrackerToken, &c.OrchestratorKey, &c.EvidenceToken,
 		&c.AssistantAdmin, &c.AssistantOperator, &c.AssistantReadonly,
 		&c.DashboardAdmin, &c.DashboardViewer, &c.DashboardSigning, &c.DashboardSealing,
 	}
@@ -191,10 +195,11 @@ func credentialMap(m map[string]grant) string {
 // ControlPlaneMap is the value of CONTROL_PLANE_CREDENTIALS_JSON.
 func (c Credentials) ControlPlaneMap() string {
 	return credentialMap(map[string]grant{
-		c.CIToken:       {Principal: "ci", Scopes: []string{"read", "changes"}},
-		c.OperatorToken: {Principal: "operator", Scopes: []string{"read", "write"}},
-		c.TrainerToken:  {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
-		c.SeedToken:     {Principal: "system:seed", Scopes: []string{"read", "write"}},
+		c.CIToken:        {Principal: "ci", Scopes: []string{"read", "changes"}},
+		c.OperatorToken:  {Principal: "operator", Scopes: []string{"read", "write"}},
+		c.TrainerToken:   {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
+		c.SeedToken:      {Principal: "system:seed", Scopes: []string{"read", "write"}},
+		c.InferenceToken: {Principal: "system:inference", Scopes: []string{"read"}},
 	})
 }
 
@@ -242,7 +247,9 @@ func (c Credentials) Exports(a Addresses) string {
 		{"SERVING_URL", a.Serving},
 		{"SERVING_TOKEN", c.ServingToken},
 		{"TRACKING_URI", a.Tracker},
+		{"MLFLOW_TRACKING_TOKEN", c.TrackerToken}, // the name under which the mlflow client expects it
 		{"ORCHESTRATOR_API_URL", a.Orchestrator},
+		{"PREFECT_API_KEY", c.OrchestratorKey}, // the name under which the prefect client expects it
 		{"MODELREPO_WEBHOOK_SECRET", c.WebhookSecret},
 		{"SVC_CONTROL_TOWER_URL", a.Evidence},
 		{"SVC_CONTROL_TOWER_TOKEN", c.EvidenceToken},

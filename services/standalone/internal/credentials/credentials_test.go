@@ -123,7 +123,7 @@ func TestMaps(t *testing.T) {
 		return m
 	}
 	cp := grants(c.ControlPlaneMap())
-	if _, ok := cp[c.ControlPlaneToken]; ok || len(cp) != 4 {
+	if _, ok := cp[c.ControlPlaneToken]; ok || len(cp) != 5 {
 		t.Fatal("the control plane refuses a map that holds the legacy token")
 	}
 	if got := fmt.Sprint(cp[c.CIToken], cp[c.OperatorToken], cp[c.TrainerToken], cp[c.SeedToken]); got !=
@@ -140,7 +140,7 @@ func TestMaps(t *testing.T) {
 func TestExports(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "it's a $(dir)")
-	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", EvidenceToken: "ev", AssistantAdmin: "a1", AssistantOperator: "o1", AssistantReadonly: "r1", DashboardAdmin: "da", DashboardViewer: "dv"}
+	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", TrackerToken: "tr", OrchestratorKey: "or", EvidenceToken: "ev", AssistantAdmin: "a1", AssistantOperator: "o1", AssistantReadonly: "r1", DashboardAdmin: "da", DashboardViewer: "dv"}
 	got := c.Exports(Addresses{
 		ControlPlane: "http://127.0.0.1:18002", Serving: "http://127.0.0.1:18001", Tracker: "http://127.0.0.1:15000",
 		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", Assistant: "http://127.0.0.1:18004",
@@ -154,7 +154,9 @@ func TestExports(t *testing.T) {
 		"export SERVING_URL='http://127.0.0.1:18001'\n" +
 		"export SERVING_TOKEN='sv'\n" +
 		"export TRACKING_URI='http://127.0.0.1:15000'\n" +
+		"export MLFLOW_TRACKING_TOKEN='tr'\n" +
 		"export ORCHESTRATOR_API_URL='http://127.0.0.1:14200/api'\n" +
+		"export PREFECT_API_KEY='or'\n" +
 		`export MODELREPO_WEBHOOK_SECRET='wh'\''x'` + "\n" +
 		"export SVC_CONTROL_TOWER_URL='http://127.0.0.1:8770'\n" +
 		"export SVC_CONTROL_TOWER_TOKEN='ev'\n" +

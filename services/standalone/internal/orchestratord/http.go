@@ -18,8 +18,8 @@ import (
 // maxBody limits a request; a batch of 1,000 log lines stays below it.
 const maxBody = 1 << 20
 
-// Handler serves the API below /api. It has no login and starts training past every approval, so it
-// answers no web page of another site.
+// Handler serves the API below /api. It starts training past every approval, so it answers no web page of
+// another site; who wraps it asks for a credential.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, fn := range map[string]endpoint{

@@ -1,4 +1,4 @@
-// Package sites keeps web pages out of a server that has no login and listens on loopback: a page of
+// Package sites keeps web pages out of a server that listens on loopback, whatever credential a browser sends along: a page of
 // another site, and one whose own name was made to resolve to this machine (DNS rebinding).
 package sites
 

@@ -21,7 +21,7 @@ func New(cfg Config, log *slog.Logger) (*training.Trainer, error) {
 		delays = DefaultRetryDelays
 	}
 	parts := training.Config{
-		Tracker: tracker.New(cfg.TrackingURI, service.HTTPClient(tracker.DefaultTimeout)), Log: log,
+		Tracker: tracker.New(cfg.TrackingURI, service.HTTPClient(tracker.DefaultTimeout), tracker.Token(cfg.TrackingToken.Reveal())), Log: log,
 		ModelRepoDir: cfg.ModelRepoDir, Env: cfg.Env, CacheDir: cfg.DataCacheDir, RetryDelays: delays,
 		GPUCostPerHour: cmp.Or(cfg.GPUCostPerHour, DefaultGPUCostPerHour),
 	}

@@ -17,6 +17,8 @@ import (
 type Config struct {
 	// TrackingURI is the address of the tracker.
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
+	// TrackingToken is the bearer for it; empty: none.
+	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
 	// ControlPlaneURL is told of new versions and moves the aliases; empty means that nobody does.
 	ControlPlaneURL string `env:"CONTROL_PLANE_URL"`
 	// ControlPlaneToken is the bearer for it.
@@ -62,6 +64,9 @@ func (c *Config) Validate() error {
 		}
 	}
 	if err := service.CheckSecret("CONTROL_PLANE_TOKEN", c.ControlPlaneToken); err != nil {
+		faults = append(faults, err)
+	}
+	if err := service.CheckSecret("MLFLOW_TRACKING_TOKEN", c.TrackingToken); err != nil {
 		faults = append(faults, err)
 	}
 	if c.ModelRepoDir == "" {

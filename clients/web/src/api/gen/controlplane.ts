@@ -1731,7 +1731,7 @@ export interface components {
             state: components["schemas"]["PromotionState"];
             tenant: string;
             /** @enum {string} */
-            origin: "request" | "ladder";
+            origin: "request" | "ladder" | "outside";
             requested_by: string;
             /** Format: date-time */
             requested_at: string;
@@ -1797,6 +1797,8 @@ export interface components {
             via: "promotion" | "rollback" | "ladder" | "external";
             /** Format: uuid */
             promotion_id: string | null;
+            /** @description SHA-256 of the files that were admitted, as the tag artifact_digest named it then */
+            digest: string | null;
         };
         AliasHistory: {
             items: components["schemas"]["AliasHolder"][];
@@ -3698,6 +3700,8 @@ export interface operations {
                 alias?: string;
                 /** @description RFC 3339; only the holder at that instant (needs model and alias) */
                 at?: string;
+                /** @description true: only the versions that hold an alias now */
+                holding?: boolean;
                 /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */

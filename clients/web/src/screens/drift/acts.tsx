@@ -9,7 +9,7 @@ import { NumberField, Select, Switch } from '../../components/field';
 import { GateList } from '../../components/gate';
 import type { StateKind } from '../../components/icon';
 import { Note } from '../../components/note';
-import { formatCount, formatZ } from '../../format/numbers';
+import { formatZ } from '../../format/numbers';
 import { text } from '../../text';
 
 type AutoRetrain = components['schemas']['AutoRetrain'];
@@ -148,10 +148,9 @@ export function TriggerDialog({ model, isOpen, onClose }: DialogProps & { model?
 export function BaselineDialog({
   model,
   alias = 'Production',
-  snapshots,
   isOpen,
   onClose,
-}: DialogProps & { model: string; alias?: string; snapshots: number }) {
+}: DialogProps & { model: string; alias?: string }) {
   const baseline = words.baseline;
   return (
     <ActDialog
@@ -168,7 +167,7 @@ export function BaselineDialog({
         topics: ['drift', 'registry', 'model', 'series', 'alerts'],
       })}
     >
-      <p className="muted">{baseline.hint(formatCount(snapshots))}</p>
+      <p className="muted">{baseline.hint}</p>
     </ActDialog>
   );
 }

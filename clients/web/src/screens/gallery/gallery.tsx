@@ -1,37 +1,26 @@
 import { useMemo, useState } from 'react';
-import { Problem } from '../../api/problem';
-import { Blank, CopyText, ErrorBlank } from '../../components/blank';
 import { Button } from '../../components/button';
-import { Chart, type Point } from '../../components/chart';
-import { AliasChip, Chip, GeneratedChip } from '../../components/chip';
+import { Chart } from '../../components/chart';
 import { Dialog } from '../../components/dialog';
 import { DiffView } from '../../components/diff';
 import { Feed } from '../../components/feed';
 import { NumberField, Select, Switch, TextArea, TextField } from '../../components/field';
 import { GateList } from '../../components/gate';
-import { Keys } from '../../components/kbd';
 import { MenuButton } from '../../components/menu';
-import { Note } from '../../components/note';
 import { PageHead } from '../../components/page';
 import { Panel } from '../../components/panel';
 import { Segments } from '../../components/seg';
-import { Skeleton } from '../../components/skeleton';
 import { Sparkline } from '../../components/sparkline';
 import { Figures, Meter } from '../../components/stat';
-import { Impossible, NotMeasured, Pill, State, type StateKind } from '../../components/state';
+import { NotMeasured, State, type StateKind } from '../../components/state';
 import { DataTable } from '../../components/table';
 import { notify } from '../../components/toast';
 import { formatAmount, formatRate, formatZ } from '../../format/numbers';
-import { DAY, HOUR, MINUTE } from '../../format/time';
+import { DAY, HOUR } from '../../format/time';
 import { text } from '../../text';
+import { kinds, PanelStates, wave } from './states';
 
 const words = text.gallery;
-const kinds: StateKind[] = ['ok', 'warn', 'critical', 'unknown', 'running'];
-
-function wave(n: number, step: number, value: (i: number) => number | null): Point[] {
-  const end = Math.floor(Date.now() / HOUR) * HOUR;
-  return Array.from({ length: n }, (_, i): Point => [end - (n - 1 - i) * step, value(i)]);
-}
 
 /** Every component in every state, for those who build pages and those who check them. */
 export function GalleryScreen() {
@@ -46,96 +35,6 @@ export function GalleryScreen() {
         <BigTable />
       </div>
     </>
-  );
-}
-
-function PanelStates() {
-  const now = Date.now();
-  return (
-    <div className="grid cols-3 stretch">
-      <Panel title={words.loading}>
-        <Skeleton shape="chart" />
-      </Panel>
-      <Panel title={words.empty} flush>
-        <Blank icon="approve" title={words.emptyTitle} actions={<Button>{text.approvals.seeApproved}</Button>}>
-          {words.emptyHint}
-        </Blank>
-      </Panel>
-      <Panel title={words.error} flush>
-        <ErrorBlank
-          error={
-            new Problem(502, { code: 'upstream_credentials', detail: words.errorDetail, request_id: '0193-7c1e-a2f4' })
-          }
-          onRetry={() => undefined}
-        />
-      </Panel>
-      <Panel title={words.partial} partial={['serving']} flush footer={words.partialNote}>
-        <table className="table">
-          <tbody>
-            {kinds.slice(1, 4).map((kind) => (
-              <tr key={kind}>
-                <td>
-                  <State kind={kind} />
-                </td>
-                <td className="num">
-                  <NotMeasured />
-                </td>
-                <td className="num">
-                  <Impossible />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Panel>
-      <Panel title={words.late} asOf={new Date(now - 14 * MINUTE)}>
-        <Chart
-          label={words.lateLabel}
-          points={wave(48, HOUR / 2, (i) => 6.5 + Math.sin(i / 3))}
-          unit="ms, p95"
-          format={formatRate}
-          fromZero
-          height={140}
-          thresholds={[{ value: 20, kind: 'warn', label: text.common.chart.objective('20 ms') }]}
-        />
-      </Panel>
-      <Panel title={words.notAllowed} flush>
-        <ErrorBlank error={new Problem(403, { code: 'role_required', detail: words.notAllowedDetail })} />
-      </Panel>
-      <Panel title={words.off} flush>
-        <ErrorBlank error={new Problem(403, { code: 'feature_off', detail: words.offDetail })} />
-      </Panel>
-      <Panel title={words.states} flush>
-        <ul className="list">
-          {kinds.map((kind) => (
-            <li key={kind}>
-              <div className="item">
-                <span className="pc wide">
-                  <Pill kind={kind} />
-                </span>
-                <span className="small muted">{words.meaning[kind]}</span>
-              </div>
-            </li>
-          ))}
-        </ul>
-      </Panel>
-      <Panel title={words.chips}>
-        <div className="stack-s">
-          <div className="row wrap">
-            <AliasChip alias="Production" version={23} />
-            <AliasChip alias="Canary" version={24} note="5 %" />
-            <GeneratedChip />
-            <Chip kind="mono">8f3a…c210</Chip>
-            <Keys keys="g m" />
-            <CopyText value="018f3a00-0000-7000-8000-000000000081" shown="018f…0081" />
-          </div>
-          <Note icon="users">{words.notes.plain}</Note>
-          <Note kind="info">{words.notes.info}</Note>
-          <Note kind="warn">{words.notes.warn}</Note>
-          <Note kind="critical">{words.notes.critical}</Note>
-        </div>
-      </Panel>
-    </div>
   );
 }
 

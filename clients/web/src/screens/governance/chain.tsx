@@ -8,7 +8,7 @@ import { QueryPanel } from '../../components/panel';
 import { NotMeasured, State, type StateKind } from '../../components/state';
 import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
-import { formatClock, formatDay, formatExact, parseTime } from '../../format/time';
+import { DAY, formatClock, formatDay, formatExact, parseTime } from '../../format/time';
 import { useMe } from '../../state/auth';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
@@ -84,7 +84,7 @@ function EntryRow({ entry, now }: { entry: Entry; now: Date }) {
       <span className="faint">{formatCount(entry.seq)}</span>
       {at ? (
         <time dateTime={at.toISOString()} title={formatExact(at)}>
-          {formatDay(at) === formatDay(now) ? formatClock(at) : formatDay(at)}
+          {now.getTime() - at.getTime() < DAY ? formatClock(at) : formatDay(at)}
         </time>
       ) : (
         <NotMeasured />

@@ -4,6 +4,7 @@ import type { components } from '../../api/gen/dashboard';
 import { policiesQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Select } from '../../components/field';
+import { MetricName } from '../../components/metric-name';
 import { Panel } from '../../components/panel';
 import { Impossible, State } from '../../components/state';
 import { formatChange, formatScore } from '../../format/numbers';
@@ -193,7 +194,9 @@ function MetricRow({ name, baseline, from, to, left, right, judged, rule }: Metr
   const sign = rule ? signs[rule.operator] : lowerIsBetter.test(name) ? '≤' : '≥';
   return (
     <tr>
-      <td className="med">{name}</td>
+      <td className="med">
+        <MetricName metric={name} />
+      </td>
       <td className="num muted drop-m" data-l={words.baseline}>
         {baseline === undefined ? <Impossible /> : formatScore(baseline)}
       </td>

@@ -2,10 +2,16 @@ import type { components } from '../../api/gen/dashboard';
 import type { GateItem } from '../../components/gate';
 import { formatScore } from '../../format/numbers';
 import { text } from '../../text';
+import { explainCheck, nameMetric } from '../../text/metrics';
 
 export type Gate = components['schemas']['Promotion'];
 
 const words = text.model.gate;
+
+/** Reports whether the version stands where the policy would move it: there is nothing to judge, and nothing wrong. */
+export function isInPlace(gate: Gate): boolean {
+  return gate.checks?.some((check) => check.name === 'to' && !check.pass) ?? false;
+}
 
 /** Returns the gate as checks with reasons: the server's own list if it sent one, else its three parts. */
 export function gateItems(gate: Gate): GateItem[] {
@@ -15,9 +21,9 @@ export function gateItems(gate: Gate): GateItem[] {
       return {
         key: check.name,
         kind: check.pass ? 'ok' : asked ? 'unknown' : 'critical',
-        title: words.checks[check.name] ?? check.name.replaceAll('_', ' '),
+        title: text.promote.gate.checks[check.name] ?? check.name.replaceAll('_', ' '),
         value: check.pass ? words.passed : asked ? words.waiting : words.failed,
-        detail: check.detail,
+        detail: explainCheck(check.detail),
       };
     });
   }
@@ -40,7 +46,7 @@ export function gateItems(gate: Gate): GateItem[] {
           .filter(([, metric]) => !metric.passed)
           .map(([name, metric]) =>
             words.missed(
-              name,
+              nameMetric(name),
               formatScore(metric.value),
               metric.threshold === null || metric.threshold === undefined ? undefined : formatScore(metric.threshold),
             ),

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Problem } from '../../api/problem';
 import type { components } from '../../api/gen/dashboard';
-import { commentsQuery, driftQuery, modelQuery, registryQuery, seriesQuery } from '../../api/queries';
+import { commentsQuery, driftQuery, modelQuery, registryQuery } from '../../api/queries';
 import { Blank, ErrorBlank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { AliasChip, Chip, GeneratedChip } from '../../components/chip';
@@ -10,41 +10,27 @@ import { ButtonLink } from '../../components/link';
 import { PageHead } from '../../components/page';
 import { Panel, PartialChip } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
-import { Figures, type Stat } from '../../components/stat';
-import { Measured, NotMeasured, Pill } from '../../components/state';
+import { Pill } from '../../components/state';
 import { Tabs } from '../../components/tabs';
-import {
-  formatAmount,
-  formatCount,
-  formatMoney,
-  formatPercent,
-  formatRate,
-  formatScore,
-  formatZ,
-} from '../../format/numbers';
+import { formatPercent } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import { modelTabs } from '../../router-params';
 import { useMay } from '../../state/auth';
-import { useRange } from '../../state/range';
 import { text } from '../../text';
 import { DriftChart, MeanChart } from '../drift/series';
-import { DriftFacts } from '../drift/drift';
+import { DriftFacts } from '../drift/facts';
 import { healthOf } from '../registry/health';
 import { RetrainDialog } from '../runs/retrain-dialog';
 import { ComparePanel, defaultPair } from './compare';
 import { RollbackDialog, TrafficDialog } from './dialogs';
 import { Discussion } from './discussion';
 import { HistoryPanel } from './history';
-import {
-  CostChart,
-  CostTable,
-  GatePanel,
-  GovernancePanels,
-  LineagePanel,
-  TrafficPanel,
-  TrafficSeries,
-  VersionsPanel,
-} from './panels';
+import { CostChart, CostTable } from './cost';
+import { ModelFigures } from './figures';
+import { GatePanel, GovernancePanels } from './governance';
+import { LineagePanel } from './lineage';
+import { TrafficPanel, TrafficSeries } from './traffic';
+import { VersionsPanel } from './versions';
 
 type Detail = components['schemas']['ModelDetail'];
 
@@ -314,83 +300,6 @@ function Summary({ detail, events }: { detail: Detail; events: readonly { at: nu
       </div>
     </>
   );
-}
-
-/** The last measured value of a series. */
-function useLast(name: string, metric: 'latency_p95'): { value: number; unit: string } | undefined {
-  const data = useQuery(seriesQuery(name, metric, useRange())).data;
-  const value = data?.points.findLast(([, each]) => each !== null && each !== undefined)?.[1];
-  return data && value !== null && value !== undefined ? { value, unit: data.unit } : undefined;
-}
-
-/** The requests of the whole range; undefined while none of it was measured. */
-function useRequests(name: string): { value: number; unit: string } | undefined {
-  const data = useQuery(seriesQuery(name, 'requests', useRange())).data;
-  const counts = data?.points.map(([, each]) => each).filter((each): each is number => typeof each === 'number');
-  return data && counts?.length ? { value: counts.reduce((a, b) => a + b, 0), unit: data.unit } : undefined;
-}
-
-function ModelFigures({ detail }: { detail: Detail }) {
-  const names = words.figures;
-  const requests = useRequests(detail.name);
-  const latency = useLast(detail.name, 'latency_p95');
-  const { drift, cost, traffic } = detail;
-  const z = drift?.zScore;
-  const aside = Object.entries(traffic?.rules ?? {}).filter(([alias, share]) => alias !== 'Production' && share > 0);
-  const stats: Stat[] = [
-    {
-      label: names.drift,
-      value: (
-        <Measured value={z}>
-          {(value) => (
-            <span className={value >= 3 ? 'st-critical' : value >= 2 ? 'st-warn' : undefined}>{formatZ(value)}</span>
-          )}
-        </Measured>
-      ),
-      unit: z === null || z === undefined ? undefined : 'z',
-      note: names.driftFrom,
-    },
-    {
-      label: names.mean,
-      value: <Measured value={drift?.mean_prediction}>{formatScore}</Measured>,
-      note:
-        drift?.baselineMean === null || drift?.baselineMean === undefined
-          ? names.noBaseline
-          : names.meanBaseline(formatScore(drift.baselineMean)),
-    },
-    {
-      label: names.requests,
-      value: requests ? formatCount(requests.value) : <NotMeasured />,
-      unit: requests?.unit,
-      note: aside.length
-        ? aside.map(([alias, share]) => names.split(formatPercent(share), alias)).join(', ')
-        : names.allProduction,
-    },
-    {
-      label: names.latency,
-      value: latency ? formatRate(latency.value) : <NotMeasured />,
-      unit: latency && `${latency.unit} p95`,
-    },
-    {
-      label: names.gpu,
-      value: cost ? formatScore(cost.gpu_hours) : <NotMeasured />,
-      unit: cost && 'GPU h',
-      note: cost && names.runs(cost.runs),
-    },
-    {
-      label: names.cost,
-      value: cost ? formatAmount(cost.cost_usd) : <NotMeasured />,
-      unit: cost && 'USD',
-      note: cost
-        ? cost.synthetic_cost_usd
-          ? names.synthetic(formatMoney(cost.synthetic_cost_usd))
-          : cost.runs > 0
-            ? names.perRun(formatMoney(cost.cost_usd / cost.runs))
-            : names.runs(0)
-        : undefined,
-    },
-  ];
-  return <Figures stats={stats} />;
 }
 
 function DriftTab({ name, events }: { name: string; events: readonly { at: number; label: string }[] }) {

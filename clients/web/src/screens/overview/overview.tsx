@@ -165,6 +165,7 @@ function TrafficCharts() {
         queries={latency}
         known={rows !== undefined}
         label={words.latency.label}
+        noPoints={text.common.chart.noLatency}
       />
     </div>
   );
@@ -183,9 +184,10 @@ interface SeriesPanelProps {
   known: boolean;
   area?: boolean;
   label: (last: string) => string;
+  noPoints?: string;
 }
 
-function SeriesPanel({ title, note, unit, points, queries, known, area, label }: SeriesPanelProps) {
+function SeriesPanel({ title, note, unit, points, queries, known, area, label, noPoints }: SeriesPanelProps) {
   const loading = !known || (queries.length > 0 && queries.every((query) => query.isPending));
   const asOf = queries.map((query) => parseTime(query.data?._as_of)).filter((at): at is Date => at !== undefined);
   const partial = [...new Set(queries.flatMap((query) => query.data?._partial ?? []))];
@@ -208,6 +210,7 @@ function SeriesPanel({ title, note, unit, points, queries, known, area, label }:
           kind={area ? 'area' : 'line'}
           fromZero
           height={168}
+          noPoints={noPoints}
         />
       )}
     </Panel>

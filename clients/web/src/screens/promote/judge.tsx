@@ -5,6 +5,7 @@ import { Blank, CopyText } from '../../components/blank';
 import { AliasChip, GeneratedChip } from '../../components/chip';
 import { Select } from '../../components/field';
 import { GateList } from '../../components/gate';
+import { MetricName } from '../../components/metric-name';
 import { Note } from '../../components/note';
 import { Panel, QueryPanel } from '../../components/panel';
 import { Facts } from '../../components/stat';
@@ -12,6 +13,7 @@ import { Impossible, NotMeasured, Pill, State } from '../../components/state';
 import { RelativeTime } from '../../components/time';
 import { formatChange, formatScore, shortenCommit, shortenHash } from '../../format/numbers';
 import { text } from '../../text';
+import { explainCheck, nameMetric } from '../../text/metrics';
 import { isBetter } from '../model/compare';
 import type { Wizard } from './promote';
 import { meets, metricNames } from './steps';
@@ -146,7 +148,9 @@ function MetricRow({ name, wizard: { candidate, current, policy } }: { name: str
   const better = before === undefined || after === undefined ? undefined : isBetter(name, before, after);
   return (
     <tr>
-      <td className="med">{name}</td>
+      <td className="med">
+        <MetricName metric={name} />
+      </td>
       {current && (
         <td className="num muted" data-l={words.version(current.version)}>
           {before === undefined ? <NotMeasured /> : formatScore(before)}
@@ -214,7 +218,7 @@ export function GateStep({ wizard, gate }: { wizard: Wizard; gate: UseQueryResul
           {policy && (
             <p className="small muted">
               {words.gate.policy(
-                policy.metric,
+                nameMetric(policy.metric),
                 words.gate.operators[policy.operator] ?? policy.operator,
                 formatScore(policy.threshold),
               )}
@@ -239,6 +243,6 @@ export function gateItems(gate: VersionGate) {
       kind: check.pass ? ('ok' as const) : ('critical' as const),
       title: words.gate.checks[check.name] ?? check.name.replaceAll('_', ' '),
       value: check.pass ? words.gate.passed : words.gate.failed,
-      detail: check.detail,
+      detail: explainCheck(check.detail),
     }));
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useMemo, useState } from 'react';
-import { registryQuery, servedQuery } from '../../api/queries';
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { registryQuery, seriesQuery, servedQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { AliasChip, GeneratedChip } from '../../components/chip';
@@ -13,11 +13,13 @@ import { PageHead } from '../../components/page';
 import { QueryPanel } from '../../components/panel';
 import { Segments } from '../../components/seg';
 import { Sparkline } from '../../components/sparkline';
-import { Measured, severityOf, State } from '../../components/state';
+import { Impossible, Measured, NotMeasured, severityOf, State } from '../../components/state';
 import { BulkBar, DataTable, type Column } from '../../components/table';
 import { RelativeTime } from '../../components/time';
-import { formatZ } from '../../format/numbers';
+import { formatCount, formatZ } from '../../format/numbers';
 import { parseTime } from '../../format/time';
+import { readPreference, storePreference, subscribeToPreferences, type Preferences } from '../../state/preferences';
+import { useRange } from '../../state/range';
 import { text } from '../../text';
 import { healthOf, type RegistryRow } from './health';
 
@@ -55,7 +57,39 @@ export function useGeneratedModels(): ReadonlySet<string> {
   );
 }
 
-function columnsOf(generated: ReadonlySet<string>): Column<RegistryRow>[] {
+/** Row height, as in Preferences: whoever scans a long list sees more of it. */
+function DensityToggle() {
+  const density = useSyncExternalStore(subscribeToPreferences, () => readPreference('density'));
+  return (
+    <Segments<Preferences['density']>
+      className="end hide-s"
+      label={text.preferences.density}
+      value={density}
+      onChange={(value) => storePreference('density', value)}
+      segments={(['compact', 'normal'] as const).map((value) => ({ value, label: text.shell.densities[value] }))}
+    />
+  );
+}
+
+/** Each row's requests are a request of their own: more rows than this go without. */
+const MOST_REQUESTS = 40;
+
+/** Predictions answered by a model in the chosen range; nothing is known of models without Production. */
+function Requests({ row }: { row: RegistryRow }) {
+  const isServed = row.aliases?.Production !== undefined;
+  const query = useQuery({ ...seriesQuery(row.name, 'requests', useRange(), 96), enabled: isServed });
+  if (!isServed) return <Impossible />;
+  if (query.isPending) return <span className="faint">…</span>;
+  const counts = (query.data?.points ?? []).map(([, value]) => value).filter((value) => typeof value === 'number');
+  if (counts.length === 0) return <NotMeasured />;
+  return (
+    <Link className="quiet" to="/models/$name" params={{ name: row.name }} search={{ tab: 'traffic' }}>
+      {formatCount(counts.reduce((a, b) => a + b, 0))}
+    </Link>
+  );
+}
+
+function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Column<RegistryRow>[] {
   const names = words.columns;
   return [
     {
@@ -118,13 +152,23 @@ function columnsOf(generated: ReadonlySet<string>): Column<RegistryRow>[] {
     {
       key: 'z',
       header: names.drift,
+      hint: words.hints.drift,
       numeric: true,
       sort: (row) => row.zScore,
       cell: (row) => {
         const { kind } = healthOf(row);
         return (
           <Measured value={row.zScore}>
-            {(z) => <span className={z >= 2 ? `st-${kind} strong` : undefined}>{formatZ(z)}</span>}
+            {(z) => (
+              <Link
+                className={z >= 2 ? `st-${kind} strong` : 'quiet'}
+                to="/models/$name"
+                params={{ name: row.name }}
+                search={{ tab: 'drift' }}
+              >
+                {formatZ(z)}
+              </Link>
+            )}
           </Measured>
         );
       },
@@ -132,17 +176,31 @@ function columnsOf(generated: ReadonlySet<string>): Column<RegistryRow>[] {
     {
       key: 'trend',
       header: names.trend,
+      hint: words.hints.trend,
       drop: 'phone',
       className: 'drop-m',
       cell: (row) => <Sparkline points={row.trend ?? []} label={words.trend(row.name)} state={healthOf(row).kind} />,
     },
+    ...(withRequests
+      ? [
+          {
+            key: 'requests',
+            header: names.requests,
+            hint: words.hints.requests,
+            numeric: true,
+            className: 'drop-m',
+            cell: (row: RegistryRow) => <Requests row={row} />,
+          },
+        ]
+      : []),
     {
       key: 'fresh',
       header: names.fresh,
+      hint: words.hints.fresh,
       sort: (row) => parseTime(row.freshness)?.getTime(),
       cell: (row) => (
         <span className={row.freshnessStatus === 'stale' ? 'st-warn' : 'muted'}>
-          <RelativeTime at={row.freshness} />
+          <RelativeTime at={row.freshness} rough />
           {row.freshnessStatus === 'stale' && `, ${words.stale}`}
         </span>
       ),
@@ -150,10 +208,18 @@ function columnsOf(generated: ReadonlySet<string>): Column<RegistryRow>[] {
     {
       key: 'governed',
       header: names.governed,
+      hint: words.hints.governed,
       className: 'drop-m',
       sort: (row) => (row.governed ? 0 : 1),
       cell: (row) => (
-        <span className={row.governed ? 'muted' : 'faint'}>{row.governed ? words.governed : words.ungoverned}</span>
+        <Link
+          className={row.governed ? 'muted quiet' : 'faint quiet'}
+          to="/models/$name"
+          params={{ name: row.name }}
+          search={{ tab: 'governance' }}
+        >
+          {row.governed ? words.governed : words.ungoverned}
+        </Link>
       ),
     },
   ];
@@ -195,7 +261,6 @@ export function RegistryScreen() {
   const query = useQuery(registryQuery);
   const generated = useGeneratedModels();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const columns = useMemo(() => columnsOf(generated), [generated]);
   const set = (change: Partial<typeof search>): void =>
     void navigate({ to: '/models', search: (prev) => ({ ...prev, ...change }), replace: true });
   const { q = '', view = 'all', stage = noChoice, fresh = noChoice, sort = 'health' } = search;
@@ -203,6 +268,8 @@ export function RegistryScreen() {
   const [typed, setTyped] = useState(q);
   useEffect(() => setTyped(q), [q]);
   const all = query.data?.registry.rows ?? noRows;
+  const withRequests = all.length <= MOST_REQUESTS;
+  const columns = useMemo(() => columnsOf(generated, withRequests), [generated, withRequests]);
   const rows = useMemo(
     () =>
       all.filter(
@@ -225,7 +292,7 @@ export function RegistryScreen() {
         sub={
           query.data && (
             <>
-              {words.sub(all.length, served)} <code>mlp drift status</code>.
+              {words.sub(all.length, served)} {words.verdict(all.filter((row) => inView(row, 'attention')).length)}
             </>
           )
         }
@@ -240,6 +307,7 @@ export function RegistryScreen() {
         query={query}
         skeleton="table"
         flush
+        untitled
         note={() => text.common.rows(rows.length, all.length)}
         footer={() => (
           <KeyHints
@@ -310,6 +378,7 @@ export function RegistryScreen() {
                     label: words.freshnessOf[id],
                   }))}
                 />
+                <DensityToggle />
               </FilterBar>
             )}
             <DataTable

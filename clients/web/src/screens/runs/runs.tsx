@@ -110,13 +110,9 @@ export function RunsScreen() {
           title={words.timeline}
           query={query}
           flush
-          note={text.shell.ranges[range.key].toLowerCase()}
-          footer={
-            <>
-              <TimelineLegend />
-              <span className="end hide-s">{words.timesIn(formatDay(new Date(minute)))}</span>
-            </>
-          }
+          untitled
+          note={<span className="hide-s">{words.timesIn(formatDay(new Date(minute)))}</span>}
+          footer={<TimelineLegend />}
         >
           {() => (
             <>

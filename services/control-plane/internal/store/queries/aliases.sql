@@ -1,6 +1,6 @@
 -- name: InsertAliasMove :one
-insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, state, attempts, next_attempt_at, created_at)
-values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id, @tenant, @actor, @request_id, @reason, 'moving', 0,
+insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, digest, state, attempts, next_attempt_at, created_at)
+values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id, @tenant, @actor, @request_id, @reason, @digest, 'moving', 0,
     now() + make_interval(secs => @lease_seconds), now())
 returning *;
 
@@ -27,14 +27,15 @@ select * from alias_history where until_at is null order by model_id, alias;
 update alias_history set until_at = @now where model_id = @model_id and alias = @alias and until_at is null;
 
 -- name: InsertHolder :exec
-insert into alias_history (id, model_id, alias, version, previous_version, from_at, actor, via, promotion_id)
-values (@id, @model_id, @alias, @version, @previous_version, @now, @actor, @via, @promotion_id);
+insert into alias_history (id, model_id, alias, version, previous_version, from_at, actor, via, promotion_id, digest)
+values (@id, @model_id, @alias, @version, @previous_version, @now, @actor, @via, @promotion_id, @digest);
 
 -- name: ListHolders :many
 select * from alias_history
 where (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
   and (sqlc.narg(alias)::text is null or alias = sqlc.narg(alias))
   and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before))
+  and (not @holding::bool or until_at is null and version is not null)
 order by id desc
 limit @max_rows;
 

@@ -1,0 +1,104 @@
+import { useQuery } from '@tanstack/react-query';
+import { servedQuery } from '../../api/queries';
+import { Blank } from '../../components/blank';
+import { Icon } from '../../components/icon';
+import { Panel } from '../../components/panel';
+import { RelativeTime } from '../../components/time';
+import { formatCount, formatMoney, shortenCommit, shortenHash } from '../../format/numbers';
+import { text } from '../../text';
+import type { Version } from './compare';
+
+const words = text.model;
+
+/** Where a version came from and where it is now. */
+export function LineagePanel({ model, version }: { model: string; version: Version | undefined }) {
+  const served = useQuery(servedQuery).data;
+  const lineage = words.lineage;
+  if (!version)
+    return (
+      <Panel title={words.versions.title} flush>
+        <Blank icon="cube" title={lineage.none} />
+      </Panel>
+    );
+  const tags = version.tags ?? {};
+  const commit = tags.modelrepo_commit ?? tags.commit_sha;
+  const dataset = version.params?.dataset ?? tags.dataset ?? tags.dataset_name;
+  const copies =
+    served?.filter(
+      (copy) => copy.model_name.toLowerCase() === model.toLowerCase() && copy.model_version === String(version.version),
+    ) ?? [];
+  const copy = copies[0];
+  return (
+    <Panel title={lineage.title(String(version.version))}>
+      <ol className="vlin">
+        {commit && (
+          <li>
+            <Icon name="commit" small />
+            <span>
+              <b>{shortenCommit(commit)}</b> {lineage.commit}
+            </span>
+          </li>
+        )}
+        {(dataset ?? tags.dataset_version) && (
+          <li>
+            <Icon name="table" small />
+            <span>
+              <b>{dataset ?? lineage.dataset}</b>{' '}
+              {tags.training_rows && lineage.rows(formatCount(Number(tags.training_rows)))}
+              {tags.dataset_version && <small>{shortenHash(tags.dataset_version)}</small>}
+            </span>
+          </li>
+        )}
+        <li>
+          <Icon name="runs" small />
+          <span>
+            <b>
+              {lineage.run} {shortenHash(version.runId)}
+            </b>
+            <small>
+              {[tags.gpu_hours && `${tags.gpu_hours} GPU h`, tags.cost_usd && formatMoney(Number(tags.cost_usd))]
+                .filter(Boolean)
+                .join(', ')}
+            </small>
+          </span>
+        </li>
+        <li className="on">
+          <Icon name="cube" small />
+          <span>
+            <b>
+              {lineage.version} {version.version}
+            </b>{' '}
+            <RelativeTime at={version.createdAt} />
+            {copy?.digest && (
+              <small>
+                sha256 {shortenHash(copy.digest)}, {copy.verified ? lineage.verified : lineage.unverified}
+              </small>
+            )}
+          </span>
+        </li>
+        {version.aliases.map((alias) => {
+          const loaded = copies.find((each) => each.alias === alias);
+          return (
+            <li key={alias}>
+              <Icon name="server" small />
+              <span>
+                <b>{lineage.served(alias)}</b>
+                <small>
+                  {loaded ? (
+                    <>
+                      {lineage.loaded} <RelativeTime at={loaded.loaded_at} />
+                    </>
+                  ) : served ? (
+                    lineage.notLoaded
+                  ) : (
+                    text.common.notMeasured
+                  )}
+                </small>
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+    </Panel>
+  );
+}

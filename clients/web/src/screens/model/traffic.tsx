@@ -1,0 +1,104 @@
+import { useQuery } from '@tanstack/react-query';
+import { seriesQuery } from '../../api/queries';
+import { Button } from '../../components/button';
+import { Chart, type Point } from '../../components/chart';
+import { Panel, QueryPanel } from '../../components/panel';
+import { NotMeasured } from '../../components/state';
+import { RelativeTime } from '../../components/time';
+import { formatPercent, formatRate } from '../../format/numbers';
+import { useRange } from '../../state/range';
+import type { Version } from './compare';
+import { text } from '../../text';
+
+const words = text.model;
+
+interface Traffic {
+  configured: boolean;
+  rules: Record<string, number>;
+  updated_at?: string | null;
+}
+
+export function TrafficPanel({
+  traffic,
+  versions,
+  onEdit,
+  refusal,
+}: {
+  traffic: Traffic | undefined;
+  versions: readonly Version[];
+  onEdit: () => void;
+  refusal?: string;
+}) {
+  const names = words.traffic;
+  return (
+    <Panel
+      title={names.title}
+      note={names.note}
+      partial={traffic ? undefined : ['traffic']}
+      actions={
+        <Button disabledReason={refusal} onPress={onEdit}>
+          {names.edit}
+        </Button>
+      }
+    >
+      {!traffic ? (
+        <NotMeasured />
+      ) : !traffic.configured || Object.keys(traffic.rules).length === 0 ? (
+        <p className="muted">{names.none}</p>
+      ) : (
+        <>
+          <ul className="split-bars">
+            {Object.entries(traffic.rules).map(([alias, share]) => (
+              <li key={alias}>
+                <span className="med">{alias}</span>
+                <span className="faint">
+                  {versions.find((version) => version.aliases.includes(alias))
+                    ? `v${versions.find((version) => version.aliases.includes(alias))?.version}`
+                    : '–'}
+                </span>
+                <span className="meter">
+                  <i className={alias === 'Production' ? 'plain' : 'running'} style={{ width: `${share}%` }} />
+                </span>
+                <span className="num">{formatPercent(share)}</span>
+              </li>
+            ))}
+          </ul>
+          {traffic.updated_at && (
+            <p className="small faint mt">
+              {names.updated} <RelativeTime at={traffic.updated_at} />
+            </p>
+          )}
+        </>
+      )}
+    </Panel>
+  );
+}
+
+export function TrafficSeries({
+  model,
+  metric,
+  height = 180,
+}: {
+  model: string;
+  metric: 'requests' | 'latency_p95';
+  height?: number;
+}) {
+  const query = useQuery(seriesQuery(model, metric, useRange()));
+  const title = metric === 'requests' ? words.traffic.requests : words.traffic.latency;
+  return (
+    <QueryPanel title={title} query={query} skeleton="chart">
+      {(data) => (
+        <Chart
+          label={metric === 'requests' ? words.traffic.label(model) : words.traffic.latencyLabel(model)}
+          points={data.points.map(([at, value]): Point => [at ?? 0, value ?? null])}
+          unit={data.unit}
+          format={formatRate}
+          kind={metric === 'requests' ? 'area' : 'line'}
+          fromZero
+          height={height}
+          noPoints={metric === 'latency_p95' ? text.common.chart.noLatency : undefined}
+        />
+      )}
+    </QueryPanel>
+  );
+}

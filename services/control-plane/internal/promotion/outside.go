@@ -1,0 +1,95 @@
+package promotion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
+)
+
+// MovedPast opens the promotion that a move of Production past the gate asks for; it is part of
+// alias.Requester. The gate judges it when somebody approves: a mover who has no policy yet, or whose
+// run lacks a metric, still learns that the request waits. The same request again changes nothing; one for
+// another version takes the place of the former. Removing the alias asks for nothing.
+func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMove) error {
+	if m.Version == "" {
+		return nil
+	}
+	tenant, err := tx.TenantOfVersion(ctx, store.TenantOfVersionParams{ModelID: m.Model, Version: m.Version})
+	if store.None(err) {
+		tenant, err = auth.LegacyTenant, nil
+	}
+	if err != nil {
+		return err
+	}
+	id := uuid.Must(uuid.NewV7())
+	pending, err := tx.PendingPromotions(ctx, store.PendingPromotionsParams{ModelID: m.Model, ToAlias: alias.Production})
+	if err != nil {
+		return err
+	}
+	for _, old := range pending {
+		if old.Tenant != tenant {
+			continue
+		}
+		if old.Version == m.Version && wire.Deref(old.PreviousVersion) == m.Holder {
+			return nil // whoever asked for it first has asked for the same
+		}
+		if old.Origin != FromOutside {
+			// A request that went through the gate is not pushed aside by one that went past it.
+			return tx.Emit(ctx, event.Audit(tenant, m.Mover, "promotion.refused", event.Model(m.Model), event.Denied, map[string]any{
+				"version": m.Version, "to": alias.Production, "reason": "promotion " + old.ID.String() + " is pending",
+			}))
+		}
+		if err := s.end(ctx, tx, old, Superseded, m.Mover, "superseded by "+id.String()); err != nil {
+			return err
+		}
+	}
+	return s.insertOutside(ctx, tx, id, tenant, m)
+}
+
+func (s *Settler) insertOutside(ctx context.Context, tx store.Tx, id uuid.UUID, tenant string, m alias.OutsideMove) error {
+	conditions, err := json.Marshal([]api.Condition{})
+	if err != nil {
+		return err
+	}
+	from := alias.Staging
+	policy, err := tx.GetPolicy(ctx, m.Model)
+	switch {
+	case err == nil && policy.ToAlias == alias.Production:
+		from = policy.FromAlias
+	case err != nil && !store.None(err):
+		return err
+	}
+	holder := "nobody"
+	if m.Holder != "" {
+		holder = "version " + m.Holder
+	}
+	reason := fmt.Sprintf("Production was moved at the tracker from %s to version %s, past the gate", holder, m.Version)
+	now := s.now()
+	p, err := tx.InsertPromotion(ctx, store.InsertPromotionParams{
+		ID: id, Tenant: tenant, ModelID: m.Model, Version: m.Version, FromAlias: from, ToAlias: alias.Production, Origin: FromOutside,
+		Conditions: conditions, PreviousVersion: wire.OptionalText(m.Holder), RequestedBy: m.Mover, Now: now, Reason: &reason,
+		ExpiresAt: s.rules.ExpiresAt(now),
+	})
+	if err != nil {
+		return err
+	}
+	record, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
+		ID: uuid.Must(uuid.NewV7()), Kind: approval.Promotion, Origin: "promotion", Tenant: tenant, ModelID: m.Model,
+		PromotionID: &id, RequestedBy: m.Mover, Now: now, ExpiresAt: p.ExpiresAt,
+	})
+	if err != nil {
+		return err
+	}
+	return tx.Emit(ctx, append(approval.Facts(record, m.Mover, "created", event.OK, &reason),
+		event.Audit(tenant, m.Mover, "promotion.opened", event.Model(m.Model), event.OK, auditDetails(p)))...)
+}
