@@ -9,6 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/inference/internal/announce"
 	"github.com/mlp-platform/platform/services/inference/internal/app"
+	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
 // Config is everything the service can be told.
@@ -25,3 +26,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.R
 
 // Events are all that this service publishes.
 func Events() outbox.Catalogue { return announce.Events }
+
+// ServeTrial serves the trial of a model if the arguments (without the program's name) ask for one; asked is false if
+// they do not. Every binary that calls Run calls it before anything else and exits with the code: the service starts
+// its own binary again to try each model before it loads it.
+func ServeTrial(args []string) (code int, asked bool) { return trial.Serve(args) }

@@ -3,12 +3,11 @@ package inference_test
 import (
 	"testing"
 
-	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { inferencetest.Main(m) }
 
 // instance is a running service, with what these tests ask of it more than once.
 type instance struct{ *inferencetest.Instance }

@@ -136,13 +136,16 @@ func (e LoadedModelFlavor) Valid() bool {
 
 // Defines values for LoadedModelStatus.
 const (
-	LoadedModelStatusOk LoadedModelStatus = "ok"
+	LoadedModelStatusOk       LoadedModelStatus = "ok"
+	LoadedModelStatusTakenOut LoadedModelStatus = "taken_out"
 )
 
 // Valid indicates whether the value is a known member of the LoadedModelStatus enum.
 func (e LoadedModelStatus) Valid() bool {
 	switch e {
 	case LoadedModelStatusOk:
+		return true
+	case LoadedModelStatusTakenOut:
 		return true
 	default:
 		return false
@@ -349,10 +352,26 @@ type FieldFault struct {
 	Msg string   `json:"msg"`
 }
 
+// Follower defines model for Follower.
+type Follower struct {
+	// ComparedSecondsAgo Age of the last comparison of its aliases with the registry
+	ComparedSecondsAgo *float32 `json:"compared_seconds_ago,omitempty"`
+
+	// LoadingSeconds How long it has been
+	LoadingSeconds *float32 `json:"loading_seconds,omitempty"`
+
+	// LoadingVersion Version that is on its way
+	LoadingVersion *string `json:"loading_version,omitempty"`
+	Model          string  `json:"model"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	// Failed Aliases whose newest version could not be loaded
 	Failed *[]LoadFailure `json:"failed,omitempty"`
+
+	// Followers How each model with an alias that is kept loaded follows the registry, by name
+	Followers *[]Follower `json:"followers,omitempty"`
 
 	// Models Production copies by upper-case name
 	Models       map[string]HealthModel `json:"models"`
@@ -400,15 +419,20 @@ type LoadedModel struct {
 	Digest *string `json:"digest,omitempty"`
 
 	// Dummy Trained on generated dummy rows
-	Dummy        *bool             `json:"dummy,omitempty"`
-	Flavor       LoadedModelFlavor `json:"flavor"`
-	Inputs       []Column          `json:"inputs"`
-	LoadedAt     time.Time         `json:"loaded_at"`
-	ModelName    string            `json:"model_name"`
-	ModelVersion string            `json:"model_version"`
-	Output       Output            `json:"output"`
-	RunId        string            `json:"run_id"`
-	Status       LoadedModelStatus `json:"status"`
+	Dummy  *bool             `json:"dummy,omitempty"`
+	Flavor LoadedModelFlavor `json:"flavor"`
+	Inputs []Column          `json:"inputs"`
+
+	// LastError Why it was taken out of service
+	LastError    *string   `json:"last_error,omitempty"`
+	LoadedAt     time.Time `json:"loaded_at"`
+	ModelName    string    `json:"model_name"`
+	ModelVersion string    `json:"model_version"`
+	Output       Output    `json:"output"`
+	RunId        string    `json:"run_id"`
+
+	// Status `taken_out`, only with `alias=*`: a run took too long; `last_error` says more
+	Status LoadedModelStatus `json:"status"`
 
 	// Verified Whether the digest matched the one registered with the version
 	Verified bool `json:"verified"`
@@ -417,7 +441,7 @@ type LoadedModel struct {
 // LoadedModelFlavor defines model for LoadedModel.Flavor.
 type LoadedModelFlavor string
 
-// LoadedModelStatus defines model for LoadedModel.Status.
+// LoadedModelStatus `taken_out`, only with `alias=*`: a run took too long; `last_error` says more
 type LoadedModelStatus string
 
 // OutboxEvent defines model for OutboxEvent.
@@ -612,7 +636,12 @@ type SeriesPoint struct {
 type TrackerState struct {
 	LastError  *string    `json:"last_error,omitempty"`
 	LastScanAt *time.Time `json:"last_scan_at,omitempty"`
-	Ok         bool       `json:"ok"`
+
+	// LastScanSecondsAgo Age of the last scan that was carried through
+	LastScanSecondsAgo *float32 `json:"last_scan_seconds_ago,omitempty"`
+
+	// Ok Whether the last scan succeeded and is not overdue
+	Ok bool `json:"ok"`
 }
 
 // TrafficChange defines model for TrafficChange.

@@ -7,54 +7,6 @@ import (
 	"github.com/mlp-platform/platform/libs/onnx/onnxpb"
 )
 
-// The library trusts some numbers in a model: a tree that reads feature −1, or a linear model with fewer
-// coefficients than it announces, makes it read outside its memory and takes the process down. check
-// refuses such a model, and one that names other files, which a model server has no business opening.
-func checkGraph(g *onnxpb.GraphProto, widths map[string]int64) error {
-	for _, t := range g.Initializer {
-		if err := checkTensor(t); err != nil {
-			return err
-		}
-	}
-	for _, t := range g.SparseInitializer {
-		if err := errors.Join(checkTensor(t.Values), checkTensor(t.Indices)); err != nil {
-			return err
-		}
-	}
-	return checkNodes(g.Node, widths)
-}
-
-func checkNodes(nodes []*onnxpb.NodeProto, widths map[string]int64) error {
-	for _, n := range nodes {
-		if err := checkNode(n, widths); err != nil {
-			return fmt.Errorf("node %q (%s): %w", n.GetName(), n.GetOpType(), err)
-		}
-		for _, a := range n.Attribute {
-			for _, t := range append(a.Tensors, a.T) {
-				if err := checkTensor(t); err != nil {
-					return err
-				}
-			}
-			for _, sub := range append(a.Graphs, a.G) {
-				if sub == nil {
-					continue
-				}
-				if err := checkGraph(sub, nil); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func checkTensor(t *onnxpb.TensorProto) error {
-	if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.GetExternalData()) > 0 {
-		return fmt.Errorf("constant %q is kept in another file; export the model as one file", t.GetName())
-	}
-	return nil
-}
-
 // attrs reads a node's attributes by name.
 type attrs map[string]*onnxpb.AttributeProto
 
@@ -76,8 +28,10 @@ func (a attrs) within(name string, limit int64) error {
 // maxWidth limits feature and target numbers; ONNX Runtime keeps features in 31 bits.
 const maxWidth = 1 << 31
 
-func checkNode(n *onnxpb.NodeProto, widths map[string]int64) error {
-	if n.GetDomain() != "ai.onnx.ml" {
+// checkAttributes refuses what the library takes on trust: a tree that reads feature −1, or a linear model with fewer
+// coefficients than it announces, makes it read outside its memory and takes the process down.
+func checkAttributes(n *onnxpb.NodeProto, widths map[string]int64) error {
+	if n.GetDomain() != mlDomain {
 		return nil
 	}
 	a := make(attrs, len(n.Attribute))
@@ -87,11 +41,11 @@ func checkNode(n *onnxpb.NodeProto, widths map[string]int64) error {
 	classes := max(a.count("classlabels_int64s"), a.count("classlabels_strings"), a.count("classlabels_ints"))
 	switch n.GetOpType() {
 	case "TreeEnsembleRegressor":
-		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("target_ids", orDefaultOne(a["n_targets"].GetI())))
+		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("target_ids", orDefaultOne(a["n_targets"].GetI())), checkTrees(a))
 	case "TreeEnsembleClassifier":
-		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("class_ids", orDefaultOne(classes)))
+		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("class_ids", orDefaultOne(classes)), checkTrees(a))
 	case "TreeEnsemble": // its leaf weights are a tensor; target numbers are all that is indexed
-		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("leaf_targetids", orDefaultOne(a["n_targets"].GetI())))
+		return errors.Join(a.within("nodes_featureids", maxWidth), a.within("leaf_targetids", orDefaultOne(a["n_targets"].GetI())), checkTreeEnsemble(a))
 	case "LinearRegressor":
 		return a.linear(orDefaultOne(a["targets"].GetI()), inputWidth(n, widths))
 	case "LinearClassifier":

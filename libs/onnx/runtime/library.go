@@ -26,7 +26,10 @@ const FetchedDigest = "92ba8e44d31b80a34f5e805076a044122c3be1fffe0d88ed790de7267
 // fetchedPath is where the set-up script puts the library, below the repository or data directory.
 const fetchedPath = ".cache/onnxruntime/libonnxruntime.so.1"
 
-var initMu sync.Mutex // serialises loading; the binding's own state is global and unguarded
+var (
+	initMu sync.Mutex // serialises loading; the binding's own state is global and unguarded
+	loaded string     // the library in use, guarded by initMu
+)
 
 // Init loads the library at libPath, or the first that the lookup finds when libPath is empty: ORT_LIB,
 // beside the binary, /usr/lib, /usr/local/lib, /opt/onnxruntime/lib, then the fetched one below any of
@@ -52,7 +55,15 @@ func Init(libPath string, dataDirs ...string) error {
 	if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
 		return fmt.Errorf("%w: %s cannot be used: %v; ONNX Runtime 1.24 or newer is needed", ErrMissing, libPath, err)
 	}
+	loaded = libPath
 	return nil
+}
+
+// LibraryPath is the file that Init has loaded; "" before that.
+func LibraryPath() string {
+	initMu.Lock()
+	defer initMu.Unlock()
+	return loaded
 }
 
 // lookup holds the places to search, in order.

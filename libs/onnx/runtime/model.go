@@ -12,6 +12,14 @@ import (
 type model struct {
 	data            []byte
 	inputs, outputs []Info
+	readsSize       bool // what a run takes may depend on the number of rows in any way
+	texts           map[string][]string
+}
+
+// Check refuses a model file that Open would refuse before it shows it to the library. It runs none of the library.
+func Check(data []byte) error {
+	_, err := parseModel(data)
+	return err
 }
 
 // parseModel reads the declarations of a model file and refuses what the library must not see.
@@ -19,6 +27,9 @@ func parseModel(data []byte) (model, error) {
 	var mp onnxpb.ModelProto
 	if len(data) == 0 {
 		return model{}, errors.New("the model file is empty")
+	}
+	if err := CheckEncoding(data); err != nil {
+		return model{}, err
 	}
 	if err := proto.Unmarshal(data, &mp); err != nil {
 		return model{}, fmt.Errorf("not an ONNX file: %w", err)
@@ -63,14 +74,14 @@ func parseModel(data []byte) (model, error) {
 			widths[in.Name] = in.Dims[1]
 		}
 	}
-	if err := checkGraph(g, widths); err != nil {
+	var c checker
+	if err := c.checkModel(&mp, widths); err != nil {
 		return model{}, err
 	}
-	for _, f := range mp.Functions {
-		if err := checkNodes(f.Node, nil); err != nil {
-			return model{}, err
-		}
+	if m.readsSize, err = checkSizes(g, m.inputs); err != nil {
+		return model{}, err
 	}
+	m.texts = knownTexts(g, m.inputs)
 	return m, nil
 }
 
@@ -87,18 +98,23 @@ func describeValue(what string, v *onnxpb.ValueInfoProto) (Info, error) {
 	in := Info{Name: v.GetName()}
 	tt := v.GetType().GetTensorType()
 	if tt == nil {
-		return in, fmt.Errorf("%s %q is not a tensor, which is all that is served", what, in.Name)
+		return in, fmt.Errorf("%s %q is not a tensor, which is all that is served", what, shorten(in.Name))
 	}
 	var ok bool
 	if in.Type, ok = elemNames[onnxpb.TensorProto_DataType(tt.GetElemType())]; !ok {
-		return in, fmt.Errorf("%s %q has element type %s, which is not served", what, in.Name, onnxpb.TensorProto_DataType(tt.GetElemType()))
+		return in, fmt.Errorf("%s %q has element type %s, which is not served", what, shorten(in.Name), onnxpb.TensorProto_DataType(tt.GetElemType()))
 	}
 	for _, d := range tt.GetShape().GetDim() {
 		size := int64(-1)
-		if x, fixed := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue); fixed && x.DimValue > 0 {
-			size = x.DimValue
+		if x, fixed := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue); fixed {
+			if x.DimValue < -1 { // −1 is what some exporters write for an open size
+				return in, fmt.Errorf("%s %q has a dimension of %d", what, shorten(in.Name), x.DimValue)
+			}
+			if x.DimValue > 0 {
+				size = x.DimValue
+			}
 		}
 		in.Dims = append(in.Dims, size)
 	}
-	return in, nil
+	return in, checkDims(what, in.Name, in.Dims)
 }

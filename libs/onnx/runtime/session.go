@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	ort "github.com/yalue/onnxruntime_go"
 )
@@ -19,6 +20,11 @@ var ErrClosed = errors.New("model is closed")
 type Options struct {
 	// Threads that one run may use; 0 means 1, which is best when many small runs come at once.
 	Threads int
+	// RunLimit ends a run that takes longer; 0 means no limit.
+	RunLimit time.Duration
+	// Overran is called when a run takes longer than RunLimit, beside the run, which may go on until its current
+	// operator is done. It must not block; nil: not called.
+	Overran func()
 }
 
 // Session is an open model. Run may be called from any number of goroutines at once.
@@ -27,8 +33,12 @@ type Session struct {
 	session *ort.DynamicAdvancedSession
 	inputs  []Info
 	outputs []Info
-	pool    atomic.Bool // batches up to maxSlotRows go through slots
-	slots   slots
+	options Options
+	// readsSize is that of the model.
+	readsSize bool
+	texts     map[string][]string
+	pool      atomic.Bool // batches up to maxSlotRows go through slots
+	slots     slots
 }
 
 // Open reads the model at path. The file may be deleted afterwards.
@@ -46,11 +56,11 @@ func Open(path string, o Options) (*Session, error) {
 
 // OpenBytes opens a model held in memory; data is not kept.
 func OpenBytes(data []byte, o Options) (*Session, error) {
-	if err := Init(""); err != nil {
+	m, err := parseModel(data) // before the library, which costs more than most refusals
+	if err != nil {
 		return nil, err
 	}
-	m, err := parseModel(data)
-	if err != nil {
+	if err := Init(""); err != nil {
 		return nil, err
 	}
 	opts, err := ort.NewSessionOptions()
@@ -72,10 +82,20 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a model this runtime can serve: %w", err)
 	}
-	s := &Session{session: session, inputs: m.inputs, outputs: m.outputs}
+	s := &Session{session: session, inputs: m.inputs, outputs: m.outputs, options: o, readsSize: m.readsSize, texts: m.texts}
 	s.pool.Store(canPool(m.inputs, m.outputs))
 	s.slots.keep = 2 * goruntime.GOMAXPROCS(0)
 	return s, nil
+}
+
+// IsOutOfMemory reports whether opening or running failed because the library got no memory; it says so in words alone.
+func IsOutOfMemory(err error) bool {
+	for _, words := range []string{"bad_alloc", "bad allocation", "Failed to allocate memory", "out of memory"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }
 
 func tensorNames(infos []Info) []string {
@@ -91,6 +111,15 @@ func (s *Session) Inputs() []Info { return s.inputs }
 
 // Outputs in the order that Run returns them. Do not change the result.
 func (s *Session) Outputs() []Info { return s.outputs }
+
+// ReadsSize reports whether what a run takes may depend on the number of rows in any way at all, because the graph
+// computes with sizes. What a number of rows takes is then known only from a run with that number.
+func (s *Session) ReadsSize() bool { return s.readsSize }
+
+// KnownTexts are texts that the encoders behind a text input know, a few of them; none where they are not listed.
+func (s *Session) KnownTexts(input string) []string { return s.texts[input] }
+
+func (s *Session) newGuard() (*guard, error) { return newGuard(s.options.RunLimit, s.options.Overran) }
 
 // Close frees the model once the last run has ended; later runs answer ErrClosed. Closing twice is fine.
 func (s *Session) Close() error {
@@ -184,7 +213,7 @@ func (s *Session) runSlot(in []Tensor, rows int) ([]Tensor, error) {
 	sl := s.slots.take(rows)
 	if sl == nil {
 		var err error
-		if sl, err = newSlot(s.session, s.inputs, s.outputs, rows); err != nil {
+		if sl, err = newSlot(s.inputs, s.outputs, rows, s.newGuard); err != nil {
 			s.pool.Store(false)
 			return nil, errSlot
 		}
@@ -195,7 +224,13 @@ func (s *Session) runSlot(in []Tensor, rows int) ([]Tensor, error) {
 			return nil, fmt.Errorf("input %q: %w", s.inputs[i].Name, err)
 		}
 	}
-	if err := s.session.RunWithBinding(sl.binding); err != nil {
+	sl.guard.start()
+	err := s.session.RunWithOptions(sl.ins, sl.outs, sl.guard.opts)
+	if sl.guard.end() {
+		sl.destroy()
+		return nil, ErrOverran
+	}
+	if err != nil {
 		// Either the model raised, or it declares output sizes it does not keep; only a run with free
 		// outputs can tell.
 		sl.destroy()
@@ -245,7 +280,17 @@ func (s *Session) runOnce(in []Tensor) ([]Tensor, error) {
 			return nil, fmt.Errorf("input %q: %w", s.inputs[i].Name, err)
 		}
 	}
-	if err := s.session.Run(ins, outs); err != nil {
+	g, err := s.newGuard()
+	if err != nil {
+		return nil, err
+	}
+	defer g.destroy()
+	g.start()
+	err = s.session.RunWithOptions(ins, outs, g.opts)
+	if g.end() {
+		return nil, ErrOverran
+	}
+	if err != nil {
 		return nil, fmt.Errorf("running model: %w", err)
 	}
 	results := make([]Tensor, len(outs))

@@ -12,14 +12,15 @@ import (
 // micro-batch. Larger batches make their tensors anew, which their own work outweighs.
 const maxSlotRows = 32
 
-// slot is a set of input and output tensors for one number of rows, bound to the session, so that a run
+// slot is a set of input and output tensors for one number of rows, kept between runs, so that a run
 // is: copy in, one call, copy out. One goroutine at a time has it.
 type slot struct {
-	rows    int
-	in, out []value
-	dims    [][]int64 // of each output
-	binding *ort.IoBinding
-	pin     goruntime.Pinner // the library holds the addresses of in and out between calls
+	rows      int
+	in, out   []value
+	ins, outs []ort.Value // those of in and out
+	dims      [][]int64   // of each output
+	guard     *guard
+	pin       goruntime.Pinner // the library holds the addresses of in and out between calls
 }
 
 // slots keeps idle slots by number of rows.
@@ -85,15 +86,15 @@ func canPool(infos ...[]Info) bool {
 	return true
 }
 
-func newSlot(session *ort.DynamicAdvancedSession, ins, outs []Info, rows int) (s *slot, err error) {
+func newSlot(ins, outs []Info, rows int, newGuard func() (*guard, error)) (s *slot, err error) {
 	s = &slot{rows: rows}
 	defer func() {
 		if err != nil {
 			s.destroy()
 		}
 	}()
-	if s.binding, err = session.CreateIoBinding(); err != nil {
-		return s, fmt.Errorf("binding tensors: %w", err)
+	if s.guard, err = newGuard(); err != nil {
+		return s, err
 	}
 	add := func(info Info) (value, []int64, error) {
 		dims, n, _ := resolveDims(info.Dims, rows)
@@ -111,27 +112,21 @@ func newSlot(session *ort.DynamicAdvancedSession, ins, outs []Info, rows int) (s
 		if err != nil {
 			return s, err
 		}
-		s.in = append(s.in, v)
-		if err := s.binding.BindInput(info.Name, v.ort); err != nil {
-			return s, fmt.Errorf("binding input %q: %w", info.Name, err)
-		}
+		s.in, s.ins = append(s.in, v), append(s.ins, v.ort)
 	}
 	for _, info := range outs {
 		v, dims, err := add(info)
 		if err != nil {
 			return s, err
 		}
-		s.out, s.dims = append(s.out, v), append(s.dims, dims)
-		if err := s.binding.BindOutput(info.Name, v.ort); err != nil {
-			return s, fmt.Errorf("binding output %q: %w", info.Name, err)
-		}
+		s.out, s.outs, s.dims = append(s.out, v), append(s.outs, v.ort), append(s.dims, dims)
 	}
 	return s, nil
 }
 
 func (s *slot) destroy() {
-	if s.binding != nil {
-		_ = s.binding.Destroy() // it only frees; the error is always nil
+	if s.guard != nil {
+		s.guard.destroy()
 	}
 	for _, list := range [][]value{s.in, s.out} {
 		for _, v := range list {

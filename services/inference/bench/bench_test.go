@@ -21,10 +21,11 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { inferencetest.Main(m) }
 
 const (
 	clients  = 64

@@ -10,6 +10,9 @@ import (
 )
 
 func main() {
+	if code, asked := inference.ServeTrial(os.Args[1:]); asked {
+		os.Exit(code)
+	}
 	os.Exit(startup.Main(startup.Program[inference.Config]{
 		Name: "inference", AddrVar: "INFERENCE_ADDR", Addr: "127.0.0.1:18001",
 		LoadConfig: inference.LoadConfig,

@@ -32,6 +32,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 	"github.com/mlp-platform/platform/services/inference/internal/traffic"
+	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
 // name of the service in logs, metrics and events.
@@ -144,10 +145,17 @@ func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, eve
 	if err != nil {
 		return nil, err
 	}
+	trials, err := trial.New(trial.Config{
+		Dir: cfg.ModelCacheDir, Memory: int64(cfg.ModelMemoryMB) << 20, Time: time.Duration(cfg.ModelTrialSeconds) * time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
 	replica := replicaName()
 	return catalog.New(catalog.Config{
-		Tracker: client, Artifacts: artifacts, Metrics: set, Log: log, Aliases: aliases, Admissions: admissions,
-		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
+		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases, Admissions: admissions,
+		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
+		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
 		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,
 		Notify: func(e catalog.Event) {
 			events.Put(announce.Load(announce.Loaded{Model: e.Model, Alias: e.Alias, Version: e.Version, Reason: e.Reason, Replica: replica}))
@@ -219,21 +227,35 @@ func sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// addChecks says when the replica may get traffic: once the aliases were scanned. What is down later does not
-// keep loaded models from answering.
+// addChecks says when the replica may get traffic: once the aliases were scanned and their versions tried. What is down
+// later does not keep loaded models from answering.
 func addChecks(srv *service.Server, cat *catalog.Catalog) {
-	srv.Check("aliases", func(context.Context) service.Check {
-		switch s := cat.State(); {
-		case s.LastScan.IsZero() && s.LastError != "":
-			return service.Check{Status: service.Fail, Detail: "the registry could not be read yet: " + s.LastError}
-		case s.LastScan.IsZero():
-			return service.Check{Status: service.Fail, Detail: "what the registry names is still being loaded"}
-		case s.LastError != "":
-			return service.Check{Status: service.Warn, Detail: s.LastError}
+	srv.Check("aliases", func(context.Context) service.Check { return checkAliases(cat, time.Now()) })
+}
+
+// longLoad is how long a version may load before readiness warns of it.
+const longLoad = time.Minute
+
+func checkAliases(cat *catalog.Catalog, now time.Time) service.Check {
+	s := cat.State()
+	age := now.Sub(s.LastScan).Round(time.Second)
+	switch {
+	case s.LastScan.IsZero() && s.LastError != "":
+		return service.Check{Status: service.Fail, Detail: "the registry could not be read yet: " + s.LastError}
+	case s.LastScan.IsZero() || !s.Settled:
+		return service.Check{Status: service.Fail, Detail: "what the registry names is still being loaded"}
+	case s.LastError != "":
+		return service.Check{Status: service.Warn, Detail: fmt.Sprintf("the registry was last read %s ago: %s", age, s.LastError)}
+	case s.Overdue:
+		return service.Check{Status: service.Warn, Detail: fmt.Sprintf("the registry was last read %s ago", age)}
+	}
+	if f := cat.Failures(""); len(f) > 0 {
+		return service.Check{Status: service.Warn, Detail: fmt.Sprintf("%d aliases do not hold their version; /health lists them", len(f))}
+	}
+	for _, f := range cat.Followers() {
+		if f.Loading != "" && now.Sub(f.Since) > longLoad {
+			return service.Check{Status: service.Warn, Detail: fmt.Sprintf("version %s of %s has been loading for %s", f.Loading, f.Model, now.Sub(f.Since).Round(time.Second))}
 		}
-		if f := cat.Failures(""); len(f) > 0 {
-			return service.Check{Status: service.Warn, Detail: fmt.Sprintf("%d aliases do not hold their version; /health lists them", len(f))}
-		}
-		return service.Check{Status: service.OK}
-	})
+	}
+	return service.Check{Status: service.OK}
 }

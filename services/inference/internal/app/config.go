@@ -47,8 +47,14 @@ type Config struct {
 	ModelCacheDir string `env:"MODEL_CACHE_DIR"`
 	// ORTThreads may work on one run of a model.
 	ORTThreads int `env:"ORT_THREADS" envDefault:"1"`
-	// TimeoutMS is the deadline of a prediction request, in milliseconds.
+	// TimeoutMS is the deadline of a prediction request and of a reload, in milliseconds.
 	TimeoutMS int `env:"INFERENCE_TIMEOUT_MS" envDefault:"30000"`
+	// RunTimeoutMS limits one run of a model, in milliseconds; a copy that takes longer is taken out of service.
+	RunTimeoutMS int `env:"RUN_TIMEOUT_MS" envDefault:"10000"`
+	// ModelTrialSeconds limits the trial of a model in a process of its own, before it is loaded.
+	ModelTrialSeconds int `env:"MODEL_TRIAL_SECONDS" envDefault:"20"`
+	// ModelMemoryMB is what all trials that run at once may take, in MiB; the largest model needs about eight times its file.
+	ModelMemoryMB int `env:"MODEL_MEMORY_MB" envDefault:"768"`
 	// BatchMax is the most rows of one run.
 	BatchMax int `env:"BATCH_MAX" envDefault:"32"`
 	// BatchWaitUS is how long a run waits for more rows, in microseconds; 0 takes those that are there.
@@ -102,6 +108,9 @@ func (c *Config) Validate() error {
 		{"RELOAD_POLL_SECONDS", c.ReloadPollSeconds, 1, 86400},
 		{"ORT_THREADS", c.ORTThreads, 1, 256},
 		{"INFERENCE_TIMEOUT_MS", c.TimeoutMS, 1, 600_000},
+		{"RUN_TIMEOUT_MS", c.RunTimeoutMS, 1, 600_000},
+		{"MODEL_TRIAL_SECONDS", c.ModelTrialSeconds, 1, 600},
+		{"MODEL_MEMORY_MB", c.ModelMemoryMB, 64, 1 << 20},
 		{"BATCH_MAX", c.BatchMax, 1, 1024},
 		{"BATCH_WAIT_US", c.BatchWaitUS, 0, 1_000_000},
 		{"MAX_INFLIGHT", c.MaxInflight, 1, 65536},

@@ -56,6 +56,45 @@ func New(dir string, client *tracker.Client, requireDigest bool) (*Store, error)
 type Artifact struct {
 	Dir, Digest string
 	Verified    bool
+	files       map[string]string // SHA-256 in hex by slash-separated path
+	largest     int64
+}
+
+// LargestFile is the size of the largest file, in bytes.
+func (a Artifact) LargestFile() int64 { return a.largest }
+
+// ReadFile returns a file of at most limit bytes. What it returns is what was hashed: a file that was changed since is
+// an error.
+func (a Artifact) ReadFile(name string, limit int64) ([]byte, error) {
+	want, ok := a.files[name]
+	if !ok {
+		return nil, fmt.Errorf("the artifact has no file %q: %w", name, fs.ErrNotExist)
+	}
+	root, err := os.OpenRoot(a.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("model cache: %w", err)
+	}
+	defer root.Close()
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, fmt.Errorf("model cache: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("model cache: %w", err)
+	case st.Size() > limit:
+		return nil, fmt.Errorf("the file %s has %d bytes, at most %d are served", name, st.Size(), limit)
+	}
+	data := make([]byte, st.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, fmt.Errorf("model cache: %w", err)
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
+		return nil, fmt.Errorf("%w: the file %s was changed after it was checked", ErrDigest, name)
+	}
+	return data, nil
 }
 
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -69,8 +108,8 @@ func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, er
 	case want != "" && !hexDigest.MatchString(want):
 		return Artifact{}, fmt.Errorf("%w: the tag %s of version %s is no SHA-256 in hex", ErrDigest, DigestTag, v.Version)
 	case want != "":
-		if have, err := hashFolder(filepath.Join(s.dir, want)); err == nil && have == want {
-			return s.used(want, true), nil
+		if have, err := hashFolder(filepath.Join(s.dir, want)); err == nil && have.digest() == want {
+			return s.used(want, true, have), nil
 		}
 	}
 	tmp, err := os.MkdirTemp(s.dir, partial)
@@ -89,30 +128,46 @@ func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, er
 	final := filepath.Join(s.dir, have)
 	if err := os.Rename(tmp, final); err != nil {
 		// Another process was first, or the existing folder is damaged.
-		if got, herr := hashFolder(final); herr != nil || got != have {
+		if got, herr := hashFolder(final); herr != nil || got.digest() != have {
 			if err := errors.Join(os.RemoveAll(final), os.Rename(tmp, final)); err != nil {
 				return Artifact{}, fmt.Errorf("model cache: %w", err)
 			}
 		}
 	}
-	return s.used(have, want != ""), nil
+	// Hashed once more where it will be read: what others have done to the folder since shows here.
+	folder, err := hashFolder(final)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("model cache: %w", err)
+	}
+	if folder.digest() != have {
+		return Artifact{}, fmt.Errorf("%w: the files of version %s were changed in the model cache", ErrDigest, v.Version)
+	}
+	return s.used(have, want != "", folder), nil
 }
 
 // used marks the folder as recent for Trim. A read-only cache keeps its old mark, which costs a download
 // at worst.
-func (s *Store) used(digest string, verified bool) Artifact {
-	a := Artifact{Dir: filepath.Join(s.dir, digest), Digest: digest, Verified: verified}
+func (s *Store) used(digest string, verified bool, f folder) Artifact {
+	a := Artifact{Dir: filepath.Join(s.dir, digest), Digest: digest, Verified: verified, files: f.files, largest: f.largest}
 	now := time.Now()
 	_ = os.Chtimes(a.Dir, now, now)
 	return a
 }
 
-// hashFolder is the digest of the files below dir.
-func hashFolder(dir string) (string, error) {
-	files := map[string]string{}
+// folder is what the files below a folder are.
+type folder struct {
+	files   map[string]string // SHA-256 in hex by slash-separated path
+	largest int64             // bytes
+}
+
+func (f folder) digest() string { return tracker.Digest(f.files) }
+
+// hashFolder hashes the files below dir.
+func hashFolder(dir string) (folder, error) {
+	out := folder{files: map[string]string{}}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return "", err
+		return folder{}, err
 	}
 	defer root.Close()
 	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
@@ -128,16 +183,14 @@ func hashFolder(dir string) (string, error) {
 		}
 		defer f.Close()
 		sum := sha256.New()
-		if _, err := io.Copy(sum, f); err != nil {
+		n, err := io.Copy(sum, f)
+		if err != nil {
 			return err
 		}
-		files[p] = hex.EncodeToString(sum.Sum(nil))
+		out.files[p], out.largest = hex.EncodeToString(sum.Sum(nil)), max(out.largest, n)
 		return nil
 	})
-	if err != nil {
-		return "", err
-	}
-	return tracker.Digest(files), nil
+	return out, err
 }
 
 // Trim removes all but the most recently used folders, and downloads that a dead process left.
@@ -146,23 +199,23 @@ func (s *Store) Trim() error {
 	if err != nil {
 		return fmt.Errorf("model cache: %w", err)
 	}
-	type folder struct {
+	type kept struct {
 		name string
 		used time.Time
 	}
-	var done []folder
+	var done []kept
 	var faults []error
 	for _, e := range entries {
 		info, err := e.Info()
 		switch {
 		case err != nil: // another process has removed it
 		case hexDigest.MatchString(e.Name()):
-			done = append(done, folder{e.Name(), info.ModTime()})
+			done = append(done, kept{e.Name(), info.ModTime()})
 		case strings.HasPrefix(e.Name(), partial) && time.Since(info.ModTime()) > staleAfter:
 			faults = append(faults, os.RemoveAll(filepath.Join(s.dir, e.Name())))
 		}
 	}
-	slices.SortFunc(done, func(a, b folder) int { return b.used.Compare(a.used) })
+	slices.SortFunc(done, func(a, b kept) int { return b.used.Compare(a.used) })
 	for _, f := range done[min(len(done), keepFolders):] {
 		faults = append(faults, os.RemoveAll(filepath.Join(s.dir, f.name)))
 	}

@@ -3,6 +3,7 @@
 package batch
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -71,7 +72,11 @@ type Queue struct {
 	opt   Options
 	jobs  chan *Job
 	wg    sync.WaitGroup
+	stop  atomic.Pointer[error] // what rows are answered without a run; nil while they run
 }
+
+// ErrTakenOut answers the rows that waited for a model when it was taken out of service.
+var ErrTakenOut = errors.New("the model was taken out of service: a run took too long")
 
 // New starts the sessions' goroutines; Close ends them.
 func New(m *model.Model, opt Options) *Queue {
@@ -88,6 +93,9 @@ func (q *Queue) Submit(j *Job) { q.jobs <- j }
 
 // Waiting is how many rows wait now.
 func (q *Queue) Waiting() int { return len(q.jobs) }
+
+// Stop makes the queue answer err to every row from now on, those that wait included. It does not wait for runs.
+func (q *Queue) Stop(err error) { q.stop.Store(&err) }
 
 // Close lets the rows that wait be answered and returns when all sessions have ended.
 func (q *Queue) Close() {
@@ -115,7 +123,13 @@ func (q *Queue) session() {
 		if len(live) == 0 {
 			continue
 		}
-		b.Run(rows, results[:len(rows)])
+		if err := q.stop.Load(); err != nil {
+			for i := range rows {
+				results[i] = model.Result{Err: *err}
+			}
+		} else {
+			b.Run(rows, results[:len(rows)])
+		}
 		if q.opt.Observe != nil {
 			q.opt.Observe(len(rows))
 		}

@@ -21,7 +21,7 @@ func openModel(t testing.TB, files map[string][]byte) *model.Model {
 			t.Fatal(err)
 		}
 	}
-	m, err := model.Open(dir, 1, 32)
+	m, err := model.Open(os.DirFS(dir), model.Options{Threads: 1, Rows: 32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ type Copy struct {
 	Model      *model.Model
 
 	queue *batch.Queue
+	out   atomic.Bool // taken out of service
 	refs  atomic.Int64
 	free  func(*Copy) // called once, with the last release
 }

@@ -52,8 +52,9 @@ func (c *Catalog) Acquire(name, alias string) *Slot {
 // absence is the problem of an alias that is not loaded. Only a registry that was read can say that a model
 // is not there: until then, and while it does not deliver a version, the same request may succeed later.
 func (c *Catalog) absence(e *Entry, name, alias string) error {
+	p := place{name, alias}
 	c.mu.Lock()
-	f, failed := c.failures[place{name, alias}]
+	f, failed := c.failures[p]
 	state := c.state
 	c.mu.Unlock()
 	switch {
@@ -65,6 +66,8 @@ func (c *Catalog) absence(e *Entry, name, alias string) error {
 		return trackerUnavailable("The tracker could not be reached since the service started, so it is not known which models there are; send the request again later.")
 	case state.LastScan.IsZero():
 		return trackerUnavailable("The service has just started and is still reading the tracker and loading what it names; send the request again later.")
+	case c.isLoading(p):
+		return trackerUnavailable("The version of the alias %s is being loaded; send the request again later.", alias)
 	case e == nil:
 		return c.notLoaded(name, "the registry has no such model with an alias that is served; check the name")
 	}
@@ -174,15 +177,12 @@ func (c *Catalog) Failures(only string) []Failure {
 			out = append(out, f)
 		}
 	}
-	slices.SortFunc(out, func(a, b Failure) int { return strings.Compare(a.Model+"\x00"+a.Alias, b.Model+"\x00"+b.Alias) })
-	return out
+	return sortFailures(out)
 }
 
-// State is how the last scan went.
-func (c *Catalog) State() TrackerState {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
+func sortFailures(out []Failure) []Failure {
+	slices.SortFunc(out, func(a, b Failure) int { return strings.Compare(a.Model+"\x00"+a.Alias, b.Model+"\x00"+b.Alias) })
+	return out
 }
 
 // Slots lists the copies loaded under aliases, by name, then in the order of Aliases.

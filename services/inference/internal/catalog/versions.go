@@ -13,6 +13,8 @@ const (
 	// rawRefused is how long the refusal of a version is remembered, so that a client which keeps asking
 	// does not keep downloading.
 	rawRefused = 5 * time.Second
+	// rawAtOnce limits concurrent loads: one may wait for the network while another opens.
+	rawAtOnce = 2
 	// refusalsKept limits the refusals remembered.
 	refusalsKept = 256
 )
@@ -47,7 +49,7 @@ type refusal struct {
 }
 
 func (r *rawVersions) init(c *Catalog) {
-	r.catalog, r.tokens = c, make(chan struct{}, loadsAtOnce)
+	r.catalog, r.tokens = c, make(chan struct{}, rawAtOnce)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.order, r.byKey, r.refusals = list.New(), map[rawKey]*list.Element{}, map[rawKey]refusal{}
 	r.loads = map[rawKey]*rawLoad{}
@@ -147,6 +149,22 @@ func (r *rawVersions) keep(k rawKey, cp *Copy, err error) {
 	r.mu.Unlock()
 	for _, old := range gone {
 		old.Release()
+	}
+}
+
+// drop lets go of a copy that was taken out of service.
+func (r *rawVersions) drop(cp *Copy) {
+	k := rawKey{cp.Name, cp.Version}
+	r.mu.Lock()
+	e := r.byKey[k]
+	held := e != nil && e.Value.(*Copy) == cp
+	if held {
+		r.order.Remove(e)
+		delete(r.byKey, k)
+	}
+	r.mu.Unlock()
+	if held {
+		cp.Release()
 	}
 }
 

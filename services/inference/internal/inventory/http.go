@@ -2,10 +2,12 @@
 package inventory
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -60,19 +62,40 @@ func (h *Handlers) Health(c echo.Context) error {
 	if len(failures) > 0 {
 		out.Failed = ptr(loadFailures(failures))
 	}
+	now := time.Now()
 	state := h.catalog.State()
-	t := api.TrackerState{Ok: state.LastError == "" && !state.LastScan.IsZero()}
+	t := api.TrackerState{Ok: state.LastError == "" && !state.LastScan.IsZero() && !state.Overdue}
 	if !state.LastScan.IsZero() {
 		t.LastScanAt = ptr(state.LastScan.UTC())
+		t.LastScanSecondsAgo = ptr(secondsSince(state.LastScan, now))
 	}
 	if state.LastError != "" {
 		t.LastError = &state.LastError
 	}
 	out.Tracker = &t
+	out.Followers = ptr(describeFollowers(h.catalog.Followers(), now))
 	return c.JSON(http.StatusOK, out)
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func secondsSince(at, now time.Time) float32 {
+	return float32(now.Sub(at).Round(time.Millisecond).Seconds())
+}
+
+func describeFollowers(in []catalog.Follower, now time.Time) []api.Follower {
+	out := make([]api.Follower, len(in))
+	for i, f := range in {
+		out[i] = api.Follower{Model: f.Model}
+		if !f.Compared.IsZero() {
+			out[i].ComparedSecondsAgo = ptr(secondsSince(f.Compared, now))
+		}
+		if f.Loading != "" {
+			out[i].LoadingVersion, out[i].LoadingSeconds = ptr(f.Loading), ptr(secondsSince(f.Since, now))
+		}
+	}
+	return out
+}
 
 func loadFailures(in []catalog.Failure) []api.LoadFailure {
 	out := make([]api.LoadFailure, len(in))
@@ -106,7 +129,14 @@ func (h *Handlers) Models(c echo.Context) error {
 		return err
 	}
 	out := []api.LoadedModel{}
-	for _, s := range h.catalog.Slots() {
+	slots, reasons := h.catalog.Slots(), map[*catalog.Slot]string(nil)
+	if only == "" { // what was taken out is not loaded, so that only the complete list has it
+		var gone []*catalog.Slot
+		gone, reasons = h.catalog.Outages()
+		slots = append(slots, gone...)
+		slices.SortStableFunc(slots, compareSlots)
+	}
+	for _, s := range slots {
 		if only != "" && s.Alias != only || !isAfter(s, after) {
 			continue
 		}
@@ -115,12 +145,21 @@ func (h *Handlers) Models(c echo.Context) error {
 			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor(c.Path(), [2]string{last.ModelName, last.Alias}))
 			break
 		}
-		out = append(out, describe(s))
+		m := describe(s)
+		if reason, gone := reasons[s]; gone {
+			m.Status, m.LastError = api.LoadedModelStatusTakenOut, &reason
+		}
+		out = append(out, m)
 	}
 	return c.JSON(http.StatusOK, out)
 }
 
-// isAfter orders by name, then by the aliases' own order.
+// compareSlots orders by name, then by the aliases' own order.
+func compareSlots(a, b *catalog.Slot) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), slices.Index(catalog.Aliases, a.Alias)-slices.Index(catalog.Aliases, b.Alias))
+}
+
+// isAfter reports whether s comes after the row, in that order.
 func isAfter(s *catalog.Slot, after [2]string) bool {
 	if s.Name != after[0] {
 		return s.Name > after[0]

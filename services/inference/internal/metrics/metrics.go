@@ -46,6 +46,8 @@ type Set struct {
 	EventsDropped    prometheus.Counter
 	DriftEvaluations *prometheus.CounterVec // status ok, failed
 	TrafficFallback  *prometheus.CounterVec // model, alias that the rules chose
+	TakenOut         *prometheus.CounterVec // model
+	trials           *prometheus.CounterVec // status passed, refused
 
 	mu    sync.Mutex // guards cache
 	cache map[[2]string]*Predictions
@@ -78,10 +80,23 @@ func New(reg prometheus.Registerer) *Set {
 			Name: "drift_evaluations_total", Help: "Drift evaluations by the leader."}, []string{"status"}),
 		TrafficFallback: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "traffic_fallback_total", Help: "Requests that got Production because the alias that the traffic rules chose was not loaded."}, []string{"model", "alias"}),
+		TakenOut: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "model_taken_out_total", Help: "Copies taken out of service because a run took too long."}, []string{"model"}),
+		trials: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "model_trials_total", Help: "Trials of models in a process of their own, before they are loaded."}, []string{"status"}),
 		cache: map[[2]string]*Predictions{},
 	}
-	reg.MustRegister(s.requests, s.probes, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations, s.TrafficFallback)
+	reg.MustRegister(s.requests, s.probes, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations, s.TrafficFallback, s.TakenOut, s.trials)
 	return s
+}
+
+// CountTrial counts one trial of a model.
+func (s *Set) CountTrial(passed bool) {
+	status := "refused"
+	if passed {
+		status = "passed"
+	}
+	s.trials.WithLabelValues(status).Inc()
 }
 
 // For returns the counters of a loaded model and alias ("" for raw versions).

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -46,14 +47,15 @@ func (m *Model) NewBatch() *Batch {
 }
 
 // Run answers each row, at most Rows of them. When the run fails, the rows run alone, so that a bad row
-// fails alone.
+// fails alone; when it took too long, they all do.
 func (b *Batch) Run(rows []*schema.Row, results []Result) {
 	err := b.try(rows, results)
 	if err == nil {
 		return
 	}
+	again := len(rows) > 1 && !errors.Is(err, runtime.ErrOverran)
 	for i := range rows {
-		if len(rows) > 1 {
+		if again {
 			err = b.try(rows[i:i+1], results[i:i+1])
 		}
 		if err != nil {

@@ -5,10 +5,9 @@ package model
 import (
 	"errors"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"strconv"
+	"time"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
@@ -35,44 +34,64 @@ type Result struct {
 	Err                 error // the model failed on this row
 }
 
-// maxGraph limits the model file, in bytes: the maximum of protocol buffers.
-const maxGraph = 2<<30 - 1
+// MaxGraph limits the model file, in bytes: the maximum of protocol buffers.
+const MaxGraph = 2<<30 - 1
 
-// Open reads the artifact in dir, checks it and runs it once with up to rows rows (warm-up). Nothing in
-// dir is needed afterwards. threads limits the threads of one run.
-func Open(dir string, threads, rows int) (*Model, error) {
-	s, err := schema.Read(os.DirFS(dir))
+// Options of an open model.
+type Options struct {
+	Threads int // of one run
+	Rows    int // of one run, at most
+	// RunLimit ends a run that takes longer, warm-up included; 0 means no limit.
+	RunLimit time.Duration
+	// Overran is called when a run takes longer than RunLimit, before it has ended. It must not block; nil: not called.
+	Overran func()
+	// Sweep is how long Open may take to try every number of rows, if the graph computes with sizes, so that what one
+	// number takes says nothing of the next. Rows ends at the last number tried. 0 means that all are known to be good.
+	Sweep time.Duration
+}
+
+// Open reads the artifact in dir, checks it and runs it with up to o.Rows rows (warm-up). Nothing in dir is needed
+// afterwards.
+func Open(dir fs.FS, o Options) (*Model, error) {
+	s, err := schema.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, filepath.FromSlash(s.GraphFile))
-	st, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the artifact has no model file %s", s.GraphFile)
-	case st.Size() > maxGraph:
-		return nil, fmt.Errorf("the model file has %d bytes, at most %d are served", st.Size(), maxGraph)
-	}
-	data, err := os.ReadFile(path)
+	data, err := readGraph(dir, s.GraphFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the model file: %w", err)
+		return nil, err
 	}
 	data, classes, err := stripZipMap(data)
 	if err != nil {
 		return nil, err
 	}
-	session, err := runtime.OpenBytes(data, runtime.Options{Threads: threads})
+	session, err := runtime.OpenBytes(data, runtime.Options{Threads: o.Threads, RunLimit: o.RunLimit, Overran: o.Overran})
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{schema: s, session: session, rows: max(rows, 1)}
-	if err := m.settle(classes); err != nil {
+	m := &Model{schema: s, session: session, rows: max(o.Rows, 1)}
+	if err := m.settle(classes, o.Sweep); err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
 	return m, nil
 }
 
-func (m *Model) settle(classes []string) (err error) {
+func readGraph(dir fs.FS, name string) ([]byte, error) {
+	st, err := fs.Stat(dir, name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the artifact has no model file %s", name)
+	case st.Size() > MaxGraph:
+		return nil, fmt.Errorf("the model file has %d bytes, at most %d are served", st.Size(), MaxGraph)
+	}
+	data, err := fs.ReadFile(dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the model file: %w", err)
+	}
+	return data, nil
+}
+
+func (m *Model) settle(classes []string, sweep time.Duration) (err error) {
 	if m.inputs, err = bindInputs(m.schema, m.session.Inputs()); err != nil {
 		return fmt.Errorf("signature and graph differ: %w", err)
 	}
@@ -105,7 +124,7 @@ func (m *Model) settle(classes []string) (err error) {
 			m.schema.Output.Labels = append(m.schema.Output.Labels, c)
 		}
 	}
-	return m.warmUp()
+	return m.warmUp(sweep)
 }
 
 // labelText is a label of platform.json as the probabilities name it.
@@ -114,52 +133,6 @@ func labelText(l any) string {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return fmt.Sprint(l)
-}
-
-// warmUp runs the mean row alone and in the largest batch, so that the first callers do not pay for the
-// library's lazy set-up, and learns whether the graph takes batches at all. A text column's valid values
-// are unknown here, so a graph with one may refuse the row and still be good.
-func (m *Model) warmUp() error {
-	row := &schema.Row{}
-	m.schema.Fit(row)
-	texts := false
-	for i := range m.schema.Columns {
-		c := &m.schema.Columns[i]
-		switch c.Kind {
-		case schema.Category:
-			texts = true
-		case schema.Integer:
-			*m.schema.Int(row, i) = int64(math.Round(c.Mean))
-		default:
-			for j := range m.schema.Numbers(row, i) {
-				m.schema.Numbers(row, i)[j] = c.Mean
-			}
-		}
-	}
-	try := func(n int) error {
-		rows, results := make([]*schema.Row, n), make([]Result, n)
-		for i := range rows {
-			rows[i] = row
-		}
-		b := m.NewBatch()
-		outs, err := b.run(rows)
-		if err != nil {
-			return err
-		}
-		return m.read(outs, results)
-	}
-	if err := try(1); err != nil {
-		if texts {
-			return nil
-		}
-		return fmt.Errorf("the model fails on the mean of its columns: %w", err)
-	}
-	for _, n := range []int{2, m.rows} {
-		if n <= m.rows && try(n) != nil {
-			m.rows = 1
-		}
-	}
-	return nil
 }
 
 // Schema are the model's columns and answer. Do not change it.

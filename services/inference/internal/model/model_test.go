@@ -19,7 +19,7 @@ import (
 
 func openModel(t testing.TB, dir string) *Model {
 	t.Helper()
-	m, err := Open(dir, 1, 32)
+	m, err := Open(os.DirFS(dir), Options{Threads: 1, Rows: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRefusesArtifacts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m, err := Open(writeFiles(t, c.files), 1, 8)
+			m, err := Open(os.DirFS(writeFiles(t, c.files)), Options{Threads: 1, Rows: 8})
 			if err == nil {
 				t.Fatal(errors.Join(errors.New("opened"), m.Close()), "want an error")
 			}

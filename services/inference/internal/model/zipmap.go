@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mlp-platform/platform/libs/onnx/onnxpb"
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 )
 
 // stripZipMap makes a graph's classes known and its probabilities a tensor. scikit-learn classifiers are
@@ -14,6 +15,9 @@ import (
 // The node only renames what it reads, so it is cut off. The file itself, and so its digest, stays as
 // it was registered.
 func stripZipMap(data []byte) (out []byte, classes []string, err error) {
+	if err := runtime.CheckEncoding(data); err != nil {
+		return nil, nil, err
+	}
 	var mp onnxpb.ModelProto
 	if err := proto.Unmarshal(data, &mp); err != nil {
 		return nil, nil, fmt.Errorf("not an ONNX file: %w", err)

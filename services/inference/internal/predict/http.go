@@ -19,6 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	ort "github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/batch"
@@ -385,7 +386,11 @@ func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask)
 	}
 	res := job.Result
 	job.Free()
-	if res.Err != nil {
+	switch {
+	case errors.Is(res.Err, ort.ErrOverran), errors.Is(res.Err, batch.ErrTakenOut):
+		counts.Count(metrics.Timeout)
+		return problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s took too long and was taken out of service; GET /health says why.", slot.Name, slot.Version)).WithCause(res.Err)
+	case res.Err != nil:
 		counts.Count(metrics.Failed)
 		return fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on this row: %s.", slot.Name, slot.Version, trimPeriod(res.Err))).WithCause(res.Err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/service/startup"
+	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/standalone"
 	"github.com/mlp-platform/platform/services/standalone/internal/app"
 )
@@ -34,6 +35,9 @@ Exit codes: 0 done, 1 failed, 2 wrong arguments.
 `
 
 func main() {
+	if code, asked := inference.ServeTrial(os.Args[1:]); asked {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(runCommand(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))

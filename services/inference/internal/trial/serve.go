@@ -1,0 +1,192 @@
+package trial
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+)
+
+// sweepTime is how long a trial may run numbers of rows one after the other.
+const sweepTime = 2 * time.Second
+
+// Serve serves a trial if the arguments (without the program's name) ask for one; asked is false if they do not. Every
+// binary that serves models calls it before anything else and exits with the code.
+func Serve(args []string) (code int, asked bool) {
+	if len(args) != 1 || args[0] != Verb || os.Getenv(marker) == "" {
+		return 0, false
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	return 0, true
+}
+
+func serve() error {
+	// What a library prints must not pass for an answer.
+	fd, err := syscall.Dup(1)
+	if err != nil {
+		return fmt.Errorf("answers: %w", err)
+	}
+	if err := syscall.Dup3(2, 1, 0); err != nil {
+		return fmt.Errorf("answers: %w", err)
+	}
+	syscall.CloseOnExec(fd)
+	out := os.NewFile(uintptr(fd), "answers")
+	// The first line comes from this binary's own process; only what follows is foreign.
+	in := bufio.NewReaderSize(os.Stdin, 1<<16)
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	var req request
+	if err := json.Unmarshal(line, &req); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	if err := limitProcess(req); err != nil {
+		return err
+	}
+	a := try(in, out, req)
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(raw, '\n'))
+	return err
+}
+
+// try opens the model as the service would.
+func try(in *bufio.Reader, out io.Writer, req request) answer {
+	// The library is loaded when a graph has passed the checks before it.
+	if err := os.Setenv("ORT_LIB", req.Library); err != nil {
+		return answer{Reason: err.Error()}
+	}
+	files := model.Files{}
+	for _, f := range req.Files {
+		data := make([]byte, f.Size)
+		if _, err := io.ReadFull(in, data); err != nil {
+			return answer{Reason: "request: " + err.Error()}
+		}
+		files[f.Name] = data
+	}
+	folder := &wanting{Files: files, in: in, out: out}
+	m, err := model.Open(folder, model.Options{Threads: req.Threads, Rows: req.Rows, RunLimit: req.RunLimit, Sweep: sweepTime})
+	if err != nil {
+		return answer{Reason: err.Error(), Memory: runtime.IsOutOfMemory(err)}
+	}
+	return answer{Rows: m.Rows()} // the process ends with the answer; nothing needs closing
+}
+
+// wanting is an artifact folder whose graph is asked for when it is first looked at.
+type wanting struct {
+	model.Files
+	in    *bufio.Reader
+	out   io.Writer
+	asked bool
+}
+
+// Open implements fs.FS.
+func (w *wanting) Open(name string) (fs.File, error) {
+	if err := w.want(name); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return w.Files.Open(name)
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (w *wanting) ReadFile(name string) ([]byte, error) {
+	if err := w.want(name); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return w.Files.ReadFile(name)
+}
+
+func (w *wanting) want(name string) error {
+	if _, have := w.Files[name]; have || name == "MLmodel" || name == "platform.json" {
+		return nil
+	}
+	if w.asked {
+		return errors.New("another file was wanted before")
+	}
+	w.asked = true
+	if err := sendJSON(w.out, answer{Want: name}); err != nil {
+		return err
+	}
+	line, err := w.in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var h fileHeader
+	if err := json.Unmarshal(line, &h); err != nil {
+		return err
+	}
+	if h.Size < 0 {
+		return nil // there is no such file, as the caller is about to see
+	}
+	data := make([]byte, h.Size)
+	if _, err := io.ReadFull(w.in, data); err != nil {
+		return err
+	}
+	w.Files[name] = data
+	return nil
+}
+
+// limitProcess takes from this process what a trial has no need of.
+func limitProcess(req request) error {
+	data, err := dataSize()
+	if err != nil {
+		return err
+	}
+	// Where memory runs out in spite of all, this process is to go first. Not every system allows it.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	for _, l := range []struct {
+		resource int
+		name     string
+		limit    uint64
+	}{
+		// Private writable memory: unlike the address space, the runtime reserves little of it in advance.
+		{syscall.RLIMIT_DATA, "memory", uint64(data + req.Memory)},
+		{syscall.RLIMIT_CPU, "processor time", uint64(req.Seconds)},
+		{syscall.RLIMIT_FSIZE, "file size", 0},
+		{syscall.RLIMIT_CORE, "core size", 0},
+		{syscall.RLIMIT_NOFILE, "open files", 64},
+	} {
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+			return fmt.Errorf("limiting %s: %w", l.name, err)
+		}
+	}
+	debug.SetMemoryLimit(req.Memory / 2) // the rest is the library's
+	// If the service dies, nobody kills this process: the clock does.
+	time.AfterFunc(time.Duration(req.Seconds)*time.Second, func() { os.Exit(1) })
+	return nil
+}
+
+// dataSize is the memory that RLIMIT_DATA counts, in bytes, as this process has it now.
+func dataSize() (int64, error) {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory in use: %w", err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if rest, ok := strings.CutPrefix(line, "VmData:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("reading the memory in use: %w", err)
+			}
+			return kib << 10, nil
+		}
+	}
+	return 0, errors.New("reading the memory in use: /proc/self/status has no VmData")
+}

@@ -1,0 +1,329 @@
+// Package trial loads a model and runs it for the first time in a process of its own, so that a file that somebody else
+// wrote can take down, hang or fill that process and nothing else.
+//
+// The process is this binary again, called with a hidden verb, in an empty folder, with an empty environment and no
+// open files but its three pipes. It limits its own memory, processor time and files before it reads a byte, gets the
+// files through its input, and answers how many rows a run may have, or why the model is refused.
+package trial
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+)
+
+// Config of a Runner; all fields are required.
+type Config struct {
+	// Dir is where the empty working folders are made.
+	Dir string
+	// Memory is what all trials that run at once may take, in bytes, beyond what the binary itself needs.
+	Memory int64
+	// Time limits one trial, by the clock and by the processor.
+	Time time.Duration
+}
+
+const (
+	// A trial gets baseMemory and timesSize the largest file: a graph is in memory as bytes, decoded, in the library's
+	// own form, and packed for the processor. What a small file announces to need is not believed.
+	baseMemory = 256 << 20
+	timesSize  = 8
+	// killWait is how long the pipes of a killed process may stay open.
+	killWait = 2 * time.Second
+)
+
+// Runner runs trials; it is safe for concurrent use.
+type Runner struct {
+	cfg    Config
+	budget *semaphore.Weighted // of Config.Memory
+}
+
+// New returns a Runner, which has nothing to close.
+func New(cfg Config) (*Runner, error) {
+	if cfg.Dir == "" || cfg.Memory <= 0 || cfg.Time <= 0 {
+		return nil, errors.New("trial: folder, memory and time must be set")
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("model trials: %w", err)
+	}
+	return &Runner{cfg: cfg, budget: semaphore.NewWeighted(cfg.Memory)}, nil
+}
+
+// Source reads an artifact's files, each checked against its digest.
+type Source interface {
+	// ReadFile returns a file of at most limit bytes, or an error that wraps fs.ErrNotExist.
+	ReadFile(name string, limit int64) ([]byte, error)
+	// LargestFile is the size of the largest, in bytes.
+	LargestFile() int64
+}
+
+// Result is a model that may be opened here.
+type Result struct {
+	Files    model.Files // the bytes that were tried
+	Rows     int         // of one run, at most
+	PeakRSS  int64       // most memory that the process had, in bytes
+	Duration time.Duration
+}
+
+// Refusal is the reason why a trial ended without success. It is text for operators, of one line.
+type Refusal struct{ Reason string }
+
+func (r *Refusal) Error() string { return r.Reason }
+
+func refuse(format string, a ...any) error { return &Refusal{cleanText(fmt.Sprintf(format, a...))} }
+
+// Try runs one trial. It waits while others have the memory. An error that is no Refusal says nothing of the model.
+func (r *Runner) Try(ctx context.Context, src Source, o model.Options) (Result, error) {
+	if os.Getenv(marker) != "" {
+		return Result{}, errors.New("a trial cannot start another: this binary does not call trial.Serve")
+	}
+	if err := runtime.Init(""); err != nil {
+		return Result{}, err
+	}
+	library, err := filepath.Abs(runtime.LibraryPath())
+	if err != nil {
+		return Result{}, fmt.Errorf("model trial: %w", err)
+	}
+	memory := min(baseMemory+timesSize*src.LargestFile(), r.cfg.Memory)
+	if err := r.budget.Acquire(ctx, memory); err != nil {
+		return Result{}, err
+	}
+	defer r.budget.Release(memory)
+	if err := precheck(src); err != nil {
+		return Result{}, err
+	}
+	began := time.Now()
+	req := request{Library: library, Memory: memory, Seconds: int(r.cfg.Time/time.Second) + 1, Threads: o.Threads, Rows: o.Rows, RunLimit: o.RunLimit}
+	res, err := r.run(ctx, src, req)
+	res.Duration = time.Since(began)
+	return res, err
+}
+
+// maxPrecheck limits the files that are checked without a process, whose decoded form is some tens of megabytes.
+const maxPrecheck = 1 << 20
+
+// precheck refuses a small file for what its encoding and its operators show, which needs no process.
+func precheck(src Source) error {
+	if src.LargestFile() > maxPrecheck {
+		return nil
+	}
+	data, err := readOptional(src, defaultGraphFile, maxPrecheck)
+	if err != nil || data == nil { // the graph has another name, or cannot be read; the trial finds out
+		return nil
+	}
+	if err := runtime.Check(data); err != nil {
+		return refuse("%s", err)
+	}
+	return nil
+}
+
+// defaultGraphFile is mlflow.onnx's name for the model file.
+const defaultGraphFile = "model.onnx"
+
+func (r *Runner) run(ctx context.Context, src Source, req request) (Result, error) {
+	dir, err := os.MkdirTemp(r.cfg.Dir, ".trial-")
+	if err != nil {
+		return Result{}, fmt.Errorf("model trial: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	limited, cancel := context.WithTimeout(ctx, r.cfg.Time)
+	defer cancel()
+	// The running file itself, even if an upgrade has replaced it since.
+	cmd := exec.CommandContext(limited, "/proc/self/exe", Verb)
+	cmd.Args[0] = filepath.Base(os.Args[0])
+	cmd.Dir, cmd.WaitDelay = dir, killWait
+	cmd.Env = []string{marker + "=1", "GOTRACEBACK=none", "HOME=" + dir, "TMPDIR=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the service, which ends its trials
+	stderr := &tail{}
+	cmd.Stderr = stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return Result{}, fmt.Errorf("model trial: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return Result{}, fmt.Errorf("model trial: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return Result{}, fmt.Errorf("model trial: %w", err)
+	}
+	res, talkErr := converse(in, newAnswers(out), src, req)
+	in.Close()
+	timedOut := limited.Err() != nil
+	cancel() // whatever it still does, nobody waits for it
+	waitErr := cmd.Wait()
+	if state := cmd.ProcessState; state != nil {
+		if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+			res.PeakRSS = usage.Maxrss << 10
+		}
+	}
+	var refusal *Refusal
+	var source *sourceError
+	switch {
+	case talkErr == nil, errors.As(talkErr, &refusal):
+		return res, talkErr
+	case ctx.Err() != nil:
+		return res, ctx.Err()
+	case errors.As(talkErr, &source):
+		return res, source.err
+	case timedOut:
+		return res, refuse("loading and trying the model took longer than %s", r.cfg.Time)
+	}
+	return res, explainEnd(waitErr, cmd.ProcessState, stderr.String(), req)
+}
+
+// explainEnd is the reason when the process ended without an answer.
+func explainEnd(err error, state *os.ProcessState, stderr string, req request) error {
+	if state == nil {
+		return fmt.Errorf("model trial: %w", err)
+	}
+	status, _ := state.Sys().(syscall.WaitStatus)
+	switch {
+	case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") || strings.Contains(stderr, "bad_alloc"):
+		return refuseMemory(req.Memory)
+	case status.Signaled() && state.UserTime()+state.SystemTime() >= time.Duration(req.Seconds-1)*time.Second:
+		return refuse("loading and trying the model took more than %d s of processor time", req.Seconds)
+	case status.Signaled():
+		return refuse("loading or trying the model ended its process: %s", status.Signal())
+	}
+	return refuse("loading or trying the model ended its process: %s %s", state, firstLine(stderr))
+}
+
+func refuseMemory(memory int64) error {
+	return refuse("loading and trying the model takes more than %d MiB of memory", memory>>20)
+}
+
+// converse sends the request and the files that are wanted, and reads the verdict.
+func converse(in io.Writer, answers *answers, src Source, req request) (Result, error) {
+	res := Result{Files: model.Files{}}
+	for _, f := range []struct {
+		name  string
+		limit int64
+	}{{"MLmodel", maxDescription}, {"platform.json", maxDescription}} {
+		data, err := readOptional(src, f.name, f.limit)
+		if err != nil {
+			return res, err
+		}
+		if data != nil {
+			res.Files[f.name] = data
+			req.Files = append(req.Files, fileHeader{f.name, int64(len(data))})
+		}
+	}
+	if err := sendJSON(in, req); err != nil {
+		return res, err
+	}
+	for _, f := range req.Files {
+		if _, err := in.Write(res.Files[f.Name]); err != nil {
+			return res, err
+		}
+	}
+	a, err := answers.next()
+	if err != nil {
+		return res, err
+	}
+	if a.Want != "" {
+		data, err := readOptional(src, a.Want, model.MaxGraph)
+		if err != nil {
+			return res, err
+		}
+		header := fileHeader{a.Want, -1}
+		if data != nil {
+			res.Files[a.Want] = data
+			header.Size = int64(len(data))
+		}
+		if err := sendJSON(in, header); err != nil {
+			return res, err
+		}
+		if _, err := in.Write(data); err != nil {
+			return res, err
+		}
+		if a, err = answers.next(); err != nil {
+			return res, err
+		}
+	}
+	switch {
+	case a.Memory:
+		return res, refuseMemory(req.Memory)
+	case a.Reason != "":
+		return res, refuse("%s", a.Reason)
+	case a.Rows < 1 || a.Rows > max(req.Rows, 1):
+		return res, refuse("the trial answered %d rows of %d", a.Rows, req.Rows)
+	}
+	res.Rows = a.Rows
+	return res, nil
+}
+
+// answers reads what the process says. It is not trusted: by then a model may have taken it over.
+type answers struct{ lines *json.Decoder }
+
+// maxAnswers limits all that a process says, in bytes.
+const maxAnswers = 64 << 10
+
+func newAnswers(r io.Reader) *answers {
+	return &answers{json.NewDecoder(io.LimitReader(r, maxAnswers))}
+}
+
+func (a *answers) next() (answer, error) {
+	var out answer
+	err := a.lines.Decode(&out)
+	return out, err
+}
+
+func sendJSON(w io.Writer, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("model trial: %w", err)
+	}
+	_, err = w.Write(append(raw, '\n'))
+	return err
+}
+
+// tail keeps the first bytes of what a process writes as it dies.
+type tail struct{ buf bytes.Buffer }
+
+const maxTail = 16 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf.Write(p[:min(len(p), maxTail-t.buf.Len())])
+	return len(p), nil
+}
+
+func (t *tail) String() string { return t.buf.String() }
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// maxReason limits the text of a refusal, in bytes.
+const maxReason = 600
+
+// cleanText makes text of a process one line that a terminal and a log can show.
+func cleanText(s string) string {
+	if len(s) > maxReason {
+		s = s[:maxReason] + "…"
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == '\r':
+			return ' '
+		case r < ' ', r >= 0x7f && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	return strings.Join(strings.Fields(s), " ")
+}
