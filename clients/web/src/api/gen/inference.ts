@@ -402,11 +402,25 @@ export interface components {
             /** @description Aliases whose newest version could not be loaded */
             failed?: components["schemas"]["LoadFailure"][];
             tracker?: components["schemas"]["TrackerState"];
+            /** @description How each model with an alias that is kept loaded follows the registry, by name */
+            followers?: components["schemas"]["Follower"][];
+        };
+        Follower: {
+            model: string;
+            /** @description Age of the last comparison of its aliases with the registry */
+            compared_seconds_ago?: number;
+            /** @description Version that is on its way */
+            loading_version?: string;
+            /** @description How long it has been */
+            loading_seconds?: number;
         };
         TrackerState: {
+            /** @description Whether the last scan succeeded and is not overdue */
             ok: boolean;
             /** Format: date-time */
             last_scan_at?: string;
+            /** @description Age of the last scan that was carried through */
+            last_scan_seconds_ago?: number;
             last_error?: string;
         };
         HealthModel: {
@@ -425,8 +439,13 @@ export interface components {
             model_name: string;
             model_version: string;
             run_id: string;
-            /** @enum {string} */
-            status: "ok";
+            /**
+             * @description `taken_out`, only with `alias=*`: a run took too long; `last_error` says more
+             * @enum {string}
+             */
+            status: "ok" | "taken_out";
+            /** @description Why it was taken out of service */
+            last_error?: string;
             alias: string;
             /** @enum {string} */
             flavor: "onnx";
@@ -847,6 +866,7 @@ export type Readiness = components['schemas']['Readiness'];
 export type Problem = components['schemas']['Problem'];
 export type FieldFault = components['schemas']['FieldFault'];
 export type Health = components['schemas']['Health'];
+export type Follower = components['schemas']['Follower'];
 export type TrackerState = components['schemas']['TrackerState'];
 export type HealthModel = components['schemas']['HealthModel'];
 export type LoadedModel = components['schemas']['LoadedModel'];
