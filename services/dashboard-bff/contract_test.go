@@ -255,16 +255,6 @@ func (a answer) code() string {
 	return p.Code
 }
 
-// object is the body.
-func (a answer) object() map[string]any {
-	a.t.Helper()
-	var out map[string]any
-	if err := json.Unmarshal(a.body, &out); err != nil {
-		a.t.Fatalf("%s: got %s, want a JSON object", a.request, a.body)
-	}
-	return out
-}
-
 // at is a member by its path, such as registry.rows.0.name; nil without one.
 func (a answer) at(path string) any {
 	a.t.Helper()

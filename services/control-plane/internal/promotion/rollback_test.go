@@ -34,7 +34,13 @@ func withReason(reason string) map[string]any { return map[string]any{"reason": 
 func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
-	v := addProductionHolders(p, goodVersion(), goodVersion(), goodVersion())
+	v := []string{}
+	for range 3 { // through the gate: an enforced one puts other moves back
+		version := p.Tracker.Add("jpcp", goodVersion())
+		p.Tracker.Move("jpcp", "Staging", version)
+		p.Want(200, "POST", "/promotions", controlplanetest.Legacy, map[string]any{"model": "JPCP", "version": version, "approve": true})
+		v = append(v, version)
+	}
 	r := p.Want(200, "POST", "/aliases/jpcp/production/rollback", controlplanetest.Operator, withReason("worse on site B")).Object(t)
 	for name, want := range map[string]any{
 		"model": "JPCP", "alias": "Production", "version": v[1], "previous_version": v[2], "state": "moved", "actor": "operator", "reason": "worse on site B",

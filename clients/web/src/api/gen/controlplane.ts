@@ -425,10 +425,10 @@ export interface paths {
         };
         /** A model's promotion policy [read] */
         get: operations["getPolicy"];
-        /** Set a model's promotion policy [govern] */
+        /** Set a model's promotion policy [manage] */
         put: operations["putPolicy"];
         post?: never;
-        /** Delete a model's promotion policy; without one nothing is promoted [govern] */
+        /** Delete a model's promotion policy; without one nothing is promoted [manage] */
         delete: operations["deletePolicy"];
         options?: never;
         head?: never;
