@@ -85,6 +85,8 @@ async function useTracker(browser) {
   await page.reload();
   await shows(told.run_id);
   await shows(told.param);
+  // The tracker's page of models greets its first visitors with a dialog over everything.
+  await page.addLocatorHandler(page.getByRole("dialog"), () => page.keyboard.press("Escape"));
   await page.goto(`${told.tools}/api/proxy/tracker/#/models`);
   await page.getByRole("link", { name: told.registered }).first().click();
   await page.waitForURL(new RegExp(`#/models/${told.registered}`), { timeout: WAIT });
