@@ -98,7 +98,8 @@ func TestTwoWritersAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range 4 {
 		group.Go(func() {
-			w := mustGet(store.OpenWriter(context.Background(), path, store.WriterOptions{}))
+			// The readers below never rest, so on a busy machine a writer waits for long.
+			w := mustGet(store.OpenWriter(context.Background(), path, store.WriterOptions{Wait: 5 * time.Minute}))
 			defer func() { _ = w.Close() }()
 			for i := range 25 {
 				// Half the runs are all writers' own, half are asked for by all.

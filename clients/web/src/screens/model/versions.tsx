@@ -56,8 +56,9 @@ export function VersionsPanel({
               </span>
             ),
           },
-          ...metric.map((name) => ({
+          ...metric.map((name, index) => ({
             key: name,
+            drop: index === 2 ? ('medium' as const) : undefined,
             header: nameMetric(name),
             hint: name,
             numeric: true,
