@@ -61,13 +61,19 @@ func TestRow25_OfficialMLflowClient(t *testing.T) {
 	if a := harness.Call(t, "GET", p.Tracker()+"/api/2.0/mlflow/registered-models/alias?name=official-forest&alias=Production", "", nil); a.Status == 200 {
 		t.Errorf("before the approval: got Production %s, want it put back to none", a.Body)
 	}
-	harness.Want(t, 200, "PUT", control+"/promotion-policies/official-forest", operator, map[string]any{"metric": "train_r2", "operator": "gte", "threshold": 0.5})
+	legacy := p.Env["CONTROL_PLANE_TOKEN"] // whose policies wait for no second person
+	harness.Want(t, 200, "PUT", control+"/promotion-policies/official-forest", legacy, map[string]any{"metric": "train_r2", "operator": "gte", "threshold": 0.5})
 	harness.Eventually(t, 45*time.Second, func() error { // its digest is computed with the next comparison
 		if a := harness.Call(t, "POST", control+"/promotions/"+promotion+"/approve", operator, nil); a.Status != 200 {
 			return fmt.Errorf("approve: %d %s", a.Status, a.Body)
 		}
 		return nil
 	})
+	// Nobody knows who moved the alias, so it takes another.
+	if a := harness.Want(t, 200, "GET", control+"/promotions/"+promotion, operator, nil).JSON(t); a["state"] != "pending" || a["first_approver"] != "operator" {
+		t.Errorf("after the first approval: got %v, want pending with first_approver operator", a)
+	}
+	harness.Want(t, 200, "POST", control+"/promotions/"+promotion+"/approve", legacy, nil)
 	approved := time.Now()
 	url, token := p.Env["SERVING_URL"]+"/predict/OFFICIAL-FOREST", p.Env["SERVING_TOKEN"]
 	harness.Eventually(t, 15*time.Second, func() error {

@@ -37,6 +37,8 @@ type Principal struct {
 	Scopes []string // with everything they imply, sorted
 	Legacy bool     // came by the legacy token: operator-wide
 	Via    string   // the service that acts for this person; empty: by a credential of their own
+
+	unsettled error // why scopes may be missing that the caller holds; nil: none are
 }
 
 // Has reports whether the principal holds the scope, by itself or by implication.
@@ -85,9 +87,9 @@ type credential struct {
 type Authenticator struct {
 	rules        Rules
 	credentials  []credential
-	delegation   *delegation               // nil: none is trusted
-	fault        error                     // why no bearer is accepted
-	limit        func(Principal) Principal // nil: callers have what their credentials say
+	delegation   *delegation                        // nil: none is trusted
+	fault        error                              // why no bearer is accepted
+	limit        func(Principal) (Principal, error) // nil: callers have what their credentials say
 	placeholders []string
 	warnings     []string
 }
@@ -205,8 +207,9 @@ func (a *Authenticator) Authenticate(header string) (Principal, error) {
 	return p, err
 }
 
-// WithLimit is the authenticator whose callers have what limit leaves them.
-func (a *Authenticator) WithLimit(limit func(Principal) Principal) *Authenticator {
+// WithLimit is the authenticator whose callers have what limit leaves them. Its error answers a caller who lacks a scope:
+// whether they hold it cannot be said yet.
+func (a *Authenticator) WithLimit(limit func(Principal) (Principal, error)) *Authenticator {
 	with := *a
 	with.limit = limit
 	return &with
@@ -235,7 +238,9 @@ func (a *Authenticator) Grants() (principals, issuers map[string][]string) {
 func (a *Authenticator) identify(header string) (Principal, *claims, error) {
 	p, c, err := a.recognize(header)
 	if err == nil && a.limit != nil {
-		p = a.limit(p)
+		var unsettled error
+		p, unsettled = a.limit(p)
+		p.unsettled = unsettled
 	}
 	return p, c, err
 }
@@ -311,6 +316,9 @@ func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc 
 			}
 			c.SetRequest(r.WithContext(WithPrincipal(r.Context(), p)))
 			if !slices.ContainsFunc(scopes, p.Has) {
+				if p.unsettled != nil {
+					return p.unsettled
+				}
 				return InsufficientScope.New(fmt.Sprintf("This route needs the scope %s; %s holds %s.", needed, p.Name, joinScopes(p.Scopes))).
 					With(map[string]any{"required_scope": needed})
 			}

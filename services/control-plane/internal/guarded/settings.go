@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -228,16 +229,21 @@ func (s *Service) Text(name, strict string) string {
 // On returns a setting that is a switch; off until it is known.
 func (s *Service) On(name string) bool { return sameJSON(s.value(name), json.RawMessage(`true`)) }
 
-// Limit takes those scopes from a caller that are withheld.
-func (s *Service) Limit(p auth.Principal) auth.Principal {
+// Limit takes those scopes from a caller that are withheld. Until Load has read which, all but reading are, and the error
+// says that this will pass.
+func (s *Service) Limit(p auth.Principal) (auth.Principal, error) {
 	name := Credential + auth.FoldName(p.Name)
 	switch {
 	case p.Legacy || auth.System(p.Name):
-		return p
+		return p, nil
 	case p.Via != "":
 		name = Issuer + p.Via
 	}
+	var err error
+	if s.current.Load() == nil {
+		err = fault.StoreUnavailable.New("The scopes of callers are being read from the database; try again in a moment.").After(time.Second)
+	}
 	allowed := scopes(s.value(name))
 	p.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(scope string) bool { return scope != "read" && !slices.Contains(allowed, scope) })
-	return p
+	return p, err
 }
