@@ -60,6 +60,12 @@ func TestRouteCredentialTenantMatrix(t *testing.T) {
 	}))
 	p.Start(t, 2*time.Minute)
 
+	// Scopes that credentials gain after the first start are withheld until somebody approves them.
+	control, legacy := p.Env["CONTROL_PLANE_URL"], p.Env["CONTROL_PLANE_TOKEN"]
+	for _, c := range harness.Want(t, http.StatusOK, "GET", control+"/governance/changes?state=pending", legacy, nil).JSON(t)["items"].([]any) {
+		harness.Want(t, http.StatusOK, "POST", control+"/governance/changes/"+c.(map[string]any)["id"].(string)+"/approve", legacy, nil)
+	}
+
 	// An object of the tenant default, which another tenant must not find.
 	notice := harness.Want(t, http.StatusOK, "POST", p.Env["CONTROL_PLANE_URL"]+"/api/changes", p.Secret(t, "operator_token"), map[string]any{
 		"model_ids": []string{"JPCP"}, "commit_sha": markerCommit, "commit_msg": "matrix", "changed_files": []string{},
