@@ -147,16 +147,16 @@ func promotionRows(row rows) {
 	})
 	row("PUT /promotion-policies/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"metric": "rmse", "operator": "lte", "threshold": 50}
-		d := decodeObject(t, callWithScope(p, 200, "govern", "PUT", "/promotion-policies/jpcp", body), policyMembers)
+		d := decodeObject(t, callWithScope(p, 200, "manage", "PUT", "/promotion-policies/jpcp", body), policyMembers)
 		for name, want := range (doc{"model": "JPCP", "from_alias": "Staging", "to_alias": "Production", "enabled": true, "require_eval": false, "approval_mode": "each"}) {
 			if d[name] != want {
 				t.Errorf("default of %s is %v; want d[name] == %v", name, d[name], want)
 			}
 		}
 		for _, op := range []string{"lt", "gt", "gte", "lte"} {
-			p.Want(200, "PUT", "/promotion-policies/jpcp", onlyScope("govern"), doc{"metric": "rmse", "operator": op, "threshold": 50, "approval_mode": "run"})
+			p.Want(200, "PUT", "/promotion-policies/jpcp", onlyScope("manage"), doc{"metric": "rmse", "operator": op, "threshold": 50, "approval_mode": "run"})
 		}
-		p.Want(200, "PUT", "/promotion-policies/jpcp", onlyScope("govern"), body)
+		p.Want(200, "PUT", "/promotion-policies/jpcp", onlyScope("manage"), body)
 		expectUnknownKeyRefused(p, "PUT", "/promotion-policies/jpcp", body)
 		if a := p.Audits("promotion_policy.set"); len(a) != 6 || a[5]["details"].(doc)["old"] == nil || a[5]["details"].(doc)["new"] == nil {
 			t.Errorf(`audit %v; want len(a) == 6 && a[5]["details"].(doc)["old"] != nil && a[5]["details"].(doc)["new"] != nil`, a)
@@ -166,7 +166,7 @@ func promotionRows(row rows) {
 		decodeObject(t, callWithScope(p, 200, "read", "GET", "/promotion-policies/jpcp", nil), policyMembers)
 	})
 	row("DELETE /promotion-policies/{m}", func(t *testing.T, p *controlplanetest.Plane) {
-		callWithScope(p, 204, "govern", "DELETE", "/promotion-policies/mcbound", nil)
+		callWithScope(p, 204, "manage", "DELETE", "/promotion-policies/mcbound", nil)
 		p.Refused(404, "policy_not_found", "GET", "/promotion-policies/mcbound", all, nil)
 	})
 	var v1, id string
