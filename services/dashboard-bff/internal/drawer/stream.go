@@ -36,6 +36,9 @@ type stream struct {
 
 // relayStream passes on a stream frame by frame, until its end or that of the caller's session.
 func (d *Drawer) relayStream(c echo.Context, s stream) error {
+	if d.drain.Err() != nil {
+		return drainingFault()
+	}
 	who := caller.From(c)
 	key := keyOf(who)
 	client, err := d.Assistant.With(key, who)
@@ -58,7 +61,7 @@ func (d *Drawer) relayStream(c echo.Context, s stream) error {
 		case errors.Is(cause, errSlow):
 			err = context.DeadlineExceeded
 		case errors.Is(cause, errDrain):
-			return problem.Draining.New("The dashboard restarts; send the request again.").After(time.Second)
+			return drainingFault()
 		}
 		return assistant.ExplainCall(err)
 	}
@@ -88,6 +91,10 @@ func (d *Drawer) relayStream(c echo.Context, s stream) error {
 		_ = out.Send(endFrames(code, message)) // a browser that is gone needs no end
 	}
 	return nil
+}
+
+func drainingFault() error {
+	return problem.Draining.New("The dashboard restarts; send the request again.").After(time.Second)
 }
 
 // errClient marks failures to write to the browser.
