@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
 
 	"github.com/mlp-platform/platform/libs/apitest"
 	"github.com/mlp-platform/platform/libs/testenv"
@@ -34,7 +35,11 @@ import (
 // did, as package viewtest recorded it, and the assistant its recorded streams. Every answer is held against the API's
 // document too.
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+// The broker leaves the loop of a stream's file, and the clock that it reads, when a stream is made while it shuts down.
+func TestMain(m *testing.M) {
+	testenv.Main(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
+		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
+}
 
 const (
 	viewerPassword = "viewer-of-the-tests"
