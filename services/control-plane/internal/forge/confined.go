@@ -87,8 +87,9 @@ type childFault struct {
 func (f *childFault) Error() string { return f.msg }
 func (f *childFault) Unwrap() error { return f.kind }
 
-// environment that a child needs: how to reach and to trust servers. Nothing else of this process is its business.
-var passedOn = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"}
+// environment that a child needs: how to reach and to trust servers, and how the race detector behaves in tests.
+// Nothing else of this process is its business.
+var passedOn = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ", "GORACE"}
 
 // ask starts a child, gives it the request and returns its last answer. It ends with ctx, and takes the child with it.
 // The answer's Commit is set as far as the child came, also beside an error.
@@ -130,7 +131,7 @@ func ask(ctx context.Context, r request) (response, error) {
 	case ctx.Err() != nil && last.Stage == stageReading:
 		return last, fmt.Errorf("%w: it takes too long to read", ErrMalformed)
 	case ctx.Err() != nil:
-		return last, timeoutOf(ctx)
+		return last, timeoutOf(ctx, r)
 	case waitErr != nil && (last.Stage == stageReading || r.Op != opHead):
 		return last, fmt.Errorf("%w: reading it needs more than a reader may use (%s)", ErrMalformed, complaints.reason(waitErr))
 	}
@@ -138,11 +139,15 @@ func ask(ctx context.Context, r request) (response, error) {
 }
 
 // timeoutOf says why a child was ended.
-func timeoutOf(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+func timeoutOf(ctx context.Context, r request) error {
+	switch {
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return ctx.Err()
+	case r.Dir != "":
+		return &childFault{"the git repository in MODELREPO_DIR could not be read in time", context.DeadlineExceeded}
+	default:
 		return &childFault{"the git server did not answer in time", context.DeadlineExceeded}
 	}
-	return ctx.Err()
 }
 
 func passOn() []string {

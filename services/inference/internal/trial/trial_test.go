@@ -94,7 +94,7 @@ func TestTryRefuses(t *testing.T) {
 		"nested graphs":   {files: onnx(fixturetest.NestedGraphs(5000)), want: "nests messages more than 64 deep"},
 		"empty nodes":     {files: onnx(fixturetest.EmptyNodes(500_000)), want: "once decoded"},
 		"seven rows":      {files: fixturetest.SizedByRows(t, "m", 7, 1<<34), want: "MiB of memory"},
-		"slow":            {files: fixturetest.Slow(t, "m"), limit: time.Second, want: "took longer than 1s"},
+		"slow":            {files: fixturetest.Slow(t, "m"), limit: 250 * time.Millisecond, want: "took longer than 250ms"},
 		"deep MLmodel":    {files: folder{"MLmodel": []byte(strings.Repeat("[", 50_000))}, want: "MLmodel"},
 		"loop in process": {files: renamed(fixturetest.EndlessLoop(t, "m")), want: "the operator Loop is not served"},
 		"deep in process": {files: renamed(onnx(fixturetest.NestedGraphs(5000))), want: "nests messages more than 64 deep"},
