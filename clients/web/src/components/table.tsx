@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from 'react';
+import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from 'react';
 import { keysAreOn } from '../state/keys';
 import { text } from '../text';
 import { Button } from './button';
@@ -163,6 +163,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     event.preventDefault();
     event.stopPropagation();
   };
+  // One object for all renders, so that a row which stays in sight is not drawn again while the table scrolls.
+  const latest = useRef<RowActs<Row>>(undefined);
+  latest.current = { onKey, onOpen: (row) => onOpen?.(row), onToggle: toggle, onFocus: setFocusKey };
+  const acts = useMemo<RowActs<Row>>(
+    () => ({
+      onKey: (event, row, index) => latest.current?.onKey(event, row, index),
+      onOpen: (row) => latest.current?.onOpen(row),
+      onToggle: (row) => latest.current?.onToggle(row),
+      onFocus: (key) => latest.current?.onFocus(key),
+    }),
+    [],
+  );
 
   if (rows.length === 0 && empty) return <>{empty}</>;
   const allSelected = selected !== undefined && rows.length > 0 && rows.every((row) => selected.has(rowKey(row)));
@@ -199,46 +211,21 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           {shown.map(({ row, index }) => {
             const key = rowKey(row);
             return (
-              <tr
+              <TableRow
                 key={key}
-                data-key={key}
-                aria-rowindex={index + 2}
-                aria-selected={
+                rowKey={key}
+                row={row}
+                index={index}
+                columns={columns}
+                name={props.rowName(row)}
+                opens={onOpen !== undefined}
+                picks={onSelect !== undefined}
+                isSelected={
                   onSelect ? selected?.has(key) === true : current !== undefined ? key === current : undefined
                 }
-                tabIndex={key === tabKey ? 0 : -1}
-                className={onOpen ? 'opens' : undefined}
-                onFocus={() => setFocusKey(key)}
-                onKeyDown={(event) => onKey(event, row, index)}
-                onClick={(event) => {
-                  // Links, boxes and buttons inside do their own; a drag that selects text opens nothing.
-                  if ((event.target as Element).closest('a, button, input, label') || getSelection()?.toString())
-                    return;
-                  onOpen?.(row);
-                }}
-              >
-                {onSelect && (
-                  <td className="hide-s pick">
-                    <input
-                      className="chk"
-                      type="checkbox"
-                      tabIndex={-1}
-                      aria-label={text.common.selectRow(props.rowName(row))}
-                      checked={selected?.has(key) === true}
-                      onChange={() => toggle(row)}
-                    />
-                  </td>
-                )}
-                {columns.map((column) => (
-                  <td
-                    key={column.key}
-                    className={cellClass(column)}
-                    data-l={column.isName || column.isHealth ? undefined : column.header}
-                  >
-                    {column.cell(row)}
-                  </td>
-                ))}
-              </tr>
+                isTabStop={key === tabKey}
+                acts={acts}
+              />
             );
           })}
           {after > 0 && <tr aria-hidden="true" className="spacer" style={{ height: after }} />}
@@ -247,6 +234,81 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     </div>
   );
 }
+
+/** What a row asks of its table. */
+interface RowActs<Row> {
+  onKey: (event: KeyboardEvent, row: Row, index: number) => void;
+  onOpen: (row: Row) => void;
+  onToggle: (row: Row) => void;
+  onFocus: (key: string) => void;
+}
+
+interface TableRowProps<Row> {
+  rowKey: string;
+  row: Row;
+  index: number;
+  columns: readonly Column<Row>[];
+  name: string;
+  opens: boolean;
+  picks: boolean;
+  isSelected: boolean | undefined;
+  isTabStop: boolean;
+  acts: RowActs<Row>;
+}
+
+function PlainTableRow<Row>({
+  rowKey,
+  row,
+  index,
+  columns,
+  name,
+  opens,
+  picks,
+  isSelected,
+  isTabStop,
+  acts,
+}: TableRowProps<Row>) {
+  return (
+    <tr
+      data-key={rowKey}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      tabIndex={isTabStop ? 0 : -1}
+      className={opens ? 'opens' : undefined}
+      onFocus={() => acts.onFocus(rowKey)}
+      onKeyDown={(event) => acts.onKey(event, row, index)}
+      onClick={(event) => {
+        // Links, boxes and buttons inside do their own; a drag that selects text opens nothing.
+        if ((event.target as Element).closest('a, button, input, label') || getSelection()?.toString()) return;
+        acts.onOpen(row);
+      }}
+    >
+      {picks && (
+        <td className="hide-s pick">
+          <input
+            className="chk"
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={text.common.selectRow(name)}
+            checked={isSelected === true}
+            onChange={() => acts.onToggle(row)}
+          />
+        </td>
+      )}
+      {columns.map((column) => (
+        <td
+          key={column.key}
+          className={cellClass(column)}
+          data-l={column.isName || column.isHealth ? undefined : column.header}
+        >
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+const TableRow = memo(PlainTableRow) as typeof PlainTableRow;
 
 /** Reports whether the table is wider than its room: then it scrolls, and the head cannot stick to the page. */
 function useOverflow(wrap: RefObject<HTMLDivElement | null>, isDrawn: boolean): boolean {

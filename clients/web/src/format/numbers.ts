@@ -83,10 +83,11 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? fixed(value, 0) : formatRate(value)} ${units[unit]}`;
 }
 
-/** Returns −2.9 % or +5.0 %, the change from one value to another; undefined from zero. */
+/** Returns −2.9 % or +5.0 %, the change from one value to another; undefined where the first is next to nothing, as a baseline's R² is. */
 export function formatChange(from: number, to: number): string | undefined {
   if (from === 0 || !Number.isFinite(from) || !Number.isFinite(to)) return undefined;
   const percent = ((to - from) / Math.abs(from)) * 100;
+  if (Math.abs(percent) >= 100_000) return undefined;
   const decimals = Math.abs(percent) < 10 ? 1 : 0;
   const text = fixed(percent, decimals);
   return `${!text.startsWith(MINUS) && Number(text.replaceAll(',', '')) !== 0 ? '+' : ''}${text} %`;

@@ -89,7 +89,10 @@ func (s *Search) fetchApprovals(ctx context.Context, who caller.Caller) ([]Entry
 			continue
 		}
 		subject, _, _ := strings.Cut(a.CommitMsg, "\n")
-		label := oneLine(fmt.Sprintf("%s: %s (%s, %s)", a.ModelId, subject, a.Kind, a.Status))
+		if subject != "" {
+			subject = ": " + subject
+		}
+		label := oneLine(fmt.Sprintf("%s%s (%s, %s)", a.ModelId, subject, a.Kind, a.Status))
 		found = append(found, Entry{Kind: "approval", ID: a.Id.String(), Label: label, URL: address("/approvals", "id", a.Id.String())})
 	}
 	return found, nil
