@@ -22,6 +22,8 @@ export interface Act {
   confirm: string;
   /** What is said once it is done. */
   done: string;
+  /** What is said instead where the answer has this member set: the act is not complete yet. */
+  unfinished?: { member: string; say: string };
   topics: readonly Topic[];
 }
 
@@ -96,7 +98,8 @@ export type ActResult<T> = { done: true; value: T } | { done: false; reason: 'st
 export async function performAct<T>(act: Act): Promise<ActResult<T>> {
   try {
     const value = await sendJSON<T>(act.method, act.path, act.body, act.ifMatch);
-    notify(act.done);
+    const { member, say } = act.unfinished ?? {};
+    notify(member && say && (value as Record<string, unknown> | undefined)?.[member] === true ? say : act.done);
     invalidateTopics(act.topics);
     return { done: true, value };
   } catch (error) {

@@ -37,6 +37,8 @@ export const approvals = {
   } as Record<string, string>,
   facts: {
     requestedBy: 'Requested by',
+    alsoAsked: 'Also requested by',
+    firstApproved: 'First approval',
     requested: 'Requested',
     expires: 'Expires',
     expired: 'Expired',
@@ -88,6 +90,10 @@ export const approvals = {
     other: (who: string) => `You may decide this one: ${who} requested it.`,
     own: 'You requested this yourself. Where separation of duties is enforced, someone else must approve it; you may always reject it.',
     viewer: 'Only administrators decide. You see what they see.',
+    first: (who: string) => `${who} has approved it. A second person must approve it too.`,
+    ownFirst: 'You have approved this. A second person must approve it too; you may still reject it.',
+    unknown:
+      'Nobody knows who is behind one of the pushes. Where separation of duties is enforced, two people must approve.',
   },
   recorded: 'Your decision is recorded in the audit ledger with record',
   approve: 'Approve…',
@@ -104,6 +110,7 @@ export const approvals = {
     promotionDo: 'Approve and promote',
     note: 'Note for the record',
     retrainDone: (model: string) => `Approved: training of ${model} has been started`,
+    firstOfTwo: (model: string) => `Approved: a second person must approve ${model} too`,
     promotionDone: (model: string) => `Approved: ${model} is being promoted`,
   },
   confirmReject: {

@@ -50,6 +50,7 @@ export function ApprovalDetail({
   const risk = assessRisk(approval, row, gate.data?.promotion);
   const pending = approval.status === 'pending';
   const why = { high: words.risk.whyHigh, medium: words.risk.whyMedium, low: words.risk.whyLow }[risk.level];
+  const others = approval.requesters.filter((who) => who !== approval.requested_by);
   const title = (words.titles[approval.origin] ?? words.titles.ci)?.(approval.model_id) ?? approval.model_id;
   return (
     <article className="detail" aria-label={title}>
@@ -79,6 +80,8 @@ export function ApprovalDetail({
           two
           facts={[
             [words.facts.requestedBy, approval.requested_by],
+            others.length > 0 ? [words.facts.alsoAsked, others.join(', ')] : undefined,
+            approval.first_approver ? [words.facts.firstApproved, approval.first_approver] : undefined,
             [
               words.facts.commit,
               <>
@@ -211,8 +214,19 @@ function decisionAct(approval: Approval, verdict: 'approve' | 'reject', reason: 
         ? confirm.promotionDone(approval.model_id)
         : confirm.retrainDone(approval.model_id)
       : words.confirmReject.done(approval.model_id),
+    unfinished: approves ? { member: 'second_approval_needed', say: confirm.firstOfTwo(approval.model_id) } : undefined,
     topics: ['approvals', 'promotions', 'runs', 'registry', 'model', 'governance'],
   };
+}
+
+/** Says what separation of duties means for this reader: those who asked, and the first of two, may not approve. */
+export function explainEyes(approval: Approval, reader: string | undefined): string {
+  const eyes = words.fourEyes;
+  const asked = [approval.requested_by, ...approval.requesters];
+  if (reader !== undefined && asked.includes(reader)) return eyes.own;
+  if (approval.first_approver !== null)
+    return approval.first_approver === reader ? eyes.ownFirst : eyes.first(approval.first_approver);
+  return approval.person_unknown ? eyes.unknown : eyes.other(approval.requested_by);
 }
 
 /** The bar with the buttons: approve on the right, reject with a required reason, and who may. */
@@ -222,7 +236,6 @@ function Decision({ approval }: { approval: Approval }) {
   const [asked, setAsked] = useState<'approve' | 'reject'>();
   const pending = approval.status === 'pending';
   const isPromotion = approval.kind === 'promotion';
-  const own = me !== undefined && approval.requested_by === me.sub;
   const refusal = !mayDecide ? words.noRole : !pending ? words.notPending : undefined;
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
@@ -240,7 +253,7 @@ function Decision({ approval }: { approval: Approval }) {
     <>
       <div className="sec note-sec">
         <Note icon="users" title={eyes.title}>
-          {!mayDecide ? eyes.viewer : own ? eyes.own : eyes.other(approval.requested_by)}
+          {!mayDecide ? eyes.viewer : explainEyes(approval, me?.sub)}
         </Note>
       </div>
       <div className="decide">
