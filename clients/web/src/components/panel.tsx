@@ -15,6 +15,8 @@ const LATE = 2 * MINUTE;
 
 export interface PanelProps {
   title: string;
+  /** What a link of the page points to. */
+  id?: string;
   /** A quieter word after the title: a count, or what it covers. */
   note?: ReactNode;
   /** Time of the oldest source. */
@@ -34,6 +36,7 @@ export interface PanelProps {
 /** A flat box with a title. A fault inside stays inside. */
 export function Panel({
   title,
+  id,
   note,
   asOf,
   partial,
@@ -63,7 +66,7 @@ export function Panel({
   const silent = partial && partial.length > 0 && <PartialChip sources={partial} />;
   if (untitled)
     return (
-      <section className={`panel ${className}`} aria-label={title}>
+      <section id={id} className={`panel ${className}`} aria-label={title}>
         <h2 className="vh">{title}</h2>
         {(silent || actions) && (
           <header className="untitled">
@@ -86,7 +89,7 @@ export function Panel({
       </section>
     );
   return (
-    <section className={`panel ${className}`} aria-label={title}>
+    <section id={id} className={`panel ${className}`} aria-label={title}>
       <header>
         <h2>
           {title}

@@ -73,15 +73,17 @@ export function FacilityScreen() {
           {(view) => {
             const { nodesAllocated, gpusAllocated, jobsRunning, queueDepth } = view.facility;
             const known = !missing(view);
+            const jobsIn = (...state: string[]) => ({ to: '/facility' as const, search: { cluster, state } });
             return (
               <Figures
                 stats={[
-                  { label: w.nodes, value: figure(known, nodesAllocated), note: w.ofRunning },
-                  { label: w.gpus, value: figure(known, gpusAllocated), note: w.ofRunning },
-                  { label: w.running, value: figure(known, jobsRunning) },
-                  { label: w.queue, value: figure(known, queueDepth) },
+                  { label: w.nodes, value: figure(known, nodesAllocated), note: w.ofRunning, link: jobsIn('RUNNING') },
+                  { label: w.gpus, value: figure(known, gpusAllocated), note: w.ofRunning, link: jobsIn('RUNNING') },
+                  { label: w.running, value: figure(known, jobsRunning), link: jobsIn('RUNNING') },
+                  { label: w.queue, value: figure(known, queueDepth), link: jobsIn('PENDING', 'SUBMITTED') },
                   {
                     label: w.pressure,
+                    link: jobsIn('PENDING', 'SUBMITTED'),
                     value: !known ? (
                       <NotMeasured />
                     ) : jobsRunning === 0 ? (
@@ -93,6 +95,7 @@ export function FacilityScreen() {
                   },
                   {
                     label: w.longest,
+                    link: jobsIn('PENDING', 'SUBMITTED'),
                     value:
                       !known || !queue.data ? (
                         <NotMeasured />

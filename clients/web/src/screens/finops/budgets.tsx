@@ -115,6 +115,7 @@ export function BudgetPanel() {
   return (
     <>
       <QueryPanel
+        id="budgets"
         title={words.title}
         query={query}
         flush

@@ -40,36 +40,42 @@ export function FinopsScreen() {
                 stats={[
                   {
                     label: w.cost,
+                    link: { to: '/finops', hash: 'costs' },
                     value: <Measured value={cost?.total_cost_usd}>{formatAmount}</Measured>,
                     unit: cost && w.usd,
                     note: w.costNote,
                   },
                   {
                     label: w.gpuHours,
+                    link: { to: '/finops', hash: 'costs' },
                     value: <Measured value={cost?.total_gpu_hours}>{formatRate}</Measured>,
                     unit: cost && w.gpuUnit,
                     note: w.costNote,
                   },
                   {
                     label: w.month,
+                    link: { to: '/finops', hash: 'budgets' },
                     value: <Measured value={budget?.consumed_cost_usd}>{formatAmount}</Measured>,
                     unit: budget && w.usd,
                     note: w.monthNote,
                   },
                   {
                     label: w.perRun,
+                    link: { to: '/runs' },
                     value: <Measured value={unitEconomics?.costPerTrainingRun}>{formatAmount}</Measured>,
                     unit: unitEconomics?.costPerTrainingRun == null ? undefined : w.usd,
                     note: w.perRunNote,
                   },
                   {
                     label: w.energy,
+                    link: { to: '/finops', hash: 'carbon' },
                     value: <Measured value={carbon?.totals.kwh}>{formatRate}</Measured>,
                     unit: carbon && w.energyUnit,
                     note: <a href="#method">{w.energyNote}</a>,
                   },
                   {
                     label: w.carbon,
+                    link: { to: '/finops', hash: 'carbon' },
                     value: <Measured value={carbon?.co2e_kg}>{formatRate}</Measured>,
                     unit: carbon && w.carbonUnit(formatShare(carbon.uncertainty)),
                     note: <a href="#method">{w.carbonNote}</a>,
@@ -134,6 +140,7 @@ function CostPanel() {
   ];
   return (
     <QueryPanel
+      id="costs"
       title={w.title}
       query={query}
       flush
@@ -210,6 +217,7 @@ function CarbonPanel() {
   return (
     <div id="method">
       <QueryPanel
+        id="carbon"
         title={w.title}
         query={query}
         flush

@@ -199,15 +199,17 @@ export function HealthScreen() {
           {({ metrics }) => {
             const { p50, p95, count } = metrics.latencyMs;
             const s = words.self;
+            const link = { to: '/documents' as const, search: { path: 'docs/dashboard.md' } };
             return (
               <Figures
                 stats={[
-                  { label: s.requests, value: formatCount(metrics.requests), note: s.since },
-                  { label: s.errors, value: formatCount(metrics.errors), note: s.errorsNote },
-                  { label: s.clientErrors, value: formatCount(metrics.clientErrors), note: s.clientErrorsNote },
-                  { label: s.limits, value: formatCount(metrics.rateLimitHits), note: s.limitsNote },
+                  { label: s.requests, value: formatCount(metrics.requests), note: s.since, link },
+                  { label: s.errors, value: formatCount(metrics.errors), note: s.errorsNote, link },
+                  { label: s.clientErrors, value: formatCount(metrics.clientErrors), note: s.clientErrorsNote, link },
+                  { label: s.limits, value: formatCount(metrics.rateLimitHits), note: s.limitsNote, link },
                   {
                     label: s.latencyFigure,
+                    link,
                     value: p95 === null ? <NotMeasured /> : formatRate(p95),
                     unit: p95 === null ? undefined : s.ms,
                     note: p50 === null ? s.noRequests : s.latencyNote(formatRate(p50), formatCount(count)),
