@@ -69,7 +69,7 @@ function useServiceColumns(): Column<Service>[] {
       header: w.what,
       drop: 'medium',
       className: 'hide-s',
-      cell: (row) => <span className="muted">{words.purposes[row.key]}</span>,
+      cell: (row) => <span className="muted wrap-words">{words.purposes[row.key]}</span>,
     },
     {
       key: 'address',
