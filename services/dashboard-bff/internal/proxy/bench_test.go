@@ -97,7 +97,7 @@ func callMany(b *testing.B, url string, n int) time.Duration {
 // BenchmarkRewriteHTML is what the translation of a page's links costs by itself: a page of links, as the hop's, and
 // one as tools send it, mostly text and scripts.
 func BenchmarkRewriteHTML(b *testing.B) {
-	links := &linkMap{own: upstream.Tracker, scheme: "http", places: []place{{"http://10.0.0.1:5000", "", upstream.Tracker}, {"http://10.0.0.2:4200", "", upstream.Orchestrator}}}
+	links := newLinkMap(upstream.Tracker, "http", "", place{"http://10.0.0.1:5000", "", upstream.Tracker}, place{"http://10.0.0.2:4200", "", upstream.Orchestrator})
 	for name, text := range map[string]string{
 		"links": strings.Repeat(linkRow, 140),
 		"app": `<!doctype html><html><head><link rel="stylesheet" href="/static/app.css"><script>` + strings.Repeat("var a = 1 < 2;\n", 200) +

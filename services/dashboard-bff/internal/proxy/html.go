@@ -91,7 +91,8 @@ func (w *htmlWriter) replace(from, to int, with string) {
 }
 
 func (w *htmlWriter) rewrite(depth int) {
-	for i := 0; nextStartTag(w.text, i, &w.tag); {
+	w.tag.page = w.text
+	for i := 0; nextStartTag(i, &w.tag); {
 		i = w.tag.to
 		raw := w.tag.rawName()
 		w.rewriteTag(depth)
@@ -168,6 +169,10 @@ func (w *htmlWriter) rewriteTag(depth int) {
 			continue
 		}
 		if holds == otherContent || !a.hasValue {
+			continue
+		}
+		if holds == oneLink && a.quote != 0 && w.links.isPlainRoot(w.text[a.from:a.to]) {
+			w.replace(a.from, a.from, w.links.prefix)
 			continue
 		}
 		old := unescape(w.text[a.from:a.to])

@@ -24,6 +24,7 @@ type linkMap struct {
 	scheme string // of the service, for links that begin with //
 	base   string // escaped path of the service's address
 	places []place
+	prefix string // what a link from the root begins with on this origin
 }
 
 // newLinks gathers where services are. Those of the service itself come first: where two share an address, it means
@@ -42,7 +43,7 @@ func (x *exchange) newLinks() *linkMap {
 		key.WriteString("\x00" + texts[2*i] + "\x00" + texts[2*i+1])
 	}
 	return p.links.get(key.String(), func() *linkMap {
-		l := &linkMap{own: x.service, scheme: x.target.Scheme, base: x.target.EscapedPath()}
+		l := newLinkMap(x.service, x.target.Scheme, x.target.EscapedPath())
 		add := func(i int) {
 			for _, text := range texts[2*i : 2*i+2] {
 				if u, err := parseAddress(proxied[i], text); text != "" && err == nil {
@@ -59,6 +60,10 @@ func (x *exchange) newLinks() *linkMap {
 		}
 		return l
 	})
+}
+
+func newLinkMap(own upstream.Service, scheme, base string, places ...place) *linkMap {
+	return &linkMap{own, scheme, base, places, root + string(own)}
 }
 
 // cache keeps what is made from addresses. They change when an admin changes them, so it is small, and simply forgotten
@@ -117,7 +122,24 @@ func (l *linkMap) fromRoot(link string) string {
 	if !strings.HasPrefix(link, "/") {
 		link = "/" + link // of the base alone, maybe with a query
 	}
-	return root + string(l.own) + link
+	return l.prefix + link
+}
+
+// isPlainRoot reports whether a link, as it stands in a page, becomes one of this origin by the prefix alone. Most links
+// of a page do; what this does not recognize, translate does.
+func (l *linkMap) isPlainRoot(link string) bool {
+	if link == "" || link[0] != '/' || l.base != "" || strings.HasPrefix(link, root) {
+		return false
+	}
+	if len(link) > 1 && (link[1] == '/' || link[1] == '\\') {
+		return false
+	}
+	for i := range len(link) {
+		if link[i] <= ' ' || link[i] == '&' {
+			return false
+		}
+	}
+	return true
 }
 
 // isProxied reports whether a path is translated already.
@@ -228,8 +250,10 @@ func cutOrigin(link string) (origin, rest string) {
 
 // cutPath cuts a link after its path.
 func cutPath(link string) (path, rest string) {
-	if i := strings.IndexAny(link, "?#"); i >= 0 {
-		return link[:i], link[i:]
+	for i := range len(link) {
+		if link[i] == '?' || link[i] == '#' {
+			return link[:i], link[i:]
+		}
 	}
 	return link, ""
 }

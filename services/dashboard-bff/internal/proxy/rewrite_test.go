@@ -20,10 +20,26 @@ import (
 
 // sampleLinks are those of a tracker below /base, beside an orchestrator with a published address.
 func sampleLinks() *linkMap {
-	return &linkMap{own: upstream.Tracker, scheme: "http", base: "/base", places: []place{
+	return newLinkMap(upstream.Tracker, "http", "/base", []place{
 		{"http://tracker:5000", "/base", upstream.Tracker}, {"https://tracker.example", "", upstream.Tracker},
 		{"http://localhost:4200", "", upstream.Orchestrator}, {"https://flows.example", "/ui", upstream.Orchestrator},
-	}}
+	}...)
+}
+
+// The shortcut for plain links gives what translate gives.
+func FuzzPlainRoot(f *testing.F) {
+	for _, link := range []string{"", "/", "/x", "//x", "/\\x", "/x?a=1#b", "/a b", "/x&amp;y", "/api/proxy/tracker/x", "/api/proxyx", "/x\ty", "x", "http://a/b", "/é", "/\x80"} {
+		f.Add(link)
+	}
+	links := newLinkMap(upstream.Tracker, "http", "", place{"http://tracker:5000", "", upstream.Tracker})
+	f.Fuzz(func(t *testing.T, link string) {
+		if !links.isPlainRoot(link) {
+			return
+		}
+		if want, _ := links.translate(unescape(link)); links.prefix+link != want {
+			t.Errorf("%q: got %q, want %q", link, links.prefix+link, want)
+		}
+	})
 }
 
 func TestTranslatesLinks(t *testing.T) {
@@ -419,8 +435,8 @@ func FuzzScansAsTheTokenizer(f *testing.F) {
 			Text string
 		}
 		var got, want []found
-		var tag startTag
-		for i := 0; nextStartTag(page, i, &tag); {
+		tag := startTag{page: page}
+		for i := 0; nextStartTag(i, &tag); {
 			got = append(got, found{tag.from, page[tag.from:tag.to]})
 			if i = tag.to; tag.rawName() != "" {
 				i = endOfRaw(page, i, tag.rawName())

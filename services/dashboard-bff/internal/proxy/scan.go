@@ -21,13 +21,14 @@ type attribute struct {
 
 // startTag is where one is in the page, from < to behind >.
 type startTag struct {
+	page       string
 	from, to   int
-	name       string // as written
+	nameEnd    int
 	attributes []attribute
 }
 
 // named reports whether the element has the name, which is in lower case.
-func (t *startTag) named(name string) bool { return equalFold(t.name, name) }
+func (t *startTag) named(name string) bool { return equalFold(t.page[t.from+1:t.nameEnd], name) }
 
 // equalFold compares as HTML does: only ASCII letters have a case. lower is in lower case.
 func equalFold(s, lower string) bool {
@@ -54,7 +55,8 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 
 // nextStartTag fills tag with the first start tag at or behind i; false if there is none that ends.
-func nextStartTag(text string, i int, tag *startTag) bool {
+func nextStartTag(i int, tag *startTag) bool {
+	text := tag.page
 	for {
 		n := strings.IndexByte(text[i:], '<')
 		if n < 0 || i+n+1 >= len(text) {
@@ -63,9 +65,9 @@ func nextStartTag(text string, i int, tag *startTag) bool {
 		i += n
 		switch c := text[i+1]; {
 		case isLetter(c):
-			return scanTag(text, i, tag)
+			return scanTag(i, tag)
 		case c == '/':
-			if i = skipEndTag(text, i, tag); i < 0 {
+			if i = skipEndTag(i, tag); i < 0 {
 				return false
 			}
 		case c == '!' && strings.HasPrefix(text[i:], "<!--"):
@@ -87,14 +89,15 @@ func skipPast(text string, i int, c byte) int {
 }
 
 // skipEndTag returns where the end tag at i ends; -1 if it does not. One with attributes is read as a start tag is.
-func skipEndTag(text string, i int, tag *startTag) int {
+func skipEndTag(i int, tag *startTag) int {
+	text := tag.page
 	if i+2 >= len(text) {
 		return -1
 	}
 	if !isLetter(text[i+2]) {
 		return skipPast(text, i+2, '>')
 	}
-	if !scanTag(text, i+1, tag) {
+	if !scanTag(i+1, tag) {
 		return -1
 	}
 	return tag.to
@@ -129,12 +132,12 @@ func skipComment(text string, i int) int {
 }
 
 // scanTag reads the tag whose name begins at from+1, as the HTML standard does; false if it does not end.
-func scanTag(text string, from int, tag *startTag) bool {
-	i := from + 1
+func scanTag(from int, tag *startTag) bool {
+	text, i := tag.page, from+1
 	for i < len(text) && !isBlank(text[i]) && text[i] != '/' && text[i] != '>' {
 		i++
 	}
-	tag.from, tag.name, tag.attributes = from, text[from+1:i], tag.attributes[:0]
+	tag.from, tag.nameEnd, tag.attributes = from, i, tag.attributes[:0]
 	for {
 		for i < len(text) && (isBlank(text[i]) || text[i] == '/') {
 			i++
