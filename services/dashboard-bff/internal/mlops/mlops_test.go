@@ -114,7 +114,7 @@ func TestHungServiceIsWaitedForOnce(t *testing.T) {
 	for range 5 {
 		f.overview(t).WantPartial("audit")
 	}
-	if took := time.Since(began); took > viewtest.Timeout {
+	if took := time.Since(began); took > 3*viewtest.Timeout { // waiting each time would take five
 		t.Errorf("five more views took %s, want them at once", took)
 	}
 }
