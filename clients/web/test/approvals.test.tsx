@@ -46,7 +46,7 @@ describe('an approval', () => {
         path: '/api/proxy/control_plane/approvals/1/approve',
         confirm: 'Approve',
         done: 'started',
-        unfinished: { member: 'second_approval_needed', say: 'one of two' },
+        unfinished: { member: 'second_approval_needed', equals: true, say: 'one of two' },
         topics: [],
       }),
     );

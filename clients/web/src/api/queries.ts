@@ -209,6 +209,15 @@ export const alertsQuery = (state?: 'resolved' | 'all') =>
     queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/alerts', { params: { query: { state } }, signal })),
   });
 
+/** Changes of rules that wait for a second person. */
+export const guardedChangesQuery = queryOptions({
+  queryKey: ['governance', 'changes'],
+  queryFn: ({ signal }) =>
+    bodyOf(
+      controlPlane.GET('/governance/changes', { params: { query: { state: 'pending', limit: LIST_LIMIT } }, signal }),
+    ),
+});
+
 export const governanceQuery = queryOptions({
   queryKey: ['governance'],
   queryFn: ({ signal }) => bodyOf(dashboard.GET('/api/v1/governance/overview', { signal })),

@@ -22,8 +22,8 @@ export interface Act {
   confirm: string;
   /** What is said once it is done. */
   done: string;
-  /** What is said instead where the answer has this member set: the act is not complete yet. */
-  unfinished?: { member: string; say: string };
+  /** What is said instead where this member of the answer has this value: the act is not complete yet. */
+  unfinished?: { member: string; equals: unknown; say: string };
   topics: readonly Topic[];
 }
 
@@ -98,8 +98,9 @@ export type ActResult<T> = { done: true; value: T } | { done: false; reason: 'st
 export async function performAct<T>(act: Act): Promise<ActResult<T>> {
   try {
     const value = await sendJSON<T>(act.method, act.path, act.body, act.ifMatch);
-    const { member, say } = act.unfinished ?? {};
-    notify(member && say && (value as Record<string, unknown> | undefined)?.[member] === true ? say : act.done);
+    const { unfinished } = act;
+    const answer = value as Record<string, unknown> | undefined;
+    notify(unfinished && answer?.[unfinished.member] === unfinished.equals ? unfinished.say : act.done);
     invalidateTopics(act.topics);
     return { done: true, value };
   } catch (error) {

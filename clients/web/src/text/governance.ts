@@ -68,6 +68,28 @@ export const governance = {
     none: 'No control is defined',
     noneHint: 'Controls come from the control plane.',
   },
+  changes: {
+    title: 'Changes of rules',
+    note: (n: number) => (n === 1 ? '1 waits for a second person' : `${n} wait for a second person`),
+    what: (kind: string, target: string) =>
+      ({
+        promotion_policy: `Promotion policy of ${target}`,
+        modelrepo_config: `Model repository: ${target}`,
+        auto_retrain: `Auto-retrain of ${target}`,
+        setting: `Setting ${target}`,
+      })[kind] ?? `${kind} ${target}`,
+    from: 'In force',
+    to: 'Asked for',
+    nothing: 'nothing',
+    approve: (what: string) => `Approve the change? ${what}`,
+    reject: (what: string) => `Reject the change? ${what}`,
+    approveHint: 'It is in force at once. Whoever asked for it cannot approve it.',
+    rejectHint: 'What is in force stays.',
+    approveDo: 'Approve and put in force',
+    approved: (what: string) => `Approved: ${what}`,
+    firstOfTwo: (what: string) => `Approved: a second person must approve it too. ${what}`,
+    rejected: (what: string) => `Rejected: ${what}`,
+  },
   compliance: {
     title: 'Risk classes',
     note: (n: number) => (n === 1 ? '1 version' : `${n} versions`),

@@ -214,7 +214,9 @@ function decisionAct(approval: Approval, verdict: 'approve' | 'reject', reason: 
         ? confirm.promotionDone(approval.model_id)
         : confirm.retrainDone(approval.model_id)
       : words.confirmReject.done(approval.model_id),
-    unfinished: approves ? { member: 'second_approval_needed', say: confirm.firstOfTwo(approval.model_id) } : undefined,
+    unfinished: approves
+      ? { member: 'second_approval_needed', equals: true, say: confirm.firstOfTwo(approval.model_id) }
+      : undefined,
     topics: ['approvals', 'promotions', 'runs', 'registry', 'model', 'governance'],
   };
 }

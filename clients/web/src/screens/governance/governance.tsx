@@ -10,6 +10,7 @@ import { QueryPanel } from '../../components/panel';
 import { State, type StateKind } from '../../components/state';
 import { notify } from '../../components/toast';
 import { text } from '../../text';
+import { ChangesPanel } from './changes';
 import { LedgerPanel } from './chain';
 import { CardsPanel, CompliancePanel } from './compliance';
 import { VerdictBanner } from './verdict';
@@ -39,6 +40,7 @@ export function GovernanceScreen() {
       />
       <div className="stack">
         {(view || query.isError) && <VerdictBanner ledger={view?.audit} />}
+        <ChangesPanel />
         <div className="grid cols-main r-wide flip">
           <div className="stack">
             <LedgerPanel query={query} />
