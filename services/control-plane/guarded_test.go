@@ -2,9 +2,12 @@ package controlplane_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
@@ -160,4 +163,27 @@ func TestScopesAreGuarded(t *testing.T) {
 	p.Refused(403, "insufficient_scope", "POST", "/approve/JPCP", eve, nil)
 	p.Want(200, "POST", path, controlplanetest.Governor, nil)
 	p.Want(200, "POST", "/approve/JPCP", eve, nil)
+}
+
+// A change that nobody decides ends by itself, and what is in force stays.
+func TestGuardedChangeExpires(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Neighbours(t, enforce, "APPROVAL_EXPIRY_HOURS=1")
+	stop := p.Serve()
+	was := threshold(p)
+	id := p.Want(202, "PUT", policyPath, controlplanetest.Operator, laxPolicy).Object(t)["id"].(string)
+	stop()
+	p.SQL("update control_plane.guarded_changes set expires_at = now() - interval '1 second'")
+	p.Serve() // a leader sweeps at once, and then each minute
+	testenv.Eventually(t, 10*time.Second, func() error {
+		items := p.Want(200, "GET", "/governance/changes?state=expired", controlplanetest.Reader, nil).Object(t)["items"].([]any)
+		if len(items) != 1 || items[0].(map[string]any)["id"] != id {
+			return fmt.Errorf("expired changes %v; want %s alone", items, id)
+		}
+		return nil
+	})
+	p.Refused(409, "already_decided", "POST", "/governance/changes/"+id+"/approve", controlplanetest.Governor, nil)
+	if got := p.Audits("guarded_change.expired"); len(got) != 1 || got[0]["actor"] != "system:expiry" || threshold(p) != was {
+		t.Errorf("facts %v, threshold %v; want one of system:expiry, %v", got, threshold(p), was)
+	}
 }

@@ -175,7 +175,7 @@ func (p *parts) lead(ctx context.Context) error {
 		tick := time.NewTicker(sweepEvery)
 		defer tick.Stop()
 		for {
-			err := errors.Join(p.approvals.Service.ExpireDue(ctx), p.promotions.Service.ExpireDue(ctx))
+			err := errors.Join(p.approvals.Service.ExpireDue(ctx), p.promotions.Service.ExpireDue(ctx), p.guarded.ExpireDue(ctx))
 			if err != nil && ctx.Err() == nil {
 				p.log.WarnContext(ctx, "expiring approvals failed", slog.Any("err", err))
 			}

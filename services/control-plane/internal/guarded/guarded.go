@@ -168,6 +168,30 @@ func (s *Service) end(ctx context.Context, tx store.Tx, c store.GuardedChange, s
 	return tx.Emit(ctx, s.fact(after, p, state, event.OK, reason))
 }
 
+func (s *Service) expire(ctx context.Context, tx store.Tx, c store.GuardedChange) error {
+	return s.end(ctx, tx, c, Expired, auth.Principal{Name: "system:expiry", Tenant: c.Tenant}, "not decided in time")
+}
+
+// ExpireDue expires changes that were not decided in time.
+func (s *Service) ExpireDue(ctx context.Context) error {
+	for n := -1; n != 0; {
+		if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+			now := s.Now()
+			due, err := tx.OverdueGuardedChanges(ctx, &now)
+			n = len(due)
+			for _, c := range due {
+				if err := s.expire(ctx, tx, c); err != nil {
+					return err
+				}
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ask returns what a change asks of who decides it.
 func ask(c store.GuardedChange) separation.Ask {
 	return separation.Ask{Requesters: []string{c.RequestedBy}, PersonUnknown: c.PersonUnknown, FirstApprover: c.FirstApprover}
@@ -188,7 +212,7 @@ func (s *Service) Decide(ctx context.Context, p auth.Principal, id uuid.UUID, ap
 		}
 		if out.State == Pending && out.ExpiresAt != nil && !s.Now().Before(*out.ExpiresAt) {
 			refused = fault.AlreadyDecided.New("This change was not decided in time.").With(map[string]any{"id": id, "state": Expired})
-			return s.end(ctx, tx, out, Expired, auth.Principal{Name: "system:expiry", Tenant: out.Tenant}, "not decided in time")
+			return s.expire(ctx, tx, out)
 		}
 		switch {
 		case out.State != Pending:

@@ -275,6 +275,46 @@ func (q *Queries) LockGuardedChange(ctx context.Context, id uuid.UUID) (GuardedC
 	return i, err
 }
 
+const overdueGuardedChanges = `-- name: OverdueGuardedChanges :many
+select id, kind, target, old, new, state, tenant, requested_by, requested_at, person_unknown, first_approver, decided_by, decided_at, reason, expires_at from guarded_changes where state = 'pending' and expires_at <= $1 order by id limit 500 for update skip locked
+`
+
+func (q *Queries) OverdueGuardedChanges(ctx context.Context, now *time.Time) ([]GuardedChange, error) {
+	rows, err := q.db.Query(ctx, overdueGuardedChanges, now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []GuardedChange
+	for rows.Next() {
+		var i GuardedChange
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Target,
+			&i.Old,
+			&i.New,
+			&i.State,
+			&i.Tenant,
+			&i.RequestedBy,
+			&i.RequestedAt,
+			&i.PersonUnknown,
+			&i.FirstApprover,
+			&i.DecidedBy,
+			&i.DecidedAt,
+			&i.Reason,
+			&i.ExpiresAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pendingGuardedChange = `-- name: PendingGuardedChange :one
 select id, kind, target, old, new, state, tenant, requested_by, requested_at, person_unknown, first_approver, decided_by, decided_at, reason, expires_at from guarded_changes where kind = $1 and target = $2 and state = 'pending' for update
 `

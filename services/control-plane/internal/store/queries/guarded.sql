@@ -6,6 +6,9 @@ returning *;
 -- name: PendingGuardedChange :one
 select * from guarded_changes where kind = @kind and target = @target and state = 'pending' for update;
 
+-- name: OverdueGuardedChanges :many
+select * from guarded_changes where state = 'pending' and expires_at <= @now order by id limit 500 for update skip locked;
+
 -- name: LockGuardedChange :one
 select * from guarded_changes where id = @id for update;
 
