@@ -159,6 +159,7 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 		}
 		return
 	}
+	addExample(c, path)
 	c.Flags = append(c.Flags,
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmations"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},

@@ -21,11 +21,15 @@ import (
 
 func modelsCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "models", Usage: "the model registry", Subcommands: []*cli.Command{
-		{Name: "list", Usage: "registered models, with the version in Production", Flags: watchFlags(), Action: func(c *cli.Context) error {
+		{Name: "list", Usage: "registered models, with the version in Production", Flags: append(watchFlags(), listFlags(0)...), Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
 			}
-			return env.maybeWatch(c, func() error { return modelsList(c.Context, env) })
+			o, err := env.readListOptions(c)
+			if err != nil {
+				return err
+			}
+			return env.maybeWatch(c, func() error { return modelsList(c.Context, env, o) })
 		}},
 		{Name: "info", Usage: "versions, aliases and test metrics of one model", ArgsUsage: "<model>", Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
@@ -79,7 +83,7 @@ func (e *Env) registered(ctx context.Context) ([]tracker.RegisteredModel, error)
 	return out, nil
 }
 
-func modelsList(ctx context.Context, env *Env) error {
+func modelsList(ctx context.Context, env *Env, o listOptions) error {
 	list, err := env.registered(ctx)
 	if err != nil {
 		return err
@@ -119,7 +123,7 @@ func modelsList(ctx context.Context, env *Env) error {
 		g.Rows = append(g.Rows, []any{w.Name, w.Production, w.Latest, names})
 	}
 	g.Doc = doc
-	return env.Printer().Print(g)
+	return env.printList(o, g, false)
 }
 
 // findAlias finds an alias in any case, as the tracker treats them.
