@@ -20,7 +20,7 @@ func TestCompleteModels(t *testing.T) {
 		"predict j":    "J.P-C_P2\nJPCP\n",
 		"predict ":     "J.P-C_P2\nJPCP\nMACK\n",
 		"mod":          "models\n",
-		"models ":      "list\ninfo\n",
+		"models ":      "list\ninfo\ndiff\nlineage\ncost\nhistory\nat\nrollback\n",
 		"retrain --du": "--dummy\n",
 		"--ver":        "--verbose\n--version\n",
 	} {

@@ -68,27 +68,49 @@ func hasLimitOverride(c *cli.Context) bool {
 
 // printList prints a list as its options ask. more tells that the service has further rows than were read.
 func (e *Env) printList(o listOptions, g output.Grid, more bool) error {
-	if o.sort != "" {
-		if err := sortGrid(&g, o.sort); err != nil {
-			return err
-		}
-	}
 	if o.limit > 0 && len(g.Rows) > o.limit {
 		more = true
-		g.Rows = g.Rows[:o.limit]
-		if doc := reflect.ValueOf(g.Doc); doc.Kind() == reflect.Slice && doc.Len() > o.limit {
-			g.Doc = doc.Slice(0, o.limit).Interface()
-		}
 	}
-	if len(o.columns) > 0 {
-		if err := chooseColumns(&g, o.columns); err != nil {
+	if doc := reflect.ValueOf(g.Doc); doc.Kind() == reflect.Slice {
+		items := reflect.New(doc.Type())
+		items.Elem().Set(doc)
+		if err := o.arrange(&g, items.Interface()); err != nil {
 			return err
 		}
+		g.Doc = items.Elem().Interface()
+	} else if err := o.arrange(&g, nil); err != nil {
+		return err
 	}
 	if more {
 		e.Talk("the first %d; for more: --limit N or --all", len(g.Rows))
 	}
 	return e.Printer().Print(g)
+}
+
+// arrange sorts and cuts the rows and, with them, the items of the document, a pointer to a slice or nil; and
+// chooses the columns.
+func (o listOptions) arrange(g *output.Grid, items any) error {
+	var doc reflect.Value
+	if items != nil {
+		if doc = reflect.ValueOf(items).Elem(); doc.Len() != len(g.Rows) {
+			doc = reflect.Value{}
+		}
+	}
+	if o.sort != "" {
+		if err := sortGrid(g, doc, o.sort); err != nil {
+			return err
+		}
+	}
+	if o.limit > 0 && len(g.Rows) > o.limit {
+		g.Rows = g.Rows[:o.limit]
+		if doc.IsValid() {
+			doc.Set(doc.Slice(0, o.limit))
+		}
+	}
+	if len(o.columns) > 0 {
+		return chooseColumns(g, o.columns)
+	}
+	return nil
 }
 
 // findColumn finds a column by its heading or its key, in any case.
@@ -124,8 +146,8 @@ func chooseColumns(g *output.Grid, names []string) error {
 	return nil
 }
 
-// sortGrid sorts the rows, and the document with them when it has one item for each row.
-func sortGrid(g *output.Grid, by string) error {
+// sortGrid sorts the rows, and the items of the document with them.
+func sortGrid(g *output.Grid, doc reflect.Value, by string) error {
 	name, down := strings.CutPrefix(by, "-")
 	at, err := findColumn(g, name, "--sort")
 	if err != nil {
@@ -149,21 +171,19 @@ func sortGrid(g *output.Grid, by string) error {
 		return compareKeys(a, b)
 	})
 	rows := make([][]any, len(order))
-	doc := reflect.ValueOf(g.Doc)
-	sortDoc := doc.Kind() == reflect.Slice && doc.Len() == len(order)
 	var sorted reflect.Value
-	if sortDoc {
+	if doc.IsValid() {
 		sorted = reflect.MakeSlice(doc.Type(), len(order), len(order))
 	}
 	for to, from := range order {
 		rows[to] = g.Rows[from]
-		if sortDoc {
+		if doc.IsValid() {
 			sorted.Index(to).Set(doc.Index(from))
 		}
 	}
 	g.Rows = rows
-	if sortDoc {
-		g.Doc = sorted.Interface()
+	if doc.IsValid() {
+		doc.Set(sorted)
 	}
 	return nil
 }

@@ -38,6 +38,12 @@ func modelsCommand(env *Env) *cli.Command {
 			}
 			return modelsInfo(c.Context, env, a[0])
 		}},
+		modelsDiffCommand(env),
+		modelsLineageCommand(env),
+		modelsCostCommand(env),
+		modelsHistoryCommand(env),
+		modelsAtCommand(env),
+		modelsRollbackCommand(env),
 	}}
 }
 
@@ -136,27 +142,36 @@ func findAlias(aliases map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-func modelsInfo(ctx context.Context, env *Env, name string) error {
-	tr, url, err := env.tracker()
+// findRegistered finds a model in the tracker, under the name that its declaration gives it if need be.
+func (e *Env) findRegistered(ctx context.Context, name string) (*tracker.Client, string, tracker.RegisteredModel, error) {
+	tr, url, err := e.tracker()
 	if err != nil {
-		return err
+		return nil, "", tracker.RegisteredModel{}, err
 	}
 	trackerName := strings.ToLower(name)
 	m, err := tr.GetRegisteredModel(ctx, trackerName)
 	if errors.Is(err, tracker.ErrNotFound) {
-		if other := env.trackerName(ctx, name); other != "" && other != trackerName {
-			trackerName = other
-			m, err = tr.GetRegisteredModel(ctx, trackerName)
+		if other := e.trackerName(ctx, name); other != "" && other != trackerName {
+			m, err = tr.GetRegisteredModel(ctx, other)
 		}
 	}
 	if errors.Is(err, tracker.ErrNotFound) {
 		f := fault.New("unknown_model", "the tracker has no model %s", strings.ToUpper(name))
 		f.Service, f.Status = "tracker", 404
-		return f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
+		return nil, "", m, f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
 	}
 	if err != nil {
-		return trackerFault(url, err)
+		return nil, "", m, trackerFault(url, err)
 	}
+	return tr, url, m, nil
+}
+
+func modelsInfo(ctx context.Context, env *Env, name string) error {
+	tr, url, m, err := env.findRegistered(ctx, name)
+	if err != nil {
+		return err
+	}
+	trackerName := m.Name
 	type version struct {
 		Version   string            `json:"version"`
 		RunID     string            `json:"run_id"`
