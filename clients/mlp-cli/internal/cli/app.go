@@ -156,8 +156,9 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 				}
 				return cli.ShowSubcommandHelp(ctx)
 			}
+			return
 		}
-		return
+		// A group with an action is a command too, such as audit.
 	}
 	addExample(c, path)
 	c.Flags = append(c.Flags,

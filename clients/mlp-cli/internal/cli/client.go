@@ -122,3 +122,20 @@ func readItems[T any](limit int, page func(limit *int, cursor *string) ([]T, *st
 		cursor = next
 	}
 }
+
+// decodeGuarded reads the answer to a change that may have to wait for another person: the change then, else the
+// setting in force.
+func decodeGuarded[T any](resp *http.Response, err error) (set T, waits *controlplane.GuardedChange, _ error) {
+	if err == nil && resp.StatusCode == http.StatusAccepted {
+		change, err := decode[controlplane.GuardedChange](resp, nil)
+		return set, &change, err
+	}
+	set, err = decode[T](resp, err)
+	return set, nil, err
+}
+
+// changeWaits reports a change that is not in force yet.
+func (e *Env) changeWaits(c *controlplane.GuardedChange) error {
+	return e.done(map[string]any{"state": c.State, "change_id": c.Id, "kind": c.Kind, "target": c.Target, "expires_at": c.ExpiresAt},
+		"not in force yet: the change of %s waits for another person's approval (change %s)", c.Target, c.Id)
+}

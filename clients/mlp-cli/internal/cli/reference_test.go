@@ -50,10 +50,18 @@ func describeCommand(b *strings.Builder, c *cli.Command, path string) {
 	}
 	path += " " + c.Name
 	if len(c.Subcommands) > 0 {
-		for _, s := range c.Subcommands {
-			describeCommand(b, s, path)
+		if len(c.Flags) > 0 { // a group with an action of its own
+			defer func() {
+				for _, s := range c.Subcommands {
+					describeCommand(b, s, path)
+				}
+			}()
+		} else {
+			for _, s := range c.Subcommands {
+				describeCommand(b, s, path)
+			}
+			return
 		}
-		return
 	}
 	fmt.Fprintf(b, "\n### `%s`\n\n%s.\n", strings.TrimSpace(path+" "+c.ArgsUsage), strings.ToUpper(c.Usage[:1])+c.Usage[1:])
 	if example, ok := strings.CutPrefix(c.Description, "Example: "); ok {
@@ -97,7 +105,7 @@ func TestExamplesAreCommandLines(t *testing.T) {
 		for _, s := range c.Subcommands {
 			walk(s, path)
 		}
-		if len(c.Subcommands) > 0 {
+		if len(c.Subcommands) > 0 && len(c.Flags) == 0 {
 			return
 		}
 		known[path] = true
