@@ -34,7 +34,7 @@ func Main(ctx context.Context, env *Env, line []string) int {
 	app := newApp(env)
 	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
 	env.Format = formatOf(line)
-	arranged, err := arrangeLine(app, line)
+	arranged, err := arrangeLine(app, joinConditions(line))
 	if err == nil {
 		err = usageFault(app.RunContext(ctx, arranged))
 	}

@@ -51,6 +51,8 @@ var examples = map[string]string{
 	"serve benchmark":            "mlp serve benchmark -n 2000 --max-p99-ms 20",
 	"pipeline list":              "mlp pipeline list --repo deploy/modelrepo",
 	"pipeline validate":          "mlp pipeline validate",
+	"pipeline validate-model":    "mlp pipeline validate-model JPCP --alias Canary --max-latency 0.2",
+	"pipeline promote":           "mlp pipeline promote JPCP --if-rmse-lte 50 --dry-run",
 	"pipeline run":               "mlp pipeline run --model JPCP --dummy --report report",
 	"auth login":                 "mlp auth login",
 	"auth whoami":                "mlp --json auth whoami",

@@ -113,7 +113,7 @@ func TestExamplesAreCommandLines(t *testing.T) {
 		if !strings.HasPrefix(strings.TrimPrefix(example, "mlp --context prod "), "mlp "+path) && !strings.HasPrefix(example, "mlp --context prod "+path) && !strings.HasPrefix(example, "mlp --json "+path) {
 			t.Errorf("the example of mlp %s is %q; want one of that command", path, example)
 		}
-		if _, err := arrangeLine(app, strings.Fields(example)); err != nil {
+		if _, err := arrangeLine(app, joinConditions(strings.Fields(example))); err != nil {
 			t.Errorf("%s: got %v, want a line that can be read", example, err)
 		}
 	}
