@@ -13,7 +13,7 @@ var examples = map[string]string{
 	"models info":                "mlp models info JPCP",
 	"models diff":                "mlp models diff JPCP 1 Staging",
 	"models lineage":             "mlp models lineage JPCP",
-	"models cost":                "mlp models cost JPCP --plot",
+	"models cost":                "mlp models cost JPCP --record",
 	"models history":             "mlp models history JPCP --alias Production",
 	"models at":                  "mlp models at JPCP 2026-11-20T08:00:00Z",
 	"models rollback":            "mlp models rollback JPCP --reason 'slow on large jobs'",

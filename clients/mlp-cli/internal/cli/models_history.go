@@ -16,11 +16,22 @@ import (
 
 func modelsCostCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "cost", Usage: "what the versions of a model have cost, newest first", ArgsUsage: "<model>", Flags: append(listFlags(0),
-		&cli.BoolFlag{Name: "plot", Usage: "draw the cost over time"}),
+		&cli.BoolFlag{Name: "plot", Usage: "draw the cost over time"},
+		&cli.BoolFlag{Name: "record", Usage: "ask the scheduler what each version's job used, and record it"},
+		reasonFlag(), dryRunFlag()),
 		Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
 			if err != nil {
 				return err
+			}
+			if c.Bool("dry-run") && !c.Bool("record") {
+				return fault.Usage("--dry-run goes with --record")
+			}
+			if err := noReason(c, "the control plane", "costs"); err != nil {
+				return err
+			}
+			if c.Bool("record") {
+				return recordCosts(c.Context, env, strings.ToUpper(a[0]), c.Bool("dry-run"))
 			}
 			o, err := env.readListOptions(c)
 			if err != nil {
