@@ -20,6 +20,7 @@ func allCommands(env *Env) []*cli.Command {
 		costsCommand(env),
 		serveCommand(env),
 		modelrepoCommand(env),
+		scaffoldCommand(env),
 		pipelineCommand(env),
 		auditCommand(env),
 		authCommand(env),

@@ -49,6 +49,7 @@ var examples = map[string]string{
 	"audit export":               "mlp audit export --last 30d --file audit.ndjson",
 	"serve check":                "mlp serve check",
 	"serve benchmark":            "mlp serve benchmark -n 2000 --max-p99-ms 20",
+	"scaffold":                   "mlp scaffold QueueTime --task performance_prediction --type regression",
 	"pipeline list":              "mlp pipeline list --repo deploy/modelrepo",
 	"pipeline validate":          "mlp pipeline validate",
 	"pipeline validate-model":    "mlp pipeline validate-model JPCP --alias Canary --max-latency 0.2",
