@@ -72,8 +72,13 @@ func (t inOrder) Verbose() bool { return testing.Verbose() }
 // another than the one who asks for things with $REQUESTER.
 func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 	for _, k := range []string{"CONTROL_PLANE_URL", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "ORCHESTRATOR_API_URL",
-		"PREFECT_API_KEY", "DASHBOARD_URL", "PLATFORM_MODELREPO", "ASSISTANT_URL"} {
+		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL"} {
 		env.Setenv(k, p.Env[k])
+	}
+	for _, kv := range p.Environ() {
+		if addr, ok := strings.CutPrefix(kv, "DASHBOARD_ADDR="); ok {
+			env.Setenv("DASHBOARD_URL", "http://"+addr)
+		}
 	}
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("CONTROL_PLANE_TOKEN", p.Secret(t, "operator_token"))

@@ -73,7 +73,7 @@ func alertsList(ctx context.Context, env *Env, state string, o listOptions) erro
 		return err
 	}
 	doc := []shownAlert{}
-	g := output.Grid{Columns: []string{"ID", "Severity", "Title", "Source", "State", "Age", "Acked By"}, Empty: "No alert is firing."}
+	g := output.Grid{Columns: []string{"ID", "Severity", "Title", "Source", "State", "Age", "Acked By"}, Spare: []string{"Source", "Acked By"}, Empty: "No alert is firing."}
 	if state != "" {
 		g.Empty = "No alerts."
 	}

@@ -171,6 +171,7 @@ func approvalsList(ctx context.Context, env *Env, all bool, o listOptions) error
 
 func approvalGrid(list []listedApproval, all bool) output.Grid {
 	g := output.Grid{Columns: []string{"ID", "Model", "Kind", "Commit", "Message", "Status", "Requested By", "Age"}, Doc: list,
+		Spare: []string{"Commit", "Requested By", "ID"}, // a decision takes the model as well
 		Empty: "Nothing is pending."}
 	if all {
 		g.Empty = "No approvals yet. A change notice (POST /api/changes) makes one."

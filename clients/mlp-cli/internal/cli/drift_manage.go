@@ -244,7 +244,7 @@ func driftTrigger(ctx context.Context, env *Env, model string, dryRun bool) erro
 		return err
 	}
 	rows := []triggerRow{}
-	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
+	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Spare: []string{"Reason", "Approval"}, Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
 	checks, failed := []Check{}, 0
 	for _, r := range res.Results {
 		w := triggerRow{Model: r.Model, ZScore: r.ZScore, Outcome: string(r.Outcome), Run: r.FlowRunId, Reason: r.Reason}

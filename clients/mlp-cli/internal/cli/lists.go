@@ -142,7 +142,7 @@ func chooseColumns(g *output.Grid, names []string) error {
 			rows[i] = append(rows[i], row[at])
 		}
 	}
-	g.Columns, g.Rows = columns, rows
+	g.Columns, g.Rows, g.Spare = columns, rows, nil
 	return nil
 }
 

@@ -122,7 +122,7 @@ func modelsCost(ctx context.Context, env *Env, model string, o listOptions, plot
 	if err != nil {
 		return err
 	}
-	g := output.Grid{Columns: []string{"Version", "Run ID", "Job ID", "GPU Hours", "Cost (USD)", "Recorded", "Synthetic"}, Doc: list,
+	g := output.Grid{Columns: []string{"Version", "Run ID", "Job ID", "GPU Hours", "Cost (USD)", "Recorded", "Synthetic"}, Doc: list, Spare: []string{"Run ID", "Job ID"},
 		Empty: "No cost of " + model + " is recorded."}
 	values := make([]float64, 0, len(list))
 	for _, c := range list {
@@ -149,7 +149,7 @@ func modelsHistory(ctx context.Context, env *Env, model, alias string, o listOpt
 	if err != nil {
 		return err
 	}
-	g := output.Grid{Columns: []string{"Alias", "Version", "Previous", "From", "To", "By", "Via"}, Doc: list,
+	g := output.Grid{Columns: []string{"Alias", "Version", "Previous", "From", "To", "By", "Via"}, Doc: list, Spare: []string{"Previous", "Via"},
 		Empty: "No version of " + model + " has held " + orAny(alias) + "."}
 	for _, h := range list {
 		g.Rows = append(g.Rows, []any{h.Alias, h.Version, h.PreviousVersion, h.From, h.To, h.Actor, string(h.Via)})

@@ -79,6 +79,7 @@ func runsList(ctx context.Context, env *Env, model, state string, o listOptions)
 		return err
 	}
 	g := output.Grid{Columns: []string{"Run", "Model", "State", "Version", "Dataset", "Origin", "Commit", "Age", "Took"}, Doc: runs,
+		Spare: []string{"Commit", "Origin", "Dataset", "Took"},
 		Empty: "No runs. Start one with: mlp retrain <model>"}
 	for _, r := range runs {
 		var commit, age, took any

@@ -13,7 +13,12 @@ import (
 func TestScaffoldedModelsValidate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "models"), 0o755); err != nil {
+	for _, folder := range []string{"models", "registries"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "registries", "dev.yaml"), []byte("version: 1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	vars := map[string]string{"HOME": t.TempDir(), "PLATFORM_MODELREPO": dir}
