@@ -118,12 +118,33 @@ func (s *remote) once(ctx context.Context, method, path, key string, payload []b
 	if err != nil {
 		return nil, fault.New("bad_url", "cannot build a request for %s: %v", s.name, err)
 	}
-	req.Header.Set("Accept", "application/json")
 	if payload != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
+	}
+	resp, data, err := s.send(req)
+	if err != nil {
+		var header http.Header
+		if resp != nil {
+			header = resp.Header
+		}
+		return header, err
+	}
+	if out == nil {
+		return resp.Header, nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, s.notJSON(resp)
+	}
+	return resp.Header, nil
+}
+
+// send signs a request, sends it once, and reads the whole answer.
+func (s *remote) send(req *http.Request) (*http.Response, []byte, error) {
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json")
 	}
 	if s.probing {
 		req.Header.Set("X-Platform-Probe", "1")
@@ -133,27 +154,25 @@ func (s *remote) once(ctx context.Context, method, path, key string, payload []b
 	}
 	resp, err := s.http.Do(req)
 	if err != nil {
-		return nil, s.unreachable(err)
+		return nil, nil, s.unreachable(err)
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return nil, s.unreachable(err)
+		return resp, nil, s.unreachable(err)
 	}
 	if len(data) > maxAnswer {
-		return nil, s.fault("answer_too_large", resp, "%s answered with more than %d MiB", s.name, maxAnswer>>20)
+		return resp, nil, s.fault("answer_too_large", resp, "%s answered with more than %d MiB", s.name, maxAnswer>>20)
 	}
 	if resp.StatusCode/100 != 2 {
-		return resp.Header, s.refused(resp, data)
+		return resp, data, s.refused(resp, data)
 	}
-	if out == nil {
-		return resp.Header, nil
-	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return nil, s.fault("not_json", resp, "%s at %s answered with something that is not the expected JSON", s.name, s.url).
-			WithHint("is %s the address of the %s? See: mlp config show", s.url, s.name)
-	}
-	return resp.Header, nil
+	return resp, data, nil
+}
+
+func (s *remote) notJSON(resp *http.Response) error {
+	return s.fault("not_json", resp, "%s at %s answered with something that is not the expected JSON", s.name, s.url).
+		WithHint("is %s the address of the %s? See: mlp config show", s.url, s.name)
 }
 
 func (s *remote) fault(code string, resp *http.Response, format string, a ...any) *fault.Error {
@@ -226,11 +245,17 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 	}
 	f := s.fault(code, resp, "%s: %s", s.name, detail)
 	tokenEnv, tokenKey := "CONTROL_PLANE_TOKEN", "control_plane_token"
-	if s.key == "serving" {
+	switch s.key {
+	case "serving":
 		tokenEnv, tokenKey = "SERVING_TOKEN", "inference_token"
+	case "dashboard":
+		tokenEnv, tokenKey = "DASHBOARD_TOKEN", "dashboard_token"
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
+		if s.key == "dashboard" {
+			return f.WithHint("log in: mlp auth login; or set %s", tokenEnv)
+		}
 		return f.WithHint("set %s, or run: mlp config set %s", tokenEnv, tokenKey)
 	case http.StatusForbidden:
 		if code == "own_request" {
@@ -244,6 +269,7 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 		return f.WithHint("try again shortly; see: mlp status")
 	case http.StatusNotFound:
 		switch {
+		case s.key == "dashboard":
 		case s.key == "serving":
 			return f.WithHint("see what is served: mlp models list")
 		case code == "no_pending_approval":

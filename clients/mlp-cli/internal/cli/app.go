@@ -34,7 +34,7 @@ func Main(ctx context.Context, env *Env, line []string) int {
 	app := newApp(env)
 	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
 	env.Format = formatOf(line)
-	arranged, err := arrangeLine(app, line)
+	arranged, err := arrangeLine(app, joinConditions(line))
 	if err == nil {
 		err = usageFault(app.RunContext(ctx, arranged))
 	}
@@ -156,9 +156,11 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 				}
 				return cli.ShowSubcommandHelp(ctx)
 			}
+			return
 		}
-		return
+		// A group with an action is a command too, such as audit.
 	}
+	addExample(c, path)
 	c.Flags = append(c.Flags,
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmations"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},

@@ -2,16 +2,16 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
-	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 type approval = controlplane.Approval
@@ -21,34 +21,47 @@ func approvalsCommand(env *Env) *cli.Command {
 		&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "why; kept in the record"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
 	}
-	return &cli.Command{Name: "approvals", Usage: "changes that wait for a decision", Subcommands: []*cli.Command{
-		{Name: "list", Usage: "pending approvals, newest first", Flags: append(watchFlags(), &cli.BoolFlag{Name: "all", Usage: "decided ones too"}),
+	return &cli.Command{Name: "approvals", Usage: "changes and promotions that wait for a decision", Subcommands: []*cli.Command{
+		{Name: "list", Usage: "pending approvals, newest first",
+			Flags: slices.Concat(watchFlags(), arrangeFlags(0), []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "decided ones too"}}),
 			Action: func(c *cli.Context) error {
 				if _, err := readArguments(c); err != nil {
 					return err
 				}
-				return env.maybeWatch(c, func() error { return approvalsList(c.Context, env, c.Bool("all")) })
+				o, err := env.readListOptions(c)
+				if err != nil {
+					return err
+				}
+				return env.maybeWatch(c, func() error { return approvalsList(c.Context, env, c.Bool("all"), o) })
 			}},
-		{Name: "approve", Usage: "approve the pending change of a model; training starts at once", ArgsUsage: "<model>",
+		{Name: "show", Usage: "what would be approved: the version and its checks, or the diff of the change", ArgsUsage: "<model or id>",
+			Action: func(c *cli.Context) error {
+				a, err := readArguments(c, "model or id")
+				if err != nil {
+					return err
+				}
+				return approvalsShow(c.Context, env, a[0])
+			}},
+		{Name: "approve", Usage: "approve what is pending of a model: a change starts training, a promotion moves the alias", ArgsUsage: "<model or id>",
 			Flags: append([]cli.Flag{
-				&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "train on this dataset (default: the first declared)"},
-				&cli.BoolFlag{Name: "follow", Usage: "watch the run to its end"},
+				&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "train on this dataset (default: the first declared); not for promotions"},
+				&cli.BoolFlag{Name: "follow", Usage: "watch the training run, or the promotion, to its end"},
 			}, decide...),
 			Action: func(c *cli.Context) error {
-				a, err := readArguments(c, "model")
+				a, err := readArguments(c, "model or id")
 				if err != nil {
 					return err
 				}
-				return approvalsDecide(c.Context, env, decision{model: a[0], approve: true, reason: c.String("reason"),
+				return approvalsDecide(c.Context, env, decision{subject: a[0], approve: true, reason: c.String("reason"),
 					dataset: c.String("dataset"), dryRun: c.Bool("dry-run"), follow: c.Bool("follow")})
 			}},
-		{Name: "reject", Usage: "reject the pending change of a model", ArgsUsage: "<model>", Flags: decide,
+		{Name: "reject", Usage: "reject what is pending of a model", ArgsUsage: "<model or id>", Flags: decide,
 			Action: func(c *cli.Context) error {
-				a, err := readArguments(c, "model")
+				a, err := readArguments(c, "model or id")
 				if err != nil {
 					return err
 				}
-				return approvalsDecide(c.Context, env, decision{model: a[0], reason: c.String("reason"), dryRun: c.Bool("dry-run")})
+				return approvalsDecide(c.Context, env, decision{subject: a[0], reason: c.String("reason"), dryRun: c.Bool("dry-run")})
 			}},
 	}}
 }
@@ -90,7 +103,57 @@ func (e *Env) approvals(ctx context.Context, status string) ([]approval, error) 
 	return list, err
 }
 
-func approvalsList(ctx context.Context, env *Env, all bool) error {
+// listedApproval is an approval with the version that a promotion would move.
+type listedApproval struct {
+	approval
+	Promotion *listedPromotion `json:"promotion"` // null for a change
+}
+
+type listedPromotion struct {
+	Version         string  `json:"version"`
+	From            string  `json:"from"`
+	To              string  `json:"to"`
+	PreviousVersion *string `json:"previous_version"`
+}
+
+// withPromotions adds the version of each promotion among the approvals, by one list of promotions.
+func (e *Env) withPromotions(ctx context.Context, list []approval, status string) ([]listedApproval, error) {
+	out := make([]listedApproval, len(list))
+	wanted := map[uuid.UUID]int{}
+	for i, a := range list {
+		out[i] = listedApproval{approval: a}
+		if a.PromotionId != nil {
+			wanted[*a.PromotionId] = i
+		}
+	}
+	if len(wanted) == 0 {
+		return out, nil
+	}
+	cp, err := e.controlPlaneClient()
+	if err != nil {
+		return nil, err
+	}
+	var state *controlplane.PromotionState
+	if status == "pending" {
+		state = new(controlplane.PromotionStatePending)
+	}
+	_, _, err = readItems(0, func(limit *int, cursor *string) ([]controlplane.Promotion, *string, error) {
+		page, err := decode[controlplane.PromotionList](cp.ListPromotions(ctx, &controlplane.ListPromotionsParams{State: state, Limit: limit, Cursor: cursor}))
+		for _, p := range page.Items {
+			if i, ok := wanted[p.Id]; ok {
+				out[i].Promotion = &listedPromotion{p.Version, p.From, p.To, p.PreviousVersion}
+				delete(wanted, p.Id)
+			}
+		}
+		if len(wanted) == 0 {
+			return nil, nil, err
+		}
+		return nil, page.NextCursor, err
+	})
+	return out, err
+}
+
+func approvalsList(ctx context.Context, env *Env, all bool, o listOptions) error {
 	status := "pending"
 	if all {
 		status = ""
@@ -99,19 +162,40 @@ func approvalsList(ctx context.Context, env *Env, all bool) error {
 	if err != nil {
 		return err
 	}
-	return env.Printer().Print(approvalGrid(list, all))
+	shown, err := env.withPromotions(ctx, list, status)
+	if err != nil {
+		return err
+	}
+	return env.printList(o, approvalGrid(shown, all), false)
 }
 
-func approvalGrid(list []approval, all bool) output.Grid {
+func approvalGrid(list []listedApproval, all bool) output.Grid {
 	g := output.Grid{Columns: []string{"ID", "Model", "Kind", "Commit", "Message", "Status", "Requested By", "Age"}, Doc: list,
+		Spare: []string{"Commit", "Requested By", "ID"}, // a decision takes the model as well
 		Empty: "Nothing is pending."}
 	if all {
 		g.Empty = "No approvals yet. A change notice (POST /api/changes) makes one."
 	}
 	for _, a := range list {
-		g.Rows = append(g.Rows, []any{a.Id.String(), a.ModelId, string(a.Kind), shortSHA(a.CommitSha), a.CommitMsg, styledStatus(string(a.Status)), a.RequestedBy, output.Age(a.RequestedAt)})
+		g.Rows = append(g.Rows, []any{a.Id.String(), a.ModelId, string(a.Kind), shortSHA(a.CommitSha), a.message(), styledStatus(string(a.Status)), a.RequestedBy, output.Age(a.RequestedAt)})
 	}
 	return g
+}
+
+// message is a change's commit message, or what a promotion would do.
+func (a listedApproval) message() string {
+	if a.Promotion == nil {
+		return a.CommitMsg
+	}
+	return describeMove(a.Promotion.Version, a.Promotion.From, a.Promotion.To, a.Promotion.PreviousVersion)
+}
+
+func describeMove(version, from, to string, previous *string) string {
+	s := fmt.Sprintf("version %s: %s → %s", version, from, to)
+	if previous != nil {
+		s += ", where " + *previous + " is now"
+	}
+	return s
 }
 
 func shortSHA(sha string) string {
@@ -124,103 +208,14 @@ func shortSHA(sha string) string {
 func styledStatus(s string) output.Styled {
 	style := output.Plain
 	switch strings.ToUpper(s) {
-	case "APPROVED", "COMPLETED", "OK", "PASS", "READY":
+	case "APPROVED", "COMPLETED", "OK", "PASS", "READY", "PROMOTED", "CURRENT", "ACKNOWLEDGED":
 		style = output.Good
-	case "PENDING", "APPROVING", "WARNING", "DEGRADED", "WARN", "RUNNING", "SCHEDULED":
+	case "PENDING", "APPROVING", "WARNING", "DEGRADED", "WARN", "RUNNING", "SCHEDULED", "STALE", "DENIED", "CANCELLING", "FIRING":
 		style = output.Warn
-	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE", "REFUSED":
+	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE", "REFUSED", "ERROR":
 		style = output.Bad
-	case "EXPIRED", "CANCELLED", "NO_BASELINE", "INSUFFICIENT":
+	case "EXPIRED", "SUPERSEDED", "CANCELLED", "RESOLVED", "NO_BASELINE", "INSUFFICIENT":
 		style = output.Dim
 	}
 	return output.Styled{Value: s, Style: style}
-}
-
-type decision struct {
-	model, reason, dataset  string
-	approve, dryRun, follow bool
-}
-
-// pendingFor finds the one pending retrain approval of a model.
-func (e *Env) pendingFor(ctx context.Context, model string) (*approval, error) {
-	list, err := e.approvals(ctx, "pending")
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		if strings.EqualFold(list[i].ModelId, model) && list[i].Kind != controlplane.ApprovalKindPromotion {
-			return &list[i], nil
-		}
-	}
-	return nil, fault.New("no_pending_approval", "no change of %s is pending", strings.ToUpper(model)).WithHint("see what is pending: mlp approvals list")
-}
-
-func approvalsDecide(ctx context.Context, env *Env, d decision) error {
-	a, err := env.pendingFor(ctx, d.model)
-	if err != nil && !d.dryRun {
-		return err
-	}
-	verb := "reject"
-	if d.approve {
-		verb = "approve"
-	}
-	if d.dryRun {
-		check := Check{Name: "pending approval", Pass: err == nil}
-		would := map[string]any{"action": verb, "reason": nullIfEmpty(d.reason)}
-		if err == nil {
-			check.Detail = a.Id.String()
-			would["approval_id"], would["commit_sha"], would["fires_training"] = a.Id, a.CommitSha, d.approve
-		} else {
-			check.Detail = err.Error()
-		}
-		return env.DryRun(strings.ToUpper(d.model), would, []Check{check})
-	}
-	env.Talk("%s  %s  %s\nrequested by %s, %s ago; %d changed file(s)", a.ModelId, shortSHA(a.CommitSha), output.Clean(a.CommitMsg),
-		output.Clean(a.RequestedBy), output.Since(env.Now().Sub(a.RequestedAt)), len(a.ChangedFiles))
-	question := fmt.Sprintf("Approve and train %s now?", a.ModelId)
-	if !d.approve {
-		question = fmt.Sprintf("Reject the change of %s?", a.ModelId)
-	}
-	yes, err := env.Confirm(ctx, question, d.approve)
-	if err != nil || !yes {
-		return err
-	}
-	r, err := env.Config()
-	if err != nil {
-		return err
-	}
-	cp := env.controlPlane(r)
-	var reason, dataset *string
-	if d.reason != "" {
-		reason = &d.reason
-	}
-	if d.dataset != "" {
-		dataset = &d.dataset
-	}
-	path := "/approve/" + escapeSegment(a.ModelId)
-	var body any = controlplane.ApproveRequest{ApprovalId: &a.Id, DatasetName: dataset, Reason: reason}
-	if !d.approve {
-		body = controlplane.DecisionReason{Reason: reason}
-		// By id: what was shown is what gets rejected.
-		path = "/approvals/" + escapeSegment(a.Id.String()) + "/reject"
-	}
-	var res controlplane.ApproveResult // a rejection's answer is the same without a run
-	if err := cp.post(ctx, path, body, &res); err != nil {
-		var f *fault.Error
-		if errors.As(err, &f) && f.Code == "approval_changed" {
-			if now, e := env.pendingFor(ctx, d.model); e == nil {
-				return fault.New("approval_changed", "the pending change of %s is now %s: %s", now.ModelId, shortSHA(now.CommitSha), now.CommitMsg).
-					WithHint("look at it, then decide again: mlp approvals %s %s", verb, now.ModelId)
-			}
-		}
-		return err
-	}
-	if d.follow && res.FlowRunId != nil {
-		return env.follow(ctx, cp, map[string]any{"model_id": res.ModelId, "approval_id": res.ApprovalId, "status": res.Status, "status_url": res.StatusUrl}, *res.FlowRunId)
-	}
-	doc := map[string]any{"model_id": res.ModelId, "approval_id": res.ApprovalId, "status": res.Status, "flow_run_id": res.FlowRunId, "status_url": res.StatusUrl}
-	if d.approve && res.FlowRunId != nil {
-		return env.done(doc, "%s approved; training run %s started", res.ModelId, *res.FlowRunId)
-	}
-	return env.done(doc, "%s %s", res.ModelId, res.Status)
 }

@@ -71,5 +71,5 @@ func completeCommand(env *Env) *cli.Command {
 
 // takesModel tells whether a command's first positional is a model.
 func takesModel(c *cli.Command) bool {
-	return strings.Contains(c.ArgsUsage, "<model>") || strings.Contains(c.ArgsUsage, "[model]")
+	return strings.HasPrefix(c.ArgsUsage, "<model") || strings.HasPrefix(c.ArgsUsage, "[model]")
 }

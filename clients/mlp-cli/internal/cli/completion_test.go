@@ -19,8 +19,8 @@ func TestCompleteModels(t *testing.T) {
 	for line, want := range map[string]string{
 		"predict j":    "J.P-C_P2\nJPCP\n",
 		"predict ":     "J.P-C_P2\nJPCP\nMACK\n",
-		"mod":          "models\n",
-		"models ":      "list\ninfo\n",
+		"mod":          "models\nmodelrepo\n",
+		"models ":      "list\ninfo\ndiff\nlineage\ncost\nhistory\nat\nrollback\n",
 		"retrain --du": "--dummy\n",
 		"--ver":        "--verbose\n--version\n",
 	} {

@@ -100,6 +100,9 @@ func driftCommand(env *Env) *cli.Command {
 			}
 			return driftBaseline(c.Context, env, a[0], c.String("alias"), c.Bool("dry-run"))
 		}},
+		driftResetCommand(env),
+		driftAutoRetrainCommand(env),
+		driftTriggerCommand(env),
 	}}
 }
 

@@ -3,11 +3,13 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 	"time"
@@ -126,7 +128,7 @@ func (e *Env) DryRun(target string, would map[string]any, checks []Check) error 
 	}
 	what := output.Grid{Title: "Dry run: nothing is changed", Columns: []string{"Command", "Target", "Field", "Value"}}
 	for _, k := range sortedKeys(would) {
-		what.Rows = append(what.Rows, []any{e.command, target, k, would[k]})
+		what.Rows = append(what.Rows, []any{e.command, target, k, dryRunCell(would[k])})
 	}
 	if e.Format == output.CSV {
 		return p.Print(what)
@@ -140,6 +142,22 @@ func (e *Env) DryRun(target string, would map[string]any, checks []Check) error 
 		tests.Rows = append(tests.Rows, []any{c.Name, result, c.Detail})
 	}
 	return p.Print(what, tests)
+}
+
+// dryRunCell shows lists and objects as JSON, as the document has them, instead of as Go prints them.
+func dryRunCell(v any) any {
+	r := reflect.ValueOf(v)
+	for r.Kind() == reflect.Pointer && !r.IsNil() {
+		r = r.Elem()
+	}
+	if r.Kind() != reflect.Map && r.Kind() != reflect.Slice && r.Kind() != reflect.Struct {
+		return v
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	return string(data)
 }
 
 // fail writes err once, in the form the format asks for, and returns the exit code.

@@ -21,11 +21,15 @@ import (
 
 func modelsCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "models", Usage: "the model registry", Subcommands: []*cli.Command{
-		{Name: "list", Usage: "registered models, with the version in Production", Flags: watchFlags(), Action: func(c *cli.Context) error {
+		{Name: "list", Usage: "registered models, with the version in Production", Flags: append(watchFlags(), listFlags(0)...), Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
 			}
-			return env.maybeWatch(c, func() error { return modelsList(c.Context, env) })
+			o, err := env.readListOptions(c)
+			if err != nil {
+				return err
+			}
+			return env.maybeWatch(c, func() error { return modelsList(c.Context, env, o) })
 		}},
 		{Name: "info", Usage: "versions, aliases and test metrics of one model", ArgsUsage: "<model>", Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
@@ -34,6 +38,12 @@ func modelsCommand(env *Env) *cli.Command {
 			}
 			return modelsInfo(c.Context, env, a[0])
 		}},
+		modelsDiffCommand(env),
+		modelsLineageCommand(env),
+		modelsCostCommand(env),
+		modelsHistoryCommand(env),
+		modelsAtCommand(env),
+		modelsRollbackCommand(env),
 	}}
 }
 
@@ -79,7 +89,7 @@ func (e *Env) registered(ctx context.Context) ([]tracker.RegisteredModel, error)
 	return out, nil
 }
 
-func modelsList(ctx context.Context, env *Env) error {
+func modelsList(ctx context.Context, env *Env, o listOptions) error {
 	list, err := env.registered(ctx)
 	if err != nil {
 		return err
@@ -119,7 +129,7 @@ func modelsList(ctx context.Context, env *Env) error {
 		g.Rows = append(g.Rows, []any{w.Name, w.Production, w.Latest, names})
 	}
 	g.Doc = doc
-	return env.Printer().Print(g)
+	return env.printList(o, g, false)
 }
 
 // findAlias finds an alias in any case, as the tracker treats them.
@@ -132,27 +142,36 @@ func findAlias(aliases map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-func modelsInfo(ctx context.Context, env *Env, name string) error {
-	tr, url, err := env.tracker()
+// findRegistered finds a model in the tracker, under the name that its declaration gives it if need be.
+func (e *Env) findRegistered(ctx context.Context, name string) (*tracker.Client, string, tracker.RegisteredModel, error) {
+	tr, url, err := e.tracker()
 	if err != nil {
-		return err
+		return nil, "", tracker.RegisteredModel{}, err
 	}
 	trackerName := strings.ToLower(name)
 	m, err := tr.GetRegisteredModel(ctx, trackerName)
 	if errors.Is(err, tracker.ErrNotFound) {
-		if other := env.trackerName(ctx, name); other != "" && other != trackerName {
-			trackerName = other
-			m, err = tr.GetRegisteredModel(ctx, trackerName)
+		if other := e.trackerName(ctx, name); other != "" && other != trackerName {
+			m, err = tr.GetRegisteredModel(ctx, other)
 		}
 	}
 	if errors.Is(err, tracker.ErrNotFound) {
 		f := fault.New("unknown_model", "the tracker has no model %s", strings.ToUpper(name))
 		f.Service, f.Status = "tracker", 404
-		return f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
+		return nil, "", m, f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
 	}
 	if err != nil {
-		return trackerFault(url, err)
+		return nil, "", m, trackerFault(url, err)
 	}
+	return tr, url, m, nil
+}
+
+func modelsInfo(ctx context.Context, env *Env, name string) error {
+	tr, url, m, err := env.findRegistered(ctx, name)
+	if err != nil {
+		return err
+	}
+	trackerName := m.Name
 	type version struct {
 		Version   string            `json:"version"`
 		RunID     string            `json:"run_id"`

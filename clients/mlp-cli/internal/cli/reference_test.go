@@ -50,12 +50,23 @@ func describeCommand(b *strings.Builder, c *cli.Command, path string) {
 	}
 	path += " " + c.Name
 	if len(c.Subcommands) > 0 {
-		for _, s := range c.Subcommands {
-			describeCommand(b, s, path)
+		if len(c.Flags) > 0 { // a group with an action of its own
+			defer func() {
+				for _, s := range c.Subcommands {
+					describeCommand(b, s, path)
+				}
+			}()
+		} else {
+			for _, s := range c.Subcommands {
+				describeCommand(b, s, path)
+			}
+			return
 		}
-		return
 	}
 	fmt.Fprintf(b, "\n### `%s`\n\n%s.\n", strings.TrimSpace(path+" "+c.ArgsUsage), strings.ToUpper(c.Usage[:1])+c.Usage[1:])
+	if example, ok := strings.CutPrefix(c.Description, "Example: "); ok {
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", example)
+	}
 	rows := 0
 	for _, f := range c.Flags {
 		names := f.Names()
@@ -76,6 +87,42 @@ func describeCommand(b *strings.Builder, c *cli.Command, path string) {
 				usage += " (default " + v + ")"
 			}
 			fmt.Fprintf(b, "| `%s` | %s |\n", strings.Join(names, "`, `"), strings.ReplaceAll(usage, "|", "\\|"))
+		}
+	}
+}
+
+// Each command has an example, whose words and options exist.
+func TestExamplesAreCommandLines(t *testing.T) {
+	t.Parallel()
+	app := newApp(&Env{Getenv: func(string) string { return "" }})
+	known := map[string]bool{}
+	var walk func(c *cli.Command, path string)
+	walk = func(c *cli.Command, path string) {
+		if c.Hidden {
+			return
+		}
+		path = strings.TrimSpace(path + " " + c.Name)
+		for _, s := range c.Subcommands {
+			walk(s, path)
+		}
+		if len(c.Subcommands) > 0 && len(c.Flags) == 0 {
+			return
+		}
+		known[path] = true
+		example := examples[path]
+		if !strings.HasPrefix(strings.TrimPrefix(example, "mlp --context prod "), "mlp "+path) && !strings.HasPrefix(example, "mlp --context prod "+path) && !strings.HasPrefix(example, "mlp --json "+path) {
+			t.Errorf("the example of mlp %s is %q; want one of that command", path, example)
+		}
+		if _, err := arrangeLine(app, joinConditions(strings.Fields(example))); err != nil {
+			t.Errorf("%s: got %v, want a line that can be read", example, err)
+		}
+	}
+	for _, c := range app.Commands {
+		walk(c, "")
+	}
+	for path := range examples {
+		if !known[path] {
+			t.Errorf("there is an example of mlp %s, which does not exist", path)
 		}
 	}
 }

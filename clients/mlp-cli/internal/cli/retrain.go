@@ -133,7 +133,7 @@ func runRetrain(ctx context.Context, env *Env, o retrainOptions) error {
 	if o.follow {
 		return env.follow(ctx, cp, doc, res.FlowRunId)
 	}
-	return env.done(doc, "training run %s started; watch it with: mlp retrain --follow, or GET %s", res.FlowRunId, res.StatusUrl)
+	return env.done(doc, "training run %s started; watch it with: mlp runs show %s --follow", res.FlowRunId, res.FlowRunId)
 }
 
 // follow polls a run to its end, then prints doc with how it ended. A run that did not complete is an error.
@@ -178,7 +178,7 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 		err := cp.get(ctx, "/retrain/"+escapeSegment(id), &run)
 		switch {
 		case ctx.Err() != nil:
-			return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: POST /retrain/%s/cancel", id)
+			return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: mlp runs cancel %s", id)
 		case err != nil:
 			// The control plane may be restarting: the run goes on without it. A refusal will not become an answer.
 			if failures++; failures > 60 || isRefusal(err) {
@@ -193,7 +193,7 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 				doc["flow_run_id"] = id
 				doc["state"], doc["model_version"], doc["tracker_run_id"] = run.StateType, run.ModelVersion, run.TrackerRunId
 				if run.StateType == nil || *run.StateType != "COMPLETED" {
-					return fault.New("run_failed", "run %s ended %s", id, derefString(run.StateType)).WithHint("see its log at the orchestrator, or the model's runs at the tracker")
+					return fault.New("run_failed", "run %s ended %s", id, derefString(run.StateType)).WithHint("see its log: mlp runs logs %s", id)
 				}
 				return e.done(doc, "run %s completed; version %s registered", id, derefString(run.ModelVersion))
 			}

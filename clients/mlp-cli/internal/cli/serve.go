@@ -45,6 +45,9 @@ func serveCommand(env *Env) *cli.Command {
 			}
 			return serveBenchmark(c.Context, env, o)
 		}},
+		serveReloadCommand(env),
+		serveInferCheckCommand(env),
+		serveTrafficCommand(env),
 	}}
 }
 

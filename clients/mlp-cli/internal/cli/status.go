@@ -74,7 +74,7 @@ func showStatus(ctx context.Context, env *Env) error {
 	cp, serving := env.controlPlane(r), env.serving(r)
 	var health controlplane.Health
 	var servingHealth inference.Health
-	models, pending := []loadedModel{}, []approval{}
+	models, pending := []loadedModel{}, []listedApproval{}
 	var errHealth, errServing, errModels, errPending error
 	var wg sync.WaitGroup
 	wg.Go(func() { errHealth = cp.get(ctx, "/health", &health) })
@@ -87,11 +87,14 @@ func showStatus(ctx context.Context, env *Env) error {
 		}
 	})
 	wg.Go(func() {
-		if p, err := env.approvals(ctx, "pending"); err != nil {
-			errPending = err
-		} else {
-			pending = p
+		p, err := env.approvals(ctx, "pending")
+		if err == nil {
+			var listed []listedApproval
+			if listed, err = env.withPromotions(ctx, p, "pending"); err == nil {
+				pending = listed
+			}
 		}
+		errPending = err
 	})
 	wg.Wait()
 
@@ -150,7 +153,7 @@ func showStatus(ctx context.Context, env *Env) error {
 	}
 	gp := output.Grid{Title: "Pending approvals", Columns: []string{"Model", "Commit", "Message", "Requested"}, Empty: "Nothing is pending."}
 	for _, a := range pending {
-		gp.Rows = append(gp.Rows, []any{a.ModelId, shortSHA(a.CommitSha), a.CommitMsg, output.Age(a.RequestedAt)})
+		gp.Rows = append(gp.Rows, []any{a.ModelId, shortSHA(a.CommitSha), a.message(), output.Age(a.RequestedAt)})
 	}
 	if errPending != nil {
 		gp.Empty = "Not known: " + errPending.Error()

@@ -40,6 +40,7 @@ var Keys = []Key{
 	{Name: "control_plane_token", Env: "CONTROL_PLANE_TOKEN", Secret: true, section: "auth", field: "control_plane_token", Doc: "bearer token for the control plane"},
 	{Name: "dashboard_token", Env: "DASHBOARD_TOKEN", Secret: true, section: "auth", field: "dashboard_token", Doc: "bearer token for the dashboard"},
 	{Name: "tracker_token", Env: "MLFLOW_TRACKING_TOKEN", Secret: true, section: "auth", field: "tracker_token", Doc: "bearer token for the experiment tracker"},
+	{Name: "orchestrator_token", Env: "PREFECT_API_KEY", Secret: true, section: "auth", field: "orchestrator_token", Doc: "bearer token for the workflow orchestrator"},
 	{Name: "inference_token", Env: "SERVING_TOKEN", Secret: true, section: "auth", field: "inference_token", Doc: "bearer token for inference"},
 }
 
@@ -93,6 +94,7 @@ type layoutSections struct {
 		ControlPlaneToken string `toml:"control_plane_token"`
 		DashboardToken    string `toml:"dashboard_token"`
 		TrackerToken      string `toml:"tracker_token"`
+		OrchestratorToken string `toml:"orchestrator_token"`
 		InferenceToken    string `toml:"inference_token"`
 		AssistantKey      string `toml:"assistant_key"`
 	} `toml:"auth"`

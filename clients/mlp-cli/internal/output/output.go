@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,7 @@ type Grid struct {
 	Empty   string // the sentence for no rows
 	Doc     any    // for JSON and YAML; also the source of CSV when Rows is nil
 	Notes   []string
+	Spare   []string // columns that a table leaves out where it would not fit, the first of them first
 }
 
 // Printer writes results in one format to one stream.
@@ -319,9 +321,13 @@ func (p *Printer) table(g Grid) error {
 			cells[i][j] = p.cell(v)
 		}
 	}
-	columns := make([]terminal.Column, len(g.Columns))
-	for j, c := range g.Columns {
-		columns[j] = terminal.Column{Title: c, Right: isNumeric(g.Rows, j)}
+	titles, cells, left := g.fit(p.Width, cells)
+	if len(left) > 0 {
+		g.Notes = append(slices.Clone(g.Notes), leftOutNote(left))
+	}
+	columns := make([]terminal.Column, len(titles))
+	for j, c := range titles {
+		columns[j] = terminal.Column{Title: c, Right: isNumeric(g.Rows, slices.Index(g.Columns, c))}
 	}
 	if err := terminal.Table(&b, p.Width, p.Color, columns, cells); err != nil {
 		return err

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
+)
+
+func auditCommand(env *Env) *cli.Command {
+	last := func(value string) cli.Flag {
+		return &cli.StringFlag{Name: "last", Value: value, Usage: "how far back: 90m, 12h, 30d, 4w; a bare number is days"}
+	}
+	return &cli.Command{Name: "audit", Usage: "who did what, newest first", Flags: append(listFlags(100), last("30d"),
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only what was done to this model"},
+		&cli.StringFlag{Name: "action", Aliases: []string{"a"}, Usage: "only this action, such as promotion.approved"},
+		&cli.StringFlag{Name: "source", Aliases: []string{"s"}, Usage: "only what came by cli, bridge, agent or a service such as control-plane"},
+		&cli.StringFlag{Name: "actor", Usage: "only what this person or program did"},
+	), Subcommands: []*cli.Command{
+		{Name: "verify", Usage: "recompute the ledger's chain of hashes", Flags: []cli.Flag{
+			&cli.Int64Flag{Name: "from", Usage: "first entry (default: the first of all)"},
+			&cli.Int64Flag{Name: "to", Usage: "last entry (default: the newest)"},
+		}, Action: func(c *cli.Context) error {
+			if _, err := readArguments(c); err != nil {
+				return err
+			}
+			var q controlplane.VerifyAuditParams
+			for name, bound := range map[string]**int64{"from": &q.From, "to": &q.To} {
+				if c.IsSet(name) {
+					if c.Int64(name) < 1 {
+						return fault.Usage("--%s must be at least 1", name)
+					}
+					*bound = new(c.Int64(name))
+				}
+			}
+			return auditVerify(c.Context, env, q)
+		}},
+		{Name: "export", Usage: "the ledger as NDJSON that can be verified offline", Flags: []cli.Flag{last(""),
+			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "write it there (default: standard output)"},
+		}, Action: func(c *cli.Context) error {
+			if _, err := readArguments(c); err != nil {
+				return err
+			}
+			return auditExport(c.Context, env, c.String("last"), c.String("file"))
+		}},
+	}, Action: func(c *cli.Context) error {
+		if _, err := readArguments(c); err != nil {
+			return err
+		}
+		o, err := env.readListOptions(c)
+		if err != nil {
+			return err
+		}
+		since, err := env.since(c.String("last"))
+		if err != nil {
+			return err
+		}
+		return auditList(c.Context, env, controlplane.ListAuditEventsParams{Model: optional(c.String("model")), Action: optional(c.String("action")),
+			Source: optional(c.String("source")), Actor: optional(c.String("actor")), Since: since}, o)
+	}}
+}
+
+// since is the beginning of a window; nil for none.
+func (e *Env) since(last string) (*time.Time, error) {
+	if last == "" {
+		return nil, nil
+	}
+	d, err := parseWindow(last)
+	if err != nil {
+		return nil, err
+	}
+	return new(e.Now().Add(-d).UTC()), nil
+}
+
+type auditRow struct {
+	Seq     int64           `json:"seq"`
+	At      string          `json:"at"`
+	Source  string          `json:"source"`
+	Actor   string          `json:"actor"`
+	Action  string          `json:"action"`
+	Target  string          `json:"target"`
+	Outcome string          `json:"outcome"`
+	Details json.RawMessage `json:"details"`
+	Hash    string          `json:"hash"`
+}
+
+func auditList(ctx context.Context, env *Env, q controlplane.ListAuditEventsParams, o listOptions) error {
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	events, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.AuditEvent, *string, error) {
+		q.Limit, q.Cursor = limit, cursor
+		page, err := decode[controlplane.AuditEventList](cp.ListAuditEvents(ctx, &q))
+		return page.Items, page.NextCursor, err
+	})
+	if err != nil {
+		return err
+	}
+	doc := []auditRow{}
+	g := output.Grid{Columns: []string{"Time", "Source", "Actor", "Action", "Target", "Details"}, Spare: []string{"Source", "Details"}, Empty: "Nothing is on record in that time."}
+	for _, e := range events {
+		if len(e.Details) == 0 {
+			e.Details = json.RawMessage("null")
+		}
+		doc = append(doc, auditRow{e.Seq, e.Ts, e.Source, e.Actor, e.Action, e.Target, string(e.Outcome), e.Details, e.Hash})
+		at := any(e.Ts)
+		if t, err := time.Parse(time.RFC3339Nano, e.Ts); err == nil {
+			at = t
+		}
+		g.Rows = append(g.Rows, []any{at, e.Source, e.Actor, auditAction(e), e.Target, auditDetails(e.Details)})
+	}
+	g.Doc = doc
+	return env.printList(o, g, more)
+}
+
+// auditAction marks what was tried and not done.
+func auditAction(e controlplane.AuditEvent) any {
+	if e.Outcome == controlplane.AuditOutcomeOk {
+		return e.Action
+	}
+	return output.Styled{Value: e.Action + " (" + string(e.Outcome) + ")", Style: output.Bad}
+}
+
+func auditDetails(d json.RawMessage) string {
+	if s := string(d); s != "null" && s != "{}" {
+		return s
+	}
+	return ""
+}
+
+func auditVerify(ctx context.Context, env *Env, q controlplane.VerifyAuditParams) error {
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	v, err := decode[controlplane.AuditVerdict](cp.VerifyAudit(ctx, &q))
+	if err != nil {
+		return err
+	}
+	reason := ""
+	if v.Reason != nil {
+		reason = string(*v.Reason)
+	}
+	doc := map[string]any{"verified": v.Verified, "checked": v.Checked, "first_bad_seq": v.FirstBadSeq, "reason": nullIfEmpty(reason),
+		"signed_seq": v.SignedSeq, "head": v.Head, "verified_at": v.VerifiedAt}
+	if !v.Verified {
+		at := "its end"
+		if v.FirstBadSeq != nil {
+			at = fmt.Sprintf("entry %d", *v.FirstBadSeq)
+		}
+		f := fault.New("audit_altered", "the audit ledger does not verify: %s at %s; %d entries were checked", strings.ReplaceAll(reason, "_", " "), at, v.Checked)
+		f.Faults = []any{doc}
+		return f.WithHint("keep what is there before anything else: mlp audit export --file audit.ndjson")
+	}
+	signed := "no entry is under a trusted checkpoint"
+	if v.SignedSeq > 0 {
+		signed = fmt.Sprintf("signed up to entry %d", v.SignedSeq)
+	}
+	return env.done(doc, "%d entries verified; %s; head %d %s", v.Checked, signed, v.Head.Seq, output.Clean(v.Head.Hash))
+}
+
+// auditExport writes a whole export or nothing: one without its last line is truncated, and nobody could tell later.
+func auditExport(ctx context.Context, env *Env, last, file string) error {
+	if file == "" && env.Format.Structured() {
+		return fault.Usage("audit export writes NDJSON; with --output %s, name a file for it: --file audit.ndjson", env.Format)
+	}
+	since, err := env.since(last)
+	if err != nil {
+		return err
+	}
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	resp, err := cp.ExportAudit(ctx, &controlplane.ExportAuditParams{Since: since}, func(_ context.Context, req *http.Request) error {
+		req.Header.Set("Accept", "application/x-ndjson")
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	lines := bytes.Split(bytes.TrimRight(data, "\n"), []byte("\n"))
+	var trailer struct {
+		Kind  string `json:"kind"`
+		Count int64  `json:"count"`
+	}
+	if json.Unmarshal(lines[len(lines)-1], &trailer) != nil || trailer.Kind != "trailer" {
+		return fault.New("export_truncated", "the export ends before its trailer; nothing was written").WithHint("try again, or export less: --last 7d")
+	}
+	if file == "" {
+		_, err := env.Out.Write(data)
+		return err
+	}
+	if err := writeWhole(file, data); err != nil {
+		return err
+	}
+	return env.done(map[string]any{"file": file, "entries": trailer.Count, "bytes": len(data)}, "%d entries written to %s", trailer.Count, file)
+}
+
+// writeWhole replaces a file in one step, so that Ctrl-C leaves the old one or the new one.
+func writeWhole(file string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".mlp-*")
+	if err != nil {
+		return fault.New("unwritable", "cannot write %s: %v", file, err)
+	}
+	defer os.Remove(tmp.Name()) // a no-op once renamed
+	_, err = tmp.Write(data)
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		return fault.New("unwritable", "cannot write %s: %v", file, err)
+	}
+	return nil
+}

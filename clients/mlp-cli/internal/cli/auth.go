@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/go/dashboard"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
+)
+
+func authCommand(env *Env) *cli.Command {
+	leaf := func(name, usage string, run func(context.Context, *Env) error) *cli.Command {
+		return &cli.Command{Name: name, Usage: usage, Action: func(c *cli.Context) error {
+			if _, err := readArguments(c); err != nil {
+				return err
+			}
+			return run(c.Context, env)
+		}}
+	}
+	return &cli.Command{Name: "auth", Usage: "who the services take you for", Subcommands: []*cli.Command{
+		leaf("login", "exchange a dashboard password for a session token, and store it", authLogin),
+		leaf("whoami", "the dashboard's view of you", authWhoami),
+		leaf("logout", "end the dashboard session and remove its token", authLogout),
+		leaf("validate", "try each credential at its service", authValidate),
+	}}
+}
+
+// readPassword asks a person without echo; a pipe's first line is the password.
+func (e *Env) readPassword(ctx context.Context) (string, error) {
+	if e.InTTY {
+		return e.hidden(ctx, "dashboard password: ")
+	}
+	line, err := e.readLine(ctx)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+func authLogin(ctx context.Context, env *Env) error {
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	f, err := env.configFile()
+	if err != nil {
+		return err
+	}
+	if f.Location() == "" {
+		return f.Save() // says that there is nowhere to keep the token, before a password is asked for
+	}
+	password, err := env.readPassword(ctx)
+	if err != nil {
+		return err
+	}
+	if password == "" {
+		return fault.New("no_password", "no password was given").WithHint("type it when asked, or pipe it: mlp auth login < password-file")
+	}
+	client, err := env.dashboardClient()
+	if err != nil {
+		return err
+	}
+	login, err := decode[dashboard.Login](client.Login(ctx, dashboard.LoginRequest{Password: password}))
+	if err != nil {
+		if refused := fault.From(err); refused.Status == 401 {
+			return refused.WithHint("try again: mlp auth login")
+		}
+		return err
+	}
+	key, err := config.Find("dashboard_token")
+	if err != nil {
+		return err
+	}
+	if err := f.Set(key, r.Context, login.Token); err != nil {
+		return err
+	}
+	if err := f.Save(); err != nil {
+		return err
+	}
+	if env.Getenv(key.Env) != "" {
+		env.Talk("%s is set and takes precedence over the stored token", key.Env)
+	}
+	return env.done(map[string]any{"role": login.Role, "tenant": login.Tenant, "expires_at": login.ExpiresAt, "context": nullIfEmpty(r.Context), "file": f.Location()},
+		"logged in as %s until %s; the token is in %s", login.Role, login.ExpiresAt.UTC().Format("2006-01-02 15:04:05Z"), f.Location())
+}
+
+func authWhoami(ctx context.Context, env *Env) error {
+	client, err := env.dashboardClient()
+	if err != nil {
+		return err
+	}
+	me, err := decode[dashboard.Identity](client.Me(ctx))
+	if err != nil {
+		return err
+	}
+	return env.Printer().Print(output.Grid{Columns: []string{"Field", "Value"}, Doc: shownIdentity{me, me.Acr, me.Idp, me.Name}, Rows: [][]any{
+		{"Subject", me.Sub}, {"Name", me.Name}, {"Role", string(me.Role)}, {"Tenant", me.Tenant}, {"Signed in by", string(me.AuthMethod)},
+		{"Provider", me.Idp}, {"Level", me.Acr}, {"Capabilities", me.Capabilities}, {"Expires", me.ExpiresAt},
+	}})
+}
+
+// shownIdentity shows what is not known as null, where the dashboard leaves it out.
+type shownIdentity struct {
+	dashboard.Identity
+	Acr  *string `json:"acr"`
+	Idp  *string `json:"idp"`
+	Name *string `json:"name"`
+}
+
+// authLogout ends the session at the dashboard; the stored token goes even if the dashboard took it for ended.
+func authLogout(ctx context.Context, env *Env) error {
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	key, err := config.Find("dashboard_token")
+	if err != nil {
+		return err
+	}
+	if r.Get(key.Name) == "" {
+		return env.done(map[string]any{"ended": false, "removed": false}, "there is no dashboard token: nothing to log out of")
+	}
+	client, err := env.dashboardClient()
+	if err != nil {
+		return err
+	}
+	err = discard(client.Logout(ctx))
+	ended := err == nil
+	if err != nil && fault.From(err).Status != 401 {
+		return err
+	}
+	f, err := env.configFile()
+	if err != nil {
+		return err
+	}
+	removed := f.Unset(key, r.Context)
+	if removed {
+		if err := f.Save(); err != nil {
+			return err
+		}
+	}
+	if env.Getenv(key.Env) != "" {
+		env.Talk("%s is still set in the environment", key.Env)
+	}
+	return env.done(map[string]any{"ended": ended, "removed": removed}, "logged out")
+}
+
+// authValidate tries each credential with a read. A refused one is a failure; one that is not set is not.
+func authValidate(ctx context.Context, env *Env) error {
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Service    string  `json:"service"`
+		Credential string  `json:"credential"`
+		Set        bool    `json:"set"`
+		Result     string  `json:"result"`
+		Detail     *string `json:"detail"`
+	}
+	var answer any
+	tries := []struct {
+		service, key string
+		try          func() error
+	}{
+		{"control plane", "control_plane_token", func() error { return env.controlPlane(r).get(ctx, "/approvals?limit=1", &answer) }},
+		{"inference", "inference_token", func() error { _, err := env.loaded(ctx, env.serving(r)); return err }},
+		{"dashboard", "dashboard_token", func() error {
+			client, err := env.dashboardClient()
+			if err != nil {
+				return err
+			}
+			_, err = decode[dashboard.Identity](client.Me(ctx))
+			return err
+		}},
+		{"tracker", "tracker_token", func() error { _, err := env.registered(ctx); return err }},
+	}
+	rows := make([]row, len(tries))
+	errs := make([]error, len(tries))
+	var wg sync.WaitGroup
+	for i, t := range tries {
+		wg.Go(func() { errs[i] = t.try() })
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	g := output.Grid{Columns: []string{"Service", "Credential", "Set", "Result", "Detail"}}
+	refused := 0
+	for i, t := range tries {
+		w := row{Service: t.service, Credential: t.key, Set: r.Get(t.key) != "", Result: "ok"}
+		if errs[i] != nil {
+			detail := errs[i].Error()
+			w.Detail = &detail
+			switch status := fault.From(errs[i]).Status; {
+			case !w.Set && (status == 401 || status == 403):
+				w.Result = "not set"
+			case status == 401 || status == 403:
+				w.Result = "refused"
+				refused++
+			default:
+				w.Result = "unreachable"
+				refused++
+			}
+		}
+		rows[i] = w
+		g.Rows = append(g.Rows, []any{w.Service, w.Credential, w.Set, styledStatus(w.Result), w.Detail})
+	}
+	g.Doc = rows
+	if refused == 0 {
+		return env.Printer().Print(g)
+	}
+	f := fault.New("credentials_refused", "%d of %d services do not take their credential", refused, len(tries)).WithHint("see where each comes from: mlp config show")
+	f.Faults = rows
+	if !env.Format.Structured() {
+		if err := env.Printer().Print(g); err != nil {
+			return err
+		}
+	}
+	return f
+}

@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
+)
+
+func dryRunFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"}
+}
+
+func driftResetCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "reset", Usage: "delete the recent predictions of a model; the baseline stays", ArgsUsage: "<model>",
+		Flags: []cli.Flag{aliasFlag("Production"), reasonFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
+			a, err := readArguments(c, "model")
+			if err != nil {
+				return err
+			}
+			if err := oneOf("--alias", c.String("alias"), aliases...); err != nil {
+				return err
+			}
+			if err := noReason(c, "inference", "a reset"); err != nil {
+				return err
+			}
+			alias := c.String("alias")
+			if alias == "" {
+				alias = "Production"
+			}
+			return driftReset(c.Context, env, strings.ToUpper(a[0]), alias, c.Bool("dry-run"))
+		}}
+}
+
+func driftReset(ctx context.Context, env *Env, model, alias string, dryRun bool) error {
+	rows, err := env.drift(ctx, model)
+	var now *driftRow
+	for i := range rows {
+		if strings.EqualFold(rows[i].Alias, alias) {
+			now = &rows[i]
+		}
+	}
+	if err == nil && now == nil {
+		err = fault.New("model_not_loaded", "%s is not served under %s", model, alias).WithHint("see what is served: mlp drift status")
+	}
+	if dryRun {
+		check := Check{Name: "model is served", Pass: err == nil}
+		would := map[string]any{"alias": alias, "action": "delete the recent predictions", "snapshots": nil}
+		if err != nil {
+			check.Detail = err.Error()
+		} else {
+			check.Detail, would["snapshots"] = "under "+alias, now.Snapshots
+		}
+		return env.DryRun(model, would, []Check{check})
+	}
+	if err != nil {
+		return err
+	}
+	yes, err := env.Confirm(ctx, fmt.Sprintf("Delete the %d recent predictions of %s (%s)?", now.Snapshots, model, alias), false)
+	if err != nil || !yes {
+		return err
+	}
+	client, err := env.servingClient()
+	if err != nil {
+		return err
+	}
+	res, err := decode[inference.DriftReset](client.ResetDrift(ctx, model, inference.AliasChoice{Alias: &alias}))
+	if err != nil {
+		return err
+	}
+	return env.done(map[string]any{"model": model, "alias": alias, "deleted": res.Deleted}, "%d predictions of %s (%s) deleted; the baseline stays", res.Deleted, model, alias)
+}
+
+func driftAutoRetrainCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "auto-retrain", Usage: "train by itself what drifts", Subcommands: []*cli.Command{
+		{Name: "enable", Usage: "let a model's drift start training", ArgsUsage: "<model>", Flags: []cli.Flag{
+			&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the stored one, else the first declared)"},
+			&cli.Float64Flag{Name: "min-z", Usage: "z-score from which on it counts (default: the stored one, else 3)"},
+			&cli.IntFlag{Name: "cooldown", Usage: "seconds between two runs (default: the stored one, else 3600)"},
+			&cli.StringFlag{Name: "gate", Usage: "approval or direct (default: the stored one, else approval)"},
+			reasonFlag(), dryRunFlag(),
+		}, Action: func(c *cli.Context) error {
+			a, err := readArguments(c, "model")
+			if err != nil {
+				return err
+			}
+			if err := noReason(c, "the control plane", "this setting"); err != nil {
+				return err
+			}
+			in := controlplane.AutoRetrainInput{Enabled: true, DatasetName: optional(c.String("dataset"))}
+			if c.IsSet("min-z") {
+				if z := c.Float64("min-z"); !(z > 0) || math.IsInf(z, 0) {
+					return fault.Usage("--min-z must be above 0")
+				}
+				in.MinZ = new(c.Float64("min-z"))
+			}
+			if c.IsSet("cooldown") {
+				if c.Int("cooldown") < 0 || c.Int("cooldown") > math.MaxInt32 {
+					return fault.Usage("--cooldown must be a number of seconds from 0")
+				}
+				in.CooldownSeconds = new(int32(c.Int("cooldown")))
+			}
+			if err := oneOf("--gate", c.String("gate"), "approval", "direct"); err != nil {
+				return err
+			}
+			if gate := c.String("gate"); gate != "" {
+				in.Gate = new(controlplane.AutoRetrainGate(gate))
+			}
+			return autoRetrainPut(c.Context, env, strings.ToUpper(a[0]), in, c.Bool("dry-run"))
+		}},
+		{Name: "disable", Usage: "stop that; its settings are kept", ArgsUsage: "<model>", Flags: []cli.Flag{reasonFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
+			a, err := readArguments(c, "model")
+			if err != nil {
+				return err
+			}
+			if err := noReason(c, "the control plane", "this setting"); err != nil {
+				return err
+			}
+			return autoRetrainPut(c.Context, env, strings.ToUpper(a[0]), controlplane.AutoRetrainInput{}, c.Bool("dry-run"))
+		}},
+		{Name: "status", Usage: "which models do, and when they last did", Flags: listFlags(0), Action: func(c *cli.Context) error {
+			if _, err := readArguments(c); err != nil {
+				return err
+			}
+			o, err := env.readListOptions(c)
+			if err != nil {
+				return err
+			}
+			return autoRetrainStatus(c.Context, env, o)
+		}},
+	}}
+}
+
+func autoRetrainPut(ctx context.Context, env *Env, model string, in controlplane.AutoRetrainInput, dryRun bool) error {
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	verb := "disable"
+	if in.Enabled {
+		verb = "enable"
+	}
+	declared, err := findDeclared(ctx, env.controlPlane(r), model)
+	if dryRun {
+		check := Check{Name: "model is declared", Pass: err == nil}
+		if err != nil {
+			check.Detail = err.Error()
+		} else {
+			check.Detail = "datasets: " + strings.Join(declared.Datasets, ", ")
+		}
+		return env.DryRun(model, map[string]any{"enabled": in.Enabled, "dataset_name": in.DatasetName, "min_z": in.MinZ, "cooldown_seconds": in.CooldownSeconds, "gate": in.Gate}, []Check{check})
+	}
+	if err != nil {
+		return err
+	}
+	question := "Stop training " + model + " by itself when it drifts?"
+	if in.Enabled {
+		question = "Let the drift of " + model + " start training?"
+	}
+	yes, err := env.Confirm(ctx, question, false)
+	if err != nil || !yes {
+		return err
+	}
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	set, waits, err := decodeGuarded[controlplane.AutoRetrain](cp.PutAutoRetrain(ctx, model, in))
+	if err != nil {
+		return err
+	}
+	if waits != nil {
+		return env.changeWaits(waits)
+	}
+	doc := map[string]any{"model": set.Model, "enabled": set.Enabled, "min_z": set.MinZ, "dataset_name": set.DatasetName, "cooldown_seconds": set.CooldownSeconds, "gate": set.Gate}
+	return env.done(doc, "auto-retrain of %s %sd: from z %s, %d s between runs, gate %s", set.Model, verb, output.Number(set.MinZ), set.CooldownSeconds, set.Gate)
+}
+
+func autoRetrainStatus(ctx context.Context, env *Env, o listOptions) error {
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	list, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.AutoRetrain, *string, error) {
+		page, err := decode[controlplane.AutoRetrainList](cp.ListAutoRetrain(ctx, &controlplane.ListAutoRetrainParams{Limit: limit, Cursor: cursor}))
+		return page.Items, page.NextCursor, err
+	})
+	if err != nil {
+		return err
+	}
+	g := output.Grid{Columns: []string{"Model", "Enabled", "Min Z", "Dataset", "Cooldown (s)", "Gate", "Last Triggered"}, Doc: list,
+		Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
+	for _, a := range list {
+		g.Rows = append(g.Rows, []any{a.Model, a.Enabled, a.MinZ, a.DatasetName, int(a.CooldownSeconds), string(a.Gate), a.LastTriggeredAt})
+	}
+	return env.printList(o, g, more)
+}
+
+func driftTriggerCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "trigger", Usage: "check the enabled models now, and train those that drift", Flags: []cli.Flag{
+		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only this model"},
+		reasonFlag(), dryRunFlag(),
+	}, Action: func(c *cli.Context) error {
+		if _, err := readArguments(c); err != nil {
+			return err
+		}
+		if err := noReason(c, "the control plane", "a trigger"); err != nil {
+			return err
+		}
+		return driftTrigger(c.Context, env, c.String("model"), c.Bool("dry-run"))
+	}}
+}
+
+// triggerRow shows what is not known as null, where the control plane leaves it out.
+type triggerRow struct {
+	Model    string   `json:"model"`
+	ZScore   *float64 `json:"z_score"`
+	Outcome  string   `json:"outcome"`
+	Run      *string  `json:"run"`
+	Approval *string  `json:"approval"`
+	Reason   *string  `json:"reason"`
+}
+
+func driftTrigger(ctx context.Context, env *Env, model string, dryRun bool) error {
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	if !dryRun {
+		yes, err := env.Confirm(ctx, "Train what drifts now?", false)
+		if err != nil || !yes {
+			return err
+		}
+	}
+	res, err := decode[controlplane.DriftTriggered](cp.TriggerDrift(ctx, controlplane.DriftTrigger{DryRun: &dryRun, Model: optional(strings.ToUpper(model))}))
+	if err != nil {
+		return err
+	}
+	rows := []triggerRow{}
+	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Spare: []string{"Reason", "Approval"}, Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
+	checks, failed := []Check{}, 0
+	for _, r := range res.Results {
+		w := triggerRow{Model: r.Model, ZScore: r.ZScore, Outcome: string(r.Outcome), Run: r.FlowRunId, Reason: r.Reason}
+		if r.ApprovalId != nil {
+			w.Approval = new(r.ApprovalId.String())
+		}
+		if r.Outcome == controlplane.DriftOutcomeFailed {
+			failed++
+		}
+		rows = append(rows, w)
+		g.Rows = append(g.Rows, []any{w.Model, w.ZScore, styledStatus(w.Outcome), w.Run, w.Approval, w.Reason})
+		detail := w.Outcome
+		if w.Reason != nil {
+			detail += ": " + *w.Reason
+		}
+		checks = append(checks, Check{Name: w.Model, Pass: r.Outcome == controlplane.DriftOutcomeWouldTrigger, Detail: detail})
+	}
+	if dryRun {
+		target := strings.ToUpper(model)
+		if target == "" {
+			target = "all enabled models"
+		}
+		return env.DryRun(target, map[string]any{"results": rows}, checks)
+	}
+	g.Doc = rows
+	if failed == 0 {
+		return env.Printer().Print(g)
+	}
+	f := fault.New("trigger_failed", "%d of %d models could not be checked or trained", failed, len(rows))
+	f.Faults = rows
+	if !env.Format.Structured() {
+		if err := env.Printer().Print(g); err != nil {
+			return err
+		}
+	}
+	return f
+}

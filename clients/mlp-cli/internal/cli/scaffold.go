@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/modelrepo"
+)
+
+func scaffoldCommand(env *Env) *cli.Command {
+	types := []string{string(modelrepo.Regression), string(modelrepo.Classification)}
+	return &cli.Command{Name: "scaffold", Usage: "a new model that validates and trains, to be changed into yours", ArgsUsage: "<name>", Flags: []cli.Flag{
+		&cli.StringFlag{Name: "task", Aliases: []string{"t"}, Value: modelrepo.TaskTypes[0], Usage: strings.Join(modelrepo.TaskTypes, ", ")},
+		&cli.StringFlag{Name: "type", Aliases: []string{"T"}, Value: types[0], Usage: strings.Join(types, ", ")},
+		&cli.StringFlag{Name: "repo", Usage: "model repository (default: PLATFORM_MODELREPO, else this folder)"},
+		&cli.BoolFlag{Name: "force", Usage: "replace files that exist"},
+		dryRunFlag(),
+	}, Action: func(c *cli.Context) error {
+		a, err := readArguments(c, "name")
+		if err != nil {
+			return err
+		}
+		if err := oneOf("--task", c.String("task"), modelrepo.TaskTypes...); err != nil {
+			return err
+		}
+		if err := oneOf("--type", c.String("type"), types...); err != nil {
+			return err
+		}
+		return scaffold(c.Context, env, scaffoldOptions{name: a[0], task: c.String("task"), kind: c.String("type"), repo: c.String("repo"), force: c.Bool("force"), dryRun: c.Bool("dry-run")})
+	}}
+}
+
+type scaffoldOptions struct {
+	name, task, kind, repo string
+	force, dryRun          bool
+}
+
+var pascalCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{1,63}$`)
+
+// scaffoldFile is one file of a new model, by its path in the repository.
+type scaffoldFile struct{ path, text string }
+
+func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
+	if !pascalCase.MatchString(o.name) {
+		return fault.New("bad_name", "%q is no name of a model: it begins with a capital letter and has 2 to 64 letters and digits", o.name).WithHint("for example: mlp scaffold QueueTime")
+	}
+	dir, repo, err := env.modelRepo(o.repo, "dev")
+	if err != nil {
+		return err
+	}
+	files := scaffoldFiles(o)
+	paths := make([]string, len(files))
+	var taken []string
+	for i, f := range files {
+		paths[i] = f.path
+		if _, err := os.Lstat(filepath.Join(dir, f.path)); err == nil {
+			taken = append(taken, f.path)
+		}
+	}
+	// Models are known by their upper-case id: a second one of the name would be a fault of the repository.
+	other := ""
+	for _, m := range repo.Models {
+		if strings.EqualFold(m.Name, o.name) && (m.Name != o.name || m.TaskType != o.task) {
+			other = m.Name + " (" + m.TaskType + ")"
+		}
+	}
+	if o.dryRun {
+		free := Check{Name: "files are free", Pass: len(taken) == 0 || o.force, Detail: orNone(taken)}
+		unique := Check{Name: "name is free", Pass: other == "", Detail: other}
+		return env.DryRun(o.name, map[string]any{"repo": dir, "files": paths}, []Check{free, unique})
+	}
+	switch {
+	case other != "":
+		return fault.New("name_taken", "the repository has the model %s already", other)
+	case len(taken) > 0 && !o.force:
+		return fault.New("files_exist", "%s exist already", strings.Join(taken, ", ")).WithHint("to replace them: --force")
+	}
+	if len(taken) > 0 {
+		yes, err := env.Confirm(ctx, "Replace "+strings.Join(taken, ", ")+"?", false)
+		if err != nil || !yes {
+			return err
+		}
+	}
+	if err := writeAll(dir, files); err != nil {
+		return err
+	}
+	return env.done(map[string]any{"model": o.name, "task": o.task, "type": o.kind, "repo": dir, "files": paths},
+		"%s made in %s:\n  %s\nnext: mlp pipeline validate; mlp pipeline run --model %s --dummy", o.name, dir, strings.Join(paths, "\n  "), o.name)
+}
+
+// writeAll writes all files or none: what was there before a failure is put back.
+func writeAll(dir string, files []scaffoldFile) error {
+	type earlier struct {
+		path string
+		data []byte // nil: there was none
+	}
+	var done []earlier
+	undo := func(err error) error {
+		for _, f := range done {
+			if f.data == nil {
+				_ = os.Remove(f.path)
+			} else {
+				_ = os.WriteFile(f.path, f.data, 0o644)
+			}
+		}
+		return fault.New("unwritable", "cannot write the model: %v; nothing was made", err)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.path)
+		before, err := os.ReadFile(path)
+		if err != nil && !os.IsNotExist(err) {
+			return undo(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return undo(err)
+		}
+		done = append(done, earlier{path, before})
+		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
+			return undo(err)
+		}
+	}
+	return nil
+}
+
+// scaffoldTarget is what a new model of a task predicts, and its unit.
+func scaffoldTarget(task, kind string) (column, unit string) {
+	if kind == string(modelrepo.Classification) {
+		return map[string]string{"performance_prediction": "slow", "power_consumption_prediction": "power_hungry", "anomaly_detection": "anomalous"}[task], ""
+	}
+	switch task {
+	case "power_consumption_prediction":
+		return "power_watts", "W"
+	case "anomaly_detection":
+		return "anomaly_score", ""
+	}
+	return "run_seconds", "s"
+}
+
+func scaffoldFiles(o scaffoldOptions) []scaffoldFile {
+	column, unit := scaffoldTarget(o.task, o.kind)
+	target, columnType := "column: "+column, "number"
+	if unit != "" {
+		target += ", unit: " + unit
+	}
+	lifecycle := "  - {name: Staging, metric: r2, threshold: 0}\n  - {name: Canary, metric: r2, threshold: 0.3}\n  - {name: Production, metric: r2, threshold: 0.5}\n"
+	if o.kind == string(modelrepo.Classification) {
+		target, columnType = "column: "+column+", labels: [\"no\", \"yes\"]", "category"
+		lifecycle = "  - {name: Staging, metric: accuracy, threshold: 0.5}\n  - {name: Canary, metric: accuracy, threshold: 0.6}\n  - {name: Production, metric: accuracy, threshold: 0.7}\n"
+	}
+	set := o.name + "Data"
+	sample := "data/" + o.name + ".csv"
+	folder := filepath.ToSlash(filepath.Join("models", o.task, o.name))
+	return []scaffoldFile{
+		{folder + "/model.yaml", fmt.Sprintf(`name: %s
+task_type: %s
+type: %s
+enabled: true
+bus_uuid: %s
+estimator:
+  kind: random_forest
+  hyperparameters:
+    n_estimators: 60
+    max_depth: 12
+    min_samples_leaf: 3
+  seed: 42
+datasets:
+  - name: %s
+    target: {%s}
+    features:
+      - {column: nodes, kind: number}
+      - {column: req_hours, kind: number}
+      - {column: app, kind: category, transform: onehot}
+split: {kind: random, seed: 42}
+# A version gets an alias when it meets the line; a dummy run never gets past Staging.
+lifecycle:
+%sresources: {nodes: 1, cpus: 2, mem: 2G, time: "0:10:00"}
+`, o.name, o.task, o.kind, uuid.New(), set, target, lifecycle)},
+		{folder + "/README.md", fmt.Sprintf(`# %s
+
+Predicts %s from what is known of a job when it is submitted. What it learns from is made up (%s): bring your own rows, then set the thresholds of the lifecycle.
+
+| Input | Meaning |
+|---|---|
+| nodes | nodes asked for |
+| req_hours | hours asked for |
+| app | application |
+`, o.name, "`"+column+"`", sample)},
+		{"datasets/" + set + ".yaml", fmt.Sprintf(`# Made-up rows; replace %s by your own.
+name: %s
+format: csv
+files: [%s]
+backends: {local: {}}
+columns:
+  nodes: {type: number, available: submit}
+  req_hours: {type: number, available: submit}
+  app: {type: category, available: submit}
+  %s: {type: %s, available: end}
+# For dummy runs.
+generator: {kind: table, seed: 42}
+`, sample, set, sample, column, columnType)},
+		{sample, sampleRows(column, o.kind)},
+	}
+}
+
+// sampleRows makes the same rows each time, with a signal that a model can learn.
+func sampleRows(column, kind string) string {
+	rng := rand.New(rand.NewPCG(42, 0))
+	apps := []string{"cfd", "md", "train", "render"}
+	var b strings.Builder
+	fmt.Fprintf(&b, "nodes,req_hours,app,%s\n", column)
+	for range 400 {
+		// Hours to the minute: rows that are equal in training and test would make the trainer refuse the data.
+		nodes, hours, app := 1+rng.IntN(64), float64(1+rng.IntN(24*60))/60, rng.IntN(len(apps))
+		v := 20*float64(app) + 2*float64(nodes) + 10*hours + 5*rng.NormFloat64()
+		value := fmt.Sprintf("%.2f", v)
+		if kind == string(modelrepo.Classification) {
+			value = map[bool]string{false: "no", true: "yes"}[v > 210]
+		}
+		fmt.Fprintf(&b, "%d,%.2f,%s,%s\n", nodes, hours, apps[app], value)
+	}
+	return b.String()
+}

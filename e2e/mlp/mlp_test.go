@@ -1,0 +1,149 @@
+//go:build e2e
+
+// Package mlp runs scripts of commands with the built mlp against one running platform. Each script in
+// testdata covers some commands: table and documents, dry run, refusal, error and exit code.
+package mlp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mlp-platform/platform/e2e/harness"
+)
+
+// against names the directory of a running platform, for those who write a script and do not want to wait
+// for another start. Its addresses are those of the environment.
+var against = flag.String("platform", "", "data directory of a running platform to use instead of a new one")
+
+// Scripts run one after the other in the order of their names: they share the platform's models.
+func TestScripts(t *testing.T) {
+	p := &harness.Platform{Dir: *against, Env: map[string]string{}}
+	if *against == "" {
+		p = harness.New(t)
+		p.Start(t, 60*time.Second)
+		p.WaitOutput(t, "Next:", 4*time.Minute, time.Now())
+	} else {
+		for _, kv := range os.Environ() {
+			k, v, _ := strings.Cut(kv, "=")
+			p.Env[k] = v
+		}
+	}
+	scripts, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("found %d scripts (%v); want at least one", len(scripts), err)
+	}
+	mlp := harness.Bin(t, "mlp")
+	for _, script := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+			testscript.RunT(inOrder{t}, testscript.Params{
+				Files:    []string{script},
+				Setup:    func(env *testscript.Env) error { return setUp(t, p, env) },
+				Cmds:     commands(t, p, mlp),
+				TestWork: false,
+			})
+		})
+	}
+}
+
+// inOrder is a test whose subtests do not run beside others.
+type inOrder struct{ *testing.T }
+
+func (t inOrder) Parallel() {}
+
+func (t inOrder) Run(_ string, f func(testscript.T)) { f(t) }
+
+func (t inOrder) Verbose() bool { return testing.Verbose() }
+
+// setUp gives a script a home of its own and the platform's addresses and tokens. Its user is the operator:
+// another than the one who asks for things with $REQUESTER.
+func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
+	for _, k := range []string{"CONTROL_PLANE_URL", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "ORCHESTRATOR_API_URL",
+		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL"} {
+		env.Setenv(k, p.Env[k])
+	}
+	for _, kv := range p.Environ() {
+		if addr, ok := strings.CutPrefix(kv, "DASHBOARD_ADDR="); ok {
+			env.Setenv("DASHBOARD_URL", "http://"+addr)
+		}
+	}
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("CONTROL_PLANE_TOKEN", p.Secret(t, "operator_token"))
+	env.Setenv("REQUESTER", p.Secret(t, "control_plane_token"))
+	env.Setenv("CI_TOKEN", p.Secret(t, "ci_token"))
+	env.Setenv("ADMIN_PASSWORD", p.Secret(t, "dashboard_admin_password"))
+	return nil
+}
+
+func commands(t *testing.T, p *harness.Platform, mlp string) map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){
+		// mlp CODE ARGUMENTS... runs mlp and wants that exit code. A document must be the only one on stdout, and
+		// stderr must then be empty.
+		"mlp": func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || len(args) == 0 {
+				ts.Fatalf("usage: mlp CODE ARGUMENTS...")
+			}
+			want, err := strconv.Atoi(args[0])
+			if err != nil {
+				ts.Fatalf("usage: mlp CODE ARGUMENTS...: %v", err)
+			}
+			err = ts.Exec(mlp, args[1:]...)
+			code := 0
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				code = exit.ExitCode()
+			} else if err != nil {
+				ts.Fatalf("%v", err)
+			}
+			if code != want {
+				ts.Fatalf("mlp %s: got exit %d, want %d", strings.Join(args[1:], " "), code, want)
+			}
+			if len(args) > 1 && args[1] == "--json" {
+				checkDocument(ts)
+			}
+		},
+		// notice MODEL MESSAGE files a change of a model as the continuous integration does.
+		"notice": func(ts *testscript.TestScript, _ bool, args []string) {
+			sha, err := exec.Command("git", "-C", p.Env["PLATFORM_MODELREPO"], "rev-parse", "HEAD").Output()
+			ts.Check(err)
+			harness.Want(t, 200, "POST", p.Env["CONTROL_PLANE_URL"]+"/api/changes", ts.Getenv("CI_TOKEN"),
+				map[string]any{"model_ids": args[:1], "commit_sha": strings.TrimSpace(string(sha)), "commit_msg": args[1]})
+		},
+		// remember NAME REGEXP puts the first group that matches in stdout into the environment.
+		"remember": func(ts *testscript.TestScript, _ bool, args []string) {
+			m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+			if len(m) < 2 {
+				ts.Fatalf("no match of %s in stdout", args[1])
+			}
+			ts.Setenv(args[0], m[1])
+		},
+	}
+}
+
+// checkDocument wants exactly one JSON document on stdout, and silence on stderr.
+func checkDocument(ts *testscript.TestScript) {
+	dec := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile("stdout"))))
+	var doc any
+	if err := dec.Decode(&doc); err != nil {
+		ts.Fatalf("stdout is no JSON document: %v", err)
+	}
+	if err := dec.Decode(&doc); !errors.Is(err, io.EOF) {
+		ts.Fatalf("stdout goes on after its document: %v", fmt.Sprint(doc))
+	}
+	if talk := ts.ReadFile("stderr"); talk != "" {
+		ts.Fatalf("stderr is %q beside a document; want it empty", talk)
+	}
+}
