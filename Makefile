@@ -51,6 +51,11 @@ lint: ## gofmt, vet, staticcheck, deadcode, generated code unchanged, licenses, 
 	@scripts/setup.sh test
 	@scripts/lint.sh
 
+.PHONY: audit
+audit: ## known vulnerabilities of all dependencies; needs the network and is not part of CI
+	@scripts/setup.sh test
+	@scripts/audit.sh
+
 .PHONY: generate
 generate: ## regenerate typed SQL, API types and clients
 	@scripts/setup.sh run
