@@ -47,9 +47,14 @@ test: ## every unit and integration test, with the race detector, against real P
 	@scripts/test.sh
 
 .PHONY: lint
-lint: ## gofmt, vet, staticcheck, deadcode, generated code unchanged, every module alone
+lint: ## gofmt, vet, staticcheck, deadcode, generated code unchanged, licenses, every module alone
 	@scripts/setup.sh test
 	@scripts/lint.sh
+
+.PHONY: audit
+audit: ## known vulnerabilities of all dependencies; needs the network and is not part of CI
+	@scripts/setup.sh test
+	@scripts/audit.sh
 
 .PHONY: generate
 generate: ## regenerate typed SQL, API types and clients

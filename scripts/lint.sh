@@ -1,5 +1,5 @@
 #!/bin/bash
-# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, ruff. Prints only faults.
+# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, licenses, ruff. Prints only faults.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 mapfile -t modules < <(sed -n 's/^\t\.\/\(.*\)$/\1/p' go.work)
@@ -43,6 +43,8 @@ for m in "${modules[@]}"; do
 	if grep -rqs --include='*.go' '^//go:generate' "$m"; then (cd "$m" && go generate ./...) || fail "go generate failed in $m"; fi
 done
 [ "$gen" = "$(hash_gen)" ] || fail "generated code is out of date: run make generate and commit"
+
+scripts/licenses.sh check || fail "third-party licenses: see above"
 
 sh scripts/venv.sh lint
 .cache/venv-lint/bin/ruff check --quiet clients/python || fail "ruff found faults in clients/python"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes a virtual environment with what the list pins; quiet when it is up to date.
+# Makes a virtual environment with what the list pins; quiet when it is up to date. Lists name every package with the
+# digests of its files, so nothing is resolved here; scripts/requirements.sh writes them.
 # usage: scripts/venv.sh           .cache/venv from e2e/requirements.txt
 #        scripts/venv.sh <name>    .cache/venv-<name> from e2e/requirements-<name>.txt
 # Neighbours whose own needs exclude each other have an environment each.
@@ -19,7 +20,7 @@ rm -rf "$venv"
 # One neighbour of the assistant names a newer Python than Debian's; what is installed is pinned by the list alone.
 [ "$suffix" != -assistant ] || export PIP_IGNORE_REQUIRES_PYTHON=1
 # Made in its final place: the scripts in a venv hold its absolute path.
-if ! { python3 -m venv "$venv" && "$venv/bin/python" -m pip install --disable-pip-version-check --no-input -r "$want"; } >"$log" 2>&1; then
+if ! { python3 -m venv "$venv" && "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps -r "$want"; } >"$log" 2>&1; then
 	echo "venv: could not be made; the end of $log says why:" >&2
 	tail -n 15 "$log" >&2
 	exit 1

@@ -6,17 +6,19 @@ import (
 	"log/slog"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
 // NewLogger writes one JSON object a line. Records logged with a request's
 // context carry its request_id, trace_id, principal and tenant. An unknown level
-// counts as info: LoadConfig has refused it before.
+// counts as info: LoadConfig has refused it before. What a terminal would obey is escaped, by JSON's own means, so that
+// a log can be looked at with cat and tail.
 func NewLogger(w io.Writer, level string) *slog.Logger {
 	l, err := parseLevel(level)
 	if err != nil {
 		l = slog.LevelInfo
 	}
-	return slog.New(contextHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})})
+	return slog.New(contextHandler{slog.NewJSONHandler(printable.NewWriter(w), &slog.HandlerOptions{Level: l})})
 }
 
 func parseLevel(s string) (l slog.Level, err error) {

@@ -126,7 +126,7 @@ func TestAdmissionsOutliveARestart(t *testing.T) {
 // Without credentials the service is open to this machine, so it answers to no name that a web page can have.
 func TestOpenServiceRefusesForeignHosts(t *testing.T) {
 	t.Parallel()
-	i := start(t, fixturetest.NewRegistry(t))
+	i := start(t, fixturetest.NewRegistry(t), func(c *inference.Config) { c.AllowedHosts = []string{"named.example"} })
 	ask := func(url, host string) int {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/models", nil)
 		if err != nil {
@@ -142,6 +142,7 @@ func TestOpenServiceRefusesForeignHosts(t *testing.T) {
 	}
 	for host, want := range map[string]int{
 		"127.0.0.1": 200, "localhost:18001": 200, "[::1]:18001": 200, "rebound.example": 421, "127.0.0.1.example:18001": 421, "localhost.example": 421,
+		"named.example:18001": 200, // configured
 	} {
 		if got := ask(i.URL, host); got != want {
 			t.Errorf("host %s: got %d, want %d", host, got, want)

@@ -1,2 +1,2 @@
-// Package terminal shows the text of others on a terminal: cleaned, and as tables that fit its width.
+// Package terminal lays out text at a terminal as tables that fit its width. What others wrote is cleaned before: see printable.
 package terminal

@@ -8,22 +8,6 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/terminal"
 )
 
-func TestClean(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain é 😀":       "plain é 😀",
-		"a\tb\nc":         "a b c",
-		"\x1b[31mred\x07": "[31mred",
-		"\u009b2Jx\x7f":   "2Jx",
-		// what would be shown in another order, or on another line
-		"a\u202eb\u2066c\u200f\u061cd\u2028e": "abcde",
-	} {
-		if got := terminal.Clean(in); got != want {
-			t.Errorf("%q became %q, want %q", in, got, want)
-		}
-	}
-}
-
 var (
 	columns = []terminal.Column{{Title: "run"}, {Title: "n", Right: true}, {Title: "digest"}}
 	cells   = [][]string{{"run/demo:0001", "7", strings.Repeat("a", 64)}, {"r", "12", ""}}

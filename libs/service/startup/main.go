@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/service"
 )
 
@@ -53,6 +54,8 @@ func Main[C any](p Program[C]) int {
 
 // Execute is Main with everything passed in.
 func (p Program[C]) Execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Errors hold what neighbours and files said.
+	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	verb := "serve"
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -20,6 +19,7 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/service"
 )
 
@@ -31,9 +31,10 @@ func Main(ctx context.Context, env *Env, line []string) int {
 	if env.HTTP == nil {
 		env.HTTP = httpClient()
 	}
-	app := newApp(env)
 	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
 	env.Format = formatOf(line)
+	env = env.cleanStreams()
+	app := newApp(env)
 	arranged, err := arrangeLine(app, joinConditions(line))
 	if err == nil {
 		err = usageFault(app.RunContext(ctx, arranged))
@@ -247,7 +248,7 @@ func (e *Env) watch(ctx context.Context, every time.Duration, run func() error) 
 	defer tick.Stop()
 	for {
 		if e.OutTTY {
-			if _, err := io.WriteString(e.Out, "\x1b[H\x1b[2J"); err != nil {
+			if err := printable.WriteControl(e.Out, "\x1b[H\x1b[2J"); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/cli/terminal"
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
@@ -48,6 +49,17 @@ func System() *Env {
 	return &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table,
 		OutTTY: terminal.IsTerminal(os.Stdout), ErrTTY: terminal.IsTerminal(os.Stderr), InTTY: terminal.IsTerminal(os.Stdin),
 		OutWidth: terminal.Width(os.Stdout)}
+}
+
+// cleanStreams returns e with streams that show what others wrote and let nothing of it act on the terminal. Documents
+// to a pipe are data and pass as they are.
+func (e *Env) cleanStreams() *Env {
+	own := *e
+	own.Err = printable.NewWriter(e.Err)
+	if e.OutTTY || !e.Format.Structured() {
+		own.Out = printable.NewColorWriter(e.Out)
+	}
+	return &own
 }
 
 // Color tells whether to colour the terminal (NO_COLOR, TERM=dumb).

@@ -85,8 +85,8 @@ func TestFormats(t *testing.T) {
 	url := serveAnswer(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"a\u001b[31m, \"b\"","changed_files":[],"requested_by":"ci","resolved_by":null,"requested_at":"2026-01-02T03:04:05Z"}]`)
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}
 	table := runMLP(t, vars, "", "approvals", "list")
-	if table.code != 0 || !strings.HasPrefix(table.out, "ID") || !strings.Contains(table.out, "0123456789  a[31m, \"b\"") || strings.Contains(table.out, "\x1b") {
-		t.Fatalf("%q; want table.code == 0 && strings.HasPrefix(table.out, \"ID\") && strings.Contains(table.out, \"0123456789 a[31m, \\\"b\\\"\") && !strings.Contains(table.out, \"\\x1b\")", table.out)
+	if table.code != 0 || !strings.HasPrefix(table.out, "ID") || !strings.Contains(table.out, "0123456789  a\\x1b[31m, \"b\"") || strings.Contains(table.out, "\x1b") {
+		t.Fatalf("%q; want table.code == 0 && strings.HasPrefix(table.out, \"ID\") && strings.Contains(table.out, \"0123456789 a\\x1b[31m, \\\"b\\\"\") && !strings.Contains(table.out, \"\\x1b\")", table.out)
 	}
 	var list []map[string]any
 	js := runMLP(t, vars, "", "--json", "approvals", "list")

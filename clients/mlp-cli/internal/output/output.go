@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/cli/terminal"
 )
 
@@ -268,8 +269,8 @@ func (p *Printer) cell(v any) string {
 	}
 }
 
-// Clean removes what would move the cursor or colour the terminal: text of others is shown, not obeyed.
-func Clean(s string) string { return terminal.Clean(s) }
+// Clean makes text of others safe to print, as one line.
+func Clean(s string) string { return printable.Line(s) }
 
 // Number shows a figure with as many digits as it deserves.
 func Number(x float64) string {

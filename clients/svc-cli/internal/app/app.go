@@ -27,6 +27,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/tower"
 	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/completion"
+	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
 // allCommands are all of svc's. The app's help groups them by their categories.
@@ -61,8 +62,12 @@ func Main(ctx context.Context, e *command.Env, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, should the first not end the command
-	out := command.NewOutput(e.Stdout)
 	own := *e
+	own.Stderr = printable.NewWriter(e.Stderr)
+	if e.Terminal { // a document to a pipe is data
+		own.Stdout = printable.NewWriter(e.Stdout)
+	}
+	out := command.NewOutput(own.Stdout)
 	own.Stdout = out
 	e = &own
 	a := New(e)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/store"
@@ -40,7 +41,7 @@ func TestEnd(t *testing.T) {
 		"a wrapped fault":   {fmt.Errorf("outside: %w", command.Failf("some_code", "inside")), 2, "inside (some_code)", `{"error":{"code":"some_code","message":"inside"},"ok":false}`, `{"error":{"code":"some_code","message":"inside","path":""},"valid":false}`},
 		"a fault at a path": {&command.Fault{Code: "c", Path: "/a/0", Message: "bad"}, 2, "/a/0: bad (c)", `{"error":{"code":"c","message":"bad"},"ok":false}`, `{"error":{"code":"c","message":"bad","path":"/a/0"},"valid":false}`},
 		"a wrong line":      {command.Usagef("no such %d", 1), 2, "no such 1", `{"error":{"code":"invalid_arguments","message":"no such 1"},"ok":false}`, `{"error":{"code":"invalid_arguments","message":"no such 1","path":""},"valid":false}`},
-		"unknown":           {errors.New("a\x1b[2Jb"), 2, "a[2Jb", `{"error":{"code":"failed","message":"a\u001b[2Jb"},"ok":false}`, `{"error":{"code":"failed","message":"a\u001b[2Jb","path":""},"valid":false}`},
+		"unknown":           {errors.New("a\x1b[2Jb"), 2, `a\x1b[2Jb`, `{"error":{"code":"failed","message":"a\u001b[2Jb"},"ok":false}`, `{"error":{"code":"failed","message":"a\u001b[2Jb","path":""},"valid":false}`},
 		"interrupted":       {fmt.Errorf("read: %w", context.Canceled), 2, "interrupted", `{"error":{"code":"interrupted","message":"interrupted"},"ok":false}`, `{"error":{"code":"interrupted","message":"interrupted","path":""},"valid":false}`},
 		"of the store":      {&store.Error{Code: store.InvalidState, Message: "Bad.", Allowed: []string{"a", "b"}}, 2, "Bad; one of: a, b (invalid_state)", `{"error":{"code":"invalid_state","message":"Bad; one of: a, b"},"ok":false}`, `{"error":{"code":"invalid_state","message":"Bad; one of: a, b","path":""},"valid":false}`},
 		"of a document":     {document, 2, "/schema_version: the key is missing (missing_field)", `{"error":{"code":"missing_field","message":"the key is missing"},"ok":false}`, `{"error":{"code":"missing_field","message":"the key is missing","path":"/schema_version"},"valid":false}`},
@@ -201,13 +202,28 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"a\tb\x1b[2J", "1"}, {"c", "22"}}
 	e, out, _ := newEnv()
-	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "a b[2J\t1\nc\t22\n" {
+	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "a b\\x1b[2J\t1\nc\t22\n" {
 		t.Errorf("%v %q; want out.String() == \"a b[2J\\t1\\nc\\t22\\n\"", err, out)
 	}
 	e, out, _ = newEnv()
 	e.Terminal = true
-	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "NAME     N\na b[2J   1\nc       22\n" {
+	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "NAME         N\na b\\x1b[2J   1\nc           22\n" {
 		t.Errorf("%v %q; want out.String() == \"NAME N\\na b[2J 1\\nc 22\\n\"", err, out)
+	}
+}
+
+func TestPrintfAndProgressAreCleaned(t *testing.T) {
+	t.Parallel()
+	e, out, errOut := newEnv()
+	e.Printf("run: %s\n", "a\x1b[2J\u202eb")
+	if want := "run: a\\x1b[2J\\u202eb\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	e.Stderr = printable.NewWriter(errOut)
+	e.ShowProgress("read\x1b[2J")
+	e.ShowProgress("")
+	if want := "\r\x1b[Kread\\x1b[2J\r\x1b[K"; errOut.String() != want {
+		t.Errorf("got %q, want %q", errOut, want)
 	}
 }
 

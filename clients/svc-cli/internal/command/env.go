@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/cli/terminal"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
@@ -50,9 +51,18 @@ func (e *Env) JSON(v any) error {
 	return err
 }
 
-// Printf prints on stdout. Text of others must pass [Clean] first. A write that fails ends the command by its end at
+// Printf prints on stdout, cleaned but for line breaks: text of others that must stay on its line passes [Clean] first.
+// A write that fails ends the command by its end at
 // the latest: see [Output].
-func (e *Env) Printf(format string, a ...any) { fmt.Fprintf(e.Stdout, format, a...) }
+func (e *Env) Printf(format string, a ...any) {
+	fmt.Fprint(e.Stdout, printable.Text(fmt.Sprintf(format, a...)))
+}
+
+// ShowProgress puts text in place of the last progress on the line of stderr; an empty one clears the line. What is
+// lost with a stderr that cannot be written is only progress.
+func (e *Env) ShowProgress(text string) {
+	_ = printable.WriteControl(e.Stderr, "\r\x1b[K"+printable.Line(text))
+}
 
 // Written tells that what was printed until now did not reach stdout. Only an act that cannot be repeated, or whose
 // result is lost with its text, needs to ask before the command ends.
@@ -63,8 +73,8 @@ func (e *Env) Written() error {
 	return nil
 }
 
-// Clean makes text of others safe to print: no control characters.
-func Clean(s string) string { return terminal.Clean(s) }
+// Clean makes text of others safe to print, as one line.
+func Clean(s string) string { return printable.Line(s) }
 
 // Table prints rows: at a terminal under a heading and cut to its width, to a pipe separated by tabs, without a
 // heading. The cells are text of others and get cleaned.
@@ -73,7 +83,7 @@ func (e *Env) Table(header []string, rows [][]string) error {
 	for i, row := range rows {
 		cells[i] = make([]string, len(row))
 		for j, c := range row {
-			cells[i][j] = terminal.Clean(c)
+			cells[i][j] = printable.Line(c)
 		}
 	}
 	if !e.Terminal {

@@ -64,9 +64,9 @@ func ShowProgress(e *command.Env) gatestat.Progress {
 		percent := 100 * done / total
 		switch {
 		case done == total:
-			fmt.Fprint(e.Stderr, "\r\033[K") // the line goes, so that only the result stays
+			e.ShowProgress("") // the line goes, so that only the result stays
 		case percent != last:
-			fmt.Fprintf(e.Stderr, "\rbootstrap: %d %%", percent)
+			e.ShowProgress(fmt.Sprintf("bootstrap: %d %%", percent))
 		}
 		last = percent
 	}

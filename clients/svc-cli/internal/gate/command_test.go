@@ -187,8 +187,8 @@ func TestProgressIsForTerminals(t *testing.T) {
 	if code := app.Main(context.WithoutCancel(t.Context()), e, []string{"svc", "gate-audit", panel, "--bootstrap"}); code != 0 {
 		t.Fatal(errOut, "want code == 0")
 	}
-	if s := errOut.String(); !strings.HasPrefix(s, "\rbootstrap: 0 %\rbootstrap: 3 %") || !strings.HasSuffix(s, "\r\033[K") || !strings.HasPrefix(out.String(), "{") {
-		t.Errorf("%q; want strings.HasPrefix(s, \"\\rbootstrap: 0 %%\\rbootstrap: 3 %%\") && strings.HasSuffix(s, \"\\r\\033[K\") && strings.HasPrefix(out.String(), \"{\")", s)
+	if s := errOut.String(); !strings.HasPrefix(s, "\r\x1b[Kbootstrap: 0 %\r\x1b[Kbootstrap: 3 %") || !strings.HasSuffix(s, "\r\x1b[K") || !strings.HasPrefix(out.String(), "{") {
+		t.Errorf("%q; want strings.HasPrefix(s, \"\\r\\x1b[Kbootstrap: 0 %%\\r\\x1b[Kbootstrap: 3 %%\") && strings.HasSuffix(s, \"\\r\\x1b[K\") && strings.HasPrefix(out.String(), \"{\")", s)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	cancel()

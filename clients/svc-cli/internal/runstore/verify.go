@@ -102,12 +102,12 @@ func showProgress(e *command.Env, o *store.VerifyOptions) (done func()) {
 	o.Progress = func(n store.Checked) {
 		if now := e.Now(); now.Sub(last) >= between {
 			last, shown = now, true
-			fmt.Fprintf(e.Stderr, "\r\x1b[Kchecked %d runs, %d events", n.Runs, n.Events)
+			e.ShowProgress(fmt.Sprintf("checked %d runs, %d events", n.Runs, n.Events))
 		}
 	}
 	return func() {
 		if shown {
-			fmt.Fprint(e.Stderr, "\r\x1b[K")
+			e.ShowProgress("")
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 )
@@ -48,6 +49,7 @@ func main() { os.Exit(runCommand(os.Args[1:], os.Environ(), os.Stdout, os.Stderr
 // libs/service/startup, which this binary does not import: Postgres, NATS and echo would
 // come with it.
 func runCommand(args, environ []string, stdout, stderr io.Writer) int {
+	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	verb := "serve"
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/loopback"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
 )
@@ -121,7 +122,7 @@ func LoadConfig(environ []string) (Config, error) {
 		case status.AccessLogVariable:
 			cfg.AccessLog = nil
 			if slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(strings.TrimSpace(value))) {
-				cfg.AccessLog = os.Stderr
+				cfg.AccessLog = printable.NewWriter(os.Stderr) // paths are what callers chose
 			}
 		}
 	}

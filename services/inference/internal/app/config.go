@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +22,9 @@ type Config struct {
 
 	// Addr is host:port. Without credentials it must be a loopback address.
 	Addr string `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`
+	// AllowedHosts are the Host values served, without port. Empty: with credentials all, without them localhost and the
+	// addresses of loopback, to which these are added.
+	AllowedHosts []string `env:"INFERENCE_ALLOWED_HOSTS"`
 	// Credentials maps bearer secrets to principals with the scopes predict and admin; empty means open.
 	Credentials service.Secret `env:"INFERENCE_CREDENTIALS_JSON"`
 	// DelegationTrust maps each service that may act for people to its public key, tenants and scopes.
@@ -146,6 +150,9 @@ func (c *Config) Validate() error {
 	if err := service.RequireLoopbackIfOpen(addr, a.Configured()); err != nil {
 		fault("INFERENCE_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
 	}
+	if !a.Configured() && slices.Contains(c.AllowedHosts, "*") {
+		fault("INFERENCE_ALLOWED_HOSTS: every host is served only with credentials (INFERENCE_CREDENTIALS_JSON)")
+	}
 	return errors.Join(faults...)
 }
 
@@ -188,17 +195,17 @@ func (c *Config) authenticator(once auth.Once) *auth.Authenticator {
 	}).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal(), Once: once})
 }
 
-// allowedHosts are the Host values served; nil: all. Without credentials the service is open to this machine, and so to
+// allowedHosts are the Host values served; none: all. Without credentials the service is open to this machine, and so to
 // each page in its browsers whose name was made to resolve to loopback: only names that no page can have are served.
 func (c *Config) allowedHosts() []string {
 	if c.authenticator(nil).Configured() {
-		return nil
+		return c.AllowedHosts
 	}
 	addr := c.Addr
 	if c.Listener != nil {
 		addr = c.Listener.Addr().String()
 	}
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	hosts := append([]string{"localhost", "127.0.0.1", "::1"}, c.AllowedHosts...)
 	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
 		hosts = append(hosts, host) // such as 127.0.0.2
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/inference"
@@ -59,6 +60,8 @@ func noArguments(args []string) bool { return len(args) == 0 }
 
 // runCommand runs one command and returns the exit code.
 func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	// Errors hold what neighbours and files said. What serve shows is the console's: see there.
+	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	verb := "serve"
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]

@@ -13,15 +13,18 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
 // Console writes to one stream; its methods may be called at once.
 type Console struct {
-	out   io.Writer
+	out   io.Writer // of the bars, which move the cursor
+	lines io.Writer // of all else: cleaned, to the same stream
 	tty   bool
 	color bool
 
-	// mu guards bars, live and writes to out. No bar is touched while it is held: a call to one waits for
+	// mu guards bars, live and writes to out and lines. No bar is touched while it is held: a call to one waits for
 	// the drawing goroutine, which a writer to out may hold up.
 	mu   sync.Mutex
 	bars *mpb.Progress
@@ -40,19 +43,22 @@ func newBar(stage string) *bar {
 }
 
 // say sets the stage and reports whether it changed.
-func (b *bar) say(stage string) bool { return *b.stage.Swap(&stage) != stage }
+func (b *bar) say(stage string) bool {
+	stage = printable.Line(stage)
+	return *b.stage.Swap(&stage) != stage
+}
 
 // New writes to f; bars move when it is a terminal.
 func New(f *os.File) *Console {
 	tty := term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-	return &Console{out: f, tty: tty, color: tty && os.Getenv("NO_COLOR") == "", live: map[string]*bar{}}
+	return &Console{out: f, lines: printable.NewColorWriter(f), tty: tty, color: tty && os.Getenv("NO_COLOR") == "", live: map[string]*bar{}}
 }
 
 // Say writes one line.
 func (c *Console) Say(format string, a ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fmt.Fprintf(c.out, format+"\n", a...)
+	fmt.Fprintf(c.lines, format+"\n", a...)
 }
 
 // Step reports a finished step and how long it took.
@@ -62,7 +68,7 @@ func (c *Console) Step(name, detail string, took time.Duration) {
 		mark = "\x1b[32m✓\x1b[0m"
 	}
 	if detail != "" {
-		detail = "  " + detail
+		detail = "  " + printable.Line(detail)
 	}
 	c.Say("  %s %-13s %6.2f s%s", mark, name, took.Seconds(), detail)
 }
@@ -89,7 +95,7 @@ func (c *Console) draw(name string) *bar {
 	c.mu.Unlock()
 	b := newBar("waiting")
 	inner, err := bars.Add(total, mpb.BarStyle().Lbound(" ").Filler("█").Tip("█").Padding("░").Rbound(" ").Build(),
-		mpb.PrependDecorators(decor.Name("  "+name, decor.WC{W: 20, C: decor.DindentRight})),
+		mpb.PrependDecorators(decor.Name("  "+printable.Line(name), decor.WC{W: 20, C: decor.DindentRight})),
 		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6}), decor.Any(func(decor.Statistics) string {
 			return "  " + *b.stage.Load()
 		})))
@@ -114,7 +120,7 @@ func (c *Console) Progress(name, stage string, fraction float64) {
 		return
 	}
 	if changed {
-		c.Say("  %-16s %s", name, stage)
+		c.Say("  %-16s %s", printable.Line(name), printable.Line(stage))
 	}
 }
 
@@ -130,7 +136,7 @@ func (c *Console) End(name, result string, ok bool) {
 	b.say(result)
 	switch {
 	case b.bar == nil:
-		c.Say("  %-16s %s", name, result)
+		c.Say("  %-16s %s", printable.Line(name), printable.Line(result))
 	case ok:
 		b.bar.SetCurrent(total)
 	default:

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mlp-platform/platform/libs/cli/printable"
 )
 
 // openTerminal gives the program's side of a pseudo-terminal; what is written to it is thrown away.
@@ -119,4 +121,6 @@ func TestLinesWithoutTerminal(t *testing.T) {
 }
 
 // Writer writes plain lines to w, as for a pipe.
-func Writer(w io.Writer) *Console { return &Console{out: w, live: map[string]*bar{}} }
+func Writer(w io.Writer) *Console {
+	return &Console{out: w, lines: printable.NewColorWriter(w), live: map[string]*bar{}}
+}

@@ -8,15 +8,17 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/services/trainer/internal/commands"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := commands.App(os.Environ(), os.Stdout, os.Stderr).RunContext(ctx, os.Args)
+	stderr := printable.NewWriter(os.Stderr) // progress and errors hold what files and neighbours said; answers are JSON
+	err := commands.App(os.Environ(), os.Stdout, stderr).RunContext(ctx, os.Args)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "trainer:", err)
+		fmt.Fprintln(stderr, "trainer:", err)
 		os.Exit(commands.ExitCode(err))
 	}
 }
