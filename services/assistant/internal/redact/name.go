@@ -2,19 +2,39 @@ package redact
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
 
-// A word that ends like one of these names a secret.
-var endings = []string{
+// A word that ends like one of these names a secret. By their last bytes.
+var endings = byLastByte([]string{
 	"password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials",
-	"pass", "pw", "pwd", "masterauth", "apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey",
+	"pass", "pw", "pwd", "masterauth", "apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey", "accountkey", "privkey", "passkey",
+	// Of other languages, with and without their accents.
+	"contraseña", "contrasena", "contrasenya", "motdepasse", "mdp", "пароль", "пароля", "секрет", "токен", "密码", "密碼", "口令", "密钥", "令牌", "パスワード", "暗証番号",
+	"秘密鍵", "비밀번호", "비번", "암호", "토큰", "senha", "passwort", "kennwort", "geheimnis", "पासवर्ड", "कूटशब्द", "hasło", "haslo", "wachtwoord", "parola", "şifre", "sifre", "şifresi",
+	"lösenord", "losenord", "adgangskode", "heslo", "jelszó", "jelszo", "salasana", "passord", "পাসওয়ার্ড", "گذرواژه", "پاسورڈ", "סיסמה", "κωδικός", "รหัสผ่าน", "katasandi", "matkhau", "khẩu",
+	"lozinka", "zaporka", "geslo", "пароль", "мдп", "лозинка", "парола", "contrasinal", "contrasenia",
+})
+
+func byLastByte(words []string) (sets [256][]string) {
+	for _, w := range words {
+		sets[w[len(w)-1]] = append(sets[w[len(w)-1]], w)
+	}
+	return sets
+}
+
+func endsTelling(word string) bool {
+	for _, e := range endings[word[len(word)-1]] {
+		if strings.HasSuffix(word, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // Whole words that name a secret.
-var exact = wordSet("cred creds jwt cookie cookies bearer passwords passphrases")
+var exact = wordSet("cred creds jwt cookie cookies bearer passwords passphrases clave sandi")
 
 // Whole words that do so in an environment, where nobody writes of the thing itself.
 var inEnvironment = wordSet("secrets tokens auth authorization apikeys keys key pin salt sig signature")
@@ -74,7 +94,7 @@ func wordTells(parts []string, i int) bool {
 	if w == "data" && i > 0 && keyWord(parts[i-1]) && !isHarmless(parts, i-1) {
 		return true // client-key-data of a kubeconfig
 	}
-	if exact[w] || slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(w, e) }) {
+	if exact[w] || endsTelling(w) {
 		return true
 	}
 	return keyWord(w) && i > 0 && !isHarmless(parts, i)
@@ -102,7 +122,7 @@ func splitName(name string) []string {
 	}
 	for i, r := range runes {
 		switch {
-		case !unicode.IsLetter(r):
+		case !unicode.IsLetter(r) && !unicode.IsMark(r):
 			flush(i)
 			start = i + 1
 		case i > start && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):

@@ -3,6 +3,8 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The parts of the expressions below: the end of one entry and the start of the next, and the sign after its name.
@@ -18,36 +20,36 @@ var (
 	thenName  = regexp.MustCompile(`^` + nextEntry + `(?i:name)` + entrySign + `\\*["']?([A-Za-z0-9_.-]+)`)
 	// What stands between a flag and its value: blanks, or the next entry of a list.
 	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]+)`)
-	schemes   = wordSet("basic bearer digest token negotiate apikey")
+	// What parts the settings of a connection string.
+	nextSetting = regexp.MustCompile(`^;[ \t]*(?:[A-Za-z][\w .-]{0,40}=|$|[\s"'])`)
+	schemes     = wordSet("basic bearer digest token negotiate apikey")
 )
 
-// redactPairs redacts the values beside telling names.
-func redactPairs(s string) string {
-	p := &pairing{in: s}
+// findPairs finds the values beside telling names.
+func findPairs(s string, spans []span) []span {
+	p := &pairing{in: s, spans: spans}
 	for p.at < len(s) {
-		if !inName(s[p.at]) {
+		n := nameLength(s[p.at:])
+		if n == 0 {
 			p.at++
 			continue
 		}
 		p.reach(p.at)
 		start := p.at
-		for p.at < len(s) && inName(s[p.at]) {
-			p.at++
+		for n > 0 {
+			p.at += n
+			n = nameLength(s[p.at:])
 		}
 		p.name(start, s[start:p.at])
 	}
-	if p.out.Len() == 0 {
-		return s
-	}
-	p.out.WriteString(s[p.copied:])
-	return p.out.String()
+	return p.spans
 }
 
 type pairing struct {
 	in     string
-	out    strings.Builder
+	spans  []span
 	at     int // what is looked at
-	copied int // up to where in has been written to out
+	copied int // where the last span ends
 	// The line that the last name is on begins at line. Up to first there are only blanks, dashes of a list and a
 	// quote on it. Both are kept on the way: looking back from each name would take the square of a long line.
 	line, first, seen int
@@ -65,8 +67,28 @@ func (p *pairing) reach(name int) {
 	p.seen = name
 }
 
-func inName(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'
+var inName = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'
+	}
+	return set
+}()
+
+// nameLength is the length of the letter of a name that s begins with, in whatever script, or 0.
+func nameLength(s string) int {
+	if s == "" {
+		return 0
+	}
+	if s[0] < utf8.RuneSelf {
+		if inName[s[0]] {
+			return 1
+		}
+		return 0
+	}
+	if r, size := utf8.DecodeRuneInString(s); unicode.IsLetter(r) || unicode.IsMark(r) {
+		return size
+	}
+	return 0
 }
 
 // name looks at a name that ends at p.at, and at what follows.
@@ -101,8 +123,54 @@ func (p *pairing) name(start int, name string) {
 	if sep == ":" {
 		indent = p.indent(start)
 	}
+	if from, to, ok := p.nextLine(value, start, quoted); ok {
+		p.cut(from, to)
+		return
+	}
 	p.value(value, indent)
 }
+
+// nextLine finds a value that begins in the line after its name, which ends at at: a deeper line that is no member, a quoted
+// text behind a quoted name, or a line that is one word of more than letters.
+func (p *pairing) nextLine(at, start int, quoted bool) (from, to int, ok bool) {
+	in := p.in
+	rest := strings.TrimLeft(in[at:min(at+64, len(in))], " \t\\")
+	line := in[p.line:start]
+	switch {
+	case strings.HasPrefix(rest, "\r\n"):
+		rest = rest[2:]
+	case strings.HasPrefix(rest, "\n"):
+		rest = rest[1:]
+	default:
+		return 0, 0, false
+	}
+	from = at + strings.IndexByte(in[at:], '\n') + 1
+	end := lineEnd(in, from)
+	value := strings.TrimLeft(in[from:end], " \t")
+	deeper := len(in[from:end])-len(value) > len(line)-len(strings.TrimLeft(line, " \t-"))
+	from = end - len(value)
+	value = strings.TrimRight(value, " \t\r,;")
+	if value == "" || strings.IndexByte("[{}]-#<|>&!", value[0]) >= 0 || markAhead.MatchString(value) {
+		return 0, 0, false
+	}
+	if value[0] == '"' || value[0] == '\'' {
+		if !quoted && !deeper {
+			return 0, 0, false
+		}
+		from, to = p.extent(from, noBlock)
+		if _, sep, _ := p.separator(to); sep == ":" && to < len(in) && in[to] == value[0] { // the name of a member
+			return 0, 0, false
+		}
+		return from, to, true
+	}
+	if strings.ContainsAny(value, " \t") || strings.HasSuffix(value, ":") || memberExpr.MatchString(value) {
+		return 0, 0, false
+	}
+	return from, from + len(value), deeper || len(value) >= 6 && isMixedWord(value) && strings.ContainsAny(value, "0123456789")
+}
+
+// memberExpr matches a name and its value in a line of YAML or of settings.
+var memberExpr = regexp.MustCompile(`^[\pL\w."'-]+[ \t]*(?::[ \t]|=)`)
 
 // container redacts the strings of a list, or where members is set of an object, that
 // begins at at. What is no string ends it: the names in it speak for themselves.
@@ -196,12 +264,19 @@ func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
 	for i < len(in) && (in[i] == ' ' || in[i] == '\t') {
 		i++
 	}
-	for _, sep = range [...]string{"=>", ":=", "=", ":", ""} {
+	for _, sep = range [...]string{"=>", ":=", "=", ":", "：", "＝", ""} {
 		if strings.HasPrefix(in[i:], sep) {
 			break
 		}
 	}
-	return i + len(sep), sep, quoted
+	after = i + len(sep)
+	switch sep {
+	case "：":
+		sep = ":"
+	case "＝":
+		sep = "="
+	}
+	return after, sep, quoted
 }
 
 // value redacts the value that begins at at.
@@ -218,8 +293,7 @@ func (p *pairing) cut(from, to int) {
 	if from < p.copied || isPlainValue(p.in[from:to]) {
 		return
 	}
-	p.out.WriteString(p.in[p.copied:from])
-	p.out.WriteString(redactionMark(to - from))
+	p.spans = append(p.spans, span{from: from, to: to})
 	p.copied, p.at = to, max(p.at, to)
 }
 
@@ -237,6 +311,12 @@ func (p *pairing) indent(start int) int {
 // extent is where a value begins and ends, quotes left out.
 func (p *pairing) extent(at, indent int) (from, to int) {
 	in := p.in
+	if strings.HasPrefix(in[at:], `"""`) || strings.HasPrefix(in[at:], `'''`) { // of TOML
+		if i := strings.Index(in[at+3:], in[at:at+3]); i >= 0 {
+			return at + 3, at + 3 + i
+		}
+		return at + 3, len(in)
+	}
 	quote := at
 	for quote < len(in) && in[quote] == '\\' {
 		quote++
@@ -272,6 +352,10 @@ func (p *pairing) word(at int) int {
 			}
 		case ' ', '\t', '\n', '\r', '"', '\'', '&', '`':
 			return at
+		case ';':
+			if nextSetting.MatchString(p.ahead(at)) {
+				return at
+			}
 		case '\\':
 			if at+1 < len(p.in) && strings.IndexByte(`nrt"'\`, p.in[at+1]) >= 0 {
 				return at

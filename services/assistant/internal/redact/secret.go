@@ -143,6 +143,9 @@ func redactValues(v any, encoded bool) (any, int) {
 		n := 0
 		for key, value := range v {
 			var k int
+			if text, ok := value.(string); ok && !marked.MatchString(text) {
+				seen.addSecret(key, text, encoded)
+			}
 			v[key], k = redactValues(value, encoded)
 			n += k
 		}
