@@ -1,12 +1,15 @@
 package redact
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // argument is what follows a flag: a value after a blank or an equals sign, or the next entry of a list in JSON or YAML.
 const argument = `(?:(?:[ \t]+|=)(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'|;&<>]+))|\\?["'],\s*\\?["']([^"'\n\\]+)|["']?[ \t]*\r?\n[ \t]*-[ \t]+["']?([^\s"']+))`
 
 // between is what may stand between the name of a program and a flag.
-const between = `(?:[^\n|;&]|\n[ \t]*-[ \t]|\\\n)*?`
+const between = `(?:[^\n|;&]|\n[ \t]*-|\\\n)*?`
 
 // newClient returns a rule for programs that take a secret after a flag.
 func newClient(names, flag string) *rule {
@@ -64,7 +67,7 @@ func clientRules() []*rule {
 		newRule("openssl-pass", "pass:", `(?:^|[\s"'=])pass:([^\s"'<>]+)`, func(m, v string) bool { return isArgument(m, v) && !strings.HasPrefix(v, "/") }),
 		newRule("openssl-passwd", "openssl passwd", `\bopenssl[ \t]+passwd[ \t]+(?:-(?:salt[ \t]+\S+|\w+)[ \t]+)*([^\s"'|;&<>-][^\s"'|;&<>]*)`, isArgument),
 		newRule("expect", "send", `\bsend[ \t]+(?:--[ \t]+)?"([^"\n\\]{6,})\\[rn]"`, func(_, v string) bool { return isMixedWord(v) && !strings.Contains(v, " ") }),
-		newRule("basic-user", "-u|--user|--proxy-user", userFlag+`(?:=|[ \t]*|["'],[ \t]*["'])(?:"[^\s:"'/]+:([^"\n]+)"|'[^\s:"'/]+:([^'\n]+)'|[^\s:"'/=-][^\s:"'/]*:([^\s"'/][^\s"']*))`, isAccount),
+		newRule("basic-user", "-u|--user|--proxy-user|curl -", userFlag+`(?:=|[ \t]*|["'],[ \t]*["'])(?:"[^\s:"'/]+:([^"\n]+)"|'[^\s:"'/]+:([^'\n]+)'|[^\s:"'/=-][^\s:"'/]*:([^\s"'/][^\s"']*))`, isAccount),
 		newRule("new-relic-style", "set password", `(?i)\bset[ \t]+password(?:[ \t]+for[ \t]+\S+)?[ \t]*(?:=|to)?[ \t]*'([^'\n]+)'`, isArgument),
 		newRule("redis-auth", "auth", `(?m)(?:^|[>"'\n] *|config set requirepass |redis-cli )AUTH[ \t]+(?:\S+[ \t]+)?([^\s"']{6,})[ \t]*(?:$|["'\r])`, func(_, v string) bool { return isMixedWord(v) }),
 		newRule("redis-acl", "acl setuser|user ", `(?i)(?:\bacl[ \t]+setuser[ \t]|^user[ \t])[^\n]*`, nil).inside(`[ \t](?:>|#)([^\s"']{4,})`),
@@ -74,11 +77,14 @@ func clientRules() []*rule {
 
 // isArgument reports whether what follows a flag is a secret, and not a reference to one, another flag or prose.
 func isArgument(_, value string) bool {
-	if isPlainValue(value) || strings.HasPrefix(value, "-") || strings.HasPrefix(value, "$") || strings.HasPrefix(value, "<") || strings.HasPrefix(value, "@") || strings.HasPrefix(value, "[redacted") || strings.HasPrefix(value, "`") || strings.HasPrefix(value, "{{") {
+	if isPlainValue(value) || strings.HasPrefix(value, "-") || strings.HasPrefix(value, "$") || strings.HasPrefix(value, "<") || strings.HasPrefix(value, "@") || strings.HasPrefix(value, "[redacted") || strings.HasPrefix(value, "`") || strings.HasPrefix(value, "{{") || argumentSource.MatchString(value) {
 		return false
 	}
 	return !proseWords[strings.ToLower(strings.TrimRight(value, ".,;:!?)"))]
 }
+
+// argumentSource matches an argument that says where the secret is.
+var argumentSource = regexp.MustCompile(`^(?:env|file|fd|stdin):`)
 
 // What follows a flag in a sentence about it.
 var proseWords = wordSet("is are was and or to for the a an flag option with without on in of if it its takes means has as at by when which that this file stdin from env prompt pass:... insecure deprecated may can must should will be not")

@@ -10,7 +10,7 @@ func connectionRules() []*rule {
 		newRule("dsn-braces", "pwd|password|passwort", `(?i)\b(?:pwd|password)[ \t]*=[ \t]*\{((?:[^}\n]|\}\})+)\}`, func(_, v string) bool { return !isPlainValue(v) }),
 		newRule("account-key", "accountkey|accesskey|sharedaccess", `(?i)\b(?:AccountKey|SharedAccessKey|SharedAccessSignature|AccessKey)=([^\s"';]+)`, nil),
 		newRule("pgpass", ":543|:*:|:6432:", `(?m)(?:^|[\s"'|])(?:[\w.*/-]+|\[[0-9a-f:]+\]):(?:[0-9]{2,5}|\*):[^:\s"']+:[^:\s"']+:((?:\\:|[^\s:"'])+)(?:$|[\s"'])`, isPgpass),
-		newRule("netrc", "machine|default", `(?i)\b(?:machine\s+\S+|default)\s+(?:(?:login|account)\s+\S+\s+)*password\s+("[^"\n]+"|\S+)`, notPlain).near(16, 400),
+		newRule("netrc", "machine|default", `(?i)\b(?:machine\s+\S+|default\s+login\s+\S+)\s+(?:(?:login|account)\s+\S+\s+)*password\s+("[^"\n]+"|\S+)`, notPlain).near(16, 400),
 		newRule("netrc-token", "login", `(?i)\blogin[ \t]+\S+[ \t\r\n]+password[ \t]+([^\s"']+)`, notPlain).near(16, 400),
 		newRule("url-token", "api.telegram.org/bot|/bot", `/bot([0-9]{8,10}:[A-Za-z0-9_-]{30,})`, nil),
 	}

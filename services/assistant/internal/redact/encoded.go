@@ -36,7 +36,7 @@ func findEncoded(s string, encodings int, spans []span) []span {
 		if to-from < leastEncoded {
 			continue
 		}
-		if text := decodeText(s[from:to]); text != "" && len(findSecrets(text, encodings)) > 0 {
+		if text := decodeText(s[from:to]); text != "" && !isCertificate(text) && len(findSecrets(text, encodings)) > 0 {
 			spans = append(spans, span{from: from, to: i})
 		}
 	}
@@ -62,6 +62,11 @@ func decodeText(code string) string {
 		return ""
 	}
 	return string(text)
+}
+
+// isCertificate reports whether a text is of public certificates, as the API gives those of authorities.
+func isCertificate(text string) bool {
+	return strings.HasPrefix(text, pemBegin+"CERT") && !strings.Contains(text, "PRIVATE")
 }
 
 // isText reports whether b is printable; a letter may be cut at its end.

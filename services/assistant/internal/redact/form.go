@@ -29,7 +29,7 @@ func formRules() []*rule {
 		newRule("userinfo", "://", `[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>]*:([^\s"'<>]+)@`, isURLPassword),
 		newRule("web-user", "http://|https://", `(?i)\bhttps?://([^\s/:@"'<>?#]+)@`, func(_, user string) bool { return user != "git" }),
 		newRule("crypt", "$1$|$5$|$6$|$7$|$2$|$2a$|$2b$|$2x$|$2y$|$y$|$gy$|$apr1$|$md5|$sha1$|$argon2|$scrypt$|$bcrypt|$pbkdf2|$p$|$h$|$ml$|$a$005$|$s$",
-			`\${1,2}(?:1|5|6|7|2[abxy]?|y|gy|apr1|md5|sha1|argon2(?:id|i|d)|scrypt|bcrypt(?:-sha256)?|pbkdf2(?:-sha(?:1|256|512))?|P|H|S|ml|A)\${1,2}[A-Za-z0-9./,=$+*_-]{12,}`, nil),
+			`\${1,2}(?:1|5|6|7|2[abxy]?|y|gy|apr1|md5(?:,rounds=[0-9]+)?|sha1|argon2(?:id|i|d)|scrypt|bcrypt(?:-sha256)?|pbkdf2(?:-sha(?:1|256|512))?|P|H|S|ml|A)\${1,2}[A-Za-z0-9./,=$+*_-]{12,}`, nil),
 		newRule("framework-hash", "pbkdf2|bcrypt_sha256$|argon2$|scrypt|sha1$|md5$|$sha$",
 			`\b(?:pbkdf2_sha(?:1|256|512)|bcrypt_sha256|argon2|scrypt|sha1|md5)\$[A-Za-z0-9./,=$+*_-]{16,}|\b(?:scrypt|pbkdf2):[a-z0-9:]+\$[^\s"'$]+\$[0-9a-f]{16,}`, nil),
 		newRule("ldap-hash", "{ssha|{sha|{md5|{smd5|{crypt|{pbkdf2|{argon2|{cleartext|{plain",
@@ -39,6 +39,7 @@ func formRules() []*rule {
 		newRule("mysql-hash", "*0|*1|*2|*3|*4|*5|*6|*7|*8|*9|*a|*b|*c|*d|*e|*f", `\*[0-9A-F]{40}\b`, nil),
 		newRule("shadow", ":99999:|::::|:7:::", `(?m)^[a-z_][\w.-]*:([^:\s*!][^:\s]{9,}):[0-9]{0,5}:[0-9]*:[0-9]*:[0-9]*:`, nil),
 		newRule("htpasswd", "htpasswd", `htpasswd[\s\S]*`, nil).near(16, 1024).inside(`(?m)(?:^|[\s"'|])[\w.@-]{1,32}:([./0-9A-Za-z]{13})(?:$|[\s"'])`),
+		newRule("pgbouncer", "userlist", `userlist[\s\S]*`, nil).near(16, 1024).inside(`(?m)^[ \t]*"[^"\n]+"[ \t]+"([^"\n]+)"`),
 		newRule("ntlm", ":::", `\b([0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}):::`, nil),
 	}
 }

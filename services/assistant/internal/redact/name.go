@@ -2,6 +2,7 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -34,7 +35,7 @@ func endsTelling(word string) bool {
 }
 
 // Whole words that name a secret.
-var exact = wordSet("cred creds jwt cookie cookies bearer passwords passphrases clave sandi")
+var exact = wordSet("cred creds psk jwt cookie cookies bearer passwords passphrases clave sandi")
 
 // Whole words that do so in an environment, where nobody writes of the thing itself.
 var inEnvironment = wordSet("secrets tokens auth authorization apikeys keys key pin salt sig signature")
@@ -53,7 +54,7 @@ var about = wordSet("name names namespace ref refs reference file files filename
 	"seconds minutes hours ttl expiry expires expired expiration count type types length size version audience issuer policy enabled disabled " +
 	"required optional rotation class mode limit limits max min provider store algorithm alg user username label labels " +
 	"annotation annotations selector prefix suffix format encoding usage status state reason error errors kind group resource " +
-	"resources request requests review volume mount mounts bucket field fields header")
+	"source process resources request requests review volume mount mounts bucket field fields header")
 
 func wordSet(s string) map[string]bool {
 	set := map[string]bool{}
@@ -75,7 +76,7 @@ func tellingVariable(name string) bool {
 	if len(parts) == 0 || about[parts[len(parts)-1]] {
 		return false
 	}
-	if last := parts[len(parts)-1]; inEnvironment[last] && (!keyWord(last) || !isHarmless(parts, len(parts)-1)) {
+	if last := parts[len(parts)-1]; inEnvironment[last] && (last != "tokens" || !slices.ContainsFunc(parts, func(p string) bool { return counts[p] })) && (!keyWord(last) || !isHarmless(parts, len(parts)-1)) {
 		return true
 	}
 	for i := range parts {
@@ -86,9 +87,18 @@ func tellingVariable(name string) bool {
 	return false
 }
 
+// With one of these in it, a name of tokens is that of their number.
+var counts = wordSet("max min num number total count prompt completion input output used new per cached reasoning budget context")
+
+// A Secret with one of these before it is the object: its name is no secret.
+var ofObject = wordSet("pull credentials existing")
+
 func wordTells(parts []string, i int) bool {
 	w := parts[i]
-	if otherwise[w] {
+	if otherwise[w] || slices.Contains(parts, "existing") {
+		return false
+	}
+	if w == "secret" && i > 0 && ofObject[parts[i-1]] {
 		return false
 	}
 	if w == "data" && i > 0 && keyWord(parts[i-1]) && !isHarmless(parts, i-1) {
@@ -138,14 +148,17 @@ func splitName(name string) []string {
 var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|none|nil|unknown)>` +
 	`(?:[ \t]+Optional:[ \t]+(?:true|false))?$`)
 
+// sizeExpr is how describe writes what a Secret holds.
+var sizeExpr = regexp.MustCompile(`^[0-9]+ bytes$`)
+
 // isPlainValue are values that are no secret under whatever name.
 func isPlainValue(value string) bool {
-	switch strings.ToLower(value) {
-	case "", "true", "false", "yes", "no", "on", "off", "null", "nil", "none", "~", "{}", "[]":
+	switch word := strings.ToLower(value); strings.TrimRight(word, ")]},;") {
+	case "", "true", "false", "yes", "no", "on", "off", "null", "nil", "none", "~", "{", "[":
 		return true
 	}
 	switch {
-	case elsewhere.MatchString(value):
+	case elsewhere.MatchString(value), sizeExpr.MatchString(value):
 		return true
 	case strings.HasPrefix(value, "$(") && strings.IndexByte(value, ')') == len(value)-1,
 		strings.HasPrefix(value, "${") && strings.IndexByte(value, '}') == len(value)-1:

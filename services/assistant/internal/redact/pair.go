@@ -19,7 +19,7 @@ var (
 	thenValue = regexp.MustCompile(`^` + nextEntry + `(?i:value)` + entrySign)
 	thenName  = regexp.MustCompile(`^` + nextEntry + `(?i:name)` + entrySign + `\\*["']?([A-Za-z0-9_.-]+)`)
 	// What stands between a flag and its value: blanks, or the next entry of a list.
-	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]+)`)
+	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]*\r?\n[ \t]+|[ \t]+)`)
 	// What parts the settings of a connection string.
 	nextSetting = regexp.MustCompile(`^;[ \t]*(?:[A-Za-z][\w .-]{0,40}=|$|[\s"'])`)
 	schemes     = wordSet("basic bearer digest token negotiate apikey")
@@ -100,7 +100,7 @@ func (p *pairing) name(start int, name string) {
 	}
 	at, sep, quoted := p.separator(p.at)
 	if sep == "" {
-		if gap := afterFlag.FindString(p.ahead(p.at)); name[0] == '-' && gap != "" && tellingVariable(bare) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
+		if gap := afterFlag.FindString(p.ahead(p.at)); name[0] == '-' && gap != "" && tellingVariable(bare) && !argumentSource.MatchString(p.ahead(p.at+len(gap))) && p.isNextArgument(gap, start) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
 			p.value(p.at+len(gap), noBlock)
 		}
 		return
@@ -113,6 +113,9 @@ func (p *pairing) name(start int, name string) {
 	for value < len(p.in) && (p.in[value] == ' ' || p.in[value] == '\t') {
 		value++
 	}
+	if p.isProse(start, at, value, sep, quoted) {
+		return
+	}
 	if sep == ":" && !quoted && value == at && (start > 0 && p.in[start-1] == '/' || strings.HasPrefix(p.in[at:], "//")) {
 		return // an image and its tag, or a URL
 	}
@@ -122,6 +125,9 @@ func (p *pairing) name(start int, name string) {
 	indent := noBlock
 	if sep == ":" {
 		indent = p.indent(start)
+	}
+	if isPluralName(bare) && p.items(value) {
+		return
 	}
 	if from, to, ok := p.nextLine(value, start, quoted); ok {
 		p.cut(from, to)
@@ -137,20 +143,22 @@ func (p *pairing) nextLine(at, start int, quoted bool) (from, to int, ok bool) {
 	rest := strings.TrimLeft(in[at:min(at+64, len(in))], " \t\\")
 	line := in[p.line:start]
 	switch {
-	case strings.HasPrefix(rest, "\r\n"):
-		rest = rest[2:]
-	case strings.HasPrefix(rest, "\n"):
-		rest = rest[1:]
+	case strings.HasPrefix(rest, "\r\n"), strings.HasPrefix(rest, "\n"):
 	default:
 		return 0, 0, false
 	}
 	from = at + strings.IndexByte(in[at:], '\n') + 1
+	for range 2 { // empty lines
+		if n := strings.IndexByte(in[from:], '\n'); n >= 0 && strings.TrimSpace(in[from:from+n]) == "" {
+			from += n + 1
+		}
+	}
 	end := lineEnd(in, from)
 	value := strings.TrimLeft(in[from:end], " \t")
 	deeper := len(in[from:end])-len(value) > len(line)-len(strings.TrimLeft(line, " \t-"))
 	from = end - len(value)
 	value = strings.TrimRight(value, " \t\r,;")
-	if value == "" || strings.IndexByte("[{}]-#<|>&!", value[0]) >= 0 || markAhead.MatchString(value) {
+	if value == "" || isPlainValue(value) || strings.IndexByte("[{}]-#<|>&!", value[0]) >= 0 || markAhead.MatchString(value) {
 		return 0, 0, false
 	}
 	if value[0] == '"' || value[0] == '\'' {
@@ -168,6 +176,68 @@ func (p *pairing) nextLine(at, start int, quoted bool) (from, to int, ok bool) {
 	}
 	return from, from + len(value), deeper || len(value) >= 6 && isMixedWord(value) && strings.ContainsAny(value, "0123456789")
 }
+
+// items redacts the entries of a list in the lines behind a name.
+func (p *pairing) items(at int) bool {
+	in := p.in
+	if at >= len(in) || in[at] != '\n' && in[at] != '\r' {
+		return false
+	}
+	found := false
+	for at = lineEnd(in, at); at < len(in); {
+		end := lineEnd(in, at+1)
+		line := in[at+1 : end]
+		entry := strings.TrimLeft(line, " \t")
+		value := strings.Trim(strings.TrimPrefix(entry, "- "), " \t\r\"'")
+		if !strings.HasPrefix(entry, "- ") || value == "" || memberExpr.MatchString(value) || strings.HasSuffix(value, ":") {
+			break
+		}
+		from := end - len(line) + strings.Index(line, value)
+		p.cut(from, from+len(value))
+		at, found = end, true
+	}
+	return found
+}
+
+// isNextArgument reports whether the gap behind a flag is one between arguments: a line break is, if both stand at the same
+// column, as in a description.
+func (p *pairing) isNextArgument(gap string, start int) bool {
+	i := strings.IndexByte(gap, '\n')
+	if i < 0 || strings.TrimSpace(gap) != "" {
+		return true
+	}
+	return start <= p.first && gap[i+1:] == p.in[p.line:start]
+}
+
+// Words before a name in a message about it.
+var messageWords = wordSet("invalid unexpected bad malformed missing expired unknown the wrong")
+
+// isProse reports whether a name and a sign are of a message about a secret, of an object called so, or of code.
+func (p *pairing) isProse(start, at, value int, sep string, quoted bool) bool {
+	in := p.in
+	ahead := p.ahead(value)
+	before := in[max(0, start-80):start]
+	name := in[start:p.at]
+	if sep == ":" {
+		switch {
+		case strings.HasPrefix(ahead, `secret "`), strings.HasPrefix(ahead, `configmap "`), strings.HasSuffix(before, "checksum/"):
+			return true
+		case quoted:
+			return false
+		case value == at && (versionExpr.MatchString(ahead) || strings.HasSuffix(before, ":") && strings.Contains(before, "arn:")):
+			return true
+		}
+		words := strings.Fields(before)
+		return len(words) > 0 && strings.HasSuffix(before, " ") && messageWords[strings.ToLower(words[len(words)-1])] && wordsExpr.MatchString(ahead)
+	}
+	return strings.EqualFold(name, "pwd") && strings.HasPrefix(ahead, "/") || value > at && callExpr.MatchString(ahead)
+}
+
+var (
+	versionExpr = regexp.MustCompile(`^v?[0-9]+(?:\.[0-9]+)+(?:[\s"',]|$)`) // of an image
+	wordsExpr   = regexp.MustCompile(`^[a-z]+ [a-z]+`)
+	callExpr    = regexp.MustCompile(`^[A-Za-z_]\w*(?:\.\w+)*\(`)
+)
 
 // memberExpr matches a name and its value in a line of YAML or of settings.
 var memberExpr = regexp.MustCompile(`^[\pL\w."'-]+[ \t]*(?::[ \t]|=)`)
@@ -258,6 +328,9 @@ func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
 	if i < len(in) && (in[i] == '"' || in[i] == '\'') {
 		quoted = true
 		i++
+		if i < len(in) && in[i] == ']' { // of an index
+			i++
+		}
 	} else if i > at {
 		return at, "", false
 	}
@@ -270,6 +343,9 @@ func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
 		}
 	}
 	after = i + len(sep)
+	if sep == "=" && after < len(in) && in[after] == '=' { // a comparison
+		after++
+	}
 	switch sep {
 	case "：":
 		sep = ":"
