@@ -36,7 +36,7 @@ func clientRules() []*rule {
 		newClient("plink|pscp|psftp|putty", "-pw"),
 		newClient("snmpget|snmpwalk|snmpset|snmpbulkwalk|snmptrap", "-A|-X|-c"),
 		newClient("skopeo|buildah|podman", "--creds|--src-creds|--dest-creds|--screds|--dcreds").colonPassword(),
-		newClient("http|https|httpie|xh", "-a|--auth").colonPassword(),
+		newRule("httpie", "http -|https -|xh -|httpie", `\b(?:https?|httpie|xh)[ \t](?:[^\n]*?[ \t])?(?:-a|--auth)(?:=|[ \t]+)["']?[^\s:"'=/-][^\s:"'=/]*:([^\s"'/][^\s"']*)`, isArgument),
 		newClient("smbclient|rpcclient|smbget|net ads|winexe", "-U|--user").percentPassword(),
 		newClient("openssl", "-k|-K|-passin|-passout|-pass|-password"),
 		newClient("doctl|hub|flyctl|vercel|netlify|surge|railway|snyk|sentry-cli|argocd|pulumi|ngrok", "-t|--token|--auth-token|--access-token|--authtoken"),

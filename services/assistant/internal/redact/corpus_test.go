@@ -16,8 +16,10 @@ import (
 
 // The figures that the corpus reached. Neither may fall.
 const (
-	leastRecall    = 1.0
-	leastPrecision = 1.0
+	leastRecall           = 1.0
+	leastPrecision        = 1.0
+	leastHeldOutRecall    = 1.0
+	leastHeldOutPrecision = 1.0
 )
 
 // A record is one line of the corpus; testdata/corpus/README.md describes the notation.
@@ -177,4 +179,14 @@ func scoreCorpus(t *testing.T, dir string, tell func(format string, args ...any)
 	row("all", total)
 	t.Logf("%s\n%s", dir, table.String())
 	return total
+}
+
+// The held-out part was written after the rules and first measured before any of them was changed for it. It is not scored
+// against the figures of the corpus: it shows what to expect of notations that nobody thought of.
+func TestHeldOut(t *testing.T) {
+	t.Parallel()
+	total := scoreCorpus(t, "heldout", t.Logf)
+	if total.recall() < leastHeldOutRecall || total.precision() < leastHeldOutPrecision {
+		t.Errorf("recall %.4f, precision %.4f; want %.4f and %.4f", total.recall(), total.precision(), leastHeldOutRecall, leastHeldOutPrecision)
+	}
 }

@@ -19,7 +19,7 @@ var seen = newKnown()
 const (
 	// leastKnown is the shortest value that is looked for. Shorter ones are parts of words everywhere.
 	leastKnown = 6
-	// mostKnown limits the set; when it is full, the values of the oldest half are forgotten.
+	// mostKnown limits the set. A full one begins anew: Secrets that are still there are read again with the next question.
 	mostKnown = 1 << 16
 	// mostKnownLength limits a value; of a longer one its beginning is looked for.
 	mostKnownLength = 4 << 10
@@ -36,7 +36,6 @@ type known struct {
 	buckets map[uint16][]knownValue
 	present [1 << bucketBits / 64]uint64 // which buckets have values
 	hashes  map[[16]byte]bool            // of values
-	older   map[[16]byte]bool            // those of them that go first
 }
 
 type knownValue struct {
@@ -54,6 +53,12 @@ func newKnown() *known {
 
 // addSecret adds the value of a Secret under its name, as the API gives it: in base64, or plain.
 func (k *known) addSecret(name, value string, encoded bool) {
+	if parts := splitName(name); len(parts) > 0 && parts[len(parts)-1] == "crt" {
+		return // certificates are public
+	}
+	if k.has(value) {
+		return
+	}
 	if encoded {
 		plain, err := base64.StdEncoding.DecodeString(value)
 		if err == nil {
@@ -61,11 +66,17 @@ func (k *known) addSecret(name, value string, encoded bool) {
 			value = string(plain)
 		}
 	}
+	k.addParts(value)
 	k.add(name, value)
+}
+
+// addParts adds what Text takes out of a file, and its long words of mixed letters and digits. It comes before the file itself
+// is added, which would be found as a whole.
+func (k *known) addParts(value string) {
 	if !strings.Contains(strings.TrimSpace(value), "\n") {
 		return
 	}
-	// A file: what Text would take out of it, and the long words of mixed letters and digits.
+	value = value[:min(len(value), mostEncoded)]
 	for _, sp := range findSecrets(value, 0) {
 		k.add("password", value[sp.from:sp.to])
 	}
@@ -89,7 +100,7 @@ func isWorthFinding(name, value string) bool {
 		return true
 	}
 	parts := splitName(name)
-	if len(parts) > 0 && (publicNames[parts[len(parts)-1]] || parts[len(parts)-1] == "crt") {
+	if len(parts) > 0 && publicNames[parts[len(parts)-1]] {
 		return false
 	}
 	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyz.-") != "" // more than a name of an object has
@@ -108,7 +119,8 @@ func (k *known) add(name, value string) {
 		return
 	}
 	if len(k.hashes) >= mostKnown {
-		k.forget()
+		k.buckets, k.hashes = map[uint16][]knownValue{}, map[[16]byte]bool{}
+		k.present = [len(k.present)]uint64{}
 	}
 	b := k.bucket(value)
 	k.buckets[b] = append(k.buckets[b], v)
@@ -116,25 +128,11 @@ func (k *known) add(name, value string) {
 	k.hashes[v.hash] = true
 }
 
-// forget drops the values that were there when this last ran, or at the first time all.
-func (k *known) forget() {
-	keep := map[[16]byte]bool{}
-	for h := range k.hashes {
-		if k.older != nil && !k.older[h] {
-			keep[h] = true
-		}
-	}
-	buckets := map[uint16][]knownValue{}
-	k.present = [len(k.present)]uint64{}
-	for b, values := range k.buckets {
-		for _, v := range values {
-			if keep[v.hash] {
-				buckets[b] = append(buckets[b], v)
-				k.present[b/64] |= 1 << (b % 64)
-			}
-		}
-	}
-	k.buckets, k.hashes, k.older = buckets, keep, keep
+func (k *known) has(value string) bool {
+	h := k.hash(value[:min(len(value), mostKnownLength)])
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.hashes[h]
 }
 
 func (k *known) hash(value string) (h [16]byte) {

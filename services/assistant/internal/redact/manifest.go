@@ -9,7 +9,7 @@ var (
 	// documentExpr matches where a document of a stream, or an item of a list, begins.
 	documentExpr = regexp.MustCompile(`(?m)^(?:---|[ \t]*- (?:apiVersion|kind|metadata|type|data|stringData):)`)
 	// secretExpr matches what tells that a document, or a command, is about a Secret.
-	secretExpr = regexp.MustCompile(`\bkind[\\"']*[ \t]*:[ \t]*[\\"']*Secret\b|\bkubectl\b[^\n]*\b[Ss]ecrets?\b`)
+	secretExpr = regexp.MustCompile(`\bkind[\\"']*[ \t]{0,16}:[ \t]{0,16}[\\"']*Secret\b|\bkubectl\b[^\n]*\b[Ss]ecrets?\b`)
 	// heldExpr matches the member that holds the values. Only a Secret has stringData.
 	heldExpr = regexp.MustCompile(`\b(stringData|data)[\\"']*[ \t]*:[ \t]*`)
 	// entryExpr matches a name and what stands behind it in a block of YAML.
@@ -18,7 +18,7 @@ var (
 
 // findInManifests finds the values of Secrets that stand in a text as YAML or JSON, whole or as a patch. Names stay.
 func findInManifests(s string, spans []span) []span {
-	if !strings.Contains(s, "stringData") && (!strings.Contains(s, "ecret") || !strings.Contains(s, "data")) {
+	if !strings.Contains(s, "stringData") && !mayTellOfSecret(s) {
 		return spans
 	}
 	m := &manifests{s, spans}
@@ -31,6 +31,26 @@ func findInManifests(s string, spans []span) []span {
 		at = end
 	}
 	return m.spans
+}
+
+// mayTellOfSecret spares most texts the expressions: it finds all that secretExpr finds, and more.
+func mayTellOfSecret(s string) bool {
+	if !strings.Contains(s, "data") {
+		return false
+	}
+	if strings.Contains(s, "kubectl") && strings.Contains(s, "ecret") {
+		return true
+	}
+	for at := 0; ; {
+		i := strings.Index(s[at:], "Secret")
+		if i < 0 {
+			return false
+		}
+		if strings.Contains(s[max(0, at+i-64):at+i], "kind") {
+			return true
+		}
+		at += i + len("Secret")
+	}
 }
 
 type manifests struct {

@@ -54,7 +54,7 @@ var about = wordSet("name names namespace ref refs reference file files filename
 	"seconds minutes hours ttl expiry expires expired expiration count type types length size version audience issuer policy enabled disabled " +
 	"required optional rotation class mode limit limits max min provider store algorithm alg user username label labels " +
 	"annotation annotations selector prefix suffix format encoding usage status state reason error errors kind group resource " +
-	"source process resources request requests review volume mount mounts bucket field fields header")
+	"source process encoder hasher strength hint resources request requests review volume mount mounts bucket field fields header")
 
 func wordSet(s string) map[string]bool {
 	set := map[string]bool{}
@@ -67,6 +67,9 @@ func wordSet(s string) map[string]bool {
 // isTellingName reports whether a value under that name is a secret, wherever the name stands: its last word says so.
 func isTellingName(name string) bool {
 	parts := splitName(name)
+	if n := len(parts); n > 1 && parts[n-1] == "value" { // token.value
+		parts = parts[:n-1]
+	}
 	return len(parts) > 0 && wordTells(parts, len(parts)-1)
 }
 

@@ -45,7 +45,29 @@ func findPairs(s string, spans []span) []span {
 	return p.spans
 }
 
+type telling struct{ variable, name, known bool }
+
+// tells remembers the names of a text: they are few, and come again and again.
+func (p *pairing) tells(name string) telling {
+	t := p.names[name]
+	if !t.known && len(name) > 0 {
+		t = telling{tellingVariable(name), isTellingName(name), true}
+		if p.names == nil {
+			p.names = map[string]telling{}
+		}
+		if len(p.names) < 4096 {
+			p.names[name] = t
+		}
+	}
+	return t
+}
+
+func (p *pairing) variableTells(name string) bool { t := p.tells(name); return t.variable || t.name }
+
+func (p *pairing) nameTells(name string) bool { return p.tells(name).name }
+
 type pairing struct {
+	names  map[string]telling
 	in     string
 	spans  []span
 	at     int // what is looked at
@@ -100,13 +122,16 @@ func (p *pairing) name(start int, name string) {
 	}
 	at, sep, quoted := p.separator(p.at)
 	if sep == "" {
-		if gap := afterFlag.FindString(p.ahead(p.at)); name[0] == '-' && gap != "" && tellingVariable(bare) && !argumentSource.MatchString(p.ahead(p.at+len(gap))) && p.isNextArgument(gap, start) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
+		if name[0] != '-' || !p.variableTells(bare) {
+			return
+		}
+		if gap := afterFlag.FindString(p.ahead(p.at)); gap != "" && !argumentSource.MatchString(p.ahead(p.at+len(gap))) && p.isNextArgument(gap, start) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
 			p.value(p.at+len(gap), noBlock)
 		}
 		return
 	}
 	variable := sep != ":" || name[0] == '-' || quoted || bare == strings.ToUpper(bare)
-	if !(variable && tellingVariable(bare) || isTellingName(bare)) {
+	if !(variable && p.variableTells(bare) || !variable && p.nameTells(bare)) {
 		return
 	}
 	value := at
@@ -223,7 +248,9 @@ func (p *pairing) isProse(start, at, value int, sep string, quoted bool) bool {
 		case strings.HasPrefix(ahead, `secret "`), strings.HasPrefix(ahead, `configmap "`), strings.HasSuffix(before, "checksum/"):
 			return true
 		case quoted:
-			return false
+			return strings.EqualFold(name, "keys") && strings.HasPrefix(ahead, "[")
+		case strings.EqualFold(strings.TrimLeft(name, "-"), "pass") && resultExpr.MatchString(ahead):
+			return true
 		case value == at && (versionExpr.MatchString(ahead) || strings.HasSuffix(before, ":") && strings.Contains(before, "arn:")):
 			return true
 		}
@@ -234,7 +261,8 @@ func (p *pairing) isProse(start, at, value int, sep string, quoted bool) bool {
 }
 
 var (
-	versionExpr = regexp.MustCompile(`^v?[0-9]+(?:\.[0-9]+)+(?:[\s"',]|$)`) // of an image
+	versionExpr = regexp.MustCompile(`^v?[0-9]+(?:\.[0-9]+)+(?:[\s"',]|$)`)    // of an image
+	resultExpr  = regexp.MustCompile(`^(?:[0-9]{1,3}(?:[,/ ]|$)|Test\w|ok\b)`) // of tests
 	wordsExpr   = regexp.MustCompile(`^[a-z]+ [a-z]+`)
 	callExpr    = regexp.MustCompile(`^[A-Za-z_]\w*(?:\.\w+)*\(`)
 )

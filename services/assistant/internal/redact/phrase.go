@@ -13,7 +13,7 @@ const (
 	sqlName     = `(?:identified` + blank + `(?:with` + blank + bareWord + blank + `)?(?:by` + blank + `password|by|as)|password|passwd)`
 	userFlag    = `(?:^|[\s"'])(?:-[sSkLvifgj]*u|--user|--proxy-user|-U)`
 	proseName   = `(?:password|passwd|passphrase|passcode|token|api[ -]?key|pwd|secret key)`
-	verb        = `(?:is now|is|was|to be|to|becomes|=>|->)`
+	verb        = `(?:is now|(?:is|was)[ \t]*:|is|was|to be|to|becomes|=>|->)`
 	owner       = `(?:` + blank + `(?:for|of|on)` + blank + bareWord + `)?`
 	// Names of two words, and names that stand in a sentence without a blank.
 	foreignName = `(?:mots?[ _-]?de[ _-]?passe|clé secrète|clé d'api|clave secreta|clave de api|palabra clave|código de acesso|chave de api|chave secreta|` +
@@ -34,6 +34,7 @@ func phraseRules() []*rule {
 		newRule("property-value", "<name>|<key>", `<(?:name|key)>[^<]*</(?:name|key)>\s*<value>([^<]+)</`, func(m, v string) bool {
 			return listTells(m, "<name>", v) || listTells(m, "<key>", v)
 		}).near(64, 4096),
+		newRule("value-element", "<value>", `<\w[^<>]*>\s*<value>([^<>]+)</value>`, elementTells).near(1024, 4096),
 		newRule("quoted-setting", "secret", `(?m)(?:^|[ \t;{])secret[ \t]+"([^"\n]{8,})"[ \t]*;`, nil),
 		newRule("call", "(\"|('|( \"|( '", `\([ \t]*["'][\w.-]{2,64}["'][ \t]*,[ \t]*(?:"([^"\n]+)"|'([^'\n]+)')`, firstQuotedTells),
 		newRule("setter", "password(|passwd(|secret(|token(|key(", `(?i)\b(?:set|with)_?\w*(?:password|passwd|secret|token|api_?key)\([ \t]*(?:"([^"\n]+)"|'([^'\n]+)')`, notPlain),
@@ -47,7 +48,7 @@ func phraseRules() []*rule {
 
 // Pieces of the foreign names without their first letter, where that has a capital of more than one byte.
 const foreignKeywords = "de passe|de_passe|de-passe|depasse|secrète|d'api|secreta|de api|clave|de acesso|екретный|ключ|люч api|d'ordine|segreta|kata sandi|khẩu|schlüssel|klucz|anahtar|" +
-	"كلمة|رمز|密码|密碼|口令|密钥|令牌|パスワード|暗証番号|秘密鍵|비밀번호|비번|암호|토큰|ароль|contrase|senha|passwort|kennwort|पासवर्ड|कूटशब्द|पासवर्ड|has|wachtwoord|ifre|senord|heslo|jelsz|salasana|পাস|گذرواژه|پاس|סיסמה|ωδικός|รหัสผ่าน"
+	"كلمة|رمز|密码|密碼|口令|密钥|令牌|パスワード|暗証番号|秘密鍵|비밀번호|비번|암호|토큰|ароль|contrase|senha|passwort|kennwort|पासवर्ड|कूटशब्द|पासवर्ड|hasł|hasŁ|haslo|wachtwoord|şifre|Şifre|ŞİFRE|senord|heslo|jelsz|salasana|পাস|گذرواژه|پاس|סיסמה|ωδικός|รหัสผ่าน"
 
 var attributeExpr = regexp.MustCompile(`[ \t\r\n](?:name|key|id|property|Name|Key|Id|ID)[ \t]*=[ \t]*["']([^"'<>]{1,128})["']`)
 
