@@ -20,7 +20,7 @@ const (
 		`секретный ключ|ключ api|parola d'ordine|chiave segreta|kata sandi|mật khẩu|geheimer schlüssel|klucz api|gizli anahtar|` +
 		`كلمة[ _]?(?:المرور|السر|سر|مرور)|رمز المرور|密码|密碼|口令|密钥|令牌|パスワード|暗証番号|秘密鍵|비밀번호|비번|암호|토큰|` +
 		`пароль|contraseña|senha|passwort|kennwort|पासवर्ड|कूटशब्द|पासवर्ड|hasło|haslo|wachtwoord|şifre|lösenord|heslo|jelszó|salasana|পাসওয়ার্ড|گذرواژه|پاس ورڈ|סיסמה|κωδικός|รหัสผ่าน)`
-	foreignVerb = `(?:(?:[ \t]\pL{1,20}){0,3}[ \t]*[:=：＝]|=>|é|è|est|is|es|ist|lautet|là|adalah|to|jest|это|هي|هو|是|为|為|は|が|은|는|이|है)`
+	foreignVerb = `(?:(?:[ \t]\pL+){0,3}[ \t]*[:=：＝]|=>|é|è|est|is|es|ist|lautet|là|adalah|to|jest|это|هي|هو|是|为|為|は|が|은|는|이|है)`
 )
 
 // phraseRules find what stands behind a name without a sign between them: settings of servers, SQL, tags, prose.
