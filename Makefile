@@ -65,6 +65,11 @@ generate: ## regenerate typed SQL, API types and clients
 bench: build ## the figures of docs/performance.md, each as a ratio to a floor of the same run
 	@scripts/bench.sh
 
+.PHONY: eval
+eval: ## precision and recall of the assistant's redaction over its corpus, by family
+	@scripts/setup.sh run
+	@go test ./services/assistant/internal/redact -count 1 -run '^(TestCorpus|TestHeldOut)$$' -v | grep -v '^=== '
+
 .PHONY: e2e
 e2e: ## the platform over the wire, with the real neighbours
 	@scripts/setup.sh e2e

@@ -9,50 +9,74 @@ var (
 	// documentExpr matches where a document of a stream, or an item of a list, begins.
 	documentExpr = regexp.MustCompile(`(?m)^(?:---|[ \t]*- (?:apiVersion|kind|metadata|type|data|stringData):)`)
 	// secretExpr matches what tells that a document, or a command, is about a Secret.
-	secretExpr = regexp.MustCompile(`\bkind[\\"']*[ \t]*:[ \t]*[\\"']*Secret\b|\bkubectl\b[^\n]*\b[Ss]ecrets?\b`)
+	secretExpr = regexp.MustCompile(`\bkind[\\"']*[ \t]{0,16}:[ \t]{0,16}[\\"']*Secret\b|\bkubectl\b[^\n]*\b[Ss]ecrets?\b`)
 	// heldExpr matches the member that holds the values. Only a Secret has stringData.
 	heldExpr = regexp.MustCompile(`\b(stringData|data)[\\"']*[ \t]*:[ \t]*`)
 	// entryExpr matches a name and what stands behind it in a block of YAML.
 	entryExpr = regexp.MustCompile(`^([ \t]*[^ \t#][^:]*:[ \t]*)(.*)$`)
 )
 
-// redactManifests takes the values out of Secrets that stand in a text as YAML or JSON, whole or as a patch. Names stay.
-func redactManifests(s string) string {
-	if !strings.Contains(s, "stringData") && (!strings.Contains(s, "ecret") || !strings.Contains(s, "data")) {
-		return s
+// findInManifests finds the values of Secrets that stand in a text as YAML or JSON, whole or as a patch. Names stay.
+func findInManifests(s string, spans []span) []span {
+	if !strings.Contains(s, "stringData") && !mayTellOfSecret(s) {
+		return spans
 	}
-	var out strings.Builder
-	for s != "" {
+	m := &manifests{s, spans}
+	for at := 0; at < len(s); {
 		end := len(s)
-		if next := documentExpr.FindStringIndex(s[1:]); next != nil {
-			end = next[0] + 1
+		if next := documentExpr.FindStringIndex(s[at+1:]); next != nil {
+			end = at + next[0] + 1
 		}
-		redactDocument(&out, s[:end])
-		s = s[end:]
+		m.findInDocument(at, end)
+		at = end
 	}
-	return out.String()
+	return m.spans
 }
 
-func redactDocument(out *strings.Builder, s string) {
-	secret := secretExpr.MatchString(s)
+// mayTellOfSecret spares most texts the expressions: it finds all that secretExpr finds, and more.
+func mayTellOfSecret(s string) bool {
+	if !strings.Contains(s, "data") {
+		return false
+	}
+	if strings.Contains(s, "kubectl") && strings.Contains(s, "ecret") {
+		return true
+	}
+	for at := 0; ; {
+		i := strings.Index(s[at:], "Secret")
+		if i < 0 {
+			return false
+		}
+		if strings.Contains(s[max(0, at+i-64):at+i], "kind") {
+			return true
+		}
+		at += i + len("Secret")
+	}
+}
+
+type manifests struct {
+	in    string
+	spans []span
+}
+
+func (d *manifests) findInDocument(at, end int) {
+	secret := secretExpr.MatchString(d.in[at:end])
 	for {
+		s := d.in[at:end]
 		m := heldExpr.FindStringSubmatchIndex(s)
 		if m == nil {
-			break
+			return
 		}
-		out.WriteString(s[:m[1]])
 		before, rest := s[:m[0]], s[m[1]:]
 		n := 0
 		switch {
 		case !secret && s[m[2]:m[3]] == "data":
 		case strings.HasPrefix(rest, "{"):
-			n = redactFlow(out, rest)
+			n = d.findInFlow(at+m[1], end)
 		case strings.HasPrefix(rest, "\n") || strings.HasPrefix(rest, "\r\n") || strings.HasPrefix(rest, "#"):
-			n = redactBlock(out, rest, indentColumn(before[strings.LastIndexByte(before, '\n')+1:]))
+			n = d.findInBlock(at+m[1], end, indentColumn(before[strings.LastIndexByte(before, '\n')+1:]))
 		}
-		s = rest[n:]
+		at += m[1] + n
 	}
-	out.WriteString(s)
 }
 
 // indentColumn is the column at which a line begins; the mark of a list item counts as a blank.
@@ -60,53 +84,48 @@ func indentColumn(line string) int {
 	return len(line) - len(strings.TrimLeft(line, " \t-"))
 }
 
-// redactBlock redacts the lines that are deeper than column, and says how many bytes these are.
-func redactBlock(out *strings.Builder, s string, column int) (n int) {
+// findInBlock finds the values in the lines that are deeper than column, and says how many bytes these are.
+func (d *manifests) findInBlock(start, end, column int) (n int) {
+	s := d.in[start:end]
 	n = strings.IndexByte(s, '\n') + 1
 	if n == 0 {
 		return 0 // a remark at the end
 	}
-	out.WriteString(s[:n])
 	names := -1 // the column of names; what is deeper belongs to a value
-	var entries []string
-	var name, value string
+	value, valueEnd := -1, -1
 	flush := func() {
-		if name != "" {
-			entries = append(entries, name+hideValue(value))
+		if value >= 0 {
+			d.hide(start+value, start+valueEnd)
 		}
-		name, value = "", ""
+		value = -1
 	}
 	for n < len(s) {
 		line, _, _ := strings.Cut(s[n:], "\n")
 		at := indentColumn(line)
 		switch blank := strings.TrimSpace(line) == ""; {
 		case blank || at > column && names >= 0 && at > names:
-			value += "\n" + line
+			valueEnd = n + len(line)
 		case at > column:
 			flush()
 			names = at
-			name, value = line[:at], line[at:]
-			if m := entryExpr.FindStringSubmatch(line); m != nil {
-				name, value = m[1], m[2]
+			value, valueEnd = n+at, n+len(line)
+			if m := entryExpr.FindStringSubmatchIndex(line); m != nil {
+				value = n + m[4]
 			}
 		default:
 			flush()
-			out.WriteString(strings.Join(append(entries, ""), "\n"))
 			return n
 		}
 		n = min(n+len(line)+1, len(s))
 	}
 	flush()
-	if strings.HasSuffix(s, "\n") {
-		entries = append(entries, "")
-	}
-	out.WriteString(strings.Join(entries, "\n"))
 	return n
 }
 
-// redactFlow redacts the values of an object in braces, and says how many bytes it is. What does not end is taken whole.
-func redactFlow(out *strings.Builder, s string) int {
-	var kept strings.Builder
+// findInFlow finds the values of an object in braces, and says how many bytes it is. What does not end is taken whole.
+func (d *manifests) findInFlow(start, end int) int {
+	s := d.in[start:end]
+	found := len(d.spans)
 	depth, from, value, opens := 0, 0, false, true
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -122,17 +141,13 @@ func redactFlow(out *strings.Builder, s string) int {
 		case (c == '}' || c == ']') && depth > 1:
 			depth--
 		case c == ':' && depth == 1 && !value:
-			kept.WriteString(s[from : i+1])
 			from, value = i+1, true
 		case c == ',' && depth == 1, c == '}' || c == ']':
-			if part := s[from:i]; value {
-				kept.WriteString(part[:len(part)-len(strings.TrimLeft(part, " \t\r\n"))] + hideValue(part))
-			} else {
-				kept.WriteString(part)
+			if value {
+				d.hide(start+from, start+i)
 			}
 			from, value = i, false
 			if c != ',' {
-				out.WriteString(kept.String() + string(c))
 				return i + 1
 			}
 		}
@@ -140,7 +155,8 @@ func redactFlow(out *strings.Builder, s string) int {
 			opens = strings.IndexByte("{[,:", c) >= 0
 		}
 	}
-	out.WriteString("{" + hideValue(s[1:]))
+	d.spans = d.spans[:found]
+	d.hide(start+1, end)
 	return len(s)
 }
 
@@ -159,14 +175,18 @@ func findClosingQuote(s string, i int, quote byte) int {
 
 var hiddenExpr = regexp.MustCompile(`^[\\"']*\[redacted \d+ bytes\][\\"']*$`)
 
-// hideValue is a value without what it says; nothing, and what was redacted before, stay.
-func hideValue(value string) string {
+// hide notes the value between from and to without its quotes; nothing, and what was redacted before, stay.
+func (d *manifests) hide(from, to int) {
+	value := d.in[from:to]
+	from += len(value) - len(strings.TrimLeft(value, " \t\r\n"))
 	value = strings.TrimSpace(value)
+	to = from + len(value)
 	if value == "" || hiddenExpr.MatchString(value) {
-		return value
+		return
 	}
 	if quoted := strings.Trim(value, `"'`); len(quoted) == len(value)-2 {
-		return value[:1] + redactWhole(quoted) + value[len(value)-1:]
+		d.spans = append(d.spans, span{from: from + 1, to: to - 1})
+		return
 	}
-	return "'" + redactWhole(value) + "'"
+	d.spans = append(d.spans, span{from: from, to: to, quoted: true})
 }

@@ -7,14 +7,35 @@ import (
 	"unicode"
 )
 
-// A word that ends like one of these names a secret.
-var endings = []string{
+// A word that ends like one of these names a secret. By their last bytes.
+var endings = byLastByte([]string{
 	"password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials",
-	"pass", "pw", "pwd", "masterauth", "apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey",
+	"pass", "pw", "pwd", "masterauth", "apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey", "accountkey", "privkey", "passkey",
+	// Of other languages, with and without their accents.
+	"contraseña", "contrasena", "contrasenya", "motdepasse", "mdp", "пароль", "пароля", "секрет", "токен", "密码", "密碼", "口令", "密钥", "令牌", "パスワード", "暗証番号",
+	"秘密鍵", "비밀번호", "비번", "암호", "토큰", "senha", "passwort", "kennwort", "geheimnis", "पासवर्ड", "कूटशब्द", "hasło", "haslo", "wachtwoord", "parola", "şifre", "sifre", "şifresi",
+	"lösenord", "losenord", "adgangskode", "heslo", "jelszó", "jelszo", "salasana", "passord", "পাসওয়ার্ড", "گذرواژه", "پاسورڈ", "סיסמה", "κωδικός", "รหัสผ่าน", "katasandi", "matkhau", "khẩu",
+	"lozinka", "zaporka", "geslo", "пароль", "мдп", "лозинка", "парола", "contrasinal", "contrasenia",
+})
+
+func byLastByte(words []string) (sets [256][]string) {
+	for _, w := range words {
+		sets[w[len(w)-1]] = append(sets[w[len(w)-1]], w)
+	}
+	return sets
+}
+
+func endsTelling(word string) bool {
+	for _, e := range endings[word[len(word)-1]] {
+		if strings.HasSuffix(word, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // Whole words that name a secret.
-var exact = wordSet("cred creds jwt cookie cookies bearer passwords passphrases")
+var exact = wordSet("cred creds psk jwt cookie cookies bearer passwords passphrases clave sandi")
 
 // Whole words that do so in an environment, where nobody writes of the thing itself.
 var inEnvironment = wordSet("secrets tokens auth authorization apikeys keys key pin salt sig signature")
@@ -33,7 +54,7 @@ var about = wordSet("name names namespace ref refs reference file files filename
 	"seconds minutes hours ttl expiry expires expired expiration count type types length size version audience issuer policy enabled disabled " +
 	"required optional rotation class mode limit limits max min provider store algorithm alg user username label labels " +
 	"annotation annotations selector prefix suffix format encoding usage status state reason error errors kind group resource " +
-	"resources request requests review volume mount mounts bucket field fields header")
+	"source process encoder hasher strength hint resources request requests review volume mount mounts bucket field fields header")
 
 func wordSet(s string) map[string]bool {
 	set := map[string]bool{}
@@ -46,6 +67,9 @@ func wordSet(s string) map[string]bool {
 // isTellingName reports whether a value under that name is a secret, wherever the name stands: its last word says so.
 func isTellingName(name string) bool {
 	parts := splitName(name)
+	if n := len(parts); n > 1 && parts[n-1] == "value" { // token.value
+		parts = parts[:n-1]
+	}
 	return len(parts) > 0 && wordTells(parts, len(parts)-1)
 }
 
@@ -55,7 +79,7 @@ func tellingVariable(name string) bool {
 	if len(parts) == 0 || about[parts[len(parts)-1]] {
 		return false
 	}
-	if last := parts[len(parts)-1]; inEnvironment[last] && (!keyWord(last) || !isHarmless(parts, len(parts)-1)) {
+	if last := parts[len(parts)-1]; inEnvironment[last] && (last != "tokens" || !slices.ContainsFunc(parts, func(p string) bool { return counts[p] })) && (!keyWord(last) || !isHarmless(parts, len(parts)-1)) {
 		return true
 	}
 	for i := range parts {
@@ -66,15 +90,24 @@ func tellingVariable(name string) bool {
 	return false
 }
 
+// With one of these in it, a name of tokens is that of their number.
+var counts = wordSet("max min num number total count prompt completion input output used new per cached reasoning budget context")
+
+// A Secret with one of these before it is the object: its name is no secret.
+var ofObject = wordSet("pull credentials existing")
+
 func wordTells(parts []string, i int) bool {
 	w := parts[i]
-	if otherwise[w] {
+	if otherwise[w] || slices.Contains(parts, "existing") {
+		return false
+	}
+	if w == "secret" && i > 0 && ofObject[parts[i-1]] {
 		return false
 	}
 	if w == "data" && i > 0 && keyWord(parts[i-1]) && !isHarmless(parts, i-1) {
 		return true // client-key-data of a kubeconfig
 	}
-	if exact[w] || slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(w, e) }) {
+	if exact[w] || endsTelling(w) {
 		return true
 	}
 	return keyWord(w) && i > 0 && !isHarmless(parts, i)
@@ -102,7 +135,7 @@ func splitName(name string) []string {
 	}
 	for i, r := range runes {
 		switch {
-		case !unicode.IsLetter(r):
+		case !unicode.IsLetter(r) && !unicode.IsMark(r):
 			flush(i)
 			start = i + 1
 		case i > start && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
@@ -118,14 +151,17 @@ func splitName(name string) []string {
 var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|none|nil|unknown)>` +
 	`(?:[ \t]+Optional:[ \t]+(?:true|false))?$`)
 
+// sizeExpr is how describe writes what a Secret holds.
+var sizeExpr = regexp.MustCompile(`^[0-9]+ bytes$`)
+
 // isPlainValue are values that are no secret under whatever name.
 func isPlainValue(value string) bool {
-	switch strings.ToLower(value) {
-	case "", "true", "false", "yes", "no", "on", "off", "null", "nil", "none", "~", "{}", "[]":
+	switch word := strings.ToLower(value); strings.TrimRight(word, ")]},;") {
+	case "", "true", "false", "yes", "no", "on", "off", "null", "nil", "none", "~", "{", "[":
 		return true
 	}
 	switch {
-	case elsewhere.MatchString(value):
+	case elsewhere.MatchString(value), sizeExpr.MatchString(value):
 		return true
 	case strings.HasPrefix(value, "$(") && strings.IndexByte(value, ')') == len(value)-1,
 		strings.HasPrefix(value, "${") && strings.IndexByte(value, '}') == len(value)-1:

@@ -16,7 +16,7 @@ func Value(name, value string) string {
 // Object redacts in place an object of the API that is about to be shown: values of Secrets, environments, flags,
 // annotations, settings with telling names, and all other text as [Text] does.
 func Object(o map[string]any) {
-	walkSecrets(o, false, maxDepth)
+	secretWalk{}.walkSecrets(o, false, maxDepth)
 	redactMembers(o)
 }
 
@@ -34,7 +34,7 @@ func redactMembers(m map[string]any) {
 			m[key] = redactMember(key, v)
 		case map[string]any:
 			if key == "binaryData" {
-				m[key], _ = redactValues(v, true) // of a ConfigMap: what nobody can read may be a keystore
+				m[key], _ = secretWalk{}.redactValues(v, true) // of a ConfigMap: what nobody can read may be a keystore
 				continue
 			}
 			if key == "annotations" || settings && key == "data" {

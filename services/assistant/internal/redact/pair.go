@@ -3,6 +3,8 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The parts of the expressions below: the end of one entry and the start of the next, and the sign after its name.
@@ -17,37 +19,59 @@ var (
 	thenValue = regexp.MustCompile(`^` + nextEntry + `(?i:value)` + entrySign)
 	thenName  = regexp.MustCompile(`^` + nextEntry + `(?i:name)` + entrySign + `\\*["']?([A-Za-z0-9_.-]+)`)
 	// What stands between a flag and its value: blanks, or the next entry of a list.
-	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]+)`)
-	schemes   = wordSet("basic bearer digest token negotiate apikey")
+	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]*\r?\n[ \t]+|[ \t]+)`)
+	// What parts the settings of a connection string.
+	nextSetting = regexp.MustCompile(`^;[ \t]*(?:[A-Za-z][\w .-]{0,40}=|$|[\s"'])`)
+	schemes     = wordSet("basic bearer digest token negotiate apikey")
 )
 
-// redactPairs redacts the values beside telling names.
-func redactPairs(s string) string {
-	p := &pairing{in: s}
+// findPairs finds the values beside telling names.
+func findPairs(s string, spans []span) []span {
+	p := &pairing{in: s, spans: spans}
 	for p.at < len(s) {
-		if !inName(s[p.at]) {
+		n := nameLength(s[p.at:])
+		if n == 0 {
 			p.at++
 			continue
 		}
 		p.reach(p.at)
 		start := p.at
-		for p.at < len(s) && inName(s[p.at]) {
-			p.at++
+		for n > 0 {
+			p.at += n
+			n = nameLength(s[p.at:])
 		}
 		p.name(start, s[start:p.at])
 	}
-	if p.out.Len() == 0 {
-		return s
-	}
-	p.out.WriteString(s[p.copied:])
-	return p.out.String()
+	return p.spans
 }
 
+type telling struct{ variable, name, known bool }
+
+// tells remembers the names of a text: they are few, and come again and again.
+func (p *pairing) tells(name string) telling {
+	t := p.names[name]
+	if !t.known && len(name) > 0 {
+		t = telling{tellingVariable(name), isTellingName(name), true}
+		if p.names == nil {
+			p.names = map[string]telling{}
+		}
+		if len(p.names) < 4096 {
+			p.names[name] = t
+		}
+	}
+	return t
+}
+
+func (p *pairing) variableTells(name string) bool { t := p.tells(name); return t.variable || t.name }
+
+func (p *pairing) nameTells(name string) bool { return p.tells(name).name }
+
 type pairing struct {
+	names  map[string]telling
 	in     string
-	out    strings.Builder
+	spans  []span
 	at     int // what is looked at
-	copied int // up to where in has been written to out
+	copied int // where the last span ends
 	// The line that the last name is on begins at line. Up to first there are only blanks, dashes of a list and a
 	// quote on it. Both are kept on the way: looking back from each name would take the square of a long line.
 	line, first, seen int
@@ -65,8 +89,28 @@ func (p *pairing) reach(name int) {
 	p.seen = name
 }
 
-func inName(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'
+var inName = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'
+	}
+	return set
+}()
+
+// nameLength is the length of the letter of a name that s begins with, in whatever script, or 0.
+func nameLength(s string) int {
+	if s == "" {
+		return 0
+	}
+	if s[0] < utf8.RuneSelf {
+		if inName[s[0]] {
+			return 1
+		}
+		return 0
+	}
+	if r, size := utf8.DecodeRuneInString(s); unicode.IsLetter(r) || unicode.IsMark(r) {
+		return size
+	}
+	return 0
 }
 
 // name looks at a name that ends at p.at, and at what follows.
@@ -78,18 +122,24 @@ func (p *pairing) name(start int, name string) {
 	}
 	at, sep, quoted := p.separator(p.at)
 	if sep == "" {
-		if gap := afterFlag.FindString(p.ahead(p.at)); name[0] == '-' && gap != "" && tellingVariable(bare) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
+		if name[0] != '-' || !p.variableTells(bare) {
+			return
+		}
+		if gap := afterFlag.FindString(p.ahead(p.at)); gap != "" && !argumentSource.MatchString(p.ahead(p.at+len(gap))) && p.isNextArgument(gap, start) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
 			p.value(p.at+len(gap), noBlock)
 		}
 		return
 	}
 	variable := sep != ":" || name[0] == '-' || quoted || bare == strings.ToUpper(bare)
-	if !(variable && tellingVariable(bare) || isTellingName(bare)) {
+	if !(variable && p.variableTells(bare) || !variable && p.nameTells(bare)) {
 		return
 	}
 	value := at
 	for value < len(p.in) && (p.in[value] == ' ' || p.in[value] == '\t') {
 		value++
+	}
+	if p.isProse(start, at, value, sep, quoted) {
+		return
 	}
 	if sep == ":" && !quoted && value == at && (start > 0 && p.in[start-1] == '/' || strings.HasPrefix(p.in[at:], "//")) {
 		return // an image and its tag, or a URL
@@ -100,6 +150,13 @@ func (p *pairing) name(start int, name string) {
 	indent := noBlock
 	if sep == ":" {
 		indent = p.indent(start)
+	}
+	if isPluralName(bare) && p.items(value) {
+		return
+	}
+	if from, to, ok := p.nextLine(value, start, quoted); ok {
+		p.cut(from, to)
+		return
 	}
 	p.value(value, indent)
 }
@@ -190,18 +247,31 @@ func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
 	if i < len(in) && (in[i] == '"' || in[i] == '\'') {
 		quoted = true
 		i++
+		if i < len(in) && in[i] == ']' { // of an index
+			i++
+		}
 	} else if i > at {
 		return at, "", false
 	}
 	for i < len(in) && (in[i] == ' ' || in[i] == '\t') {
 		i++
 	}
-	for _, sep = range [...]string{"=>", ":=", "=", ":", ""} {
+	for _, sep = range [...]string{"=>", ":=", "=", ":", "：", "＝", ""} {
 		if strings.HasPrefix(in[i:], sep) {
 			break
 		}
 	}
-	return i + len(sep), sep, quoted
+	after = i + len(sep)
+	if sep == "=" && after < len(in) && in[after] == '=' { // a comparison
+		after++
+	}
+	switch sep {
+	case "：":
+		sep = ":"
+	case "＝":
+		sep = "="
+	}
+	return after, sep, quoted
 }
 
 // value redacts the value that begins at at.
@@ -218,123 +288,6 @@ func (p *pairing) cut(from, to int) {
 	if from < p.copied || isPlainValue(p.in[from:to]) {
 		return
 	}
-	p.out.WriteString(p.in[p.copied:from])
-	p.out.WriteString(redactionMark(to - from))
+	p.spans = append(p.spans, span{from: from, to: to})
 	p.copied, p.at = to, max(p.at, to)
-}
-
-// noBlock says that a value ends with its word, or where its quote closes.
-const noBlock = -1
-
-// indent is how deep a name is that stands first on its line: its value goes on in deeper lines, as YAML has it.
-func (p *pairing) indent(start int) int {
-	if start > p.first {
-		return noBlock
-	}
-	return start - p.line
-}
-
-// extent is where a value begins and ends, quotes left out.
-func (p *pairing) extent(at, indent int) (from, to int) {
-	in := p.in
-	quote := at
-	for quote < len(in) && in[quote] == '\\' {
-		quote++
-	}
-	if quote < len(in) && (in[quote] == '"' || in[quote] == '\'') {
-		from, limit := quote+1, len(in)
-		if indent != noBlock {
-			limit = max(p.block(at, indent), from)
-		}
-		return from, from + findClose(in[from:limit], in[at:from], indent != noBlock)
-	}
-	if at < len(in) && (in[at] == '{' || in[at] == '[' && !markAhead.MatchString(p.ahead(at))) {
-		return at, at // a container; the names in it speak for themselves
-	}
-	if indent != noBlock {
-		return at, p.block(at, indent)
-	}
-	to = p.word(at)
-	if schemes[strings.ToLower(in[at:to])] && to < len(in) && in[to] == ' ' {
-		to = p.word(to + 1)
-	}
-	return at, to
-}
-
-// word ends at a blank, a quote, or what parts the members of a query or list.
-func (p *pairing) word(at int) int {
-	for at < len(p.in) {
-		switch p.in[at] {
-		case '[':
-			at += len(markAhead.FindString(p.ahead(at)))
-			if at == len(p.in) || p.in[at] != '[' {
-				continue
-			}
-		case ' ', '\t', '\n', '\r', '"', '\'', '&', '`':
-			return at
-		case '\\':
-			if at+1 < len(p.in) && strings.IndexByte(`nrt"'\`, p.in[at+1]) >= 0 {
-				return at
-			}
-		}
-		at++
-	}
-	return at
-}
-
-// findClose finds the closing quote, with as many backslashes as the opening one has; without one, the value is all of
-// the line or, over several, all of in.
-func findClose(in, opening string, lines bool) int {
-	slashes := len(opening) - 1
-	for i := 0; i < len(in); i++ {
-		switch in[i] {
-		case '\n':
-			if !lines {
-				return i
-			}
-		case '\\':
-			n := 1
-			for i+n < len(in) && in[i+n] == '\\' {
-				n++
-			}
-			if n == slashes && i+n < len(in) && in[i+n] == opening[slashes] {
-				return i
-			}
-			i += n - 1
-			if n%2 == 1 {
-				i++ // what is escaped closes nothing
-			}
-		case opening[slashes]:
-			if slashes == 0 {
-				return i
-			}
-		}
-	}
-	return len(in)
-}
-
-// block ends with the line, or with the last of the deeper ones that follow.
-func (p *pairing) block(at, indent int) int {
-	in := p.in
-	end := lineEnd(in, at)
-	if strings.TrimSpace(in[at:end]) == "" {
-		return at // what follows are members, or nothing
-	}
-	for end < len(in) {
-		next := lineEnd(in, end+1)
-		line := in[end+1 : next]
-		deep := len(line) - len(strings.TrimLeft(line, " "))
-		if strings.TrimSpace(line) != "" && deep <= indent {
-			break
-		}
-		end = next
-	}
-	return at + len(strings.TrimRight(in[at:end], " \t\r\n"))
-}
-
-func lineEnd(in string, at int) int {
-	if i := strings.IndexByte(in[at:], '\n'); i >= 0 {
-		return at + i
-	}
-	return len(in)
 }

@@ -9,17 +9,14 @@ const (
 	maxLabel = 64
 )
 
-// redactPEM redacts PEM blocks, also those whose line feeds are written \n, and what is left of one that was cut at either
-// end.
-func redactPEM(s string) string {
+// findPEM finds PEM blocks, also those whose line feeds are written \n, and what is left of one that was cut at either end.
+func findPEM(s string, spans []span) []span {
 	if !strings.Contains(s, "-----") {
-		return s
+		return spans
 	}
-	var out strings.Builder
 	copied := 0
 	cut := func(from, to int) {
-		out.WriteString(s[copied:from])
-		out.WriteString(redactionMark(to - from))
+		spans = append(spans, span{from: from, to: to})
 		copied = to
 	}
 	begin, end := strings.Index(s, pemBegin), strings.Index(s, pemEnd)
@@ -42,7 +39,7 @@ func redactPEM(s string) string {
 		}
 		begin, end = indexAfter(s, pemBegin, begin, copied), indexAfter(s, pemEnd, end, copied)
 	}
-	return out.String() + s[copied:]
+	return spans
 }
 
 // indexAfter is the place of the next sub at or behind from; known is the last place that was found, or -1 for none left.

@@ -9,137 +9,102 @@ import (
 const (
 	blank       = `[ \t]+`
 	bareWord    = `[^\s"']+`
-	settingName = `(?:requirepass|masterauth|bindpw|rootpw|login` + blank + bareWord + `[ \t\r\n]+password)`
-	sqlName     = `(?:identified` + blank + `(?:with` + blank + bareWord + blank + `)?by|password)`
-	userFlag    = `(?:^|[\s"'])(?:-u|--user|--proxy-user)`
-	proseName   = `(?:password|passwd|passphrase|passcode|token|api[ -]?key)`
-	verb        = `(?:is|was|to|to be)`
+	settingName = `(?:requirepass|masterauth|bindpw|rootpw)`
+	sqlName     = `(?:identified` + blank + `(?:with` + blank + bareWord + blank + `)?(?:by` + blank + `password|by|as)|password|passwd)`
+	userFlag    = `(?:^|[\s"'])(?:-[sSkLvifgj]*u|--user|--proxy-user|-U)`
+	proseName   = `(?:password|passwd|passphrase|passcode|token|api[ -]?key|pwd|secret key)`
+	verb        = `(?:is now|(?:is|was)[ \t]*:|is|was|to be|to|becomes|=>|->)`
 	owner       = `(?:` + blank + `(?:for|of|on)` + blank + bareWord + `)?`
+	// Names of two words, and names that stand in a sentence without a blank.
+	foreignName = `(?:mots?[ _-]?de[ _-]?passe|clé secrète|clé d'api|clave secreta|clave de api|palabra clave|código de acesso|chave de api|chave secreta|` +
+		`секретный ключ|ключ api|parola d'ordine|chiave segreta|kata sandi|mật khẩu|geheimer schlüssel|klucz api|gizli anahtar|` +
+		`كلمة[ _]?(?:المرور|السر|سر|مرور)|رمز المرور|密码|密碼|口令|密钥|令牌|パスワード|暗証番号|秘密鍵|비밀번호|비번|암호|토큰|` +
+		`пароль|contraseña|senha|passwort|kennwort|पासवर्ड|कूटशब्द|पासवर्ड|hasło|haslo|wachtwoord|şifre|lösenord|heslo|jelszó|salasana|পাসওয়ার্ড|گذرواژه|پاس ورڈ|סיסמה|κωδικός|รหัสผ่าน)`
+	foreignVerb = `(?:(?:[ \t]\pL+){0,3}[ \t]*[:=：＝]|=>|é|è|est|is|es|ist|lautet|là|adalah|to|jest|это|هي|هو|是|为|為|は|が|은|는|이|है)`
 )
 
-// What names a secret without a sign between name and value: settings of servers, SQL, tags, arguments, prose.
-var (
-	// A name of its own kind, a blank, the value.
-	setting = regexp.MustCompile(`(?i)\b(` + settingName + blank + `)("[^"\n]*"|'[^'\n]*'|` + bareWord + `)`)
-	sql     = regexp.MustCompile(`(?i)\b(` + sqlName + blank + `)('[^'\n]+'|"[^"\n]+")`)
-	element = regexp.MustCompile(`<([A-Za-z][\w.:-]*)(?:[ \t][^<>]*)?>([^<>]+)</`)
-	// A user with a password, as curl takes it.
-	basic = regexp.MustCompile(`(` + userFlag + `(?:=|[ \t]+|["'],[ \t]*["']))([^\s:"'/]+):([^\s"'/][^\s"']*)`)
-	// A password that is one word with its flag, as clients of MySQL take it.
-	glued = regexp.MustCompile(`([\s"']-p)([^\s"'=-][^\s"']*)`)
-	prose = regexp.MustCompile(`(?i)\b(` + proseName + owner + blank + `` + verb + blank + `["']?)([^\s"'<>]+)`)
-	// A user alone in the address of a web page is a token.
-	alone = regexp.MustCompile(`(?i)\b(https?://)([^\s/:@"'<>?#]+)@`)
-)
+// phraseRules find what stands behind a name without a sign between them: settings of servers, SQL, tags, prose.
+func phraseRules() []*rule {
+	return []*rule{
+		newRule("setting", "requirepass|masterauth|bindpw|rootpw", `(?i)\b`+settingName+blank+`(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"']+))`, notPlain),
+		newRule("sql", "identified|password|passwd", `(?i)\b`+sqlName+blank+`(?:'([^'\n]+)'|"([^"\n]+)")`, notPlain),
+		newRule("element", "</", `<[A-Za-z][\w.:-]*(?:[ \t\r\n][^<>]*)?>([^<>]+)</`, elementTells).near(2048, 8),
+		newRule("cdata", "]]>", `<[A-Za-z][\w.:-]*(?:[ \t][^<>]*)?>\s*<!\[CDATA\[((?:[^\]]|\][^\]])+)\]\]>`, elementTells).near(1024, 64),
+		newRule("property-list", "<key>", `<key>[^<]*</key>\s*<(?:string|data)>([^<]+)</`, func(m, v string) bool { return listTells(m, "<key>", v) }).near(64, 4096),
+		newRule("property-value", "<name>|<key>", `<(?:name|key)>[^<]*</(?:name|key)>\s*<value>([^<]+)</`, func(m, v string) bool {
+			return listTells(m, "<name>", v) || listTells(m, "<key>", v)
+		}).near(64, 4096),
+		newRule("value-element", "<value>", `<\w[^<>]*>\s*<value>([^<>]+)</value>`, elementTells).near(1024, 4096),
+		newRule("quoted-setting", "secret", `(?m)(?:^|[ \t;{])secret[ \t]+"([^"\n]{8,})"[ \t]*;`, nil),
+		newRule("call", "(\"|('|( \"|( '", `\([ \t]*["'][\w.-]{2,64}["'][ \t]*,[ \t]*(?:"([^"\n]+)"|'([^'\n]+)')`, firstQuotedTells),
+		newRule("setter", "password(|passwd(|secret(|token(|key(", `(?i)\b(?:set|with)_?\w*(?:password|passwd|secret|token|api_?key)\([ \t]*(?:"([^"\n]+)"|'([^'\n]+)')`, notPlain),
+		newRule("typed", ": string|: str|:string|:str", `\b\w+\??:[ \t]*(?:string|str|String|Optional\[str\])[ \t]*=[ \t]*(?:"([^"\n]+)"|'([^'\n]+)')`, firstWordTells),
+		newRule("env-line", "setenv|env |fastcgi_param", `(?m)^[ \t]*(?i:setenv|env|fastcgi_param|passenger_env_var)[ \t]+\w+[ \t]+(?:"([^"\n]+)"|([^\s"'=;]+))`, secondWordTells),
+		newRule("property", "password |secret |token |passphrase ", `(?m)^[\w-]+(?:\.[\w-]+)+[ \t]+([^\s"'=:]+)[ \t]*$`, firstWordTells),
+		newRule("prose", "pass|token|key|pwd", `(?i)\b`+proseName+owner+blank+verb+blank+"[\"'`]?([^\\s\"'<>`]*[^\\s\"'<>`.,;:!?)])", isSaid).near(16, 400),
+		newRule("foreign", foreignKeywords, `(?i)`+foreignName+`[»"'”’]?`+`\s*`+foreignVerb+`\s*(?:"([^"\n]+)"|'([^'\n]+)'|«([^»\n]+)»|“([^”\n]+)”|「([^」\n]+)」|([!-~]{3,}))`, isSaidElsewhere).near(8, 400),
+	}
+}
 
-// redactPhrases redacts what the notations above hold.
-func redactPhrases(s string) string {
-	lower := strings.ToLower(s)
-	has := func(any ...string) bool {
-		for _, word := range any {
-			if strings.Contains(lower, word) {
-				return true
-			}
-		}
+// Pieces of the foreign names without their first letter, where that has a capital of more than one byte.
+const foreignKeywords = "de passe|de_passe|de-passe|depasse|secrète|d'api|secreta|de api|clave|de acesso|екретный|ключ|люч api|d'ordine|segreta|kata sandi|khẩu|schlüssel|klucz|anahtar|" +
+	"كلمة|رمز|密码|密碼|口令|密钥|令牌|パスワード|暗証番号|秘密鍵|비밀번호|비번|암호|토큰|ароль|contrase|senha|passwort|kennwort|पासवर्ड|कूटशब्द|पासवर्ड|hasł|hasŁ|haslo|wachtwoord|şifre|Şifre|ŞİFRE|senord|heslo|jelsz|salasana|পাস|گذرواژه|پاس|סיסמה|ωδικός|รหัสผ่าน"
+
+var attributeExpr = regexp.MustCompile(`[ \t\r\n](?:name|key|id|property|Name|Key|Id|ID)[ \t]*=[ \t]*["']([^"'<>]{1,128})["']`)
+
+// elementTells reports whether the name of an element, or a name among its attributes, tells of a secret.
+func elementTells(match, value string) bool {
+	if isPlainValue(strings.TrimSpace(value)) {
 		return false
 	}
-	if has("requirepass", "masterauth", "bindpw", "rootpw", "password") {
-		s = replaceGroups(setting, s, redactBehind)
+	tag := match[1:strings.IndexByte(match, '>')]
+	name, attributes := tag, ""
+	if i := strings.IndexAny(tag, " \t\r\n"); i >= 0 {
+		name, attributes = tag[:i], tag[i:]
 	}
-	if has("identified", "password") {
-		s = replaceGroups(sql, s, redactBehind)
+	if isTellingName(name) {
+		return true
 	}
-	if strings.Contains(s, "</") {
-		s = replaceGroups(element, s, redactContent)
-	}
-	if has("-u", "--user", "--proxy-user") {
-		s = replaceGroups(basic, s, redactAccount)
-	}
-	if has("mysql", "mariadb", "sshpass") && strings.Contains(s, "-p") {
-		s = redactClients(s)
-	}
-	if has("pass", "token", "key") {
-		s = replaceGroups(prose, s, redactSaid)
-	}
-	if has("http://", "https://") {
-		s = replaceGroups(alone, s, redactUser)
-	}
-	return s
-}
-
-// redactBehind redacts the second group, without its quotes.
-func redactBehind(m []string) string {
-	value := strings.Trim(m[2], `"'`)
-	if isPlainValue(value) || strings.HasPrefix(value, "[redacted") {
-		return m[0]
-	}
-	quote := ""
-	if strings.HasPrefix(m[2], `"`) || strings.HasPrefix(m[2], "'") {
-		quote = m[2][:1]
-	}
-	return m[1] + quote + redactionMark(len(value)) + quote
-}
-
-func redactContent(m []string) string {
-	value := strings.TrimSpace(m[2])
-	if isPlainValue(value) || !isTellingName(m[1]) {
-		return m[0]
-	}
-	return strings.TrimSuffix(m[0], m[2]+"</") + redactionMark(len(m[2])) + "</"
-}
-
-// redactAccount leaves a user with a group alone: both are numbers, or the same word.
-func redactAccount(m []string) string {
-	if m[2] == m[3] || strings.Trim(m[3], "0123456789") == "" || strings.HasPrefix(m[3], "[redacted") {
-		return m[0]
-	}
-	return m[1] + m[2] + ":" + redactionMark(len(m[3]))
-}
-
-// redactClients redacts in the lines that call a client of MySQL.
-func redactClients(s string) string {
-	var out strings.Builder
-	for line := range strings.Lines(s) {
-		lower := strings.ToLower(line)
-		at := -1
-		for _, name := range [...]string{"mysql", "mariadb", "sshpass"} {
-			if i := strings.Index(lower, name); i >= 0 && (at < 0 || i < at) {
-				at = i
-			}
+	for _, m := range attributeExpr.FindAllStringSubmatch(attributes, -1) {
+		if tellingVariable(m[1]) {
+			return true
 		}
-		if at < 0 || len(lower) != len(line) { // letters whose case has another length: no command line
-			out.WriteString(line)
-			continue
-		}
-		out.WriteString(line[:at])
-		out.WriteString(replaceGroups(glued, line[at:], func(m []string) string {
-			if strings.HasPrefix(m[2], "[redacted") {
-				return m[0]
-			}
-			return m[1] + redactionMark(len(m[2]))
-		}))
 	}
-	return out.String()
+	return false
 }
 
-// redactSaid redacts what prose says a password is. Words such as "wrong" and "required" are none.
-func redactSaid(m []string) string {
-	value := strings.TrimRight(m[2], ".,;:!?)")
-	rest := m[2][len(value):]
-	if len(value) < 6 || strings.HasPrefix(value, "[redacted") || strings.ContainsAny(value, "/(") || !isMixedWord(value) {
-		return m[0]
-	}
-	return m[1] + redactionMark(len(value)) + rest
+var nameExpr = regexp.MustCompile(`[\w.-]+`)
+
+func firstQuotedTells(match, value string) bool {
+	return tellingVariable(nameExpr.FindString(match)) && !isPlainValue(value)
+}
+
+func firstWordTells(match, value string) bool {
+	return isTellingName(nameExpr.FindString(match)) && !isPlainValue(value)
+}
+
+func secondWordTells(match, value string) bool {
+	words := strings.Fields(match)
+	return len(words) > 1 && tellingVariable(words[1]) && !isPlainValue(value)
+}
+
+func listTells(match, open, value string) bool {
+	_, rest, ok := strings.Cut(match, open)
+	name, _, _ := strings.Cut(rest, "<")
+	return ok && tellingVariable(name) && !isPlainValue(strings.TrimSpace(value))
+}
+
+// isSaid reports whether what prose says a password is, is one. Words such as "wrong" and "required" are none.
+func isSaid(_, value string) bool {
+	value = strings.TrimRight(value, ".,;:!?)")
+	return len(value) >= 6 && !strings.HasPrefix(value, "[redacted") && !strings.ContainsAny(value, "/(") && isMixedWord(value)
+}
+
+func isSaidElsewhere(match, value string) bool {
+	return !isPlainValue(value) && (strings.ContainsAny(match, ":=：＝") || isSaid("", value))
 }
 
 // isMixedWord reports whether a word has more in it than a word has: digits, signs, capitals inside.
 func isMixedWord(value string) bool {
-	return strings.ContainsAny(value, "0123456789!@#$%^&*_=+~") || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
-}
-
-func redactUser(m []string) string {
-	if m[2] == "git" {
-		return m[0]
-	}
-	return m[1] + redactionMark(len(m[2])) + "@"
+	return strings.ContainsAny(value, "0123456789!@#$%^&*_=+~") || value != "" && strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
 }

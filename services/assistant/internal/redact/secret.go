@@ -56,7 +56,7 @@ func redactSecrets(body []byte, all bool) (out []byte, n int, err error) {
 			return nil, 0, fmt.Errorf("decode the cluster's JSON: %w", err)
 		}
 		var k int
-		v, k = walkSecrets(v, all, maxDepth)
+		v, k = secretWalk{remember: true}.walkSecrets(v, all, maxDepth)
 		n += k
 		docs = append(docs, v)
 	}
@@ -74,9 +74,13 @@ func redactSecrets(body []byte, all bool) (out []byte, n int, err error) {
 	return buf.Bytes(), n, nil
 }
 
+// secretWalk redacts the values of Secrets. remember says that these come from a cluster: they are looked for in all later
+// texts. What people write is not, or one could take words out of the answers to others.
+type secretWalk struct{ remember bool }
+
 // walkSecrets redacts in place what is a Secret, or of a list of them; secret says that v is one. It returns v, or what has
 // to stand in its place.
-func walkSecrets(v any, secret bool, depth int) (any, int) {
+func (w secretWalk) walkSecrets(v any, secret bool, depth int) (any, int) {
 	n := 0
 	switch v := v.(type) {
 	case map[string]any:
@@ -86,20 +90,20 @@ func walkSecrets(v any, secret bool, depth int) (any, int) {
 			var k int
 			switch name := strings.ToLower(key); {
 			case secret && (name == "data" || name == "stringdata"):
-				v[key], k = redactValues(value, name == "data")
+				v[key], k = w.redactValues(value, name == "data")
 			case key == lastApplied:
-				v[key], k = redactApplied(value, depth)
+				v[key], k = w.redactApplied(value, depth)
 			case items && name == "items":
-				v[key], k = redactItems(value, depth)
+				v[key], k = w.redactItems(value, depth)
 			default:
-				v[key], k = walkSecrets(value, false, depth)
+				v[key], k = w.walkSecrets(value, false, depth)
 			}
 			n += k
 		}
 	case []any:
 		for i := range v {
 			var k int
-			v[i], k = walkSecrets(v[i], secret, depth)
+			v[i], k = w.walkSecrets(v[i], secret, depth)
 			n += k
 		}
 	}
@@ -107,15 +111,15 @@ func walkSecrets(v any, secret bool, depth int) (any, int) {
 }
 
 // redactItems redacts the items of a list of Secrets, which do not say their kind.
-func redactItems(v any, depth int) (any, int) {
+func (w secretWalk) redactItems(v any, depth int) (any, int) {
 	list, ok := v.([]any)
 	if !ok {
-		return walkSecrets(v, true, depth)
+		return w.walkSecrets(v, true, depth)
 	}
 	n := 0
 	for i := range list {
 		var k int
-		list[i], k = walkSecrets(list[i], true, depth)
+		list[i], k = w.walkSecrets(list[i], true, depth)
 		n += k
 	}
 	return list, n
@@ -135,7 +139,7 @@ func isKind(m map[string]any, kind string) bool {
 }
 
 // redactValues redacts what a Secret holds under data or stringData: its names stay.
-func redactValues(v any, encoded bool) (any, int) {
+func (w secretWalk) redactValues(v any, encoded bool) (any, int) {
 	switch v := v.(type) {
 	case nil:
 		return nil, 0
@@ -143,7 +147,10 @@ func redactValues(v any, encoded bool) (any, int) {
 		n := 0
 		for key, value := range v {
 			var k int
-			v[key], k = redactValues(value, encoded)
+			if text, ok := value.(string); w.remember && ok && !marked.MatchString(text) {
+				seen.addSecret(key, text, encoded)
+			}
+			v[key], k = w.redactValues(value, encoded)
 			n += k
 		}
 		return v, n
@@ -167,10 +174,10 @@ func redactValues(v any, encoded bool) (any, int) {
 }
 
 // redactApplied redacts the object that the annotation holds as text. What cannot be read as JSON may hold anything.
-func redactApplied(v any, depth int) (any, int) {
+func (w secretWalk) redactApplied(v any, depth int) (any, int) {
 	text, ok := v.(string)
 	if !ok {
-		return walkSecrets(v, false, depth)
+		return w.walkSecrets(v, false, depth)
 	}
 	if !mayHoldSecret([]byte(text)) || marked.MatchString(text) {
 		return text, 0
@@ -184,7 +191,7 @@ func redactApplied(v any, depth int) (any, int) {
 	if err := dec.Decode(&inner); err != nil || dec.More() {
 		return redactionMark(len(text)), 1
 	}
-	inner, n := walkSecrets(inner, false, depth-1)
+	inner, n := w.walkSecrets(inner, false, depth-1)
 	if n == 0 {
 		return text, 0
 	}

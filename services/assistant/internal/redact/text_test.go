@@ -116,7 +116,8 @@ func FuzzText(f *testing.F) {
 		"kind: Secret\ndata:\n  a: |\n    b\n\n  c: d\nx: y", "kind: Secret\nstringData: {a: b, 'c': \"d}\"}", `{\"kind\":\"Secret\",\"data\":{\"a\":\"b,c\"}}`, "kubectl patch secret x -p '{\"data\":{\"a\":\"b",
 		"password=a b", "- name: TOKEN\n  value: |\n    x\n", `{"secret":"a\"b"}`, `\"token\":\"x\\\"y\"`, "--token x", "a://b:c@d@e", "Authorization: Basic x", "Bearer abcdefgh1",
 		`"passwords":{"a":"b\"c",x`, `password=["a","b`, "mysql -pa -p[redacted", "https://a@b@c", "-u a:b:c", "password is a1b2c3.", "requirepass \"a b\"", "<token>a</token>", `key="TOKEN" value='x'`,
-		"-----BEGIN X-----\nabc", "abc=\n-----END X-----", "[redacted 3 bytes]", "token=[redacted 3 bytes]x", "value: a\nname: KEY", "secret: \"a\n  b\"",
+		"-----BEGIN X-----\nabc", "abc=\n-----END X-----", "[redacted 3 bytes]", "token=[redacted 3 bytes]x", "pass\x1b[0mword=x", "token%3Dx%26y", "\\u0070assword: x", "password:\n  x\n", "tokens:\n- a\n- b", "<a name=\"token\"><![CDATA[x]]></a>", "a:b@tcp(c)/d", "h:5432:d:u:p",
+		"machine a login b password c", "redis-cli -a x", "REJfUEFTU1dPUkQ9YWJj", "$6$abcdefgh$ijklmnopqrst", "mot de passe : x1", "\u5bc6\u7801\uff1ax", "secret = \"\"\"a\nb\"\"\"", "&quot;token&quot;:&quot;x&quot;", "value: a\nname: KEY", "secret: \"a\n  b\"",
 	} {
 		f.Add(s)
 	}

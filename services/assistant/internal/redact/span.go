@@ -1,0 +1,83 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// span is a piece of a text that is a secret, from its first byte up to and without to.
+type span struct {
+	from, to int
+	quoted   bool // the mark stands in quotes, so that YAML stays YAML
+}
+
+var markExpr = regexp.MustCompile(`\[redacted [0-9]+ bytes\]`)
+
+// mergeSpans returns spans in order, those that touch joined. A mark of an earlier redaction is no secret: a span with nothing
+// else in it is dropped, and one that ends inside a mark is extended to the whole of it.
+func mergeSpans(s string, spans []span) []span {
+	if len(spans) == 0 {
+		return nil
+	}
+	if strings.Contains(s, "[redacted ") {
+		spans = keepOffMarks(s, spans)
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return b.to - a.to // the longest first: what is quoted stays so
+	})
+	merged := spans[:0]
+	for _, sp := range spans {
+		last := len(merged) - 1
+		switch {
+		case sp.from >= sp.to:
+		case last < 0 || sp.from >= merged[last].to:
+			merged = append(merged, sp)
+		case sp.to > merged[last].to:
+			merged[last] = span{from: merged[last].from, to: sp.to}
+		}
+	}
+	return merged
+}
+
+func keepOffMarks(s string, spans []span) []span {
+	marks := markExpr.FindAllStringIndex(s, -1)
+	kept := spans[:0]
+	for _, sp := range spans {
+		first, _ := slices.BinarySearchFunc(marks, sp.from, func(m []int, from int) int { return m[1] - from - 1 })
+		at, bare := sp.from, true // nothing but marks, blanks and quotes
+		for _, m := range marks[first:] {
+			if m[0] >= sp.to {
+				break
+			}
+			bare = bare && (m[0] <= at || strings.Trim(s[at:m[0]], " \t\r\n\"'\\") == "")
+			sp.from, sp.to = min(sp.from, m[0]), max(sp.to, m[1])
+			at = m[1]
+		}
+		if bare && (at >= sp.to || strings.Trim(s[at:sp.to], " \t\r\n\"'\\") == "") {
+			continue
+		}
+		kept = append(kept, sp)
+	}
+	return kept
+}
+
+// replaceSpans puts a mark in the place of each span; they are merged.
+func replaceSpans(s string, spans []span) string {
+	var out strings.Builder
+	copied := 0
+	for _, sp := range spans {
+		out.WriteString(s[copied:sp.from])
+		mark := redactionMark(sp.to - sp.from)
+		if sp.quoted {
+			mark = "'" + mark + "'"
+		}
+		out.WriteString(mark)
+		copied = sp.to
+	}
+	out.WriteString(s[copied:])
+	return out.String()
+}
