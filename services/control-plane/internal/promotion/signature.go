@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// space is what YAML calls white space, and no more.
+const space = " \t\r\n"
+
 // hasSignature reports whether an MLmodel file names the inputs of its model, in any form in which YAML is written by
 // programs: a line a key, or braces on one line. It is no parser of YAML, which would take gigabytes for 50 kB of
 // brackets in this very process. What it is wrong about, serving refuses.
@@ -13,7 +16,7 @@ func hasSignature(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		body := bytes.TrimLeft(line, " ")
 		depth := len(line) - len(body)
-		body = bytes.TrimSpace(body)
+		body = bytes.Trim(body, space)
 		if len(body) == 0 || body[0] == '#' {
 			continue
 		}
@@ -42,7 +45,7 @@ func hasSignature(text []byte) bool {
 func hasInputs(braces []byte) bool {
 	for _, name := range []string{"inputs:", `"inputs":`, "'inputs':"} {
 		if at := bytes.Index(braces, []byte(name)); at >= 0 && (at == 0 || bytes.IndexByte([]byte(" ,{"), braces[at-1]) >= 0) {
-			return hasValue(bytes.TrimSpace(bytes.TrimRight(braces[at+len(name):], "} \t\r\n")))
+			return hasValue(bytes.Trim(bytes.TrimRight(braces[at+len(name):], "}"+space), space))
 		}
 	}
 	return false
@@ -55,7 +58,7 @@ func cutKey(line []byte) (key string, value []byte, ok bool) {
 		return "", nil, false
 	}
 	const most = 64 // longer is none of the keys that are looked for
-	return string(bytes.Trim(before[:min(len(before), most)], ` "'`)), bytes.TrimSpace(after), true
+	return string(bytes.Trim(before[:min(len(before), most)], ` "'`)), bytes.Trim(after, space), true
 }
 
 // hasValue reports whether a scalar holds any text.
