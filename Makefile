@@ -90,7 +90,7 @@ faults: ## kill -9 of every process under load, FAULTS_KILLS times each; then a 
 	@scripts/faults.sh
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME (default 20s)
+fuzz: ## each fuzz target for FUZZTIME (default 20s), each process within FUZZ_MEMORY_MB (default 1536)
 	@scripts/setup.sh run
 	@scripts/fuzz.sh
 

@@ -315,6 +315,10 @@ func TestLongTextsAreCut(t *testing.T) {
 	if want := (problem.Field{Loc: []string{"body", "kept"}, Msg: "kept"}); len(got.Errors) != 2 || got.Errors[0].Msg != want.Msg || !slices.Equal(got.Errors[0].Loc, want.Loc) {
 		t.Errorf("got errors %.200v, want two, the first %v", got.Errors, want)
 	}
+	deep := problem.Validation.New("deep").WithErrors(problem.Field{Loc: strings.Split(strings.Repeat("a.", 10_000), "."), Msg: "x"}).JSON("/", "req-1")
+	if len(deep) > 4<<10 {
+		t.Errorf("a place 10,000 names deep takes %d bytes, want at most 4 KiB", len(deep))
+	}
 	if got := problem.Shorten("runtime"); got != "runtime" {
 		t.Errorf("Shorten(runtime) = %q, want it whole", got)
 	}

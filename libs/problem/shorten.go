@@ -9,6 +9,7 @@ import (
 const (
 	maxDetail   = 2048
 	maxField    = 512 // of each part of a loc, and of a msg
+	maxParts    = 32  // of a loc; a request's own nesting may be a million deep
 	maxInstance = 2048
 )
 
@@ -38,7 +39,7 @@ func truncateFields(fields []Field) []Field {
 				return true
 			}
 		}
-		return len(f.Msg) > maxField
+		return len(f.Msg) > maxField || len(f.Loc) > maxParts
 	}
 	for i, f := range fields {
 		if !long(f) {
@@ -46,7 +47,7 @@ func truncateFields(fields []Field) []Field {
 		}
 		out := append([]Field(nil), fields...)
 		for ; i < len(out); i++ {
-			loc := append([]string(nil), out[i].Loc...)
+			loc := append([]string(nil), out[i].Loc[:min(len(out[i].Loc), maxParts)]...)
 			for j := range loc {
 				loc[j] = truncateText(loc[j], maxField)
 			}

@@ -70,7 +70,8 @@ func decodeCursor(text, route string, position any) error {
 		return bad
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
+	// The decoder skips line breaks and the last character's unused bits; a position has one text.
+	if err != nil || base64.RawURLEncoding.EncodeToString(raw) != text {
 		return bad
 	}
 	at := cursor{At: position}

@@ -68,8 +68,20 @@ func retryableStatus(status int) bool {
 	return false
 }
 
-// maxErrorBody limits what is read of a refusal.
-const maxErrorBody = 64 << 10
+// Bounds in bytes of what is read of a refusal, and of what is kept of it: it goes to logs and to callers.
+const (
+	maxErrorBody = 64 << 10
+	maxCode      = 64
+	maxMessage   = 2 << 10
+	maxPage      = 300
+)
+
+func truncateText(s string, limit int) string {
+	for len(s) > limit || !utf8.ValidString(s) {
+		s = s[:min(len(s)-1, limit)]
+	}
+	return s
+}
 
 func decodeError(op string, resp *http.Response) error {
 	e := &Error{Status: resp.StatusCode, Op: op}
@@ -79,7 +91,7 @@ func decodeError(op string, resp *http.Response) error {
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(b, &body) == nil && body.Code != "" {
-		e.Code, e.Message = body.Code, body.Message
+		e.Code, e.Message = truncateText(body.Code, maxCode), truncateText(body.Message, maxMessage)
 		return e
 	}
 	// A proxy's page, or the framework below the real server.
@@ -87,10 +99,7 @@ func decodeError(op string, resp *http.Response) error {
 	if text == "" && err == nil {
 		text = http.StatusText(resp.StatusCode)
 	}
-	for len(text) > 300 || !utf8.ValidString(text) {
-		text = text[:min(len(text)-1, 300)]
-	}
-	e.Message = text
+	e.Message = truncateText(text, maxPage)
 	// The artifact endpoints of some releases answer with a bare 404.
 	if resp.StatusCode == http.StatusNotFound && strings.Contains(op, artifactsPath) {
 		e.Code = CodeNotFound

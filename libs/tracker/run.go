@@ -302,7 +302,7 @@ func iteratePages[T any](token string, read func(token string) ([]T, string, err
 		for {
 			items, next, err := read(token)
 			if err == nil && next != "" && next == token {
-				err = fmt.Errorf("tracker: the server gave page token %q twice", next)
+				err = fmt.Errorf("tracker: the server gave page token %.80q twice", next)
 			}
 			if err != nil {
 				var none T

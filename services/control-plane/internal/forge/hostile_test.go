@@ -2,6 +2,7 @@ package forge_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
@@ -101,6 +103,50 @@ func TestHostilePacksAreRefused(t *testing.T) {
 		}
 	}
 	checkMemory(t)
+}
+
+// damagedPacks are damaged forms of a pack as git itself makes it, and of small ones made by hand.
+func damagedPacks(t *testing.T) []hostiletest.File {
+	p := forgetest.New(t)
+	p.Commit("sound", map[string]string{"models/x/model.yaml": "name: X\n", "datasets/d.yaml": "name: D\n"})
+	git := p.Run(p.Bare, "sh", "-c", "git rev-list --objects --all | cut -d' ' -f1 | git pack-objects --stdout | base64 -w0")
+	pack, err := base64.StdEncoding.DecodeString(git[strings.LastIndexByte(git, '\n')+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := []byte(strings.Repeat("0123456789", 100))
+	small := forgetest.Pack(0, forgetest.Object{Type: forgetest.Tree, Body: []byte("40000 models\x00" + strings.Repeat("x", 20))},
+		forgetest.Object{Type: forgetest.Blob, Body: blob},
+		forgetest.Object{Type: forgetest.RefDelta, Base: forgetest.HashOf("blob", blob, 0), Body: forgetest.CopyDelta(int64(len(blob)), 3)})
+	return hostiletest.Mutate("pack", 100, 1, pack, small)
+}
+
+// Damaged packs end in a refusal, and a sound repository is read afterwards.
+func TestDamagedPacksAreRefused(t *testing.T) {
+	packs := damagedPacks(t)
+	hostiletest.Feed(t, packs, 30*time.Second, func(f hostiletest.File) error {
+		r, err := forge.OpenRemote(service.Secret(forgetest.ServePack(t, strings.Repeat("ab", 20), f.Data)), t.TempDir(), 20*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		_, err = r.Head(t.Context(), "main")
+		if !errors.Is(err, forge.ErrMalformed) {
+			t.Errorf("%s: %v; want %v", f.Name, err, forge.ErrMalformed)
+		}
+		return err
+	})
+	checkMemory(t)
+	p := forgetest.New(t)
+	want := p.Commit("sound", map[string]string{"models/x/model.yaml": "name: X\n"})
+	r, err := forge.OpenRemote(service.Secret(p.Serve().Address()), t.TempDir(), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if head, err := r.Head(t.Context(), "main"); err != nil || head.SHA != want {
+		t.Errorf("the sound repository is at %q, %v; want %s", head.SHA, err, want)
+	}
 }
 
 // What a commit holds can be hostile although its pack is not.

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
@@ -337,12 +335,7 @@ func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error
 	case err != nil: // missing or malformed file
 		return false, nil
 	}
-	var doc struct {
-		Signature *struct {
-			Inputs string `yaml:"inputs"`
-		} `yaml:"signature"`
-	}
-	return yaml.Unmarshal(b.Bytes(), &doc) == nil && doc.Signature != nil && doc.Signature.Inputs != "", nil
+	return hasSignature(b.Bytes()), nil
 }
 
 // GeneratedAllowed reports whether a version trained on generated data may get the alias.

@@ -1,9 +1,6 @@
 package dataset
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -14,29 +11,29 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/services/trainer/internal/unpack"
 )
 
-// Bounds of a CSV file: what a run holds in memory at once.
+// Bounds of a CSV file.
 const (
-	maxCSVBytes = 1 << 30
-	maxCSVRows  = 5_000_000
+	maxCSVBytes  = 1 << 30
+	maxCSVRows   = 5_000_000
+	maxCSVRecord = 1 << 20 // a line with all of its quoted cells, which the reader holds at once
 )
 
-var errTooLarge = fmt.Errorf("the file is larger than %d MiB unpacked", maxCSVBytes>>20)
-
-// bounded answers an error rather than a silent end when the limit is passed.
-type bounded struct {
+// recordReader refuses records that are longer than maxCSVRecord.
+type recordReader struct {
 	r io.Reader
-	n int64
+	n int // read since the last record
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *recordReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
-	b.n -= int64(n)
-	if b.n < 0 {
-		return 0, errTooLarge
+	if b.n += n; b.n > maxCSVRecord {
+		return 0, fmt.Errorf("a record is longer than %d bytes", maxCSVRecord)
 	}
 	return n, err
 }
@@ -44,17 +41,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 // readCSV reads RFC 4180 text with a header line, compressed by gzip or not. A vector is a JSON array; an empty
 // cell is a missing value.
 func readCSV(src io.Reader, ds *modelrepo.Dataset, into *Rows) error {
-	buf := bufio.NewReader(src)
-	src = buf
-	if magic, _ := buf.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(buf)
-		if err != nil {
-			return fmt.Errorf("unpack: %w", err)
-		}
-		defer z.Close()
-		src = z
+	text, err := unpack.Reader(src, maxCSVBytes)
+	if err != nil {
+		return err
 	}
-	r := csv.NewReader(&bounded{r: src, n: maxCSVBytes})
+	records := &recordReader{r: text}
+	r := csv.NewReader(records)
 	r.ReuseRecord = true
 	header, err := r.Read()
 	if errors.Is(err, io.EOF) {
@@ -78,11 +70,12 @@ func readCSV(src io.Reader, ds *modelrepo.Dataset, into *Rows) error {
 		}
 		i := slices.Index(header, from)
 		if i < 0 {
-			return fmt.Errorf("line 1: no column %q; the file has %s", from, strings.Join(header, ", "))
+			return fmt.Errorf("line 1: no column %q; the file has %s", from, listNames(header))
 		}
 		columns = append(columns, column{name, spec, i})
 	}
 	for n := 0; ; n++ {
+		records.n = 0
 		rec, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -100,13 +93,33 @@ func readCSV(src io.Reader, ds *modelrepo.Dataset, into *Rows) error {
 			}
 		}
 		into.N++
+		if err := into.checkHeld(); err != nil {
+			line, _ := r.FieldPos(0)
+			return fmt.Errorf("line %d: %w", line, err)
+		}
 	}
+}
+
+// listNames are the names of a header as an error shows them: not endless, and without control characters.
+func listNames(header []string) string {
+	const most = 200
+	text := strings.Join(header, ", ")
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
 }
 
 func (r *Rows) cell(name string, spec modelrepo.ColumnSpec, text string) error {
 	switch spec.Type {
 	case modelrepo.Category:
 		r.Cat[name] = append(r.Cat[name], strings.Clone(text))
+		r.held += textBytes + int64(len(text))
 	case modelrepo.Vector:
 		var v []float32
 		if text != "" {
@@ -118,16 +131,18 @@ func (r *Rows) cell(name string, spec modelrepo.ColumnSpec, text string) error {
 			}
 		}
 		r.Vec[name] = append(r.Vec[name], v)
+		r.held += vectorBytes + 4*int64(cap(v))
 	default:
 		v := math.NaN()
 		if text = strings.TrimSpace(text); text != "" {
 			f, err := strconv.ParseFloat(text, 64)
 			if err != nil || math.IsInf(f, 0) {
-				return fmt.Errorf("%q is no number", text)
+				return fmt.Errorf("%.80q is no number", text)
 			}
 			v = f
 		}
 		r.Num[name] = append(r.Num[name], v)
+		r.held += numberBytes
 	}
 	return nil
 }

@@ -44,8 +44,31 @@ type Rows struct {
 	// URI says where the rows come from, Origin whether they were generated or recorded, Backend who read them.
 	URI, Origin, Backend string
 
+	// held is about what the columns take, in bytes.
+	held int64
+	// derived is what the history adds to a row, in bytes.
+	derived int64
 	// start of the first log, from which the times of all are counted.
 	start time.Time
+}
+
+// maxHeld limits what the columns of files and those of their history take, in bytes. With their growth, the order and
+// the collector's slack this is less than a GiB.
+const maxHeld = 384 << 20
+
+// What a value takes in a column, in bytes, beside its text.
+const (
+	numberBytes = 8
+	textBytes   = 24 // the string and what its allocation is rounded up by
+	vectorBytes = 24
+	statsBytes  = 64 // of a row, while its history is made
+)
+
+func (r *Rows) checkHeld() error {
+	if r.held+int64(r.N)*r.derived > maxHeld {
+		return fmt.Errorf("the files hold more than %d MiB of values", maxHeld>>20)
+	}
+	return nil
 }
 
 // Source says what to load.
@@ -178,6 +201,12 @@ func newRows(ds *modelrepo.Dataset) *Rows {
 		case modelrepo.Vector:
 			r.Vec[name] = nil
 		}
+	}
+	for _, h := range ds.History {
+		r.derived += numberBytes * int64(len(h.Stats))
+	}
+	if len(ds.History) > 0 {
+		r.derived += statsBytes // of one history at a time
 	}
 	return r
 }

@@ -27,7 +27,9 @@ func generateRows(ds *modelrepo.Dataset, n int) (*Rows, error) {
 	case "embedding_families":
 		generateFamilies(g, n, ds.Columns["embedding"].Length, rng, r)
 	case "jobs":
-		appendLog(generateJobLog(n, rng), ds, r)
+		if err := appendLog(generateJobLog(n, rng), ds, r); err != nil {
+			return nil, err
+		}
 	case "table":
 		generateTable(ds, n, rng, r)
 	default:

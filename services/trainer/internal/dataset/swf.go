@@ -11,36 +11,64 @@ import (
 )
 
 func readSWF(src io.Reader, ds *modelrepo.Dataset, into *Rows) error {
-	log, err := swf.Read(src)
+	var add func(*swf.Record) error
+	log, err := swf.Each(src, func(log *swf.Log, rec *swf.Record) error {
+		if add == nil {
+			add = into.recordAppender(log.Start, ds)
+		}
+		return add(rec)
+	})
 	if err != nil {
 		return err
 	}
 	into.Dropped += log.Dropped
-	appendLog(log, ds, into)
 	return nil
 }
 
-func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) {
-	if into.start.IsZero() {
-		into.start = log.Start
+func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) error {
+	add := into.recordAppender(log.Start, ds)
+	for i := range log.Records {
+		if err := add(&log.Records[i]); err != nil {
+			return err
+		}
 	}
-	later := log.Start.Sub(into.start).Seconds()
+	return nil
+}
+
+// recordAppender returns what adds a record of the log that starts then.
+func (r *Rows) recordAppender(start time.Time, ds *modelrepo.Dataset) func(*swf.Record) error {
+	if r.start.IsZero() {
+		r.start = start
+	}
+	later := start.Sub(r.start).Seconds()
+	type column struct {
+		name     string
+		category bool
+		get      func(*swf.Record) float64
+	}
+	var columns []column
 	for name, c := range ds.Columns {
 		source := c.From
 		if source == "" {
 			source = name
 		}
-		get := recordField(source, log.Start, later)
-		for i := range log.Records {
-			v := get(&log.Records[i])
-			if c.Type == modelrepo.Category {
-				into.Cat[name] = append(into.Cat[name], strconv.FormatFloat(v, 'f', -1, 64))
-			} else {
-				into.Num[name] = append(into.Num[name], v)
-			}
-		}
+		columns = append(columns, column{name, c.Type == modelrepo.Category, recordField(source, start, later)})
 	}
-	into.N += len(log.Records)
+	return func(rec *swf.Record) error {
+		for _, c := range columns {
+			v := c.get(rec)
+			if !c.category {
+				r.Num[c.name] = append(r.Num[c.name], v)
+				r.held += numberBytes
+				continue
+			}
+			text := strconv.FormatFloat(v, 'f', -1, 64)
+			r.Cat[c.name] = append(r.Cat[c.name], text)
+			r.held += textBytes + int64(len(text))
+		}
+		r.N++
+		return r.checkHeld()
+	}
 }
 
 // recordField says how a column is read from a record of a log that starts so many seconds later than the first one. -1 stays: in a log, "not known" is a value like others.

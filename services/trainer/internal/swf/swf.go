@@ -5,8 +5,6 @@ package swf
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mlp-platform/platform/services/trainer/internal/unpack"
 )
 
 // Fields of a record, in the order of the format.
@@ -44,6 +44,7 @@ const (
 	MaxBytes = 2 << 30
 	MaxJobs  = 10_000_000
 	maxLine  = 64 << 10
+	maxKeys  = 1_000 // of the header
 )
 
 // Record is one job; missing values are -1. Times are in seconds, Submit since the log's start.
@@ -78,34 +79,36 @@ func (r *Record) Processors() float64 {
 // End is when the job ended, in seconds since the log's start.
 func (r *Record) End() float64 { return r[Submit] + max(r[Wait], 0) + r[Run] }
 
-// Read reads a log, compressed by gzip or not. It reads at most MaxBytes, and keeps the jobs that are Kept.
+// Read reads a log, compressed by gzip or not, and keeps the jobs that are Kept.
 func Read(src io.Reader) (*Log, error) {
-	r := bufio.NewReader(src)
-	if magic, _ := r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, fmt.Errorf("unpack: %w", err)
-		}
-		defer z.Close()
-		src = z
-	} else {
-		src = r
+	var records []Record
+	log, err := Each(src, func(_ *Log, rec *Record) error {
+		records = append(records, *rec)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	limited := &io.LimitedReader{R: src, N: MaxBytes + 1}
-	lines := bufio.NewScanner(limited)
+	log.Records = records
+	return log, nil
+}
+
+// Each reads a log, compressed by gzip or not, of at most MaxBytes, and hands over the jobs that are Kept one by one, so
+// that a caller holds no more of them than it needs. By then the log has its Start; it has no Records.
+func Each(src io.Reader, each func(*Log, *Record) error) (*Log, error) {
+	text, err := unpack.Reader(src, MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(text)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	log := &Log{Header: map[string]string{}}
-	n := 0
+	n, kept := 0, 0
 	for lines.Scan() {
 		n++
 		line := strings.TrimSpace(lines.Text())
 		if comment, ok := strings.CutPrefix(line, ";"); ok {
-			if k, v, ok := strings.Cut(comment, ":"); ok {
-				k, v = strings.TrimSpace(k), strings.TrimSpace(v)
-				if _, again := log.Header[k]; !again && k != "" {
-					log.Header[k] = v
-				}
-			}
+			log.addHeader(comment)
 			continue
 		}
 		if line == "" {
@@ -119,13 +122,17 @@ func Read(src io.Reader) (*Log, error) {
 			log.Dropped++
 			continue
 		}
-		if len(log.Records) == MaxJobs {
+		if kept++; kept > MaxJobs {
 			return nil, fmt.Errorf("line %d: the log holds more than %d jobs", n, MaxJobs)
 		}
-		log.Records = append(log.Records, rec)
-	}
-	if limited.N <= 0 {
-		return nil, fmt.Errorf("the log is larger than %d MiB unpacked", MaxBytes>>20)
+		if kept == 1 {
+			if log.Start, err = parseStartTime(log.Header); err != nil {
+				return nil, err
+			}
+		}
+		if err := each(log, &rec); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
 	}
 	if err := lines.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
@@ -133,9 +140,25 @@ func Read(src io.Reader) (*Log, error) {
 		}
 		return nil, fmt.Errorf("line %d: %w", n+1, err)
 	}
-	var err error
-	log.Start, err = parseStartTime(log.Header)
-	return log, err
+	start, err := parseStartTime(log.Header)
+	if err != nil {
+		return nil, err
+	}
+	if kept > 0 && (!start.Equal(log.Start) || start.Location().String() != log.Start.Location().String()) {
+		return nil, errors.New("the header names the start or its zone after the first job")
+	}
+	log.Start = start
+	return log, nil
+}
+
+// addHeader keeps the first value of each key. A header of people has some thirty; what follows after maxKeys is not
+// needed.
+func (l *Log) addHeader(comment string) {
+	k, v, ok := strings.Cut(comment, ":")
+	k, v = strings.TrimSpace(k), strings.TrimSpace(v)
+	if _, again := l.Header[k]; ok && !again && k != "" && len(l.Header) < maxKeys {
+		l.Header[strings.Clone(k)] = strings.Clone(v)
+	}
 }
 
 func parseRecord(line string) (Record, error) {
@@ -147,7 +170,7 @@ func parseRecord(line string) (Record, error) {
 		}
 		v, err := strconv.ParseFloat(field, 64)
 		if err != nil || math.IsNaN(v) || math.Abs(v) > 1e15 {
-			return rec, fmt.Errorf("field %d is %q, want a number", i+1, field)
+			return rec, fmt.Errorf("field %d is %.40q, want a number", i+1, field)
 		}
 		rec[i] = v
 		i++
@@ -169,13 +192,13 @@ func parseStartTime(h map[string]string) (time.Time, error) {
 		if z, err := time.LoadLocation(name); err == nil && name != "Local" {
 			zone = z
 		} else if h["TimeZone"] == "" {
-			return time.Time{}, fmt.Errorf("header TimeZoneString %q is no zone of the tz database", name)
+			return time.Time{}, fmt.Errorf("header TimeZoneString %.80q is no zone of the tz database", name)
 		}
 	}
 	if offset := h["TimeZone"]; offset != "" && zone == time.UTC {
 		sec, err := strconv.Atoi(offset)
 		if err != nil || sec < -86400 || sec > 86400 {
-			return time.Time{}, fmt.Errorf("header TimeZone is %q, want seconds east of UTC", offset)
+			return time.Time{}, fmt.Errorf("header TimeZone is %.80q, want seconds east of UTC", offset)
 		}
 		zone = time.FixedZone(offset+" s", sec)
 	}
@@ -183,7 +206,7 @@ func parseStartTime(h map[string]string) (time.Time, error) {
 	if s := h["UnixStartTime"]; s != "" {
 		v, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || v < 0 || v > 1<<40 {
-			return time.Time{}, fmt.Errorf("header UnixStartTime is %q, want seconds since 1970", s)
+			return time.Time{}, fmt.Errorf("header UnixStartTime is %.80q, want seconds since 1970", s)
 		}
 		unix = v
 	}

@@ -1,0 +1,67 @@
+package promotion
+
+import (
+	"bytes"
+	"slices"
+)
+
+// space is what YAML calls white space, and no more.
+const space = " \t\r\n"
+
+// hasSignature reports whether an MLmodel file names the inputs of its model, in any form in which YAML is written by
+// programs: a line a key, or braces on one line. It is no parser of YAML, which would take gigabytes for 50 kB of
+// brackets in this very process. What it is wrong about, serving refuses.
+func hasSignature(text []byte) bool {
+	inside, indent := false, 0
+	for line := range bytes.Lines(text) {
+		body := bytes.TrimLeft(line, " ")
+		depth := len(line) - len(body)
+		body = bytes.Trim(body, space)
+		if len(body) == 0 || body[0] == '#' {
+			continue
+		}
+		key, value, ok := cutKey(body)
+		switch {
+		case depth == 0 && ok && key == "signature":
+			if inner, braces := bytes.CutPrefix(value, []byte("{")); braces {
+				return hasInputs(inner)
+			}
+			inside, indent = len(value) == 0, 0
+		case depth == 0:
+			inside = false
+		case inside:
+			if indent == 0 {
+				indent = depth
+			}
+			if depth == indent && ok && key == "inputs" {
+				return hasValue(value)
+			}
+		}
+	}
+	return false
+}
+
+// hasInputs looks for the key among those of braces on one line.
+func hasInputs(braces []byte) bool {
+	for _, name := range []string{"inputs:", `"inputs":`, "'inputs':"} {
+		if at := bytes.Index(braces, []byte(name)); at >= 0 && (at == 0 || bytes.IndexByte([]byte(" ,{"), braces[at-1]) >= 0) {
+			return hasValue(bytes.Trim(bytes.TrimRight(braces[at+len(name):], "}"+space), space))
+		}
+	}
+	return false
+}
+
+// cutKey splits a line at its first colon; the key may be quoted.
+func cutKey(line []byte) (key string, value []byte, ok bool) {
+	before, after, ok := bytes.Cut(line, []byte(":"))
+	if !ok || len(after) > 0 && after[0] != ' ' && after[0] != '\t' {
+		return "", nil, false
+	}
+	const most = 64 // longer is none of the keys that are looked for
+	return string(bytes.Trim(before[:min(len(before), most)], ` "'`)), bytes.Trim(after, space), true
+}
+
+// hasValue reports whether a scalar holds any text.
+func hasValue(scalar []byte) bool {
+	return !slices.Contains([]string{"", "null", "~", "''", `""`, "Null", "NULL"}, string(scalar[:min(len(scalar), 8)]))
+}
