@@ -79,20 +79,6 @@ func (r *Record) Processors() float64 {
 // End is when the job ended, in seconds since the log's start.
 func (r *Record) End() float64 { return r[Submit] + max(r[Wait], 0) + r[Run] }
 
-// Read reads a log, compressed by gzip or not, and keeps the jobs that are Kept.
-func Read(src io.Reader) (*Log, error) {
-	var records []Record
-	log, err := Each(src, func(_ *Log, rec *Record) error {
-		records = append(records, *rec)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	log.Records = records
-	return log, nil
-}
-
 // Each reads a log, compressed by gzip or not, of at most MaxBytes, and hands over the jobs that are Kept one by one, so
 // that a caller holds no more of them than it needs. By then the log has its Start; it has no Records.
 func Each(src io.Reader, each func(*Log, *Record) error) (*Log, error) {
