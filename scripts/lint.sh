@@ -1,5 +1,6 @@
 #!/bin/bash
-# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, licenses, ruff. Prints only faults.
+# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, licenses, ruff, no
+# marks of a merge. Prints only faults.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 mapfile -t modules < <(sed -n 's/^\t\.\/\(.*\)$/\1/p' go.work)
@@ -49,6 +50,9 @@ scripts/licenses.sh check || fail "third-party licenses: see above"
 sh scripts/venv.sh lint
 .cache/venv-lint/bin/ruff check --quiet clients/python || fail "ruff found faults in clients/python"
 .cache/venv-lint/bin/ruff format --quiet --check clients/python || fail "clients/python is not formatted: run ruff format"
+
+merging=$(git grep -nE '^(<<<<<<<|>>>>>>>) ' || true)
+[ -z "$merging" ] || fail "marks of an unfinished merge:"$'\n'"$merging"
 
 for f in scripts/*.sh .ci/run; do bash -n "$f" || fail "$f does not parse"; done
 [ $bad = 0 ] && echo "lint: ok (${#modules[@]} modules)"
