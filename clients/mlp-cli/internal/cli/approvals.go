@@ -193,7 +193,7 @@ func (a listedApproval) message() string {
 func describeMove(version, from, to string, previous *string) string {
 	s := fmt.Sprintf("version %s: %s → %s", version, from, to)
 	if previous != nil {
-		s += ", where " + *previous + " is now"
+		s += ", which was " + *previous + " when it was asked for"
 	}
 	return s
 }

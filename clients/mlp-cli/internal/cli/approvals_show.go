@@ -44,7 +44,7 @@ func approvalsShow(ctx context.Context, env *Env, subject string) error {
 		switch f := fault.From(err); {
 		case err == nil:
 			doc.Diff = &diff
-		case f.Status/100 == 4:
+		case f.Status == 404:
 			doc.DiffError = &f.Message
 		default:
 			return err
@@ -74,7 +74,7 @@ func recordGrid(d approvalDetail) output.Grid {
 	if p := d.Promotion; p != nil {
 		add("Version", p.Version)
 		add("Alias", p.From+" → "+p.To)
-		add(p.To+" now", p.PreviousVersion)
+		add(p.To+" when asked", p.PreviousVersion)
 	} else {
 		add("Commit", d.CommitSha)
 		add("Message", d.CommitMsg)
@@ -149,7 +149,7 @@ func (e *Env) writePatch(b *strings.Builder, patch string) {
 			case strings.HasPrefix(line, "-"):
 				line = text.FgRed.Sprint(line)
 			case strings.HasPrefix(line, "@@"):
-				line = text.FgCyan.Sprint(line)
+				line = text.Faint.Sprint(line)
 			}
 		}
 		b.WriteString(line + "\n")

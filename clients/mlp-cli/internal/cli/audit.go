@@ -101,7 +101,7 @@ func auditList(ctx context.Context, env *Env, q controlplane.ListAuditEventsPara
 	if err != nil {
 		return err
 	}
-	events, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.AuditEvent, *string, error) {
+	events, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.AuditEvent, *string, error) {
 		q.Limit, q.Cursor = limit, cursor
 		page, err := decode[controlplane.AuditEventList](cp.ListAuditEvents(ctx, &q))
 		return page.Items, page.NextCursor, err
@@ -206,7 +206,7 @@ func auditExport(ctx context.Context, env *Env, last, file string) error {
 		return fault.New("export_truncated", "the export ends before its trailer; nothing was written").WithHint("try again, or export less: --last 7d")
 	}
 	if file == "" {
-		_, err := env.Out.Write(data)
+		_, err := env.data.Write(data) // its lines are signed as they are
 		return err
 	}
 	if err := writeWhole(file, data); err != nil {

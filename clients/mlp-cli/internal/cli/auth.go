@@ -24,11 +24,11 @@ func authCommand(env *Env) *cli.Command {
 			return run(c.Context, env)
 		}}
 	}
-	return &cli.Command{Name: "auth", Usage: "who the services take you for", Subcommands: []*cli.Command{
+	return &cli.Command{Name: "auth", Usage: "sign in, and see who you are signed in as", Subcommands: []*cli.Command{
 		leaf("login", "exchange a dashboard password for a session token, and store it", authLogin),
 		leaf("whoami", "the dashboard's view of you", authWhoami),
 		leaf("logout", "end the dashboard session and remove its token", authLogout),
-		leaf("validate", "try each credential at its service", authValidate),
+		authValidateCommand(env),
 	}}
 }
 
@@ -140,7 +140,17 @@ func authLogout(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	removed := f.Unset(key, r.Context)
+	// The token goes from where it was read; one of the environment is not this command's to remove.
+	removed := false
+	for _, v := range r.All() {
+		switch {
+		case v.Key.Name != key.Name:
+		case strings.HasPrefix(v.Source, "context:"):
+			removed = f.Unset(key, r.Context)
+		case v.Source == "file":
+			removed = f.Unset(key, "")
+		}
+	}
 	if removed {
 		if err := f.Save(); err != nil {
 			return err
@@ -193,7 +203,7 @@ func authValidate(ctx context.Context, env *Env) error {
 		return ctx.Err()
 	}
 	g := output.Grid{Columns: []string{"Service", "Credential", "Set", "Result", "Detail"}}
-	refused := 0
+	refused, away := 0, 0
 	for i, t := range tries {
 		w := row{Service: t.service, Credential: t.key, Set: r.Get(t.key) != "", Result: "ok"}
 		if errs[i] != nil {
@@ -207,17 +217,22 @@ func authValidate(ctx context.Context, env *Env) error {
 				refused++
 			default:
 				w.Result = "unreachable"
-				refused++
+				away++
 			}
 		}
 		rows[i] = w
 		g.Rows = append(g.Rows, []any{w.Service, w.Credential, w.Set, styledStatus(w.Result), w.Detail})
 	}
 	g.Doc = rows
-	if refused == 0 {
+	var f *fault.Error
+	switch {
+	case refused > 0:
+		f = fault.New("credentials_refused", "%d of %d services do not take their credential", refused, len(tries)).WithHint("see where each comes from: mlp config show")
+	case away > 0:
+		f = fault.New("credentials_not_checked", "%d of %d services gave no answer to check a credential by", away, len(tries)).WithHint("see which run: mlp status")
+	default:
 		return env.Printer().Print(g)
 	}
-	f := fault.New("credentials_refused", "%d of %d services do not take their credential", refused, len(tries)).WithHint("see where each comes from: mlp config show")
 	f.Faults = rows
 	if !env.Format.Structured() {
 		if err := env.Printer().Print(g); err != nil {

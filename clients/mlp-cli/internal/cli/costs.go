@@ -39,7 +39,7 @@ func costs(ctx context.Context, env *Env, q controlplane.CostSummaryParams, o li
 		return err
 	}
 	var total controlplane.CostSummary
-	rows, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.CostRow, *string, error) {
+	rows, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.CostRow, *string, error) {
 		q.Limit, q.Cursor = limit, cursor
 		page, err := decode[controlplane.CostSummary](cp.CostSummary(ctx, &q))
 		total = page

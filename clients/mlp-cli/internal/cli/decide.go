@@ -233,21 +233,23 @@ func (e *Env) changedMeanwhile(ctx context.Context, d decision, s *approvalSubje
 func (e *Env) followPromotion(ctx context.Context, cp *controlplane.Client, doc map[string]any, s *approvalSubject) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
+	failures := 0
 	for {
 		p, err := decode[controlplane.Promotion](cp.GetPromotion(ctx, s.promotion.Id))
 		switch {
 		case ctx.Err() != nil:
 			return fault.New("interrupted", "stopped watching; the promotion of %s goes on", s.name()).WithHint("see it with: mlp approvals show %s", s.Id)
-		case err != nil:
-			return err
-		}
-		doc["state"] = p.State
-		switch p.State {
-		case controlplane.PromotionStatePromoted:
+		case err != nil: // the decision stands, and the control plane may be restarting
+			if failures++; failures > 60 || isRefusal(err) {
+				return fault.New("not_followed", "the promotion of %s is approved, but how it ended is not known: %v", s.name(), err).WithHint("see it with: mlp approvals show %s", s.Id)
+			}
+		case p.State == controlplane.PromotionStatePromoted:
+			doc["state"] = p.State
 			return e.done(doc, "%s is %s", s.name(), p.To)
-		case controlplane.PromotionStatePending, controlplane.PromotionStateApproved:
-		default:
+		case p.State != controlplane.PromotionStatePending && p.State != controlplane.PromotionStateApproved:
 			return fault.New("promotion_failed", "the promotion of %s to %s is %s: %s", s.name(), p.To, p.State, derefString(p.Reason))
+		default:
+			failures = 0
 		}
 		select {
 		case <-ctx.Done():

@@ -79,10 +79,10 @@ func driftReset(ctx context.Context, env *Env, model, alias string, dryRun bool)
 }
 
 func driftAutoRetrainCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "auto-retrain", Usage: "train by itself what drifts", Subcommands: []*cli.Command{
+	return &cli.Command{Name: "auto-retrain", Usage: "automatic retraining on drift", Subcommands: []*cli.Command{
 		{Name: "enable", Usage: "let a model's drift start training", ArgsUsage: "<model>", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the stored one, else the first declared)"},
-			&cli.Float64Flag{Name: "min-z", Usage: "z-score from which on it counts (default: the stored one, else 3)"},
+			&cli.Float64Flag{Name: "min-z", Usage: "lowest z-score that counts as drift (default: the stored one, else 3)"},
 			&cli.IntFlag{Name: "cooldown", Usage: "seconds between two runs (default: the stored one, else 3600)"},
 			&cli.StringFlag{Name: "gate", Usage: "approval or direct (default: the stored one, else approval)"},
 			reasonFlag(), dryRunFlag(),
@@ -115,7 +115,7 @@ func driftAutoRetrainCommand(env *Env) *cli.Command {
 			}
 			return autoRetrainPut(c.Context, env, strings.ToUpper(a[0]), in, c.Bool("dry-run"))
 		}},
-		{Name: "disable", Usage: "stop that; its settings are kept", ArgsUsage: "<model>", Flags: []cli.Flag{reasonFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
+		{Name: "disable", Usage: "stop automatic retraining of a model; its settings are kept", ArgsUsage: "<model>", Flags: []cli.Flag{reasonFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
 			if err != nil {
 				return err
@@ -125,7 +125,7 @@ func driftAutoRetrainCommand(env *Env) *cli.Command {
 			}
 			return autoRetrainPut(c.Context, env, strings.ToUpper(a[0]), controlplane.AutoRetrainInput{}, c.Bool("dry-run"))
 		}},
-		{Name: "status", Usage: "which models do, and when they last did", Flags: listFlags(0), Action: func(c *cli.Context) error {
+		{Name: "status", Usage: "models with automatic retraining, and when each was last triggered", Flags: listFlags(0), Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
 			}
@@ -188,7 +188,7 @@ func autoRetrainStatus(ctx context.Context, env *Env, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	list, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.AutoRetrain, *string, error) {
+	list, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.AutoRetrain, *string, error) {
 		page, err := decode[controlplane.AutoRetrainList](cp.ListAutoRetrain(ctx, &controlplane.ListAutoRetrainParams{Limit: limit, Cursor: cursor}))
 		return page.Items, page.NextCursor, err
 	})

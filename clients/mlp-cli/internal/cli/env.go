@@ -40,6 +40,8 @@ type Env struct {
 	Yes     bool
 	Quiet   bool
 	Verbose bool
+	data    io.Writer     // Out for bytes that must not change; a terminal's is cleaned all the same
+	bars    io.Writer     // Err for progress bars, which move the cursor; what they show of others is cleaned before
 	command string        // the command that runs, for dry runs
 	lines   *bufio.Reader // over In, for all prompts of one run
 }
@@ -55,9 +57,13 @@ func System() *Env {
 // to a pipe are data and pass as they are.
 func (e *Env) cleanStreams() *Env {
 	own := *e
+	own.data, own.bars = e.Out, e.Err
 	own.Err = printable.NewWriter(e.Err)
 	if e.OutTTY || !e.Format.Structured() {
 		own.Out = printable.NewColorWriter(e.Out)
+	}
+	if e.OutTTY {
+		own.data = own.Out
 	}
 	return &own
 }

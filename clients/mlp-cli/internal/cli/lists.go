@@ -66,6 +66,14 @@ func hasLimitOverride(c *cli.Context) bool {
 	return false
 }
 
+// fetch is how many rows a service is asked for; 0 is all: what is sorted here must be whole.
+func (o listOptions) fetch() int {
+	if o.sort != "" {
+		return 0
+	}
+	return o.limit
+}
+
 // printList prints a list as its options ask. more tells that the service has further rows than were read.
 func (e *Env) printList(o listOptions, g output.Grid, more bool) error {
 	if o.limit > 0 && len(g.Rows) > o.limit {

@@ -37,7 +37,7 @@ func levelName(level int) string {
 func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) error {
 	run, err := uuid.Parse(id)
 	if err != nil {
-		return fault.New("bad_run", "%q is no id of a run", id).WithHint("see the runs: mlp runs list")
+		return fault.New("bad_run", "%q is not a valid run id", id).WithHint("see the runs: mlp runs list")
 	}
 	r, err := env.Config()
 	if err != nil {

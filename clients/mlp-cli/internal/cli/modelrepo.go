@@ -97,7 +97,7 @@ func modelrepoEvents(ctx context.Context, env *Env, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	events, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.PushEvent, *string, error) {
+	events, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.PushEvent, *string, error) {
 		resp, err := cp.ListPushes(ctx, &controlplane.ListPushesParams{Limit: limit, Cursor: cursor})
 		if err != nil {
 			return nil, nil, err

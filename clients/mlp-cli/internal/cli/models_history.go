@@ -115,7 +115,7 @@ func modelsCost(ctx context.Context, env *Env, model string, o listOptions, plot
 	if err != nil {
 		return err
 	}
-	list, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.Cost, *string, error) {
+	list, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.Cost, *string, error) {
 		page, err := decode[controlplane.CostList](cp.ListCosts(ctx, &controlplane.ListCostsParams{Model: &model, Limit: limit, Cursor: cursor}))
 		return page.Items, page.NextCursor, err
 	})
@@ -142,7 +142,7 @@ func modelsHistory(ctx context.Context, env *Env, model, alias string, o listOpt
 	if err != nil {
 		return err
 	}
-	list, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.AliasHolder, *string, error) {
+	list, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.AliasHolder, *string, error) {
 		page, err := decode[controlplane.AliasHistory](cp.ListAliasHistory(ctx, &controlplane.ListAliasHistoryParams{Model: &model, Alias: optional(alias), Limit: limit, Cursor: cursor}))
 		return page.Items, page.NextCursor, err
 	})
@@ -199,7 +199,7 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	if d, err := parseWindow(s); err == nil {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fault.Usage("%q is no time", s).WithHint("write 2026-11-20T08:00:00Z, 2026-11-20, or how long ago: 90m, 12h, 30d, 4w")
+	return time.Time{}, fault.Usage("%q is not a valid time", s).WithHint("write 2026-11-20T08:00:00Z, 2026-11-20, or how long ago: 90m, 12h, 30d, 4w")
 }
 
 // parseWindow reads a span: 90m, 12h, 30d, 4w; a bare number is days.
@@ -214,12 +214,12 @@ func parseWindow(s string) (time.Duration, error) {
 	n := 0
 	for _, r := range digits {
 		if r < '0' || r > '9' || n > 100_000 {
-			return 0, fault.Usage("%q is no span of time", s).WithHint("write 90m, 12h, 30d or 4w")
+			return 0, fault.Usage("%q is not a valid duration", s).WithHint("write 90m, 12h, 30d or 4w")
 		}
 		n = n*10 + int(r-'0')
 	}
 	if n == 0 {
-		return 0, fault.Usage("%q is no span of time", s).WithHint("write 90m, 12h, 30d or 4w")
+		return 0, fault.Usage("%q is not a valid duration", s).WithHint("write 90m, 12h, 30d or 4w")
 	}
 	if limit := 100 * 365 * 24 * time.Hour; n > int(limit/unit) {
 		return 0, fault.Usage("%q is longer than a hundred years", s)

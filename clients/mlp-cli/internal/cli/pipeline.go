@@ -260,8 +260,8 @@ func (e *Env) stageBar(name string) (show trainer.Progress, done func(ok bool)) 
 	const total = 1000
 	stages := make(chan string, 8)
 	shown := ""
-	p := mpb.New(mpb.WithOutput(e.Err), mpb.WithWidth(40))
-	bar := p.AddBar(total, mpb.PrependDecorators(decor.Name(name+" ")), mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Any(func(decor.Statistics) string {
+	p := mpb.New(mpb.WithOutput(e.bars), mpb.WithWidth(40))
+	bar := p.AddBar(total, mpb.PrependDecorators(decor.Name(output.Clean(name)+" ")), mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Any(func(decor.Statistics) string {
 		for {
 			select {
 			case shown = <-stages:

@@ -5,6 +5,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
 // countBar is a progress bar on stderr; the zero value shows nothing.
@@ -18,9 +20,9 @@ func (e *Env) countBar(name string, total int) countBar {
 	if !e.ErrTTY || e.Quiet || e.Format.Structured() {
 		return countBar{}
 	}
-	p := mpb.New(mpb.WithOutput(e.Err), mpb.WithWidth(40), mpb.WithRefreshRate(100*time.Millisecond))
+	p := mpb.New(mpb.WithOutput(e.bars), mpb.WithWidth(40), mpb.WithRefreshRate(100*time.Millisecond))
 	return countBar{p, p.AddBar(int64(total), mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(name+" "), decor.CountersNoUnit("%d/%d ")), mpb.AppendDecorators(decor.Percentage()))}
+		mpb.PrependDecorators(decor.Name(output.Clean(name)+" "), decor.CountersNoUnit("%d/%d ")), mpb.AppendDecorators(decor.Percentage()))}
 }
 
 func (b countBar) add(n int) {

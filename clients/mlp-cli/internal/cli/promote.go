@@ -144,6 +144,9 @@ func savePolicy(ctx context.Context, env *Env, o promoteOptions) error {
 	if len(o.conditions) != 1 {
 		return fault.Usage("--save stores one condition, not %d", len(o.conditions)).WithHint("for example: mlp pipeline promote %s --if-rmse-lte 50 --save", o.model)
 	}
+	if o.reason != "" {
+		return fault.Usage("--save keeps no reason: the control plane stores none with a policy")
+	}
 	c := o.conditions[0]
 	rule := describeCondition(c)
 	if o.dryRun {
@@ -157,7 +160,15 @@ func savePolicy(ctx context.Context, env *Env, o promoteOptions) error {
 	if err != nil {
 		return err
 	}
-	p, waits, err := decodeGuarded[controlplane.Policy](cp.PutPolicy(ctx, o.model, controlplane.PolicyInput{Metric: c.Metric, Operator: c.Op, Threshold: c.Value, FromAlias: &o.from, ToAlias: &o.to}))
+	in := controlplane.PolicyInput{Metric: c.Metric, Operator: c.Op, Threshold: c.Value, FromAlias: &o.from, ToAlias: &o.to}
+	// What the command does not set stays as it is: left out, it would go back to its default.
+	switch old, err := decode[controlplane.Policy](cp.GetPolicy(ctx, o.model)); {
+	case err == nil:
+		in.Enabled, in.RequireEval, in.ApprovalMode = &old.Enabled, &old.RequireEval, &old.ApprovalMode
+	case fault.From(err).Status != 404:
+		return err
+	}
+	p, waits, err := decodeGuarded[controlplane.Policy](cp.PutPolicy(ctx, o.model, in))
 	if err != nil {
 		return err
 	}
@@ -188,22 +199,22 @@ func holds(c controlplane.Condition, v float64) bool {
 
 // judge compares the version's metrics with the conditions. The control plane judges again; here a slip in a
 // metric's name gets the names there are.
-func (e *Env) judge(ctx context.Context, o promoteOptions) ([]Check, error) {
-	if len(o.conditions) == 0 {
-		return nil, nil
-	}
+func (e *Env) judge(ctx context.Context, o promoteOptions) (version string, checks []Check, err error) {
 	tr, url, m, err := e.findRegistered(ctx, o.model)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	if _, ok := findAlias(m.Aliases, o.from); !ok {
-		return nil, fault.New("no_holder", "no version of %s is %s", o.model, o.from).WithHint("see: mlp models info %s", o.model)
+	version, ok := findAlias(m.Aliases, o.from)
+	if !ok {
+		return "", nil, fault.New("no_holder", "no version of %s is %s", o.model, o.from).WithHint("see: mlp models info %s", o.model)
 	}
-	v, err := e.findVersion(ctx, tr, url, m, o.from)
+	if len(o.conditions) == 0 {
+		return version, nil, nil
+	}
+	v, err := e.findVersion(ctx, tr, url, m, version)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	var checks []Check
 	for _, c := range o.conditions {
 		value, known := v.run.Metrics[c.Metric]
 		check := Check{Name: describeCondition(c), Detail: fmt.Sprintf("version %s has %s", v.Version, output.Number(value))}
@@ -217,7 +228,7 @@ func (e *Env) judge(ctx context.Context, o promoteOptions) ([]Check, error) {
 		}
 		checks = append(checks, check)
 	}
-	return checks, nil
+	return version, checks, nil
 }
 
 func promote(ctx context.Context, env *Env, o promoteOptions) error {
@@ -233,7 +244,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 			return err
 		}
 	}
-	checks, err := env.judge(ctx, o)
+	version, checks, err := env.judge(ctx, o)
 	if err != nil && !o.dryRun {
 		return err
 	}
@@ -261,10 +272,12 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 			return f
 		}
 	}
-	yes, err := env.Confirm(ctx, "Make the "+o.from+" version of "+o.model+" "+o.to+"?", false)
+	// The version that was judged and shown is named: another one may come under the alias meanwhile.
+	yes, err := env.Confirm(ctx, "Make version "+version+" of "+o.model+", which is "+o.from+", "+o.to+"?", false)
 	if err != nil || !yes {
 		return err
 	}
+	body.Version = &version
 	body.Approve = new(true)
 	res, err := decode[controlplane.PromotionResult](cp.Promote(ctx, body))
 	if err != nil {
@@ -274,7 +287,9 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 	switch res.State {
 	case controlplane.PromotionStatePending:
 		return env.done(doc, "version %s of %s waits for another person's approval: mlp approvals show %s", derefString(res.Version), res.Model, res.Model)
-	case controlplane.PromotionStatePromoted, controlplane.PromotionStateApproved:
+	case controlplane.PromotionStateApproved:
+		return env.done(doc, "version %s of %s is approved for %s; the alias has not moved yet", derefString(res.Version), res.Model, res.To)
+	case controlplane.PromotionStatePromoted:
 		return env.done(doc, "version %s of %s is %s (%s)", derefString(res.Version), res.Model, res.To, res.State)
 	}
 	f := fault.New("not_promoted", "%s is not promoted: %s", res.Model, strings.Join(res.Reasons, "; "))

@@ -3,9 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
@@ -55,11 +55,20 @@ func (e *Env) costJobs(ctx context.Context, model string) (*tracker.Client, stri
 			continue
 		}
 		run, err := tr.GetRun(ctx, v.RunID)
+		if errors.Is(err, tracker.ErrNotFound) {
+			j.skip = "its tracker run is gone"
+			jobs = append(jobs, j)
+			continue
+		}
 		if err != nil {
 			return nil, "", nil, trackerFault(url, err)
 		}
 		j.id = cmp.Or(run.Tags["hpc_job_id"], run.Tags["slurm_job_id"])
-		j.scheduler = cmp.Or(run.Tags["hpc_scheduler"], e.Getenv("PLATFORM_HPC_SCHEDULER"), e.Getenv("PLATFORM_SCHEDULER_MODE"), "mock")
+		legacy := ""
+		if run.Tags["hpc_job_id"] == "" && run.Tags["slurm_job_id"] != "" {
+			legacy = string(controlplane.Slurm)
+		}
+		j.scheduler = cmp.Or(run.Tags["hpc_scheduler"], legacy, e.Getenv("PLATFORM_HPC_SCHEDULER"), e.Getenv("PLATFORM_SCHEDULER_MODE"), "mock")
 		if j.id == "" {
 			j.skip = "its run has no tag hpc_job_id"
 		}
@@ -166,7 +175,7 @@ func tagCost(ctx context.Context, tr *tracker.Client, url string, j costJob, c c
 		if j.version.Tags[t[0]] == t[1] {
 			continue
 		}
-		if err := tr.SetModelVersionTag(ctx, strings.ToLower(j.version.Name), j.version.Version, t[0], t[1]); err != nil {
+		if err := tr.SetModelVersionTag(ctx, j.version.Name, j.version.Version, t[0], t[1]); err != nil {
 			return trackerFault(url, err)
 		}
 	}

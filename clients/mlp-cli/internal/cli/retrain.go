@@ -142,10 +142,10 @@ func (e *Env) follow(ctx context.Context, cp *remote, doc map[string]any, id str
 	var bar *mpb.Progress
 	var line *mpb.Bar
 	if e.ErrTTY && !e.Quiet && !e.Format.Structured() {
-		bar = mpb.NewWithContext(ctx, mpb.WithOutput(e.Err), mpb.WithRefreshRate(120*time.Millisecond), mpb.WithWidth(30))
+		bar = mpb.NewWithContext(ctx, mpb.WithOutput(e.bars), mpb.WithRefreshRate(120*time.Millisecond), mpb.WithWidth(30))
 		states := make(chan string, 1)
 		shown := state
-		line = bar.New(1, mpb.SpinnerStyle(), mpb.PrependDecorators(decor.Name("run "+id+"  ")),
+		line = bar.New(1, mpb.SpinnerStyle(), mpb.PrependDecorators(decor.Name("run "+output.Clean(id)+"  ")),
 			mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Any(func(decor.Statistics) string {
 				select {
 				case shown = <-states:
@@ -187,7 +187,7 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 		default:
 			failures = 0
 			if run.StateType != nil {
-				show(*run.StateType)
+				show(output.Clean(*run.StateType))
 			}
 			if run.IsTerminal {
 				doc["flow_run_id"] = id

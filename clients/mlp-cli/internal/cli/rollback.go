@@ -89,5 +89,8 @@ func modelsRollback(ctx context.Context, env *Env, o rollbackOptions, dryRun boo
 		return err
 	}
 	doc := map[string]any{"id": res.Id, "model": res.Model, "alias": res.Alias, "version": res.Version, "previous_version": res.PreviousVersion, "state": res.State}
+	if res.State == controlplane.Moving {
+		return env.done(doc, "%s of %s goes back to version %s as soon as the tracker answers", res.Alias, res.Model, res.Version)
+	}
 	return env.done(doc, "%s of %s: version %s instead of %s (%s)", res.Alias, res.Model, res.Version, derefString(res.PreviousVersion), res.State)
 }

@@ -71,7 +71,7 @@ func runsList(ctx context.Context, env *Env, model, state string, o listOptions)
 	if err != nil {
 		return err
 	}
-	runs, more, err := readItems(o.limit, func(limit *int, cursor *string) ([]controlplane.Run, *string, error) {
+	runs, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.Run, *string, error) {
 		page, err := decode[controlplane.RunList](cp.ListRuns(ctx, &controlplane.ListRunsParams{Model: optional(strings.ToUpper(model)), State: optional(state), Limit: limit, Cursor: cursor}))
 		return page.Items, page.NextCursor, err
 	})

@@ -18,7 +18,7 @@ import (
 
 func scaffoldCommand(env *Env) *cli.Command {
 	types := []string{string(modelrepo.Regression), string(modelrepo.Classification)}
-	return &cli.Command{Name: "scaffold", Usage: "a new model that validates and trains, to be changed into yours", ArgsUsage: "<name>", Flags: []cli.Flag{
+	return &cli.Command{Name: "scaffold", Usage: "a working model to adapt: it validates and trains as it is", ArgsUsage: "<name>", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "task", Aliases: []string{"t"}, Value: modelrepo.TaskTypes[0], Usage: strings.Join(modelrepo.TaskTypes, ", ")},
 		&cli.StringFlag{Name: "type", Aliases: []string{"T"}, Value: types[0], Usage: strings.Join(types, ", ")},
 		&cli.StringFlag{Name: "repo", Usage: "model repository (default: PLATFORM_MODELREPO, else this folder)"},
@@ -51,7 +51,7 @@ type scaffoldFile struct{ path, text string }
 
 func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
 	if !pascalCase.MatchString(o.name) {
-		return fault.New("bad_name", "%q is no name of a model: it begins with a capital letter and has 2 to 64 letters and digits", o.name).WithHint("for example: mlp scaffold QueueTime")
+		return fault.New("bad_name", "%q is not a valid model name: one begins with a capital letter and has 2 to 64 letters and digits", o.name).WithHint("for example: mlp scaffold QueueTime")
 	}
 	dir, repo, err := env.modelRepo(o.repo, "dev")
 	if err != nil {
@@ -82,7 +82,7 @@ func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
 	case other != "":
 		return fault.New("name_taken", "the repository has the model %s already", other)
 	case len(taken) > 0 && !o.force:
-		return fault.New("files_exist", "%s exist already", strings.Join(taken, ", ")).WithHint("to replace them: --force")
+		return fault.New("files_exist", "%s already exist", strings.Join(taken, ", ")).WithHint("to replace them: --force")
 	}
 	if len(taken) > 0 {
 		yes, err := env.Confirm(ctx, "Replace "+strings.Join(taken, ", ")+"?", false)
@@ -94,7 +94,7 @@ func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
 		return err
 	}
 	return env.done(map[string]any{"model": o.name, "task": o.task, "type": o.kind, "repo": dir, "files": paths},
-		"%s made in %s:\n  %s\nnext: mlp pipeline validate; mlp pipeline run --model %s --dummy", o.name, dir, strings.Join(paths, "\n  "), o.name)
+		"created %s in %s:\n  %s\nnext: mlp pipeline validate; mlp pipeline run --model %s --dummy", o.name, dir, strings.Join(paths, "\n  "), o.name)
 }
 
 // writeAll writes all files or none: what was there before a failure is put back.

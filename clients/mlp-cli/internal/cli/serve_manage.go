@@ -141,7 +141,7 @@ func serveTrafficCommand(env *Env) *cli.Command {
 	for _, a := range aliases {
 		flags = append(flags, &cli.IntFlag{Name: strings.ToLower(a), Usage: "percent of requests for " + a})
 	}
-	return &cli.Command{Name: "traffic", Usage: "how requests are shared among a model's aliases; with percentages, share them so", ArgsUsage: "<model>",
+	return &cli.Command{Name: "traffic", Usage: "how requests are split among a model's aliases; with percentages, set the split", ArgsUsage: "<model>",
 		Flags: append(flags, reasonFlag(), dryRunFlag()), Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
 			if err != nil {
