@@ -218,7 +218,7 @@ func TestOtherOriginsCannotWriteToAnOpenService(t *testing.T) {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	_, err := inference.LoadConfig([]string{
-		"INFERENCE_ADDR=0.0.0.0:18001", "TRACKING_URI=tracker", "PRELOAD_ALIASES=Champion", "BATCH_MAX=0", "QUEUE_MAX=many", "INFERENCE_ALLOWED_HOSTS=*",
+		"INFERENCE_ADDR=0.0.0.0:18001", "TRACKING_URI=tracker", "PRELOAD_ALIASES=Champion", "BATCH_MAX=0", "QUEUE_MAX=many", "INFERENCE_ALLOWED_HOSTS=gpu01, *",
 		`INFERENCE_CREDENTIALS_JSON=`,
 	})
 	if err == nil {

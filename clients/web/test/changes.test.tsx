@@ -45,11 +45,11 @@ afterEach(() => vi.unstubAllGlobals());
 
 it('shows what is in force and what is asked for, and sends the decision', async () => {
   const sent = show([change], ['approval.decide']);
-  const panel = await screen.findByRole('region', { name: 'Changes of rules' });
+  const panel = await screen.findByRole('region', { name: 'Rule changes' });
   expect(panel.textContent).toContain('{"threshold":50}');
   expect(panel.textContent).toContain('nothing');
   await userEvent.click(within(panel).getByRole('button', { name: 'Approve…' }));
-  await userEvent.click(await screen.findByRole('button', { name: 'Approve and put in force' }));
+  await userEvent.click(await screen.findByRole('button', { name: 'Approve and apply' }));
   expect(await screen.findByText(/a second person must approve it too/)).toBeDefined();
   expect(sent.map((request) => `${request.method} ${new URL(request.url).pathname}`)).toEqual([
     `POST /api/proxy/control_plane/governance/changes/${change.id}/approve`,
@@ -58,6 +58,6 @@ it('shows what is in force and what is asked for, and sends the decision', async
 
 it('gives whoever may not decide no buttons', async () => {
   show([change], []);
-  const panel = await screen.findByRole('region', { name: 'Changes of rules' });
+  const panel = await screen.findByRole('region', { name: 'Rule changes' });
   expect(within(panel).queryByRole('button')).toBeNull();
 });

@@ -50,6 +50,8 @@ func appendText(b, s []byte, colors, last bool) (text []byte, read int) {
 			b = fmt.Appendf(b, `\x%02x`, s[i])
 		case r == '\n' || r == '\t':
 			b = append(b, byte(r))
+		case r == '\r' && !last && i+1 == len(s):
+			return b, i // a line feed may follow in the next write
 		case r == '\r' && i+1 < len(s) && s[i+1] == '\n':
 			b = append(b, '\r')
 		case r == 0x1b && colors:

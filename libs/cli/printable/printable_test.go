@@ -77,6 +77,21 @@ func TestWriteControlPassesOwnSequences(t *testing.T) {
 	}
 }
 
+// A line break of two characters stays one where a write ends between them.
+func TestWriterKeepsCutLineBreaks(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	w := printable.NewWriter(&b)
+	for _, part := range []string{"a\r", "\nb\r", "c"} {
+		if _, err := io.WriteString(w, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := b.String(), "a\r\nb\\x0dc"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // slog's JSON escapes what JSON must have escaped, which leaves C1 and the format characters: the writer escapes these
 // as JSON does, so a line stays the same document.
 func TestJSONStaysTheSameDocument(t *testing.T) {

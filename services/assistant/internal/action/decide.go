@@ -26,7 +26,7 @@ type Decision struct {
 // forbid it: not found, not permitted, already decided, expired or stale. For a stale action,
 // the returned action is the new proposal that replaced it.
 func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decision) (Action, error) {
-	d.Reason = redact.Text(d.Reason)
+	d.Reason = redact.Typed(d.Reason)
 	a, err := s.Get(ctx, id)
 	if err != nil {
 		return Action{}, err

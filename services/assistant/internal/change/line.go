@@ -22,10 +22,10 @@ func kubectlLine(ops []operation.Expanded) string {
 			}
 		}
 		if o.Patch != "" {
-			o.Patch = redact.Text(o.Patch)
+			o.Patch = redact.Typed(o.Patch)
 		}
 		if o.Manifest != "" {
-			o.Manifest = redact.Text(o.Manifest)
+			o.Manifest = redact.Typed(o.Manifest)
 		}
 		lines[i] = kubectl.Render(o)
 	}

@@ -60,14 +60,14 @@ func describeSituation(t turn.Turn) string {
 func (r *run) open(ctx context.Context) error {
 	r.add(openai.SystemMessage(rules+describeSituation(r.t)), len(rules))
 	for _, m := range r.t.History[max(0, len(r.t.History)-maxHistory):] {
-		text := redact.Text(clipText(m.Text, maxMessage))
+		text := redact.Typed(clipText(m.Text, maxMessage)) // answers were redacted when they were given
 		if m.Role == chat.RoleUser {
 			r.add(openai.UserMessage(text), len(text))
 		} else {
 			r.add(openai.AssistantMessage(text), len(text))
 		}
 	}
-	query := redact.Text(clipText(r.t.Query, maxQuery))
+	query := redact.Typed(clipText(r.t.Query, maxQuery))
 	r.add(openai.UserMessage(query), len(query))
 
 	var given []given
@@ -75,7 +75,7 @@ func (r *run) open(ctx context.Context) error {
 		given = append(given, renderGiven(toolEarlier, nil, text))
 	}
 	if r.t.Page != "" {
-		given = append(given, renderGiven(toolPage, nil, redact.Text(clipText(r.t.Page, maxQuery))))
+		given = append(given, renderGiven(toolPage, nil, redact.Typed(clipText(r.t.Page, maxQuery))))
 	}
 	if len(r.t.Settled) > 0 {
 		given = append(given, renderGiven(toolDecisions, nil, describeDecisions(r.t.Settled)))
@@ -195,7 +195,7 @@ func (r *run) earlier() string {
 		if m.Role != chat.RoleUser {
 			who = "assistant"
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", who, clipText(strings.Join(strings.Fields(redact.Text(clipText(m.Text, maxMessage))), " "), 200))
+		fmt.Fprintf(&b, "- %s: %s\n", who, clipText(strings.Join(strings.Fields(redact.Typed(clipText(m.Text, maxMessage))), " "), 200))
 	}
 	return clipText(b.String(), maxFindings)
 }

@@ -28,10 +28,12 @@ func clientRules() []*rule {
 	return []*rule{
 		newGlued("mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mysqlcheck|mysqlbinlog|mariadb|mariadb-dump|mariadb-admin|sshpass|7z|7za|mytop", "-p"),
 		newClient("sshpass", "-p"),
-		newClient("docker login|podman login|nerdctl login|helm registry login|crane auth login|oras login|buildah login|regctl registry login|oc login|twine upload|cf login|az login|az acr login|skopeo login|helm repo add|nerdctl", "-p|--password"),
+		newClient("docker login|podman login|nerdctl login|helm registry login|crane auth login|oras login|buildah login|regctl registry login|oc login|twine upload|cf login|az login|az acr login|skopeo login|helm repo add", "-p|--password").exceptPorts(),
 		newClient("redis-cli|valkey-cli|keydb-cli", "-a|--pass"),
-		newClient("mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|nodetool|sqoop|rdesktop|beeline|mutt|impala-shell", "-p|-pw"),
-		newClient("ldapsearch|ldapmodify|ldapadd|ldapdelete|ldapwhoami|ldapcompare|ldappasswd", "-w|-s|-a"),
+		newClient("mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|sqoop|rdesktop|beeline|mutt|impala-shell", "-p").exceptPorts(),
+		newClient("nodetool", "-pw|--password"),
+		newClient("ldapsearch|ldapmodify|ldapadd|ldapdelete|ldapwhoami|ldapcompare|ldappasswd", "-w"),
+		newClient("ldappasswd", "-s|-a"),
 		newClient("sqlcmd|bcp|mosquitto_pub|mosquitto_sub|ipmitool|osql|isql|zip|unzip|zipcloak", "-P"),
 		newClient("plink|pscp|psftp|putty", "-pw"),
 		newClient("snmpget|snmpwalk|snmpset|snmpbulkwalk|snmptrap", "-A|-X|-c"),
@@ -39,7 +41,7 @@ func clientRules() []*rule {
 		newRule("httpie", "http -|https -|xh -|httpie", `\b(?:https?|httpie|xh)[ \t](?:[^\n]*?[ \t])?(?:-a|--auth)(?:=|[ \t]+)["']?[^\s:"'=/-][^\s:"'=/]*:([^\s"'/][^\s"']*)`, isArgument),
 		newClient("smbclient|rpcclient|smbget|net ads|winexe", "-U|--user").percentPassword(),
 		newClient("openssl", "-k|-K|-passin|-passout|-pass|-password"),
-		newClient("doctl|hub|flyctl|vercel|netlify|surge|railway|snyk|sentry-cli|argocd|pulumi|ngrok", "-t|--token|--auth-token|--access-token|--authtoken"),
+		newClient("doctl|flyctl|vercel|netlify|surge|railway|snyk|sentry-cli|argocd|pulumi|ngrok", "-t|--token|--auth-token|--access-token|--authtoken"),
 		newClient("cloudflared", "--token|--credentials-contents"),
 		newClient("keytool|jarsigner", "-storepass|-keypass|-srcstorepass|-deststorepass|-new"),
 		newClient("java|javaws|mvn|gradle|ant", `-D[\w.-]*(?i:password|passwd|secret|token)`),
@@ -64,7 +66,9 @@ func clientRules() []*rule {
 		newRule("net-use", "net use|net user", `(?i)\bnet[ \t]+use[ \t][^\n]*?/user:\S+[ \t]+([^\s/"'][^\s"']*)`, isArgument),
 		newRule("net-user", "net user", `(?i)\bnet[ \t]+user[ \t]+\S+[ \t]+([^\s/"'][^\s"']*)`, isArgument),
 		newRule("wifi", "nmcli|wpa_passphrase", `\bnmcli[^\n]*[ \t]password[ \t]+`+quoted+`|\bwpa_passphrase[ \t]+\S+[ \t]+([^\s"']+)`, isArgument),
-		newRule("openssl-pass", "pass:", `(?:^|[\s"'=])pass:([^\s"'<>]+)`, func(m, v string) bool { return isArgument(m, v) && !strings.HasPrefix(v, "/") }),
+		newRule("openssl-pass", "pass:", `(?:^|[\s"'=])pass:([^\s"'<>]+)`, func(m, v string) bool {
+			return isArgument(m, v) && !strings.HasPrefix(v, "/") && !resultExpr.MatchString(v)
+		}),
 		newRule("openssl-passwd", "openssl passwd", `\bopenssl[ \t]+passwd[ \t]+(?:-(?:salt[ \t]+\S+|\w+)[ \t]+)*([^\s"'|;&<>-][^\s"'|;&<>]*)`, isArgument),
 		newRule("expect", "send", `\bsend[ \t]+(?:--[ \t]+)?"([^"\n\\]{6,})\\[rn]"`, func(_, v string) bool { return isMixedWord(v) && !strings.Contains(v, " ") }),
 		newRule("basic-user", "-u|--user|--proxy-user|curl -", userFlag+`(?:=|[ \t]*|["'],[ \t]*["'])(?:"[^\s:"'/]+:([^"\n]+)"|'[^\s:"'/]+:([^'\n]+)'|[^\s:"'/=-][^\s:"'/]*:([^\s"'/][^\s"']*))`, isAccount),
@@ -81,6 +85,16 @@ func isArgument(_, value string) bool {
 		return false
 	}
 	return !proseWords[strings.ToLower(strings.TrimRight(value, ".,;:!?)"))]
+}
+
+// portsExpr matches what docker and the like publish under -p.
+var portsExpr = regexp.MustCompile(`^[\d.:\[\]-]*\d{1,5}(?::\d{1,5})?(?:/(?:tcp|udp))?$`)
+
+// exceptPorts leaves ports alone, which other programs take under the same flag.
+func (r *rule) exceptPorts() *rule {
+	accept := r.accept
+	r.accept = func(match, value string) bool { return accept(match, value) && !portsExpr.MatchString(value) }
+	return r
 }
 
 // argumentSource matches an argument that says where the secret is.

@@ -8,6 +8,7 @@ import (
 
 const (
 	leastEncoded = 16       // shorter than any name with a secret
+	leastWrapped = 60       // the shortest line that goes on in the next one
 	mostEncoded  = 64 << 10 // what is longer is looked at in the beginning
 )
 
@@ -18,16 +19,33 @@ var inBase64 = func() (set [256]bool) {
 	return set
 }()
 
+var lineBreaks = strings.NewReplacer("\r", "", "\n", "")
+
+// wrapLength is the length of the line break that s begins with if base64 goes on behind it, or 0.
+func wrapLength(s string) int {
+	n := len(s) - len(strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n"))
+	if n == 0 || s[n-1] != '\n' || n == len(s) || !inBase64[s[n]] {
+		return 0
+	}
+	return n
+}
+
 // findEncoded finds base64 of a text with a secret in it. All of the code is taken: there is no cutting out of it.
-func findEncoded(s string, encodings int, spans []span) []span {
+func findEncoded(s string, encodings int, set *known, spans []span) []span {
 	for i := 0; i < len(s); {
 		if !inBase64[s[i]] {
 			i++
 			continue
 		}
 		from := i
+		line := i
 		for i < len(s) && inBase64[s[i]] {
-			i++
+			if i++; i < len(s) && i-line >= leastWrapped && (i-line)%4 == 0 {
+				if next := wrapLength(s[i:]); next > 0 { // base64 and OpenSSL break their lines
+					i += next
+					line = i
+				}
+			}
 		}
 		to := i
 		for i < len(s) && s[i] == '=' && i < to+2 {
@@ -36,7 +54,7 @@ func findEncoded(s string, encodings int, spans []span) []span {
 		if to-from < leastEncoded {
 			continue
 		}
-		if text := decodeText(s[from:to]); text != "" && !isCertificate(text) && len(findSecrets(text, encodings)) > 0 {
+		if text := decodeText(s[from:to]); text != "" && !isCertificate(text) && len(findSecrets(text, encodings, set)) > 0 {
 			spans = append(spans, span{from: from, to: i})
 		}
 	}
@@ -45,6 +63,7 @@ func findEncoded(s string, encodings int, spans []span) []span {
 
 // decodeText returns the text that code stands for, or nothing if it stands for none.
 func decodeText(code string) string {
+	code = lineBreaks.Replace(code)
 	code = code[:min(len(code), mostEncoded)]
 	encoding := base64.RawStdEncoding
 	if strings.ContainsAny(code, "-_") {

@@ -2,6 +2,9 @@ package redact
 
 import "strings"
 
+// mostTriple limits a value in three quotes, in bytes.
+const mostTriple = 4 << 10
+
 // noBlock says that a value ends with its word, or where its quote closes.
 const noBlock = -1
 
@@ -17,10 +20,11 @@ func (p *pairing) indent(start int) int {
 func (p *pairing) extent(at, indent int) (from, to int) {
 	in := p.in
 	if strings.HasPrefix(in[at:], `"""`) || strings.HasPrefix(in[at:], `'''`) { // of TOML
-		if i := strings.Index(in[at+3:], in[at:at+3]); i >= 0 {
+		most := min(len(in), at+3+mostTriple) // whoever opens one must not hide all that follows
+		if i := strings.Index(in[at+3:most], in[at:at+3]); i >= 0 {
 			return at + 3, at + 3 + i
 		}
-		return at + 3, len(in)
+		return at + 3, most
 	}
 	quote := at
 	for quote < len(in) && in[quote] == '\\' {

@@ -11,6 +11,7 @@ func formRules() []*rule {
 		newRule("google-oauth", "ya29.|gocspx-", `\bya29\.[A-Za-z0-9_-]{20,}|\bGOCSPX-[A-Za-z0-9_-]{20,}`, nil),
 		newRule("github", "ghp_|gho_|ghu_|ghs_|ghr_|github_pat_", `\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{22,}`, nil),
 		newRule("gitlab", "glpat-|glptt-|gldt-|glrt-|glsoat-|glcbt-|glagent-", `\bgl(?:pat|ptt|dt|rt|soat|cbt|agent)-[A-Za-z0-9_-]{16,}`, nil),
+		newRule("sourcegraph", "sgp_", `\bsgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}\b`, nil),
 		newRule("slack", "xox|xapp-", `\bxox[abeprs]-[A-Za-z0-9-]{10,}|\bxapp-[0-9]-[A-Za-z0-9-]{10,}`, nil),
 		newRule("slack-hook", "hooks.slack.com", `\bhooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]+`, nil),
 		newRule("discord-hook", "/api/webhooks/", `/api/webhooks/[0-9]+/([A-Za-z0-9_-]{20,})`, nil),

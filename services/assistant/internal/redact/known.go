@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math/bits"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -19,33 +21,43 @@ var seen = newKnown()
 const (
 	// leastKnown is the shortest value that is looked for. Shorter ones are parts of words everywhere.
 	leastKnown = 6
-	// mostKnown limits the set. A full one begins anew: Secrets that are still there are read again with the next question.
-	mostKnown = 1 << 16
-	// mostKnownLength limits a value; of a longer one its beginning is looked for.
+	// mostKnown limits the values of a generation.
+	mostKnown = 1 << 15
+	// mostKnownLength limits a piece. A longer value is looked for piece by piece, mostPieces of them.
 	mostKnownLength = 4 << 10
-	bucketBits      = 16
+	mostPieces      = 64
+	// mostParts limits what is added of the inside of one value, so that one Secret cannot push out those of others.
+	mostParts = 64
+	// mostLengths limits the lengths of values that begin alike: each costs a hash wherever their first bytes stand.
+	mostLengths = 32
+	bucketBits  = 16
 )
 
 // known is a set of values of which it keeps only hashes under a key that lives as long as the process. A value is found
-// wherever it begins: the first bytes select a bucket, and the hash of as many bytes as the value has decides.
+// wherever it begins: the first bytes select a bucket, and the hash of as many bytes as a value of the bucket has decides.
+// A full generation becomes the former one, which is still looked for; Secrets that are still there are read again with
+// later questions, and so come into the new one.
 type known struct {
 	key  [32]byte
 	mult uint64
 
-	mu      sync.RWMutex // guards what follows
-	buckets map[uint16][]knownValue
-	present [1 << bucketBits / 64]uint64 // which buckets have values
-	hashes  map[[16]byte]bool            // of values
+	mu        sync.RWMutex // guards what follows
+	now, then *generation
 }
 
-type knownValue struct {
-	length int
-	word   bool // only letters: found only as a whole word
-	hash   [16]byte
+type generation struct {
+	lengths map[uint16][]int             // of the values of a bucket, the longest first
+	present [1 << bucketBits / 64]uint64 // which buckets have values
+	values  map[[16]byte]bool            // hash to whether it is found only as a whole word
+	read    map[[16]byte]bool            // whole values, as they were given
+}
+
+func newGeneration() *generation {
+	return &generation{lengths: map[uint16][]int{}, values: map[[16]byte]bool{}, read: map[[16]byte]bool{}}
 }
 
 func newKnown() *known {
-	k := &known{buckets: map[uint16][]knownValue{}, hashes: map[[16]byte]bool{}}
+	k := &known{now: newGeneration(), then: newGeneration()}
 	_, _ = rand.Read(k.key[:]) // never fails
 	k.mult = binary.LittleEndian.Uint64(k.key[:8]) | 1
 	return k
@@ -56,7 +68,7 @@ func (k *known) addSecret(name, value string, encoded bool) {
 	if parts := splitName(name); len(parts) > 0 && parts[len(parts)-1] == "crt" {
 		return // certificates are public
 	}
-	if k.has(value) {
+	if k.wasRead(value) {
 		return
 	}
 	if encoded {
@@ -70,18 +82,25 @@ func (k *known) addSecret(name, value string, encoded bool) {
 	k.add(name, value)
 }
 
-// addParts adds what Text takes out of a file, and its long words of mixed letters and digits. It comes before the file itself
-// is added, which would be found as a whole.
+// addParts adds what Text takes out of a value, such as the password of an address, and of a file also its long words of
+// mixed letters and digits. It comes before the value itself is added, which would be found as a whole.
 func (k *known) addParts(value string) {
+	value = value[:min(len(value), mostEncoded)]
+	left := mostParts
+	for _, sp := range findSecrets(value, 0, nil) {
+		if left--; left < 0 {
+			return
+		}
+		k.add("password", value[sp.from:sp.to])
+	}
 	if !strings.Contains(strings.TrimSpace(value), "\n") {
 		return
 	}
-	value = value[:min(len(value), mostEncoded)]
-	for _, sp := range findSecrets(value, 0) {
-		k.add("password", value[sp.from:sp.to])
-	}
 	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"',;{}[]()<>`, r) }) {
 		if len(word) >= 20 && strings.ContainsAny(word, "0123456789") && entropy(word) > 3.5 {
+			if left--; left < 0 {
+				return
+			}
 			k.add("", word)
 		}
 	}
@@ -89,6 +108,9 @@ func (k *known) addParts(value string) {
 
 // Names under which Secrets hold what is no secret, and what every text is full of.
 var publicNames = wordSet("namespace host hostname port user username database dbname db name region zone bucket type")
+
+// publicExpr matches values that are public, whatever Secret holds them: an address without a password, an image, a flag.
+var publicExpr = regexp.MustCompile(`^(?:[a-z][a-z0-9+.-]*://[^@?\s]+|[a-z0-9.-]+(?::[0-9]+)?(?:/[a-z0-9._-]+)+(?::[\w.-]+)?|-.*)$`)
 
 // isWorthFinding reports whether a value may be taken out wherever it stands. The names of things and plain words are not,
 // unless the name of the value tells: without them no answer could be given.
@@ -103,7 +125,12 @@ func isWorthFinding(name, value string) bool {
 	if len(parts) > 0 && publicNames[parts[len(parts)-1]] {
 		return false
 	}
-	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyz.-") != "" // more than a name of an object has
+	return !isNameLike(value) && !publicExpr.MatchString(value)
+}
+
+// isNameLike reports whether a value has no more than names of objects, places and modes have.
+func isNameLike(value string) bool {
+	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._/-") == ""
 }
 
 func (k *known) add(name, value string) {
@@ -111,28 +138,64 @@ func (k *known) add(name, value string) {
 	if !isWorthFinding(name, value) {
 		return
 	}
-	value = value[:min(len(value), mostKnownLength)]
-	v := knownValue{length: len(value), word: isWord(value), hash: k.hash(value)}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.hashes[v.hash] {
-		return
+	word := isNameLike(value) || isWord(value)
+	for range mostPieces {
+		piece := value[:min(len(value), mostKnownLength)]
+		if value = value[len(piece):]; len(piece) < leastKnown {
+			return
+		}
+		k.addPiece(piece, word)
 	}
-	if len(k.hashes) >= mostKnown {
-		k.buckets, k.hashes = map[uint16][]knownValue{}, map[[16]byte]bool{}
-		k.present = [len(k.present)]uint64{}
-	}
-	b := k.bucket(value)
-	k.buckets[b] = append(k.buckets[b], v)
-	k.present[b/64] |= 1 << (b % 64)
-	k.hashes[v.hash] = true
 }
 
-func (k *known) has(value string) bool {
-	h := k.hash(value[:min(len(value), mostKnownLength)])
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.hashes[h]
+func (k *known) addPiece(value string, word bool) {
+	b, whole := k.bucket(value), k.hash(value)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.now.values[whole]; ok {
+		return
+	}
+	if len(k.now.values) >= mostKnown {
+		k.then, k.now = k.now, newGeneration()
+	}
+	g := k.now
+	g.present[b/64] |= 1 << (b % 64)
+	if n := g.lengthFor(b, len(value)); n < len(value) {
+		whole = k.hash(value[:n])
+	}
+	g.values[whole] = word
+}
+
+// lengthFor returns how much of a value of n bytes is looked for, and notes that length. Where many values begin alike, it is
+// one of few, and at least three quarters of n.
+func (g *generation) lengthFor(b uint16, n int) int {
+	if !slices.Contains(g.lengths[b], n) && len(g.lengths[b]) >= mostLengths {
+		step := leastKnown
+		for next := step; next <= n; next = max(step+1, step*5/4) {
+			step = next
+		}
+		n = step
+	}
+	if !slices.Contains(g.lengths[b], n) {
+		g.lengths[b] = append(g.lengths[b], n)
+		slices.SortFunc(g.lengths[b], func(a, c int) int { return c - a })
+	}
+	return n
+}
+
+// wasRead reports whether a value was added before, and notes that it is.
+func (k *known) wasRead(value string) bool {
+	h := k.hash(value)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.now.read[h] {
+		return true
+	}
+	if len(k.now.read) >= mostKnown {
+		k.now.read = map[[16]byte]bool{}
+	}
+	k.now.read[h] = true
+	return false
 }
 
 func (k *known) hash(value string) (h [16]byte) {
@@ -149,30 +212,29 @@ func (k *known) bucket(s string) uint16 {
 	return uint16((hi ^ lo) >> 48)
 }
 
-// find appends where values stand in s.
+// find appends where values stand in s. No set finds nothing.
 func (k *known) find(s string, spans []span) []span {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if len(k.hashes) == 0 {
+	if k == nil {
 		return spans
 	}
-	for i := 0; i+leastKnown <= len(s); i++ {
-		b := k.bucket(s[i : i+leastKnown])
-		if k.present[b/64]&(1<<(b%64)) == 0 {
-			continue
-		}
-		longest := 0
-		for _, v := range k.buckets[b] {
-			if v.length <= longest || i+v.length > len(s) || v.word && !standsAlone(s, i, i+v.length) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, g := range []*generation{k.now, k.then} {
+		for i := 0; len(g.values) > 0 && i+leastKnown <= len(s); i++ {
+			b := k.bucket(s[i : i+leastKnown])
+			if g.present[b/64]&(1<<(b%64)) == 0 {
 				continue
 			}
-			if k.hash(s[i:i+v.length]) == v.hash {
-				longest = v.length
+			for _, n := range g.lengths[b] {
+				if i+n > len(s) {
+					continue
+				}
+				if word, ok := g.values[k.hash(s[i:i+n])]; ok && (!word || standsAlone(s, i, i+n)) {
+					spans = append(spans, span{from: i, to: i + n})
+					i += n - 1
+					break
+				}
 			}
-		}
-		if longest > 0 {
-			spans = append(spans, span{from: i, to: i + longest})
-			i += longest - 1
 		}
 	}
 	return spans

@@ -50,16 +50,40 @@ func TestValuesOfReadSecretsAreRedactedEverywhere(t *testing.T) {
 	}
 }
 
+// The password inside of a value is found without the rest of it.
+func TestPartsOfReadSecretsAreRedacted(t *testing.T) {
+	t.Parallel()
+	readSecret(t, map[string]string{"DATABASE_URL": "postgres://app:1nsidePw9@db/x", ".dockerconfigjson": `{"auths":{"registry.example":{"username":"u","password":"1nsideDocker7"}}}`})
+	for _, value := range []string{"1nsidePw9", "1nsideDocker7"} {
+		if got := redact.Text("auth failed, tried " + value); strings.Contains(got, value) {
+			t.Errorf("got %q, want %q gone", got, value)
+		}
+	}
+}
+
+// Whoever asks cannot find out by a guess whether some Secret has a value: what was typed stays, but for what looks like a secret.
+func TestTypedTextTellsNothingOfSecrets(t *testing.T) {
+	t.Parallel()
+	readSecret(t, map[string]string{"password": "gu3ssed-value"})
+	if got, want := redact.Typed("is it gu3ssed-value?"), "is it gu3ssed-value?"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := redact.Typed("my password is hunter2-Xy9"); strings.Contains(got, "hunter2-Xy9") {
+		t.Errorf("got %q, want the password gone", got)
+	}
+}
+
 // What a Secret holds besides secrets does not disappear from everything else.
 func TestNamesInReadSecretsStay(t *testing.T) {
 	t.Parallel()
 	readSecret(t, map[string]string{
 		"username": "shopadmin", "host": "gateway-db.shop.svc", "port": "54321", "namespace": "payments-eu1", "mode": "read-only", "enabled": "true",
+		"JAVA_OPTS": "-Xmx512m", "IMAGE": "registry.example/shop/web:2.4.0", "S3_ENDPOINT": "http://minio.shop:9000", "TZ": "Europe/Berlin", "ENVIRONMENT": "Production",
 		"short": "ab12", "tls.crt": "-----BEGIN CERTIFICATE-----\nMIIBhTCCASugAwIBAgIQIRi6zePL6mKjOipn\n-----END CERTIFICATE-----\n", "secret": "knownwholeword",
 	})
 	for _, text := range []string{
 		"user shopadmin connects to gateway-db.shop.svc:54321", "pod payments-eu1/web is read-only", "enabled: true", "ab12", "MIIBhTCCASugAwIBAgIQIRi6zePL6mKjOipn",
-		"myknownwholewords stay",
+		"myknownwholewords stay", "java -Xmx512m was killed", "pulls registry.example/shop/web:2.4.0 in Europe/Berlin", "http://minio.shop:9000 refused the connection", "Production moved",
 	} {
 		if got := redact.Text(text); got != text {
 			t.Errorf("%q became %q; want got == %v", text, got, text)

@@ -3,6 +3,7 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -178,7 +179,7 @@ var hiddenExpr = regexp.MustCompile(`^[\\"']*\[redacted \d+ bytes\][\\"']*$`)
 // hide notes the value between from and to without its quotes; nothing, and what was redacted before, stay.
 func (d *manifests) hide(from, to int) {
 	value := d.in[from:to]
-	from += len(value) - len(strings.TrimLeft(value, " \t\r\n"))
+	from += len(value) - len(strings.TrimLeftFunc(value, unicode.IsSpace))
 	value = strings.TrimSpace(value)
 	to = from + len(value)
 	if value == "" || hiddenExpr.MatchString(value) {

@@ -154,6 +154,9 @@ var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|n
 // sizeExpr is how describe writes what a Secret holds.
 var sizeExpr = regexp.MustCompile(`^[0-9]+ bytes$`)
 
+// reference matches a variable without a value that stands in where it is not set.
+var reference = regexp.MustCompile(`^\$\{[^{}:=?+]*(?::?[-?+=])?\}$`)
+
 // isPlainValue are values that are no secret under whatever name.
 func isPlainValue(value string) bool {
 	switch word := strings.ToLower(value); strings.TrimRight(word, ")]},;") {
@@ -163,8 +166,7 @@ func isPlainValue(value string) bool {
 	switch {
 	case elsewhere.MatchString(value), sizeExpr.MatchString(value):
 		return true
-	case strings.HasPrefix(value, "$(") && strings.IndexByte(value, ')') == len(value)-1,
-		strings.HasPrefix(value, "${") && strings.IndexByte(value, '}') == len(value)-1:
+	case strings.HasPrefix(value, "$(") && strings.IndexByte(value, ')') == len(value)-1, reference.MatchString(value):
 		return true // a reference to another variable, which is judged by its own name
 	}
 	return marked.MatchString(value)

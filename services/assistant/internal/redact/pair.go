@@ -75,6 +75,7 @@ type pairing struct {
 	// The line that the last name is on begins at line. Up to first there are only blanks, dashes of a list and a
 	// quote on it. Both are kept on the way: looking back from each name would take the square of a long line.
 	line, first, seen int
+	plural            bool // the name is that of several, whose number may follow
 }
 
 // reach moves line and first on to a name.
@@ -130,6 +131,7 @@ func (p *pairing) name(start int, name string) {
 		}
 		return
 	}
+	p.plural = strings.EqualFold(bare, "tokens") || strings.EqualFold(bare, "keys") || strings.HasSuffix(strings.ToLower(bare), "_tokens")
 	variable := sep != ":" || name[0] == '-' || quoted || bare == strings.ToUpper(bare)
 	if !(variable && p.variableTells(bare) || !variable && p.nameTells(bare)) {
 		return
@@ -277,11 +279,18 @@ func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
 // value redacts the value that begins at at.
 func (p *pairing) value(at, indent int) {
 	from, to := p.extent(at, indent)
-	if isPlainValue(strings.TrimSpace(p.in[from:to])) {
+	value := strings.TrimSpace(p.in[from:to])
+	if isPlainValue(value) || p.plural && isCount(value) {
 		p.at = max(p.at, to)
 		return
 	}
 	p.cut(from, to)
+}
+
+// isCount reports whether a value is how many there are, or in a list of such: 120 of keys=120,expires=0.
+func isCount(value string) bool {
+	number, _, _ := strings.Cut(value, ",")
+	return number != "" && len(number) <= 9 && strings.Trim(number, "0123456789") == ""
 }
 
 func (p *pairing) cut(from, to int) {

@@ -75,7 +75,7 @@ func redactSecrets(body []byte, all bool) (out []byte, n int, err error) {
 }
 
 // secretWalk redacts the values of Secrets. remember says that these come from a cluster: they are looked for in all later
-// texts. What people write is not, or one could take words out of the answers to others.
+// texts. What people write into a manifest is not.
 type secretWalk struct{ remember bool }
 
 // walkSecrets redacts in place what is a Secret, or of a list of them; secret says that v is one. It returns v, or what has

@@ -14,7 +14,7 @@ type span struct {
 
 var markExpr = regexp.MustCompile(`\[redacted [0-9]+ bytes\]`)
 
-// mergeSpans returns spans in order, those that touch joined. A mark of an earlier redaction is no secret: a span with nothing
+// mergeSpans returns spans in order, those that overlap joined. A mark of an earlier redaction is no secret: a span with nothing
 // else in it is dropped, and one that ends inside a mark is extended to the whole of it.
 func mergeSpans(s string, spans []span) []span {
 	if len(spans) == 0 {
@@ -23,11 +23,11 @@ func mergeSpans(s string, spans []span) []span {
 	if strings.Contains(s, "[redacted ") {
 		spans = keepOffMarks(s, spans)
 	}
-	slices.SortFunc(spans, func(a, b span) int {
+	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.from != b.from {
 			return a.from - b.from
 		}
-		return b.to - a.to // the longest first: what is quoted stays so
+		return b.to - a.to // the longest first
 	})
 	merged := spans[:0]
 	for _, sp := range spans {
@@ -36,6 +36,8 @@ func mergeSpans(s string, spans []span) []span {
 		case sp.from >= sp.to:
 		case last < 0 || sp.from >= merged[last].to:
 			merged = append(merged, sp)
+		case sp.from == merged[last].from && sp.to == merged[last].to:
+			merged[last].quoted = merged[last].quoted || sp.quoted
 		case sp.to > merged[last].to:
 			merged[last] = span{from: merged[last].from, to: sp.to}
 		}

@@ -16,9 +16,15 @@ const maxEncodings = 2
 // flags, YAML, JSON, TOML, XML, command lines and logs, and the values of the Secrets that were read before. Escape
 // sequences, invisible characters, percent and Unicode escapes and base64 hide none of these. What is no secret stays as it
 // is. It rather takes too much than too little.
-func Text(s string) string {
+func Text(s string) string { return redactText(s, seen) }
+
+// Typed is Text for what the asker wrote: it leaves alone what is a secret only because a Secret holds it. Otherwise the
+// answer to a guess would tell whether some Secret has that value.
+func Typed(s string) string { return redactText(s, nil) }
+
+func redactText(s string, set *known) string {
 	for range maxPasses {
-		spans := findSecrets(s, maxEncodings)
+		spans := findSecrets(s, maxEncodings, set)
 		if len(spans) == 0 {
 			return s
 		}
@@ -33,11 +39,11 @@ var allRules = sync.OnceValue(func() *ruleSet {
 	return newRuleSet(append(rules, gitleaksRules()...))
 })
 
-// findSecrets returns the secrets in s, in order.
-func findSecrets(s string, encodings int) []span {
-	spans := findIn(s, encodings, nil)
+// findSecrets returns the secrets in s, in order; those of Secrets that were read, if set holds them.
+func findSecrets(s string, encodings int, set *known) []span {
+	spans := findIn(s, encodings, set, nil)
 	if plain := decodeNotations(s); plain != nil {
-		for _, sp := range findIn(plain.text, encodings, nil) {
+		for _, sp := range findIn(plain.text, encodings, set, nil) {
 			if sp.from < sp.to {
 				spans = append(spans, plain.original(sp))
 			}
@@ -46,14 +52,14 @@ func findSecrets(s string, encodings int) []span {
 	return mergeSpans(s, spans)
 }
 
-func findIn(s string, encodings int, spans []span) []span {
+func findIn(s string, encodings int, set *known, spans []span) []span {
 	spans = findPEM(s, spans)
 	spans = findInManifests(s, spans)
 	spans = allRules().find(s, spans)
 	spans = findPairs(s, spans)
-	spans = seen.find(s, spans)
+	spans = set.find(s, spans)
 	if encodings > 0 {
-		spans = findEncoded(s, encodings-1, spans)
+		spans = findEncoded(s, encodings-1, set, spans)
 	}
 	return spans
 }

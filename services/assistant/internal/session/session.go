@@ -278,7 +278,7 @@ func newestMessages(seed []chat.Message) []chat.Message {
 	}
 	kept := make([]chat.Message, 0, len(seed)-from)
 	for _, m := range seed[from:] {
-		kept = append(kept, chat.Message{Role: store.Text(m.Role), Text: store.Text(redact.Text(m.Text))})
+		kept = append(kept, chat.Message{Role: store.Text(m.Role), Text: store.Text(redact.Typed(m.Text))})
 	}
 	return kept
 }

@@ -68,7 +68,7 @@ func New(cfg Config, d Deps) (*Tools, error) {
 
 // Line returns the equivalent kubectl command, with values redacted.
 func (t *Tools) Line(by turn.Turn, op operation.Operation) string {
-	return redact.Text(kubectl.Render(t.scoped(by, op)))
+	return redact.Typed(kubectl.Render(t.scoped(by, op)))
 }
 
 // scoped adds the turn's namespace to the operation, if it accepts one.

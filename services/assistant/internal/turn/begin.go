@@ -177,7 +177,7 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 		}
 		e.turn, err = tx.InsertTurn(ctx, store.InsertTurnParams{
 			SessionID: q.Session, Number: number, ID: uuid.Must(uuid.NewV7()), CompletionID: completionID(),
-			Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(redact.Text(e.words(q, word))),
+			Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(redact.Typed(e.words(q, word))),
 			QueryHash: hash[:], QueryKind: kind, IncludeUsage: q.Chat.IncludeUsage, Owner: s.me, Fence: firstFence(),
 			LeaseUntil: now.Add(s.Lease), AttachedUntil: now.Add(s.Lease), Now: now,
 		})

@@ -2,6 +2,7 @@ package promotion
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 )
 
@@ -9,11 +10,19 @@ import (
 const space = " \t\r\n"
 
 // hasSignature reports whether an MLmodel file names the inputs of its model, in any form in which YAML is written by
-// programs: a line a key, or braces on one line. It is no parser of YAML, which would take gigabytes for 50 kB of
+// programs: a line a key, or braces, or JSON. It is no parser of YAML, which would take gigabytes for 50 kB of
 // brackets in this very process. What it is wrong about, serving refuses.
 func hasSignature(text []byte) bool {
+	if trimmed := bytes.TrimLeft(text, space); len(trimmed) > 0 && trimmed[0] == '{' { // JSON, which is YAML too
+		var file struct {
+			Signature *struct{ Inputs *string }
+		}
+		return json.Unmarshal(text, &file) == nil && file.Signature != nil && file.Signature.Inputs != nil && *file.Signature.Inputs != ""
+	}
 	inside, indent := false, 0
+	at := 0
 	for line := range bytes.Lines(text) {
+		at += len(line)
 		body := bytes.TrimLeft(line, " ")
 		depth := len(line) - len(body)
 		body = bytes.Trim(body, space)
@@ -24,6 +33,9 @@ func hasSignature(text []byte) bool {
 		switch {
 		case depth == 0 && ok && key == "signature":
 			if inner, braces := bytes.CutPrefix(value, []byte("{")); braces {
+				if bytes.IndexByte(inner, '}') < 0 { // they close on a later line
+					inner = text[at-len(line)+bytes.IndexByte(line, '{')+1:]
+				}
 				return hasInputs(inner)
 			}
 			inside, indent = len(value) == 0, 0
@@ -44,8 +56,12 @@ func hasSignature(text []byte) bool {
 // hasInputs looks for the key among those of braces on one line.
 func hasInputs(braces []byte) bool {
 	for _, name := range []string{"inputs:", `"inputs":`, "'inputs':"} {
-		if at := bytes.Index(braces, []byte(name)); at >= 0 && (at == 0 || bytes.IndexByte([]byte(" ,{"), braces[at-1]) >= 0) {
-			return hasValue(bytes.Trim(bytes.TrimRight(braces[at+len(name):], "}"+space), space))
+		if at := bytes.Index(braces, []byte(name)); at >= 0 && (at == 0 || bytes.IndexByte([]byte(" ,{\n"), braces[at-1]) >= 0) {
+			value := braces[at+len(name):]
+			if end := bytes.IndexByte(value, '\n'); end >= 0 {
+				value = value[:end]
+			}
+			return hasValue(bytes.Trim(bytes.TrimRight(value, "},"+space), space))
 		}
 	}
 	return false
@@ -63,5 +79,20 @@ func cutKey(line []byte) (key string, value []byte, ok bool) {
 
 // hasValue reports whether a scalar holds any text.
 func hasValue(scalar []byte) bool {
+	switch {
+	case len(scalar) == 0:
+	case scalar[0] == '\'' || scalar[0] == '"':
+		if bytes.HasPrefix(scalar[1:], scalar[:1]) && (len(scalar) == 2 || scalar[2] != scalar[0]) {
+			return false // empty, whatever follows it
+		}
+	default:
+		if i := bytes.IndexAny(scalar, ",}"); i >= 0 {
+			scalar = scalar[:i]
+		}
+		if i := bytes.Index(scalar, []byte(" #")); i >= 0 {
+			scalar = scalar[:i]
+		}
+		scalar = bytes.Trim(scalar, space)
+	}
 	return !slices.Contains([]string{"", "null", "~", "''", `""`, "Null", "NULL"}, string(scalar[:min(len(scalar), 8)]))
 }

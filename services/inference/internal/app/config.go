@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mlp-platform/platform/libs/auth"
@@ -150,7 +151,7 @@ func (c *Config) Validate() error {
 	if err := service.RequireLoopbackIfOpen(addr, a.Configured()); err != nil {
 		fault("INFERENCE_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
 	}
-	if !a.Configured() && slices.Contains(c.AllowedHosts, "*") {
+	if !a.Configured() && slices.ContainsFunc(c.AllowedHosts, func(host string) bool { return strings.TrimSpace(host) == "*" }) {
 		fault("INFERENCE_ALLOWED_HOSTS: every host is served only with credentials (INFERENCE_CREDENTIALS_JSON)")
 	}
 	return errors.Join(faults...)

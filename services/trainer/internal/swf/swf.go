@@ -39,7 +39,8 @@ const (
 	fields
 )
 
-// Bounds of a log: the largest public one holds about 4.4 million jobs in 400 MB.
+// Bounds of a log: the largest public one holds about 4.4 million jobs in 400 MB. A data set has a bound of its own, which
+// many columns reach earlier.
 const (
 	MaxBytes = 2 << 30
 	MaxJobs  = 10_000_000

@@ -77,9 +77,9 @@ export function FacilityScreen() {
             return (
               <Figures
                 stats={[
-                  { label: w.nodes, value: figure(known, nodesAllocated), note: w.ofRunning, link: jobsIn('RUNNING') },
-                  { label: w.gpus, value: figure(known, gpusAllocated), note: w.ofRunning, link: jobsIn('RUNNING') },
-                  { label: w.running, value: figure(known, jobsRunning), link: jobsIn('RUNNING') },
+                  { label: w.nodes, value: figure(known, nodesAllocated), note: w.ofRunning, link: { to: '/runs' } },
+                  { label: w.gpus, value: figure(known, gpusAllocated), note: w.ofRunning, link: { to: '/runs' } },
+                  { label: w.running, value: figure(known, jobsRunning), link: { to: '/runs' } },
                   { label: w.queue, value: figure(known, queueDepth), link: jobsIn('PENDING', 'SUBMITTED') },
                   {
                     label: w.pressure,

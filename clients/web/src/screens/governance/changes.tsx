@@ -15,12 +15,12 @@ type Change = components['schemas']['GuardedChange'];
 
 const words = text.governance.changes;
 
-/** Changes of the rules that guard promotions, which wait for a second person. Nothing is shown while none waits. */
+/** Changes of the rules that guard promotions, which wait for a second person. Nothing is shown while none is known to wait. */
 export function ChangesPanel() {
   const query = useQuery(guardedChangesQuery);
   const mayDecide = useMay('approval.decide');
   const [asked, setAsked] = useState<{ change: Change; approves: boolean }>();
-  if (!query.data?.items.length) return null;
+  if (!query.isError && !query.data?.items.length && !asked) return null;
   return (
     <>
       <QueryPanel title={words.title} query={query} flush note={(list) => words.note(list.items.length)}>
@@ -60,7 +60,9 @@ export function ChangesPanel() {
               : { label: text.approvals.confirmReject.reason, required: true }
           }
         >
-          <p className="muted">{asked.approves ? words.approveHint : words.rejectHint}</p>
+          <p className="muted">
+            {!asked.approves ? words.rejectHint : isFirst(asked.change) ? words.firstHint : words.approveHint}
+          </p>
           <ChangeFacts change={asked.change} />
         </ActDialog>
       )}
@@ -89,6 +91,9 @@ function Value({ value }: { value: unknown }) {
   return <code className="small wrap-any">{typeof value === 'string' ? value : JSON.stringify(value)}</code>;
 }
 
+/** Two people must approve a change that nobody is known to have asked for. */
+const isFirst = (change: Change): boolean => change.person_unknown && change.first_approver === null;
+
 export function decideChange(change: Change, approves: boolean, reason: string): Act {
   const what = words.what(change.kind, change.target);
   return {
@@ -96,7 +101,7 @@ export function decideChange(change: Change, approves: boolean, reason: string):
     method: 'POST',
     path: `/api/proxy/control_plane/governance/changes/${change.id}/${approves ? 'approve' : 'reject'}`,
     body: reason ? { reason } : {},
-    confirm: approves ? words.approveDo : text.approvals.confirmReject.do,
+    confirm: approves ? (isFirst(change) ? words.approveFirst : words.approveDo) : text.approvals.confirmReject.do,
     done: approves ? words.approved(what) : words.rejected(what),
     unfinished: approves ? { member: 'state', equals: 'pending', say: words.firstOfTwo(what) } : undefined,
     topics: ['governance', 'registry', 'model', 'promotions'],
