@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"hash/maphash"
 	"math/bits"
 	"regexp"
 	"slices"
@@ -40,6 +41,7 @@ const (
 type known struct {
 	key  [32]byte
 	mult uint64
+	seed maphash.Seed
 
 	mu        sync.RWMutex // guards what follows
 	now, then *generation
@@ -48,16 +50,17 @@ type known struct {
 type generation struct {
 	lengths map[uint16][]int             // of the values of a bucket, the longest first
 	present [1 << bucketBits / 64]uint64 // which buckets have values
+	quick   map[uint64]bool              // cheap hashes of values: most of what is looked at is none of them
 	values  map[[16]byte]bool            // hash to whether it is found only as a whole word
 	read    map[[16]byte]bool            // whole values, as they were given
 }
 
 func newGeneration() *generation {
-	return &generation{lengths: map[uint16][]int{}, values: map[[16]byte]bool{}, read: map[[16]byte]bool{}}
+	return &generation{lengths: map[uint16][]int{}, quick: map[uint64]bool{}, values: map[[16]byte]bool{}, read: map[[16]byte]bool{}}
 }
 
 func newKnown() *known {
-	k := &known{now: newGeneration(), then: newGeneration()}
+	k := &known{now: newGeneration(), then: newGeneration(), seed: maphash.MakeSeed()}
 	_, _ = rand.Read(k.key[:]) // never fails
 	k.mult = binary.LittleEndian.Uint64(k.key[:8]) | 1
 	return k
@@ -160,9 +163,11 @@ func (k *known) addPiece(value string, word bool) {
 	}
 	g := k.now
 	g.present[b/64] |= 1 << (b % 64)
-	if n := g.lengthFor(b, len(value)); n < len(value) {
+	n := g.lengthFor(b, len(value))
+	if n < len(value) {
 		whole = k.hash(value[:n])
 	}
+	g.quick[maphash.String(k.seed, value[:n])] = true
 	g.values[whole] = word
 }
 
@@ -226,7 +231,7 @@ func (k *known) find(s string, spans []span) []span {
 				continue
 			}
 			for _, n := range g.lengths[b] {
-				if i+n > len(s) {
+				if i+n > len(s) || !g.quick[maphash.String(k.seed, s[i:i+n])] {
 					continue
 				}
 				if word, ok := g.values[k.hash(s[i:i+n])]; ok && (!word || standsAlone(s, i, i+n)) {
