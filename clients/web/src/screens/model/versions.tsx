@@ -48,6 +48,7 @@ export function VersionsPanel({
           {
             key: 'aliases',
             header: names.aliases,
+            className: 'full',
             cell: (row) => (
               <span className="row">
                 {row.aliases.map((alias) => (
