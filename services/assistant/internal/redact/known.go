@@ -254,8 +254,19 @@ func isWord(s string) bool {
 	return true
 }
 
+// standsAlone reports whether s[from:to] is a whole word, and no part of a host, an image, a path or an address: a password
+// that is a plain word must not take the names of things out of every answer.
 func standsAlone(s string, from, to int) bool {
-	return (from == 0 || !isNameByte(s[from-1])) && (to == len(s) || !isNameByte(s[to]))
+	if from > 0 && (isNameByte(s[from-1]) || strings.IndexByte("./@", s[from-1]) >= 0) {
+		return false
+	}
+	switch {
+	case to == len(s):
+		return true
+	case s[to] == '.' || s[to] == ':': // also the end of a sentence
+		return to+1 == len(s) || !isNameByte(s[to+1])
+	}
+	return s[to] != '/' && s[to] != '@' && !isNameByte(s[to])
 }
 
 func isNameByte(c byte) bool {

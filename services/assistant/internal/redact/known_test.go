@@ -79,11 +79,11 @@ func TestNamesInReadSecretsStay(t *testing.T) {
 	readSecret(t, map[string]string{
 		"username": "shopadmin", "host": "gateway-db.shop.svc", "port": "54321", "namespace": "payments-eu1", "mode": "read-only", "enabled": "true",
 		"JAVA_OPTS": "-Xmx512m", "IMAGE": "registry.example/shop/web:2.4.0", "S3_ENDPOINT": "http://minio.shop:9000", "TZ": "Europe/Berlin", "ENVIRONMENT": "Production",
-		"short": "ab12", "tls.crt": "-----BEGIN CERTIFICATE-----\nMIIBhTCCASugAwIBAgIQIRi6zePL6mKjOipn\n-----END CERTIFICATE-----\n", "secret": "knownwholeword",
+		"db-password": "exemplar", "short": "ab12", "tls.crt": "-----BEGIN CERTIFICATE-----\nMIIBhTCCASugAwIBAgIQIRi6zePL6mKjOipn\n-----END CERTIFICATE-----\n", "secret": "knownwholeword",
 	})
 	for _, text := range []string{
 		"user shopadmin connects to gateway-db.shop.svc:54321", "pod payments-eu1/web is read-only", "enabled: true", "ab12", "MIIBhTCCASugAwIBAgIQIRi6zePL6mKjOipn",
-		"myknownwholewords stay", "java -Xmx512m was killed", "pulls registry.example/shop/web:2.4.0 in Europe/Berlin", "http://minio.shop:9000 refused the connection", "Production moved",
+		`Failed to pull image "registry.exemplar/shop/web:2.4.0"`, "db.exemplar:5432 and admin@exemplar.org", "myknownwholewords stay", "java -Xmx512m was killed", "pulls registry.example/shop/web:2.4.0 in Europe/Berlin", "http://minio.shop:9000 refused the connection", "Production moved",
 	} {
 		if got := redact.Text(text); got != text {
 			t.Errorf("%q became %q; want got == %v", text, got, text)
