@@ -162,7 +162,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := map[string]string{"model.yaml": "models/anomaly_detection/Hostile/model.yaml", "dataset.yaml": "datasets/Hostile.yaml", "registry.yaml": "registries/hostile.yaml"}
+	place := map[string]string{"model.yaml": "models/anomaly_detection/Hostile/model.yaml", "dataset.yaml": "datasets/Hostile.yaml", "registry.yaml": "registries/staging.yaml"}
 	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(place["model.yaml"])), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,11 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.Remove(path)
-		got, err := modelrepo.Open(dir, "dev")
+		env := "dev"
+		if f.Kind == "registry.yaml" {
+			env = "staging" // a registry is read only as that of its environment
+		}
+		got, err := modelrepo.Open(dir, env)
 		if err != nil {
 			t.Fatalf("%s %s: %v; want a repository", f.Kind, f.Name, err)
 		}

@@ -128,12 +128,20 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got := printable.Text(s)
 		for _, r := range strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(got) {
-			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x200b {
+			if r != unicode.ReplacementChar && isActive(r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
 				t.Fatalf("%q became %q, which has %U", s, got, r)
 			}
 		}
 		if again := printable.Text(got); again != got {
 			t.Fatalf("%q became %q, and that %q", s, got, again)
+		}
+		var b strings.Builder
+		w := printable.NewWriter(&b)
+		for _, part := range []string{s[:len(s)/2], s[len(s)/2:], "\n"} { // the line feed ends what is cut
+			_, _ = io.WriteString(w, part)
+		}
+		if want := printable.Text(s + "\n"); b.String() != want {
+			t.Fatalf("%q in two parts became %q, want %q", s, b.String(), want)
 		}
 		if strings.ContainsAny(printable.Line(s), "\n\t\r") {
 			t.Fatalf("%q is no line", printable.Line(s))

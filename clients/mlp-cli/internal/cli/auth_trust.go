@@ -24,7 +24,7 @@ const (
 )
 
 func authValidateCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "validate", Usage: "check a trust file, or without one each stored credential at its service", Flags: []cli.Flag{
+	return &cli.Command{Name: "validate", Usage: "check a trust file, or without one the stored credentials at their services, but for the orchestrator", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "file", Usage: "trust file of identity providers"},
 		&cli.BoolFlag{Name: "check-discovery", Usage: "with --file: also read the discovery document of each provider"},
 	}, Action: func(c *cli.Context) error {

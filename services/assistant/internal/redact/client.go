@@ -72,7 +72,7 @@ func clientRules() []*rule {
 		newRule("openssl-passwd", "openssl passwd", `\bopenssl[ \t]+passwd[ \t]+(?:-(?:salt[ \t]+\S+|\w+)[ \t]+)*([^\s"'|;&<>-][^\s"'|;&<>]*)`, isArgument),
 		newRule("expect", "send", `\bsend[ \t]+(?:--[ \t]+)?"([^"\n\\]{6,})\\[rn]"`, func(_, v string) bool { return isMixedWord(v) && !strings.Contains(v, " ") }),
 		newRule("basic-user", "-u|--user|--proxy-user|curl -", userFlag+`(?:=|[ \t]*|["'],[ \t]*["'])(?:"[^\s:"'/]+:([^"\n]+)"|'[^\s:"'/]+:([^'\n]+)'|[^\s:"'/=-][^\s:"'/]*:([^\s"'/][^\s"']*))`, isAccount),
-		newRule("new-relic-style", "set password", `(?i)\bset[ \t]+password(?:[ \t]+for[ \t]+\S+)?[ \t]*(?:=|to)?[ \t]*'([^'\n]+)'`, isArgument),
+		newRule("sql-set-password", "set password", `(?i)\bset[ \t]+password(?:[ \t]+for[ \t]+\S+)?[ \t]*(?:=|to)?[ \t]*'([^'\n]+)'`, isArgument),
 		newRule("redis-auth", "auth", `(?m)(?:^|[>"'\n] *|config set requirepass |redis-cli )AUTH[ \t]+(?:\S+[ \t]+)?([^\s"']{6,})[ \t]*(?:$|["'\r])`, func(_, v string) bool { return isMixedWord(v) }),
 		newRule("redis-acl", "acl setuser|user ", `(?i)(?:\bacl[ \t]+setuser[ \t]|^user[ \t])[^\n]*`, nil).inside(`[ \t](?:>|#)([^\s"']{4,})`),
 		newRule("redis-migrate", "config set", `(?i)\bconfig[ \t]+set[ \t]+(?:requirepass|masterauth|tls-key-file-pass)[ \t]+`+quoted, isArgument),

@@ -181,11 +181,11 @@ func scoreCorpus(t *testing.T, dir string, tell func(format string, args ...any)
 	return total
 }
 
-// The held-out part was written after the rules and first measured before any of them was changed for it. It is not scored
-// against the figures of the corpus: it shows what to expect of notations that nobody thought of.
+// The held-out part was written after the rules; docs/decisions/0027 has its first figures. The rules were mended for it since,
+// so it guards against regressions only.
 func TestHeldOut(t *testing.T) {
 	t.Parallel()
-	total := scoreCorpus(t, "heldout", t.Logf)
+	total := scoreCorpus(t, "heldout", t.Errorf)
 	if total.recall() < leastHeldOutRecall || total.precision() < leastHeldOutPrecision {
 		t.Errorf("recall %.4f, precision %.4f; want %.4f and %.4f", total.recall(), total.precision(), leastHeldOutRecall, leastHeldOutPrecision)
 	}
