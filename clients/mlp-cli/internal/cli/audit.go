@@ -111,7 +111,7 @@ func auditList(ctx context.Context, env *Env, q controlplane.ListAuditEventsPara
 		return err
 	}
 	doc := []auditRow{}
-	g := output.Grid{Columns: []string{"Time", "Source", "Actor", "Action", "Target", "Details"}, Spare: []string{"Source", "Details"}, Empty: "Nothing is on record in that time."}
+	g := output.Grid{Columns: []string{"Time", "Source", "Actor", "Action", "Target", "Details"}, Spare: []string{"Source", "Details"}, Empty: "No entry matches."}
 	for _, e := range events {
 		if len(e.Details) == 0 {
 			e.Details = json.RawMessage("null")

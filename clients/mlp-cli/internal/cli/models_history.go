@@ -77,6 +77,9 @@ func modelsAtCommand(env *Env) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if at.After(env.Now()) {
+				return fault.Usage("%s is in the future: nobody knows yet which version it will be", a[1])
+			}
 			return modelsAt(c.Context, env, strings.ToUpper(a[0]), alias, at)
 		}}
 }
