@@ -81,6 +81,7 @@ func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 		}
 	}
 	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("NOW", time.Now().UTC().Format(time.RFC3339Nano))
 	env.Setenv("CONTROL_PLANE_TOKEN", p.Secret(t, "operator_token"))
 	env.Setenv("REQUESTER", p.Secret(t, "control_plane_token"))
 	env.Setenv("CI_TOKEN", p.Secret(t, "ci_token"))
