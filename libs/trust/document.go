@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -211,11 +212,19 @@ func (o *object) value(key string) (ast.Node, bool) {
 
 func (o *object) has(key string) bool { _, ok := o.nodes[key]; return ok }
 
+// plainKey matches what could be a misspelt key.
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
 // finish reports the keys that nobody asked for.
 func (o *object) finish() {
 	for _, key := range o.keys {
-		if !slices.Contains(o.asked, key) {
-			o.fault(key, "is unknown; known here: %s", strings.Join(slices.Sorted(slices.Values(o.asked)), ", "))
+		known := strings.Join(slices.Sorted(slices.Values(o.asked)), ", ")
+		switch {
+		case slices.Contains(o.asked, key):
+		case plainKey.MatchString(key):
+			o.fault(key, "is unknown; known here: %s", known)
+		default: // perhaps another file, whose lines are nobody's business
+			o.d.fault(o.lines[key], "a key of %s is unknown; known here: %s", orFile(o.where), known)
 		}
 	}
 }

@@ -142,6 +142,7 @@ func TestWhatIsAbsentHasItsDefault(t *testing.T) {
 var faultyLines = []struct{ name, add, want string }{
 	{"unknown key", "  issuers: x\n", "trust.yaml:6: providers[0].issuers is unknown"},
 	{"unknown key of the file", "extra: 1\n", "trust.yaml:6: extra is unknown"},
+	{"another file", "root:*:20228:0:99999:7:::: x\n", "trust.yaml:6: a key of the file is unknown"},
 	{"unknown key of a rule", "  role_rules:\n  - value: a\n    role: admin\n    matches: exact\n", "trust.yaml:9: providers[0].role_rules[0].matches is unknown"},
 	{"duplicate key", "  audience: other\n", "trust.yaml:6: "},
 	{"no text", "  display_name: 12\n", "trust.yaml:6: providers[0].display_name must be text"},

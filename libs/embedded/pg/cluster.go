@@ -93,6 +93,23 @@ func (c *cluster) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// passwordPipe returns the reading end of a pipe that holds the password. It belongs to the user that the server runs as, who
+// opens it by its descriptor.
+func (c *cluster) passwordPipe() (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	if c.as != nil {
+		err = r.Chown(int(c.as.Uid), int(c.as.Gid))
+	}
+	_, writeErr := w.WriteString(c.password + "\n") // less than a pipe holds
+	if err := errors.Join(err, writeErr, w.Close()); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
 // create makes the cluster beside its place and moves it there when it is
 // whole, so that an interrupted first start leaves nothing half made.
 func (c *cluster) create(ctx context.Context, cfg Config) error {
@@ -109,25 +126,20 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 	if err := c.enter(part); err != nil {
 		return err
 	}
-	// initdb reads the password from a file only, and opens it by name.
-	pw, err := os.CreateTemp("", "platform-postgres-")
+	// initdb reads the password from a file only, and opens it by name. A pipe leaves nothing behind, whenever this is killed.
+	pw, err := c.passwordPipe()
 	if err != nil {
-		return fmt.Errorf("postgres: temporary file for the password: %w", err)
+		return fmt.Errorf("postgres: hand over the password: %w", err)
 	}
-	defer os.Remove(pw.Name())
-	_, err = pw.WriteString(c.password + "\n")
-	if err := errors.Join(err, pw.Close()); err != nil {
-		return fmt.Errorf("postgres: temporary file for the password: %w", err)
-	}
-	if err := c.own(pw.Name()); err != nil {
-		return err
-	}
-	args := []string{"-D", c.arg, "-U", User, "-A", "scram-sha-256", "--pwfile", pw.Name(),
-		"--encoding=UTF8", "--locale=C", "--no-instructions"}
+	defer pw.Close()
+	args := []string{"-D", c.arg, "-U", User, "-A", "scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-instructions"}
 	if cfg.Throwaway {
 		args = append(args, "--no-sync")
 	}
-	if err := c.run(ctx, c.command("initdb", args...), "the database cluster could not be made"); err != nil {
+	initdb := c.command("initdb", args...)
+	initdb.ExtraFiles = append(initdb.ExtraFiles, pw)
+	initdb.Args = append(initdb.Args, fmt.Sprintf("--pwfile=/dev/fd/%d", 2+len(initdb.ExtraFiles)))
+	if err := c.run(ctx, initdb, "the database cluster could not be made"); err != nil {
 		return err
 	}
 	if cfg.Database != "postgres" {

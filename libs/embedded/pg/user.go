@@ -29,7 +29,9 @@ func runAs(data string) (*syscall.Credential, error) {
 	if owner != nil && owner.Uid != 0 {
 		return &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}, nil
 	}
-	for _, name := range []string{"nobody", "postgres", "daemon"} {
+	// Every process of that user can enter the server's data by /proc, past the closed directories above it. So nobody, whom
+	// many share, comes last.
+	for _, name := range []string{"postgres", "daemon", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
 			continue

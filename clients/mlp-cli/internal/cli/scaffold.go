@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -97,38 +99,83 @@ func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
 		"created %s in %s:\n  %s\nnext: mlp pipeline validate; mlp pipeline run --model %s --dummy", o.name, dir, strings.Join(paths, "\n  "), o.name)
 }
 
-// writeAll writes all files or none: what was there before a failure is put back.
+// writeAll writes all files or none: what was there before a failure is put back. Nothing is written outside of dir, whatever
+// links it has, nor through what is no regular file.
 func writeAll(dir string, files []scaffoldFile) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fault.New("unwritable", "cannot write the model: %v", err)
+	}
+	defer root.Close()
 	type earlier struct {
 		path string
 		data []byte // nil: there was none
 	}
 	var done []earlier
+	var made []string // folders, the outermost first
 	undo := func(err error) error {
 		for _, f := range done {
 			if f.data == nil {
-				_ = os.Remove(f.path)
+				_ = root.Remove(f.path)
 			} else {
-				_ = os.WriteFile(f.path, f.data, 0o644)
+				_ = replaceFile(root, f.path, f.data)
 			}
+		}
+		for _, folder := range slices.Backward(made) {
+			_ = root.Remove(folder)
 		}
 		return fault.New("unwritable", "cannot write the model: %v; nothing was made", err)
 	}
 	for _, f := range files {
-		path := filepath.Join(dir, f.path)
-		before, err := os.ReadFile(path)
-		if err != nil && !os.IsNotExist(err) {
+		var before []byte
+		info, err := root.Lstat(f.path)
+		switch {
+		case err == nil && !info.Mode().IsRegular():
+			return undo(fmt.Errorf("%s is no regular file", f.path))
+		case err == nil:
+			if before, err = root.ReadFile(f.path); err != nil {
+				return undo(err)
+			}
+			before = append([]byte{}, before...) // empty is not absent
+		case !os.IsNotExist(err):
 			return undo(err)
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		var missing []string
+		for d := filepath.Dir(f.path); d != "."; d = filepath.Dir(d) {
+			if _, err := root.Lstat(d); err == nil {
+				break
+			}
+			missing = append(missing, d)
+		}
+		slices.Reverse(missing)
+		made = append(made, missing...)
+		if err := root.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 			return undo(err)
 		}
-		done = append(done, earlier{path, before})
-		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
+		if err := replaceFile(root, f.path, []byte(f.text)); err != nil {
 			return undo(err)
 		}
+		done = append(done, earlier{f.path, before})
 	}
 	return nil
+}
+
+// replaceFile puts a new file in the place of name in one step.
+func replaceFile(root *os.Root, name string, data []byte) error {
+	part := name + ".mlp-new"
+	_ = root.Remove(part) // of an earlier run that was killed
+	f, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(part, name)
+	}
+	if err != nil {
+		_ = root.Remove(part)
+	}
+	return err
 }
 
 // scaffoldTarget is what a new model of a task predicts, and its unit.
