@@ -290,7 +290,7 @@ func TestRow48Drain(t *testing.T) {
 }
 
 // busy is what a machine that runs all tests at once may take longer.
-const busy = 4 * time.Second
+const busy = 10 * time.Second
 
 // sendRequest writes a request line, the rest of its head and what follows, with Host and token, and gives what comes back.
 func sendRequest(t *testing.T, url, text string) *bufio.Reader {
@@ -334,8 +334,8 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.ends(t)
-	if took := time.Since(begun); took > 4*time.Second {
-		t.Errorf("ended after %v; want took <= 4 * time.Second", took)
+	if took := time.Since(begun); took > 14*time.Second {
+		t.Errorf("ended after %v; want took <= 14 * time.Second", took)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 	token := d.Login(t, "admin")
 	// The platform tells its services where its own tracker is; the dashboard is told of the real one as an operator does.
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"tracker_url": tracker})
-	harness.Eventually(t, 5*time.Second, func() error {
+	harness.Eventually(t, 20*time.Second, func() error {
 		a, err := harness.TryCall(http.MethodGet, d.URL+"/api/proxy/tracker/", token, nil)
 		if err == nil && !strings.Contains(string(a.Body), "MLflow") {
 			err = fmt.Errorf("the tracker's page is %.80q", a.Body)
@@ -74,7 +74,7 @@ func TestRealToolsBehindTheProxy(t *testing.T) {
 	s.Dashboard, s.Tools, s.Token = d.URL, d.ToolsURL, token
 	playTools(t, s)
 	harness.Want(t, http.StatusOK, http.MethodPut, d.URL+"/api/config", token, map[string]string{"metrics_store_url": refusing.URL})
-	harness.Eventually(t, 5*time.Second, func() error {
+	harness.Eventually(t, 20*time.Second, func() error {
 		a, err := harness.TryCall(http.MethodGet, d.URL+"/api/proxy/metrics_store/", token, nil)
 		if err != nil {
 			return err

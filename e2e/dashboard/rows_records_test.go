@@ -190,7 +190,7 @@ func TestRow21ConfigIsAllOrNothingAndAudited(t *testing.T) {
 	w.want(t, http.StatusOK, http.MethodPut, r.url+"/api/config", admin, map[string]any{"dashboards_url": elsewhere.URL + "/moved"})
 	set := time.Now()
 	t.Cleanup(func() { w.call(t, http.MethodPut, r.url+"/api/config", admin, map[string]any{"dashboards_url": nil}) })
-	harness.Eventually(t, 5*time.Second, func() error {
+	harness.Eventually(t, 20*time.Second, func() error {
 		if got := w.call(t, http.MethodGet, w.url+"/api/config", admin, nil).JSON(t)["dashboards_url"]; got != elsewhere.URL+"/moved" {
 			return fmt.Errorf("the platform's own dashboard has dashboards_url %v", got)
 		}

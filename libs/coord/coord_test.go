@@ -144,7 +144,7 @@ func expiredLease(t *testing.T, f fleet) {
 	}
 	var young *coord.Lease
 	other := f(t)
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		l, ok, err := other.TryLease(t.Context(), "x", time.Minute)
 		if err == nil && !ok {
 			err = errors.New("still held")
@@ -208,7 +208,7 @@ func onceFirst(t *testing.T, f fleet) {
 	if !mustSucceed[bool](t)(c.Once(t.Context(), "jti-2", 50*time.Millisecond)) {
 		t.Error("another key was known")
 	}
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if !mustSucceed[bool](t)(c.Once(t.Context(), "jti-2", time.Minute)) {
 			return errors.New("the key is still known")
 		}
@@ -252,7 +252,7 @@ func windowAnew(t *testing.T, f fleet) {
 	if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
 		t.Fatalf("%+v; want d.OK", d)
 	}
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
 			return fmt.Errorf("%+v", d) // and asking again does not prolong the window
 		}
@@ -326,7 +326,7 @@ func oneTrial(t *testing.T, f fleet) {
 	openBreaker(t, a, 1)
 	trial := func() coord.Permit {
 		var p coord.Permit
-		testenv.Eventually(t, 5*time.Second, func() (err error) { p, err = a.Allow(t.Context()); return err })
+		testenv.Eventually(t, 20*time.Second, func() (err error) { p, err = a.Allow(t.Context()); return err })
 		if _, err := b.Allow(t.Context()); err == nil {
 			t.Error("a second call went out during the trial")
 		}
@@ -365,7 +365,7 @@ func lostTrial(t *testing.T, f fleet) {
 	b := coord.NewBreaker(f(t), "x", 1, 100*time.Millisecond)
 	openBreaker(t, b, 1)
 	for range 2 {
-		testenv.Eventually(t, 5*time.Second, func() error { _, err := b.Allow(t.Context()); return err })
+		testenv.Eventually(t, 20*time.Second, func() error { _, err := b.Allow(t.Context()); return err })
 	}
 }
 

@@ -305,7 +305,7 @@ func TestSubscribeSeesWhatIsPublishedFromNowOn(t *testing.T) {
 	go func() {
 		done <- outbox.Subscribe(ctx, nc, []string{"platform.*.deploy.alias_changed", "platform.*.drift.>"}, func(e outbox.Envelope) { got <- e })
 	}()
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := nc.NumSubscriptions(); n != 2 {
 			return fmt.Errorf("%d subscriptions", n)
 		}

@@ -138,7 +138,7 @@ func TestNoTransactionIsOpenWhileTheBrokerIsAsked(t *testing.T) {
 	r, stop := b.relay(t, nil)
 	b.insert(t, events...)
 	b.published(t, events)
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if s, err := r.Stats(t.Context()); err != nil || s.Pending != 0 {
 			return fmt.Errorf("%+v, %v", s, err)
 		}

@@ -186,7 +186,7 @@ func TestCommittedEventsLeaveInOrder(t *testing.T) {
 	r, _ := b.relay(t, nil)
 	b.insert(t, events[300:]...)
 	b.published(t, events)
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		s, err := r.Stats(t.Context())
 		if err != nil || s.Published != 1200 || s.Pending != 0 || s.Poison != 0 || s.LastError != "" {
 			return fmt.Errorf("%+v, %v", s, err)

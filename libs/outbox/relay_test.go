@@ -64,7 +64,7 @@ func TestBrokerOutageLosesNothingAndCostsNoAttempt(t *testing.T) {
 	if n := b.refusals(t); n != 0 {
 		t.Errorf("the outage cost %d attempts; want 0", n)
 	}
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if s, err := r.Stats(t.Context()); err != nil || s.LastError != "" || s.Pending != 0 || s.Published != 6000 {
 			return fmt.Errorf("%+v, %v", s, err)
 		}
@@ -96,7 +96,7 @@ func TestStreamThatWasWipedIsFilledAgain(t *testing.T) {
 	r, _ := b.relay(t, nil)
 	b.insert(t, events[:600]...)
 	b.published(t, events[:600])
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if s, err := r.Stats(t.Context()); err != nil || s.Published != 600 {
 			return fmt.Errorf("%+v, %v", s, err)
 		}
@@ -115,7 +115,7 @@ func TestStreamThatWasReplacedIsFilledAgain(t *testing.T) {
 	r, _ := b.relay(t, nil)
 	b.insert(t, events[:50]...)
 	b.published(t, events[:50])
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if s, err := r.Stats(t.Context()); err != nil || s.Published != 50 {
 			return fmt.Errorf("%+v, %v", s, err)
 		}
@@ -235,7 +235,7 @@ func TestRepublishedEventsStaySingle(t *testing.T) {
 		}
 		return nil
 	}
-	testenv.Eventually(t, 5*time.Second, all)
+	testenv.Eventually(t, 20*time.Second, all)
 	var n int64
 	if err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) (err error) {
 		n, err = outbox.Republish(t.Context(), tx, nil, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
@@ -243,7 +243,7 @@ func TestRepublishedEventsStaySingle(t *testing.T) {
 	}); err != nil || n != 50 {
 		t.Fatalf("%d rows, %v; want n == 50", n, err)
 	}
-	testenv.Eventually(t, 5*time.Second, all)
+	testenv.Eventually(t, 20*time.Second, all)
 	b.published(t, events)
 }
 

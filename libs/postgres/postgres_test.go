@@ -115,8 +115,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			if !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf(`%v; want strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "hunter2")`, err)
 			}
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("took %s; want took <= 5 * time.Second", took)
+			if took := time.Since(began); took > 15*time.Second {
+				t.Errorf("took %s; want took <= 15 * time.Second", took)
 			}
 		})
 	}

@@ -120,7 +120,7 @@ func TestSupersededWhileApproving(t *testing.T) {
 		r, _ := p.Try("POST", "/approve/JPCP", controlplanetest.Operator, nil)
 		done <- r
 	}()
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if s := p.Approval(first)["status"]; s != "approving" {
 			return fmt.Errorf("status %v", s)
 		}

@@ -137,7 +137,7 @@ func TestContractErrors(t *testing.T) {
 	p.Orchestrator.Set(controlplanetest.Hang)
 	first := sendInBackground(p, "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "hangs")
 	second := sendInBackground(p, "POST", "/approve/MACK", all, nil)
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := p.Count(dispatching); n != 2 {
 			return fmt.Errorf("%d dispatches under way", n)
 		}
@@ -155,7 +155,7 @@ func TestContractErrors(t *testing.T) {
 	})
 	third := sendInBackground(p, "POST", "/retrain", all, retrainOf("MCBound"))
 	row("429_admission_full", func(t *testing.T, p *controlplanetest.Plane) {
-		testenv.Eventually(t, 5*time.Second, func() error {
+		testenv.Eventually(t, 20*time.Second, func() error {
 			if n := p.Count(dispatching); n != 3 {
 				return fmt.Errorf("%d dispatches under way", n)
 			}

@@ -67,7 +67,7 @@ func TestContractApprovalStates(t *testing.T) {
 		id := p.Notice("JPCP", "b")
 		p.Orchestrator.Set(controlplanetest.Hang)
 		done := sendInBackground(p, "POST", "/approve/JPCP", all, nil)
-		testenv.Eventually(t, 5*time.Second, func() error {
+		testenv.Eventually(t, 20*time.Second, func() error {
 			if s := p.Approval(id)["status"]; s != "approving" || p.Count(dispatching) != 1 {
 				return fmt.Errorf("status %v, %d commands", s, p.Count(dispatching))
 			}

@@ -89,8 +89,8 @@ func TestDataAndAddressSurviveARestart(t *testing.T) {
 
 	begin := time.Now()
 	s = startServer(t, cfg)
-	if d := time.Since(begin); d > 2*time.Second { // 40 ms on an idle machine
-		t.Errorf("the second start took %v; want d <= 2 * time.Second", d)
+	if d := time.Since(begin); d > 12*time.Second { // 40 ms on an idle machine
+		t.Errorf("the second start took %v; want d <= 12 * time.Second", d)
 	}
 	if s.URL("") != first {
 		t.Errorf(`now at %s, was at %s; want s.URL("") == %v`, s.URL(""), first, first)

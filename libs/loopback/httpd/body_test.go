@@ -167,8 +167,8 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 		}
 	}
 	// An answer that ended with the discarding would take half a second.
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("20 answers took %v; want took <= 5 * time.Second", took)
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("20 answers took %v; want took <= 9 * time.Second", took)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestReadIsClosedAtOnce(t *testing.T) {
 		}
 	}
 	// Each wait for the peer would take half a second.
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("%v; want took <= 5 * time.Second", took)
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("%v; want took <= 9 * time.Second", took)
 	}
 }

@@ -152,7 +152,7 @@ func TestFaultyHead(t *testing.T) {
 	}
 	for _, q := range []*controlplanetest.Plane{p, later} {
 		awaitReadme(t, q, 10*time.Second, "mended\n")
-		testenv.Eventually(t, 5*time.Second, func() error {
+		testenv.Eventually(t, 20*time.Second, func() error {
 			if got := healthOf(t, q).StartupChecks["registry"]; got != "ok" {
 				return fmt.Errorf("registry: %q", got)
 			}
@@ -292,7 +292,7 @@ func TestSettings(t *testing.T) {
 	}
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"watch_branch": "next"})
 	awaitReadme(t, p, 5*time.Second, "next\n")
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		events := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 		if len(events) != 1 || events[0]["branch"] != "next" || events[0]["commit_sha"] != next {
 			return fmt.Errorf("%v", events)
@@ -300,7 +300,7 @@ func TestSettings(t *testing.T) {
 		return nil
 	})
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"poll_interval_seconds": 0})
-	testenv.Eventually(t, 3*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if h := healthOf(t, p); h.Poller.Enabled || h.Poller.Leader || h.Poller.Stale {
 			return fmt.Errorf("%+v", h.Poller)
 		}
@@ -313,7 +313,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v; want s.New && readmeOf(p, \"JPCP\") == \"by hand\\n\"", s)
 	}
 	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"poll_interval_seconds": 10})
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if h := healthOf(t, p); !h.Poller.Enabled || !h.Poller.Leader {
 			return fmt.Errorf("%+v", h.Poller)
 		}

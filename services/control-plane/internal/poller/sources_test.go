@@ -181,7 +181,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("%+v; want out.Reloaded && slices.Equal(out.Models, want) && len(out.Errors) == 0", out)
 	}
 	for _, p := range []*controlplanetest.Plane{a, b} {
-		testenv.Eventually(t, 5*time.Second, func() error {
+		testenv.Eventually(t, 20*time.Second, func() error {
 			if n := len(p.Want(200, "GET", "/models", "", nil).List(t)); n != 6 {
 				return fmt.Errorf("%d models", n)
 			}

@@ -106,7 +106,7 @@ func TestRollbackAtOnce(t *testing.T) {
 			}
 			looks := p.Tracker.Looked()
 			go ask(second(v))
-			testenv.Eventually(t, 4*time.Second, func() error { // less than it waits for the first
+			testenv.Eventually(t, 20*time.Second, func() error { // less than it waits for the first
 				if p.Tracker.Looked() == looks {
 					return errors.New("the second request has not looked who holds the alias")
 				}

@@ -223,7 +223,7 @@ func TestOlderReadingOfAnotherReplicaChangesNothing(t *testing.T) {
 		done := make(chan struct{})
 		a.views.Age()
 		go func() { defer close(done); a.Do(recordstest.Viewer, "GET", path, nil) }()
-		testenv.Eventually(t, 2*time.Second, func() error { // the slow answer has been asked for
+		testenv.Eventually(t, 20*time.Second, func() error { // the slow answer has been asked for
 			if a.plane.Calls() == before {
 				return fmt.Errorf("got %d calls", before)
 			}
@@ -266,7 +266,7 @@ func TestReadingKeepsAnAcknowledgementThatIsBeingMade(t *testing.T) {
 	done := make(chan struct{})
 	r.views.Age()
 	go func() { defer close(done); r.Do(recordstest.Viewer, "GET", path, nil) }()
-	testenv.Eventually(t, 5*time.Second, func() error { // the reading waits for the acknowledgement
+	testenv.Eventually(t, 20*time.Second, func() error { // the reading waits for the acknowledgement
 		var waiting int
 		err := r.pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&waiting)
 		if err == nil && waiting == 0 {

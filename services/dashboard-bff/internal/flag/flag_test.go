@@ -196,7 +196,7 @@ func TestOverrideReachesOtherReplicas(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- b.Watch(ctx) }()
 	a.Want(200, recordstest.Admin, "POST", "/api/v1/flags/copilotDrawer", `{"enabled": false}`)
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if on, err := b.Enabled(ctx, recordstest.Admin, flag.CopilotDrawer); on || err != nil {
 			return fmt.Errorf("got %v, %v; want off", on, err)
 		}

@@ -429,7 +429,7 @@ func TestCallerWhoLeavesEndsTheCall(t *testing.T) {
 	<-arrived
 	cancel()
 	<-done
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := running.Load(); n != 0 {
 			return fmt.Errorf("%d calls still run", n)
 		}

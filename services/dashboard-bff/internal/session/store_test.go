@@ -111,7 +111,7 @@ func putReplaces(t *testing.T, a, b session.Store) {
 	mustPut(t, a, "x", "one", 50*time.Millisecond)
 	mustPut(t, b, "x", "two", time.Minute)
 	mustPut(t, a, "y", "", 50*time.Millisecond)
-	testenv.Eventually(t, 5*time.Second, func() error { return wantGone(t.Context(), b, "y") })
+	testenv.Eventually(t, 20*time.Second, func() error { return wantGone(t.Context(), b, "y") })
 	wantEntry(t, a, "x", "two") // although its first time is over
 }
 
@@ -125,7 +125,7 @@ func wantGone(ctx context.Context, s session.Store, id string) error {
 func entryEnds(t *testing.T, a, b session.Store) {
 	mustPut(t, a, "x", "v", 300*time.Millisecond)
 	wantEntry(t, b, "x", "v")
-	testenv.Eventually(t, 5*time.Second, func() error { return wantGone(t.Context(), b, "x") })
+	testenv.Eventually(t, 20*time.Second, func() error { return wantGone(t.Context(), b, "x") })
 }
 
 func takeOnce(t *testing.T, a, b session.Store) {
@@ -152,7 +152,7 @@ func takeOnce(t *testing.T, a, b session.Store) {
 
 func takeExpired(t *testing.T, a, b session.Store) {
 	mustPut(t, a, "x", "v", 50*time.Millisecond)
-	testenv.Eventually(t, 5*time.Second, func() error { return wantGone(t.Context(), b, "x") })
+	testenv.Eventually(t, 20*time.Second, func() error { return wantGone(t.Context(), b, "x") })
 	if value, err := b.Take(t.Context(), session.Key("x")); !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("Take = %q, %v; want ErrNotFound", value, err)
 	}

@@ -284,7 +284,7 @@ func TestChangeReachesOtherReplicas(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- b.Watch(ctx) }()
 	a.Want(200, recordstest.Admin, "PUT", path, `{"serving_url": "http://localhost:18003", "forge_token": "s3cr3t"}`)
-	testenv.Eventually(t, 5*time.Second, func() error {
+	testenv.Eventually(t, 20*time.Second, func() error {
 		if url, token := b.Value("serving_url"), b.Value("forge_token"); url != "http://localhost:18003" || token != "s3cr3t" {
 			return fmt.Errorf("got %q and %q", url, token)
 		}

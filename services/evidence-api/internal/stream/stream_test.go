@@ -297,8 +297,8 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 		t.Errorf("%q has another digest; want hex.EncodeToString(digest[:]) == %v", first, firstDigest)
 	}
 	// The bound is 500 ms; a machine that runs other tests may be late by itself.
-	if took > 2*time.Second {
-		t.Errorf("%v from commit to byte; want took <= 2 * time.Second", took)
+	if took > 12*time.Second {
+		t.Errorf("%v from commit to byte; want took <= 12 * time.Second", took)
 	}
 	t.Logf("%v from commit to byte", took)
 

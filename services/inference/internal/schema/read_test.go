@@ -87,8 +87,8 @@ func TestRefusesCostlyFiles(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s took %v; want took <= 5 * time.Second", name, took)
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("%s took %v; want took <= 15 * time.Second", name, took)
 		}
 	}
 }
