@@ -26,6 +26,7 @@ func services(p *harness.Platform) []server {
 	return []server{
 		{name: "control plane", url: p.Env["CONTROL_PLANE_URL"], document: "/openapi.json"},
 		{name: "inference", url: p.Env["SERVING_URL"], document: "/openapi.json"},
+		{name: "bus bridge", url: p.Env["BUS_BRIDGE_URL"], document: "/openapi.json"},
 		{name: "assistant", url: p.Env["ASSISTANT_URL"], document: "/openapi.json"},
 		{name: "dashboard", url: "http://" + p.Setting("DASHBOARD_ADDR"), document: "/openapi.json"},
 		{name: "evidence API", url: p.Env["SVC_CONTROL_TOWER_URL"], document: "/api/v1/openapi.json",

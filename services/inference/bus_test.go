@@ -298,7 +298,8 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 	if got := request(t, nc, infer, runtimeJob); got.Error != nil {
 		t.Errorf("after a message without a reply subject: %+v", got.Error)
 	}
-	if status, body := b.get("/metrics"); status != http.StatusOK || strings.Contains(body, "Nothing") || !strings.Contains(body, `bus_requests_total{kind="infer",status="feature_shape_mismatch"} 1`) {
+	if status, body := b.get("/metrics"); status != http.StatusOK || strings.Contains(body, "Nothing") || !strings.Contains(body, `bus_requests_total{kind="infer",status="feature_shape_mismatch"} 1`) ||
+		!strings.Contains(body, "bus_connected 1") || !strings.Contains(body, `bus_seconds_bucket{kind="retrain"`) {
 		t.Errorf("%d, metrics: want the refusals by code and no name from outside:\n%s", status, body)
 	}
 	status, body := b.get("/stats")

@@ -26,6 +26,7 @@ type Config struct {
 	Dir      string       // of the JetStream file store; made when absent
 	Port     int          // on 127.0.0.1; 0 means any free one
 	Token    string       // clients must give it; empty leaves the server open to every local user
+	Producer User         // may use the message bus and nothing else; empty: nobody
 	MaxBytes int64        // bound of all streams together; 0 means no bound but the disk
 	Log      *slog.Logger // nil drops the log
 	Name     string       // shown to clients; empty means platform
@@ -33,6 +34,23 @@ type Config struct {
 	// Throwaway acknowledges before the disk has a message, for tests; a crash of
 	// the machine may then lose the newest ones.
 	Throwaway bool
+}
+
+// User is a name with its password.
+type User struct{ Name, Password string }
+
+// busPermissions are those of a producer: the requests of the message bus, their answers, and its results.
+var busPermissions = &server.Permissions{
+	Publish:   &server.SubjectPermission{Allow: []string{"bus.infer.*", "bus.vector.*", "bus.retrain", "bus.jobs"}},
+	Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "bus.results"}},
+}
+
+// producers are the users beside the token.
+func (c Config) producers() []*server.User {
+	if c.Producer.Name == "" || c.Producer.Password == "" || c.Token == "" {
+		return nil // an open server has no users
+	}
+	return []*server.User{{Username: c.Producer.Name, Password: c.Producer.Password, Permissions: busPermissions}}
 }
 
 // Server is a running NATS server.
@@ -60,7 +78,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("nats: port %d: %w", port, err)
 	}
 	srv, err := server.NewServer(&server.Options{
-		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token,
+		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token, Users: cfg.producers(),
 		JetStream: true, StoreDir: cfg.Dir, SyncAlways: !cfg.Throwaway, JetStreamMaxStore: maxStore(cfg.MaxBytes),
 		MaxPayload: MaxMessage, NoSigs: true, DisableShortFirstPing: true,
 	})

@@ -61,7 +61,9 @@ func (b *Bridge) infer(ctx context.Context, msg *nats.Msg) (any, error) {
 	}
 	b.stats.countInference(name, false, 1, time.Since(start), err != nil)
 	if err != nil {
-		return refuseInfer(msg.Data, err), err
+		refused := refuseInfer(msg.Data, err).(Reply)
+		refused.ModelName = optional(name)
+		return refused, err
 	}
 	return reply, nil
 }
@@ -236,6 +238,13 @@ func upstreamFault(ctx context.Context, service string, err error) error {
 		return problem.BadGateway.Errorf("The answer of the %s cannot be read.", service).WithCause(err)
 	}
 	return problem.Unavailable.Errorf("The %s is not reachable; send the message again later.", service).WithCause(err)
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 func invalid(name, msg string) error {

@@ -89,6 +89,9 @@ func faultOf(err error) *Fault {
 		detail = p.Kind.Title + "."
 	}
 	for _, f := range p.Errors {
+		if strings.Contains(detail, f.Msg) {
+			continue // a single fault is told in the sentence already
+		}
 		detail += fmt.Sprintf(" %s: %s.", strings.Join(f.Loc, "."), f.Msg)
 	}
 	return &Fault{Code: p.Kind.Code, Status: p.Kind.Status, Detail: detail}

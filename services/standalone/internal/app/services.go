@@ -72,6 +72,7 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 	fixed["CONTROL_PLANE_TOKEN"] = p.creds.ControlPlaneToken
 	fixed["SERVING_URL"] = p.cfg.inferenceURL()
 	fixed["SERVING_TOKEN"] = p.creds.ServingControlPlaneToken
+	fixed["BUS_BRIDGE_URL"] = p.cfg.busURL()
 	fixed["MODELREPO_DIR"] = p.repo
 	fixed["MODELREPO_WEBHOOK_SECRET"] = p.creds.WebhookSecret
 	p.setOrchestratorKey(fixed, "PREFECT_API_URL")
@@ -105,6 +106,18 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	}, fixed))
 }
 
+// bridgeConfig serves the bus of our own broker.
+func (p *platform) bridgeConfig() (inference.BridgeConfig, error) {
+	fixed := p.common()
+	fixed["BUS_ADDR"] = p.cfg.BusAddr
+	fixed["BUS_NATS_URL"] = p.natsURL
+	fixed["SERVING_URL"] = p.cfg.inferenceURL()
+	fixed["SERVING_TOKEN"] = p.creds.BusServingToken
+	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
+	fixed["CONTROL_PLANE_TOKEN"] = p.creds.BusControlPlaneToken
+	return inference.LoadBridgeConfig(p.environ(map[string]string{"BUS_CREDENTIALS_JSON": p.creds.BusMap()}, fixed))
+}
+
 // assistantConfig asks the cluster of KUBECONFIG, and without one a cluster of its own.
 func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed := p.common()
@@ -124,6 +137,7 @@ func (p *platform) dashboardConfig() (dashboard.Config, error) {
 	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
 	fixed["SERVING_URL"] = p.cfg.inferenceURL()
 	fixed["ASSISTANT_URL"] = p.cfg.assistantURL()
+	fixed["BUS_BRIDGE_URL"] = p.cfg.busURL()
 	fixed["ASSISTANT_READONLY_KEY"] = p.creds.AssistantReadonlyKey()
 	fixed["ASSISTANT_OPERATOR_KEY"] = p.creds.AssistantOperatorKey()
 	fixed["DASHBOARD_ACT_KEY_FILE"] = p.path(delegationKeyFile)
@@ -137,9 +151,6 @@ func (p *platform) dashboardConfig() (dashboard.Config, error) {
 		"DASHBOARD_SESSION_COOKIE_SECURE": "false", // plain HTTP on loopback
 		"PLATFORM_SCHEDULER_MODE":         "mock",
 	}, fixed))
-	if !p.cfg.isSet("BUS_BRIDGE_URL") {
-		cfg.BusBridgeURL = ""
-	}
 	return cfg, err
 }
 
@@ -206,17 +217,23 @@ func (p *platform) services(ls *listeners) ([]hosted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
+	br, err := p.bridgeConfig()
+	if err != nil {
+		return nil, fmt.Errorf("bus bridge: %w", err)
+	}
 	cp, err := p.controlPlaneConfig()
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
 	db.Listener, db.ToolsListener = ls.dashboard, ls.tools
 	as.Listener, ev.Listener, inf.Listener, cp.Listener = ls.assistant, ls.evidence, ls.inference, ls.controlPlane
+	br.Listener = ls.bus
 	return []hosted{
 		{"dashboard", withConfig(db, dashboard.Migrate), runWith(db, dashboard.Run)},
 		{"assistant", withConfig(as, assistant.Migrate), runWith(as, assistant.Run)},
 		{"evidence API", nil, runWith(ev, evidenceapi.Run)},
 		{"inference", withConfig(inf, inference.Migrate), runWith(inf, inference.Run)},
+		{"bus bridge", nil, runWith(br, inference.RunBridge)},
 		{"control plane", withConfig(cp, controlplane.Migrate), runWith(cp, controlplane.Run)},
 	}, nil
 }
