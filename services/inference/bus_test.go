@@ -291,6 +291,20 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 	if got := request(t, nc, infer, edit(`"num_nodes": 2`, `"num_nodes": -1`)); got.JobID != "j-1" {
 		t.Errorf("a refusal answers job %v, want that of the message", got.JobID)
 	}
+	// The bridge publishes nothing where its caller could not.
+	events, err := nc.SubscribeSync("platform.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reply := range []string{"platform.default.approval.requested", "$JS.API.STREAM.PURGE.PLATFORM", "bus.jobs"} {
+		if err := nc.PublishRequest(infer, reply, []byte(runtimeJob)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request(t, nc, infer, runtimeJob)
+	if n, _, _ := events.Pending(); n != 0 {
+		t.Errorf("%d messages came where only the platform publishes; want none", n)
+	}
 	// Without a reply subject nobody can be told; the next message is answered all the same.
 	if err := nc.Publish(infer, []byte(`{`)); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ type Config struct {
 	Dir      string       // of the JetStream file store; made when absent
 	Port     int          // on 127.0.0.1; 0 means any free one
 	Token    string       // clients must give it; empty leaves the server open to every local user
-	Producer User         // may use the message bus and nothing else; empty: nobody
+	Users    []User       // beside the holders of the token; an open server has none
 	MaxBytes int64        // bound of all streams together; 0 means no bound but the disk
 	Log      *slog.Logger // nil drops the log
 	Name     string       // shown to clients; empty means platform
@@ -36,21 +36,22 @@ type Config struct {
 	Throwaway bool
 }
 
-// User is a name with its password.
-type User struct{ Name, Password string }
-
-// busPermissions are those of a producer: the requests of the message bus, their answers, and its results.
-var busPermissions = &server.Permissions{
-	Publish:   &server.SubjectPermission{Allow: []string{"bus.infer.*", "bus.vector.*", "bus.retrain", "bus.jobs"}},
-	Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "bus.results"}},
+// User may publish to and subscribe to the subjects named, and to no other.
+type User struct {
+	Name, Password     string
+	Publish, Subscribe []string
 }
 
-// producers are the users beside the token.
-func (c Config) producers() []*server.User {
-	if c.Producer.Name == "" || c.Producer.Password == "" || c.Token == "" {
-		return nil // an open server has no users
+func (c Config) users() (out []*server.User) {
+	if c.Token == "" {
+		return nil
 	}
-	return []*server.User{{Username: c.Producer.Name, Password: c.Producer.Password, Permissions: busPermissions}}
+	for _, u := range c.Users {
+		out = append(out, &server.User{Username: u.Name, Password: u.Password, Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: u.Publish}, Subscribe: &server.SubjectPermission{Allow: u.Subscribe},
+		}})
+	}
+	return out
 }
 
 // Server is a running NATS server.
@@ -78,7 +79,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("nats: port %d: %w", port, err)
 	}
 	srv, err := server.NewServer(&server.Options{
-		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token, Users: cfg.producers(),
+		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token, Users: cfg.users(),
 		JetStream: true, StoreDir: cfg.Dir, SyncAlways: !cfg.Throwaway, JetStreamMaxStore: maxStore(cfg.MaxBytes),
 		MaxPayload: MaxMessage, NoSigs: true, DisableShortFirstPing: true,
 	})

@@ -71,10 +71,12 @@ func TestOnlyWithTheTokenAndOnlyOnLoopback(t *testing.T) {
 	}
 }
 
-// A producer on the message bus neither reads events nor makes them.
-func TestProducersUseTheBusAlone(t *testing.T) {
+// A user neither reads nor writes what is not named.
+func TestUsersAreKeptToTheirSubjects(t *testing.T) {
 	t.Parallel()
-	s, err := Start(Config{Dir: t.TempDir(), Token: "let-me-in", Producer: User{Name: "bus", Password: "of-the-bus"}})
+	s, err := Start(Config{Dir: t.TempDir(), Token: "let-me-in", Users: []User{{
+		Name: "bus", Password: "of-the-bus", Publish: []string{"bus.infer.*"}, Subscribe: []string{"_INBOX.>", "bus.results"},
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,18 +193,25 @@ func (b *Bridge) finish(ctx context.Context, h handler, msg *nats.Msg, start tim
 		b.cfg.Log.ErrorContext(ctx, "a bus reply could not be encoded", slog.String("kind", h.kind), slog.Any("err", err))
 		return
 	}
-	to := []string{msg.Reply}
+	var to []string
+	if msg.Reply != "" && !isReserved(msg.Reply) {
+		to = append(to, msg.Reply)
+	}
 	if h.kind == kindJob {
 		to = append(to, SubjectResults)
 	}
 	for _, subject := range to {
-		if subject == "" {
-			continue // the sender wants no answer
-		}
 		if err := b.cfg.Conn.Publish(subject, body); err != nil {
 			b.cfg.Log.WarnContext(ctx, "a bus reply was not sent", slog.String("kind", h.kind), slog.Any("err", err))
 		}
 	}
+}
+
+// isReserved reports whether a reply subject belongs to the platform or the broker: the bridge may be allowed more
+// than the sender, who must not publish there through it.
+func isReserved(subject string) bool {
+	first, _, _ := strings.Cut(subject, ".")
+	return first == "platform" || first == "bus" || strings.HasPrefix(first, "$")
 }
 
 // ParseMode reads BUS_MODE.

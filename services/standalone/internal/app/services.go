@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/embedded/natsd"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant"
@@ -19,6 +21,7 @@ import (
 	dashboard "github.com/mlp-platform/platform/services/dashboard-bff"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
 	"github.com/mlp-platform/platform/services/trainer"
@@ -106,11 +109,20 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	}, fixed))
 }
 
+// busUsers are the broker's users for the message bus. The bridge publishes where a producer asks it to reply: without
+// bounds of its own it would write events for whoever names a subject of theirs.
+func (p *platform) busUsers() []natsd.User {
+	return []natsd.User{
+		{Name: credentials.BusUser, Password: p.creds.BusPassword, Publish: inference.BusRequests(), Subscribe: []string{"_INBOX.>", inference.BusResults}},
+		{Name: credentials.BridgeUser, Password: p.creds.BridgePassword, Publish: []string{"_INBOX.>", inference.BusResults}, Subscribe: inference.BusRequests()},
+	}
+}
+
 // bridgeConfig serves the bus of our own broker.
 func (p *platform) bridgeConfig() (inference.BridgeConfig, error) {
 	fixed := p.common()
 	fixed["BUS_ADDR"] = p.cfg.BusAddr
-	fixed["BUS_NATS_URL"] = p.natsURL
+	fixed["BUS_NATS_URL"] = (&url.URL{Scheme: "nats", User: url.UserPassword(credentials.BridgeUser, p.creds.BridgePassword), Host: p.cfg.NATSAddr}).String()
 	fixed["SERVING_URL"] = p.cfg.inferenceURL()
 	fixed["SERVING_TOKEN"] = p.creds.BusServingToken
 	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()

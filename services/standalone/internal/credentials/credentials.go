@@ -23,8 +23,11 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// BusUser is the name that producers on the message bus connect with.
-const BusUser = "bus"
+// The users of the message bus at the broker.
+const (
+	BusUser    = "bus" // producers
+	BridgeUser = "bus-bridge"
+)
 
 // File is the name of the file in the data directory.
 const File = "credentials.json"
@@ -44,9 +47,10 @@ type Credentials struct {
 	ServingControlPlaneToken string `json:"serving_control_plane_token"`
 	WebhookSecret            string `json:"modelrepo_webhook_secret"`
 	NATSToken                string `json:"nats_token"`
-	// BusPassword is what producers on the message bus connect with; BusServingToken and BusControlPlaneToken are what
-	// the bridge calls inference and the control plane with.
+	// BusPassword is what producers on the message bus connect with, BridgePassword what the bridge does;
+	// BusServingToken and BusControlPlaneToken are what it calls inference and the control plane with.
 	BusPassword          string `json:"bus_password"`
+	BridgePassword       string `json:"bus_bridge_password"`
 	BusServingToken      string `json:"bus_serving_token"`
 	BusControlPlaneToken string `json:"bus_control_plane_token"`
 	// TrackerToken and OrchestratorKey are what the stand-ins ask of every caller.
@@ -70,7 +74,7 @@ func (c *Credentials) each() []*string {
 	return []*string{
 		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken, &c.InferenceToken,
 		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken,
-		&c.BusPassword, &c.BusServingToken, &c.BusControlPlaneToken, &c.TrackerToken, &c.OrchestratorKey, &c.EvidenceToken,
+		&c.BusPassword, &c.BridgePassword, &c.BusServingToken, &c.BusControlPlaneToken, &c.TrackerToken, &c.OrchestratorKey, &c.EvidenceToken,
 		&c.AssistantAdmin, &c.AssistantOperator, &c.AssistantReadonly,
 		&c.DashboardAdmin, &c.DashboardViewer, &c.DashboardSigning, &c.DashboardSealing,
 	}
