@@ -77,15 +77,15 @@ func (b *Base) settle() error {
 		fault("DRAIN_SECONDS is %d; it must be 0 to 600", b.DrainSeconds)
 	}
 	for name, v := range map[string]Secret{"PLATFORM_DATABASE_URL": b.DatabaseURL, "NATS_URL": b.NATSURL, "REDIS_URL": b.RedisURL} {
-		if err := checkURL(name, v); err != nil {
+		if err := CheckURL(name, v); err != nil {
 			faults = append(faults, err)
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// checkURL does not quote the value, which may hold a password.
-func checkURL(name string, v Secret) error {
+// CheckURL reports a fault of a connection URL, a placeholder as its password included; it does not quote the value, which may hold a password.
+func CheckURL(name string, v Secret) error {
 	if v == "" || !strings.Contains(v.Reveal(), "://") {
 		return nil // a keyword/value connection string, or a bare host:port
 	}

@@ -704,6 +704,9 @@ type Probe = string
 // RoutingKey defines model for RoutingKey.
 type RoutingKey = string
 
+// Source defines model for Source.
+type Source = string
+
 // Timeout defines model for Timeout.
 type Timeout = int
 
@@ -754,6 +757,9 @@ type InferPipelineParams struct {
 
 	// XRoutingKey Requests with the same key get the same alias by the traffic rules
 	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
+
+	// XPlatformSource bus marks a prediction that came over the message bus: its snapshot says so
+	XPlatformSource *Source `json:"X-Platform-Source,omitempty"`
 }
 
 // ListModelsParams defines parameters for ListModels.
@@ -788,6 +794,9 @@ type PredictParams struct {
 
 	// XRoutingKey Requests with the same key get the same alias by the traffic rules
 	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
+
+	// XPlatformSource bus marks a prediction that came over the message bus: its snapshot says so
+	XPlatformSource *Source `json:"X-Platform-Source,omitempty"`
 }
 
 // SeriesParams defines parameters for Series.

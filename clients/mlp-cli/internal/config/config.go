@@ -37,6 +37,7 @@ var Keys = []Key{
 	{Name: "tracker", Env: "TRACKING_URI", Default: "http://localhost:15000", section: "urls", field: "tracker", Doc: "experiment tracker address"},
 	{Name: "orchestrator", Env: "ORCHESTRATOR_API_URL", Default: "http://localhost:14200/api", section: "urls", field: "orchestrator", Doc: "workflow orchestrator API address"},
 	{Name: "dashboard", Env: "DASHBOARD_URL", Default: "http://localhost:8099", section: "urls", field: "dashboard", Doc: "dashboard address"},
+	{Name: "bus", Env: "BUS_BRIDGE_URL", Default: "http://localhost:18003", section: "urls", field: "bus", Doc: "bus bridge address"},
 	{Name: "control_plane_token", Env: "CONTROL_PLANE_TOKEN", Secret: true, section: "auth", field: "control_plane_token", Doc: "bearer token for the control plane"},
 	{Name: "dashboard_token", Env: "DASHBOARD_TOKEN", Secret: true, section: "auth", field: "dashboard_token", Doc: "bearer token for the dashboard"},
 	{Name: "tracker_token", Env: "MLFLOW_TRACKING_TOKEN", Secret: true, section: "auth", field: "tracker_token", Doc: "bearer token for the experiment tracker"},
@@ -72,7 +73,7 @@ func (s *Sections) table(k Key) *map[string]string {
 }
 
 // layout is what the file may hold, which strict decoding compares it with: decoding into the maps of File
-// would take any key. assistant and bus belong to services that no command of mlp calls; other programs of
+// would take any key. assistant belongs to a service that no command of mlp calls; other programs of
 // the platform share the file.
 type layout struct {
 	ActiveContext string `toml:"active_context"`

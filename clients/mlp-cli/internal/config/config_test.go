@@ -52,7 +52,7 @@ func TestLoadChecksKeys(t *testing.T) {
 // Every key that can be set can be read back, at the base and in a context; what mlp does not use survives.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	path := writeConfig(t, "[urls]\nbus = \"http://b\"\n")
+	path := writeConfig(t, "[urls]\nassistant = \"http://b\"\n")
 	f, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func TestRoundTrip(t *testing.T) {
 	if f, err = Load(path); err != nil {
 		t.Fatal(err)
 	}
-	if f.URLs["bus"] != "http://b" {
-		t.Fatalf(`lost a setting: %v; want f.URLs["bus"] == "http://b"`, f.URLs)
+	if f.URLs["assistant"] != "http://b" {
+		t.Fatalf(`lost a setting: %v; want f.URLs["assistant"] == "http://b"`, f.URLs)
 	}
 	none := func(string) string { return "" }
 	for _, context := range []string{"", "prod"} {

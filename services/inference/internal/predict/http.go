@@ -101,7 +101,7 @@ func (h *Handlers) Predict(c echo.Context) error {
 		return err
 	}
 	defer slot.Release()
-	return h.answer(c, b, slot, ask{features: p.Features, probabilities: p.Probabilities, source: snapshot.HTTP, probe: probe, start: start, limit: limit})
+	return h.answer(c, b, slot, ask{features: p.Features, probabilities: p.Probabilities, source: sourceOf(c.Request(), snapshot.HTTP), probe: probe, start: start, limit: limit})
 }
 
 // Pipeline is POST /infer-pipeline/infer.
@@ -140,7 +140,7 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 		i, ok := s.Lookup([]byte(column))
 		return ok && s.Columns[i].Kind == schema.Category, ok
 	})
-	return h.answer(c, b, slot, ask{features: features, job: p.JobID, source: snapshot.Pipeline, probe: probe, start: start, limit: limit})
+	return h.answer(c, b, slot, ask{features: features, job: p.JobID, source: sourceOf(c.Request(), snapshot.Pipeline), probe: probe, start: start, limit: limit})
 }
 
 // defaultPipelineModel answers pipeline requests that name no model.
@@ -164,6 +164,17 @@ const headerProbe = "X-Platform-Probe"
 func isProbe(r *http.Request) bool {
 	values := r.Header[headerProbe]
 	return len(values) == 1 && values[0] == "1"
+}
+
+// headerSource says how a request reached the caller, which passes it on: the bus bridge sets it.
+const headerSource = "X-Platform-Source"
+
+// sourceOf is what the request's snapshot says of its way here: route, unless a bridge brought it.
+func sourceOf(r *http.Request, route snapshot.Source) snapshot.Source {
+	if values := r.Header[headerSource]; len(values) == 1 && values[0] == string(snapshot.Bus) {
+		return snapshot.Bus
+	}
+	return route
 }
 
 // headerTimeout is in the canonical form that net/http stores.

@@ -23,6 +23,7 @@ type Source string
 const (
 	HTTP     Source = "http"
 	Pipeline Source = "pipeline"
+	Bus      Source = "bus"
 )
 
 // Kind is what a model answered.
