@@ -16,6 +16,7 @@ var (
 	Overloaded           = problem.Kind{Code: "overloaded", Status: http.StatusServiceUnavailable, Title: "Too many requests waiting"}
 	NoTrafficRules       = problem.Kind{Code: "no_traffic_rules", Status: http.StatusNotFound, Title: "No traffic rules"}
 	StoreUnavailable     = problem.Kind{Code: "store_unavailable", Status: http.StatusServiceUnavailable, Title: "Database unavailable"}
+	InvalidTensors       = problem.Kind{Code: "invalid_tensors", Status: http.StatusBadRequest, Title: "Invalid tensors"}
 	NotEnoughSnapshots   = problem.Kind{Code: "not_enough_snapshots", Status: http.StatusConflict, Title: "Not enough predictions yet"}
 	CrossOrigin          = problem.Kind{Code: "cross_origin_request", Status: http.StatusForbidden, Title: "Cross-origin request refused"}
 )

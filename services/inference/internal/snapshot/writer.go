@@ -23,6 +23,7 @@ type Source string
 const (
 	HTTP     Source = "http"
 	Pipeline Source = "pipeline"
+	V2       Source = "v2"
 )
 
 // Kind is what a model answered.
