@@ -716,6 +716,54 @@ type SeriesPoint struct {
 	Value *float64 `json:"value"`
 }
 
+// ShadowChange defines model for ShadowChange.
+type ShadowChange struct {
+	Alias string `json:"alias"`
+
+	// Applied Always true; every replica follows within a second
+	Applied   bool      `json:"applied"`
+	Model     string    `json:"model"`
+	Percent   int       `json:"percent"`
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+
+	// Warnings Why nothing is scored yet
+	Warnings []string `json:"warnings"`
+}
+
+// ShadowRequest defines model for ShadowRequest.
+type ShadowRequest struct {
+	// Alias Production, Canary or Staging, any case
+	Alias string `json:"alias"`
+
+	// Percent Of the requests that another alias answers
+	Percent int `json:"percent"`
+}
+
+// ShadowRule defines model for ShadowRule.
+type ShadowRule struct {
+	Alias     string    `json:"alias"`
+	Model     string    `json:"model"`
+	Percent   int       `json:"percent"`
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+}
+
+// ShadowRuleList defines model for ShadowRuleList.
+type ShadowRuleList struct {
+	Items []ShadowRule `json:"items"`
+
+	// NextCursor Cursor of the next page; null on the last
+	NextCursor *string `json:"next_cursor"`
+}
+
+// TrackerDelivery defines model for TrackerDelivery.
+type TrackerDelivery struct {
+	Model   string `json:"model,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Skipped bool   `json:"skipped,omitempty"`
+}
+
 // TrackerState defines model for TrackerState.
 type TrackerState struct {
 	LastError  *string    `json:"last_error,omitempty"`
@@ -1004,6 +1052,14 @@ type SeriesParams struct {
 	Step *int `form:"step,omitempty" json:"step,omitempty"`
 }
 
+// ListShadowRulesParams defines parameters for ListShadowRules.
+type ListShadowRulesParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque cursor from the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListTrafficRulesParams defines parameters for ListTrafficRules.
 type ListTrafficRulesParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
@@ -1042,6 +1098,18 @@ type V2InferVersionParams struct {
 	InferenceHeaderContentLength *int `json:"Inference-Header-Content-Length,omitempty"`
 }
 
+// TrackerWebhookJSONBody defines parameters for TrackerWebhook.
+type TrackerWebhookJSONBody map[string]interface{}
+
+// TrackerWebhookParams defines parameters for TrackerWebhook.
+type TrackerWebhookParams struct {
+	XMLflowSignature  string `json:"X-MLflow-Signature"`
+	XMLflowDeliveryId string `json:"X-MLflow-Delivery-Id"`
+
+	// XMLflowTimestamp Seconds since 1970
+	XMLflowTimestamp string `json:"X-MLflow-Timestamp"`
+}
+
 // SetDriftBaselineJSONRequestBody defines body for SetDriftBaseline for application/json ContentType.
 type SetDriftBaselineJSONRequestBody = AliasChoice
 
@@ -1057,6 +1125,9 @@ type RepublishOutboxJSONRequestBody = RepublishRequest
 // PredictJSONRequestBody defines body for Predict for application/json ContentType.
 type PredictJSONRequestBody = PredictRequest
 
+// SetShadowRuleJSONRequestBody defines body for SetShadowRule for application/json ContentType.
+type SetShadowRuleJSONRequestBody = ShadowRequest
+
 // SetTrafficRuleJSONRequestBody defines body for SetTrafficRule for application/json ContentType.
 type SetTrafficRuleJSONRequestBody = TrafficWeights
 
@@ -1071,6 +1142,9 @@ type V2InferVersionJSONRequestBody = V2InferRequest
 
 // V2IndexJSONRequestBody defines body for V2Index for application/json ContentType.
 type V2IndexJSONRequestBody = V2IndexRequest
+
+// TrackerWebhookJSONRequestBody defines body for TrackerWebhook for application/json ContentType.
+type TrackerWebhookJSONRequestBody TrackerWebhookJSONBody
 
 // Getter for additional properties for Problem. Returns the specified
 // element and whether it was found
@@ -1439,6 +1513,26 @@ func (c *Client) Series(ctx context.Context, modelName ModelName, params *Series
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/series/%s", modelName), Params: params}, editors...)
 }
 
+// ListShadowRules calls GET /shadow-rules.
+func (c *Client) ListShadowRules(ctx context.Context, params *ListShadowRulesParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/shadow-rules"), Params: params}, editors...)
+}
+
+// DeleteShadowRule calls DELETE /shadow-rules/{model_name}.
+func (c *Client) DeleteShadowRule(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodDelete, Path: wire.Path("/shadow-rules/%s", modelName)}, editors...)
+}
+
+// GetShadowRule calls GET /shadow-rules/{model_name}.
+func (c *Client) GetShadowRule(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/shadow-rules/%s", modelName)}, editors...)
+}
+
+// SetShadowRule calls PUT /shadow-rules/{model_name}.
+func (c *Client) SetShadowRule(ctx context.Context, modelName ModelName, body SetShadowRuleJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPut, Path: wire.Path("/shadow-rules/%s", modelName), Body: body}, editors...)
+}
+
 // ListTrafficRules calls GET /traffic-rules.
 func (c *Client) ListTrafficRules(ctx context.Context, params *ListTrafficRulesParams, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/traffic-rules"), Params: params}, editors...)
@@ -1512,4 +1606,9 @@ func (c *Client) V2ModelReadyVersion(ctx context.Context, modelName ModelName, v
 // V2Index calls POST /v2/repository/index.
 func (c *Client) V2Index(ctx context.Context, body V2IndexJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/v2/repository/index"), Body: body}, editors...)
+}
+
+// TrackerWebhook calls POST /webhooks/tracker.
+func (c *Client) TrackerWebhook(ctx context.Context, params *TrackerWebhookParams, body TrackerWebhookJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/webhooks/tracker"), Params: params, Body: body}, editors...)
 }

@@ -25,12 +25,14 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/hook"
 	"github.com/mlp-platform/platform/services/inference/internal/inventory"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
 	"github.com/mlp-platform/platform/services/inference/internal/openinference"
 	"github.com/mlp-platform/platform/services/inference/internal/predict"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
+	"github.com/mlp-platform/platform/services/inference/internal/shadow"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 	"github.com/mlp-platform/platform/services/inference/internal/traffic"
@@ -104,8 +106,13 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	for _, w := range authenticator.Warnings() {
 		log.WarnContext(ctx, "weak credential", slog.String("why", w))
 	}
+	shadows, err := shadow.New(shadow.Config{Traffic: splits, Catalog: cat, Snapshots: snapshots, Metrics: set})
+	if err != nil {
+		return err
+	}
+	changed := make(chan string, 64)
 	core, err := serving.New(serving.Config{
-		Catalog: cat, Snapshots: snapshots, Traffic: splits, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
+		Catalog: cat, Snapshots: snapshots, Traffic: splits, Shadows: shadows, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
 	})
 	if err != nil {
 		return err
@@ -119,14 +126,15 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 			}
 			return check.Detail, check.Status != service.Fail
 		}),
-		models: inventory.New(cat, events), drift: watch, traffic: splits, outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
+		models: inventory.New(cat, events), drift: watch, traffic: splits,
+		hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
 
-	changed := make(chan string, 64)
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
 	srv.Go("snapshots", snapshots.Run)
 	srv.Go("traffic rules", splits.Run)
+	srv.Go("shadows", shadows.Run)
 	srv.Go("events", events.Run)
 	return connectEvents(base, watch, changed, log)
 }
@@ -201,6 +209,7 @@ type handlers struct {
 	models      *inventory.Handlers
 	drift       *monitor.Monitor
 	traffic     *traffic.Traffic
+	hooks       *hook.Handlers
 	outbox      admin.Handlers
 }
 
@@ -230,6 +239,11 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 	e.POST("/traffic-rules/:model_name", h.traffic.Set, write...)
 	e.PUT("/traffic-rules/:model_name", h.traffic.Set, write...)
 	e.DELETE("/traffic-rules/:model_name", h.traffic.Delete, write...)
+	service.Get(e, "/shadow-rules", h.traffic.ListShadows, may(scopePredict)...)
+	service.Get(e, "/shadow-rules/:model_name", h.traffic.GetShadow, may(scopePredict)...)
+	e.PUT("/shadow-rules/:model_name", h.traffic.SetShadow, write...)
+	e.DELETE("/shadow-rules/:model_name", h.traffic.DeleteShadow, write...)
+	e.POST("/webhooks/tracker", h.hooks.Tracker) // proved by its signature
 	service.Get(e, "/outbox", h.outbox.List, may(scopeAdmin)...)
 	e.POST("/outbox/republish", h.outbox.Republish, write...)
 	e.POST("/outbox/:id/replay", h.outbox.Replay, write...)

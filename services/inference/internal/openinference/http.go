@@ -189,7 +189,7 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, slot *catalog.Slot
 	}
 	counts.Count(metrics.Success)
 	counts.Seconds.Observe(time.Since(call.Start).Seconds())
-	h.record(call, slot, p.ID, in, outs, rows)
+	h.record(call, slot, p.ID, tensors, records(slot, p.ID, in, outs, rows))
 	return nil
 }
 

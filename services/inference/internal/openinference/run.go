@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
+	"github.com/mlp-platform/platform/services/inference/internal/shadow"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 )
 
@@ -99,22 +100,31 @@ func runFault(call *serving.Call, slot *catalog.Slot, err error) (outcome int, a
 	return outcome, p.WithErrors(faults...)
 }
 
-// record puts what the model answered down, one snapshot a row, for drift.
-func (h *Handlers) record(call *serving.Call, slot *catalog.Slot, id string, in, outs []runtime.Tensor, rows int) {
-	answers := slot.Model.Answers(outs, rows)
-	if answers == nil || call.Probe {
-		return
-	}
-	now := time.Now()
+// records are what the model answered, one a row, for drift; none if it answers no single value.
+func records(slot *catalog.Slot, id string, in, outs []runtime.Tensor, rows int) (out []snapshot.Record) {
 	var scratch schema.Row
-	for i, a := range answers {
+	for i, a := range slot.Model.Answers(outs, rows) {
 		if a.Err != nil {
 			continue
 		}
 		norm, mean, std := slot.Model.SummarizeTensors(in, i, &scratch)
-		h.core.Snapshots.Put(snapshot.Record{
+		out = append(out, snapshot.Record{
 			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: a.Number, Label: a.Text, Kind: serving.KindOf(slot.Model),
-			Source: snapshot.V2, JobID: id, Norm: norm, Mean: mean, Std: std, TS: now, Took: now.Sub(call.Start),
+			JobID: id, Norm: norm, Mean: mean, Std: std,
 		})
 	}
+	return out
+}
+
+// record puts down what was answered, and lets another alias score it where the shadow rules say so.
+func (h *Handlers) record(call *serving.Call, slot *catalog.Slot, id string, tensors []sent, made []snapshot.Record) {
+	if call.Probe {
+		return
+	}
+	now := time.Now()
+	for _, r := range made {
+		r.Source, r.TS, r.Took = snapshot.V2, now, now.Sub(call.Start)
+		h.core.Snapshots.Put(r)
+	}
+	h.core.Shadows.Offer(slot, func() shadow.Score { return scoreLater(id, tensors) })
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
+	"github.com/mlp-platform/platform/services/inference/internal/shadow"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 )
 
@@ -186,6 +187,7 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, b *buffers, slot *
 			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: res.Number, Label: res.Text, Kind: serving.KindOf(slot.Model),
 			Source: a.source, JobID: a.job, Norm: norm, Mean: mean, Std: std, TS: now, Took: took,
 		})
+		h.core.Shadows.Offer(slot, func() shadow.Score { return scoreLater(a) })
 	}
 	if err != nil { // the caller has gone; the prediction was made
 		h.core.Log.DebugContext(c.Request().Context(), "prediction not delivered", slog.Any("err", err))

@@ -18,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/shadow"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 	"github.com/mlp-platform/platform/services/inference/internal/traffic"
 )
@@ -29,6 +30,7 @@ type Config struct {
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 	Traffic   *traffic.Traffic
+	Shadows   *shadow.Scorer
 	Timeout   time.Duration // of a request, unless it asks for less
 	Admit     int           // requests of one model inside at once, waiting or running
 }

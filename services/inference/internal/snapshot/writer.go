@@ -24,6 +24,7 @@ const (
 	HTTP     Source = "http"
 	Pipeline Source = "pipeline"
 	V2       Source = "v2"
+	Shadow   Source = "shadow" // scored beside the answer of another alias
 )
 
 // Kind is what a model answered.
