@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
@@ -111,11 +113,20 @@ func (r *inferReader) list(raw []byte, name string, each func(i int, raw []byte)
 	return n
 }
 
-// members of a JSON object that Parse has checked before.
-func members(raw []byte) []Member {
-	var o Object
-	Parse(raw, &o)
-	return o.members
+// members of a JSON object that Parse has checked as part of the body.
+func members(raw []byte) (out []Member) {
+	for s := (scanner{b: raw, i: 1}); s.next() != '}'; {
+		name := s.value()
+		key := name[1 : len(name)-1]
+		if bytes.IndexByte(key, '\\') >= 0 {
+			key, _ = jsontext.AppendUnquote(nil, name)
+		}
+		s.next() // the colon
+		s.i++
+		s.next()
+		out = append(out, Member{key, s.value()})
+	}
+	return out
 }
 
 func (r *inferReader) parameters(p *Infer, raw []byte) {
