@@ -101,7 +101,10 @@ func TestShadowNeverTouchesTheAnswer(t *testing.T) {
 	}
 	reg.Alias("absent", "Production", reg.Register("absent", x(2), nil))
 	i := start(t, reg)
-	for model, status := range map[string]string{"other": "mismatch", "failing": "error", "absent": "not_loaded", "slow": "dropped"} {
+	for _, c := range []struct{ model, status string }{
+		{"other", "mismatch"}, {"failing", "error"}, {"absent", "not_loaded"}, {"slow", "dropped"}, // last: it fills the pool of all models
+	} {
+		model, status := c.model, c.status
 		testenv.Eventually(t, testWait, func() error { // loading may take longer than readiness waits for it
 			if s, body := i.Post("/predict/"+model, `{"features": {"x": 4}, "alias": "Canary"}`); s == http.StatusServiceUnavailable {
 				return fmt.Errorf("%s", body)
