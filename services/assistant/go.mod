@@ -11,7 +11,7 @@ require (
 	github.com/oapi-codegen/runtime v1.8.0 // indirect
 	github.com/openai/openai-go/v3 v3.96.0
 	github.com/prometheus/client_golang v1.25.0
-	github.com/prometheus/common v0.72.0
+	github.com/prometheus/common v0.72.1
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/spf13/pflag v1.0.10
 	github.com/yuin/goldmark v1.8.7
