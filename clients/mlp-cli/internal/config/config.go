@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -128,7 +129,7 @@ func Load(path string) (*File, error) {
 	if path == "" {
 		return f, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := readLimited(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, nil
@@ -151,10 +152,27 @@ func Load(path string) (*File, error) {
 			row, _ := syntax.Position()
 			where, what = fmt.Sprintf("%s:%d", path, row), describeDecodeError(syntax)
 		}
-		return nil, fault.New("config_broken", "the configuration file is broken at %s: %s", where, what).
+		return nil, fault.New("config_broken", "the configuration file is broken at %s: %.500s", where, what).
 			WithHint("mend that line, or move the file away and run: mlp config init")
 	}
 	return f, nil
+}
+
+// maxFile limits the file, in bytes. The largest sensible one has some dozen contexts; a file that PLATFORM_CONFIG names by
+// mistake may have gigabytes or no end.
+const maxFile = 256 << 10
+
+func readLimited(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	return data, err
 }
 
 // describeDecodeError names the key of a value of the wrong type. The library names the Go type it was decoded into.

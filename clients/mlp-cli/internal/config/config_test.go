@@ -159,3 +159,20 @@ func TestWrongTypesNameTheKey(t *testing.T) {
 		}
 	}
 }
+
+// A file that is far too large, or opens ever more brackets, is refused and does not exhaust the process.
+func TestOversizedFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ text, code string }{
+		"too large":              {strings.Repeat("# nothing\n", maxFile/10+1), "config_unreadable"},
+		"nested brackets":        {"a = " + strings.Repeat("[", maxFile-10), "config_broken"},
+		"nested tables":          {"a = " + strings.Repeat("{a=", maxFile/4), "config_broken"},
+		"a key of 100,000 parts": {strings.Repeat("a.", maxFile/2-10) + "a = 1", "config_broken"},
+		"a value of 256 kB":      {"[urls]\nnowhere = '" + strings.Repeat("x", maxFile-100) + "'", "config_broken"},
+	} {
+		_, err := Load(writeConfig(t, tc.text))
+		if f := fault.From(err); err == nil || f.Code != tc.code || len(f.Message) > 4<<10 {
+			t.Errorf("%s: got %.300v; want a short %s", name, err, tc.code)
+		}
+	}
+}
