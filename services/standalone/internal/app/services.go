@@ -55,6 +55,7 @@ func (p *platform) common() map[string]string {
 		"MLFLOW_TRACKING_TOKEN": p.creds.TrackerToken,
 		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
 		"LOG_LEVEL":             p.cfg.LogLevel,
+		"DRAIN_DELAY":           "0s", // there is no other replica to send requests to
 	}
 }
 
