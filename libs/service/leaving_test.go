@@ -56,6 +56,22 @@ func TestOnlyRequiredChecksMakeAReplicaUnready(t *testing.T) {
 	}
 }
 
+func TestALocalCheckShowsTheMoment(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Name: "t"})
+	var state atomic.Pointer[Check]
+	state.Store(&Check{Fail, "still starting"})
+	s.CheckLocal("startup", func() Check { return *state.Load() })
+	s.up.Store(true) // as while it runs
+	if ready, checks := s.Ready(t.Context()); ready || checks["startup"] != "fail: still starting" {
+		t.Errorf("got %v, %v; want false, still starting", ready, checks)
+	}
+	state.Store(&Check{Status: OK})
+	if ready, checks := s.Ready(t.Context()); !ready || checks["startup"] != OK {
+		t.Errorf("got %v, %v; want true, ok", ready, checks)
+	}
+}
+
 func TestAnOverdueResultCountsAsNone(t *testing.T) {
 	t.Parallel()
 	for optional, want := range map[bool]string{

@@ -57,6 +57,7 @@ type probe struct {
 	name     string
 	fn       func(context.Context) Check
 	optional bool
+	local    bool          // it runs where it is asked for
 	wake     chan struct{} // holds a token when the check is to run soon
 	last     atomic.Pointer[checked]
 }
@@ -79,11 +80,19 @@ func (s *Server) CheckOptional(name string, fn func(context.Context) Check) {
 	s.addProbe(&probe{name: name, fn: fn, optional: true, wake: make(chan struct{}, 1)})
 }
 
+// CheckLocal adds a state of this process that /readyz shows as it is in that moment. fn must answer
+// from memory; only a fail makes the replica unready.
+func (s *Server) CheckLocal(name string, fn func() Check) {
+	s.addProbe(&probe{name: name, fn: func(context.Context) Check { return fn() }, local: true})
+}
+
 func (s *Server) addProbe(p *probe) {
 	s.probes.mu.Lock()
 	s.probes.list = append(s.probes.list, p)
 	s.probes.mu.Unlock()
-	s.Go("check "+p.name, p.run)
+	if !p.local {
+		s.Go("check "+p.name, p.run)
+	}
 }
 
 // Recheck lets every check run now, because something that they report on has changed.
@@ -165,7 +174,11 @@ func (s *Server) Ready(ctx context.Context) (bool, map[string]string) {
 	if s.up.Load() {
 		now := time.Now()
 		for i, p := range list {
-			results[i] = p.result(now)
+			if p.local {
+				results[i] = p.check(ctx)
+			} else {
+				results[i] = p.result(now)
+			}
 		}
 	} else {
 		var wg sync.WaitGroup

@@ -175,7 +175,7 @@ func addChecks(server *service.Server, p *parts) {
 		}
 		return service.Check{Status: service.OK}
 	})
-	server.Check("cluster", func(context.Context) service.Check {
+	server.CheckLocal("cluster", func() service.Check {
 		switch seen := p.reach.cluster.Seen(); {
 		case seen.IsZero():
 			return service.Check{Status: service.Fail, Detail: "the cluster has not answered yet"}
