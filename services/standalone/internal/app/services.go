@@ -113,7 +113,7 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed["ASSISTANT_ADMIN_KEYS"] = p.creds.AssistantAdminKey()
 	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
 	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
-	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust}, fixed))
+	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust, "ASSISTANT_CLUSTER": "sample"}, fixed))
 }
 
 // dashboardConfig acts for people at the control plane and at inference by delegations. What this process does
