@@ -160,7 +160,7 @@ func startService(b *testing.B) string {
 		return inference.Migrate(ctx, inference.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
 	})
 	cfg, err := inference.LoadConfig([]string{
-		"PLATFORM_DATABASE_URL=" + database, "NATS_URL=" + testenv.NATS(b), "TRACKING_URI=" + reg.URL, "MODEL_CACHE_DIR=" + b.TempDir(),
+		"PLATFORM_DATABASE_URL=" + database, "NATS_URL=" + testenv.NATS(b), "DRAIN_DELAY=0s", "TRACKING_URI=" + reg.URL, "MODEL_CACHE_DIR=" + b.TempDir(),
 		`INFERENCE_CREDENTIALS_JSON={"` + bearer + `":{"principal":"bench","tenant":"default","scopes":["predict"]},` +
 			`"` + adminBearer + `":{"principal":"ops","tenant":"default","scopes":["admin"]}}`,
 	})

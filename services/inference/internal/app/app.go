@@ -148,7 +148,7 @@ func openAdmissions(ctx context.Context, cfg Config, base *startup.Foundation, l
 	if err != nil {
 		return nil, err
 	}
-	base.Server.Check("admissions", func(context.Context) service.Check {
+	base.Server.CheckLocal("admissions", func() service.Check {
 		if fault := r.Fault(); fault != "" {
 			return service.Check{Status: service.Warn, Detail: "the control plane does not say what it has admitted; its last answer holds: " + fault}
 		}
@@ -284,7 +284,7 @@ func sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 // addChecks says when the replica may get traffic: once the aliases were scanned and their versions tried. What is down
 // later does not keep loaded models from answering.
 func addChecks(srv *service.Server, cat *catalog.Catalog) {
-	srv.Check("aliases", func(context.Context) service.Check { return checkAliases(cat, time.Now()) })
+	srv.CheckLocal("aliases", func() service.Check { return checkAliases(cat, time.Now()) })
 }
 
 // longLoad is how long a version may load before readiness warns of it.

@@ -58,6 +58,7 @@ func (p *platform) common() map[string]string {
 		"MLFLOW_TRACKING_TOKEN": p.creds.TrackerToken,
 		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
 		"LOG_LEVEL":             p.cfg.LogLevel,
+		"DRAIN_DELAY":           "0s", // there is no other replica to send requests to
 	}
 }
 
@@ -137,7 +138,7 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed["ASSISTANT_ADMIN_KEYS"] = p.creds.AssistantAdminKey()
 	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
 	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
-	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust}, fixed))
+	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust, "ASSISTANT_CLUSTER": "sample"}, fixed))
 }
 
 // dashboardConfig acts for people at the control plane and at inference by delegations. What this process does

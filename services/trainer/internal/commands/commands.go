@@ -2,6 +2,7 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"math"
 	"strings"
 
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/trainer"
-	"github.com/urfave/cli/v2"
 )
 
 // errUsage marks what is wrong with the command line itself.
@@ -49,6 +52,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 					&cli.BoolFlag{Name: "dummy", Usage: "train on 500 generated rows; reaches at most Staging"},
 					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
+					&cli.StringFlag{Name: "flow-run", Usage: "id of the orchestrator's flow run that this training is (default: PREFECT_FLOW_RUN_ID)"},
 				},
 				Action: func(c *cli.Context) error { return runTrain(c, environ, out, errOut) },
 			},
@@ -123,6 +127,9 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 			return fmt.Errorf("%w: --parameters is no JSON object: %w", errUsage, err)
 		}
 	}
+	if req.FlowRunID, err = flowRunID(c.String("flow-run"), cfg); err != nil {
+		return err
+	}
 	t, err := trainer.New(cfg, service.NewLogger(errOut, cfg.LogLevel))
 	if err != nil {
 		return err
@@ -136,6 +143,20 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 		return err
 	}
 	return writeJSON(out, res)
+}
+
+// flowRunID returns the flow run that the training belongs to, in the form that the control plane
+// knows it by; empty if there is none.
+func flowRunID(flag string, cfg trainer.Config) (string, error) {
+	text := cmp.Or(flag, cfg.FlowRunID)
+	if text == "" {
+		return "", nil
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: the flow run %q is no UUID; pass the id that the orchestrator gave the run", errUsage, text)
+	}
+	return id.String(), nil
 }
 
 func runFeatures(c *cli.Context, environ []string, out, errOut io.Writer) error {
