@@ -142,7 +142,7 @@ func Restarts(v View) string {
 	for _, e := range all {
 		end, when := "-", "-"
 		if last := e.state.LastTerminationState.Terminated; last != nil {
-			end = fmt.Sprintf("%s, exit code %d", tableCell(last.Reason), last.ExitCode)
+			end = fmt.Sprintf("%s, %s", tableCell(last.Reason), engine.ExitText(last.ExitCode))
 			when = formatAge(v.Taken, last.FinishedAt.Time) + " ago"
 		}
 		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), tableCell(e.state.Name), strconv.Itoa(int(e.state.RestartCount)), end, when)
