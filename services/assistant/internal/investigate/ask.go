@@ -59,6 +59,10 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if len(t.missing) > 0 {
 		w.say(describeAbsent(t))
 		if len(t.objects) == 0 {
+			if found := t.quoting(t.missing[0].Name); len(found) > 0 {
+				w.say("It is named here. " + engine.Answer(t.snap, found))
+				return nil
+			}
 			if t.namespace != "" {
 				w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
 			}
@@ -125,11 +129,13 @@ func (w *work) health(t *topic) {
 	if len(t.objects) == 0 {
 		w.say(report.Health(t.view()))
 	}
+	left := t.unexplained(about)
 	if len(about) == 0 {
-		w.say("Nothing was found wrong." + listUnread(t.snap))
+		w.say(t.verdict(left))
 		return
 	}
 	w.say(engine.Answer(t.snap, about))
+	w.say(besides(left))
 }
 
 // unclear says what can be asked, and how it is meanwhile.

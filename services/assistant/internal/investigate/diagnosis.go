@@ -87,7 +87,7 @@ func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Fi
 	near := relatedObjects(s, objects)
 	var concern func(f engine.Finding) bool
 	concern = func(f engine.Finding) bool {
-		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Pods, func(pod string) bool {
+		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Effects, func(e engine.Effect) bool { return near[plainRef(e.Of)] }) || slices.ContainsFunc(f.Pods, func(pod string) bool {
 			return near[operation.Ref{Kind: "Pod", Namespace: f.Object.Namespace, Name: pod}]
 		}) || slices.ContainsFunc(f.Consequences, concern)
 	}
@@ -252,15 +252,16 @@ func (w *work) diagnose(a question.Ask, t *topic) {
 			break
 		}
 	}
-	switch {
-	case len(about) > 0:
+	left := t.unexplained(slices.Concat(about, others))
+	if len(about) == 0 {
+		w.say(t.verdict(left))
+		if len(t.objects) == 0 {
+			w.say(report.Health(t.view()))
+			return
+		}
+	} else {
 		w.say(engine.Answer(t.snap, about))
-	case len(t.objects) > 0:
-		w.say(fmt.Sprintf("Nothing was found wrong with %s.%s", refTitles(t.objects), listUnread(t.snap)))
-	default:
-		w.say(fmt.Sprintf("Nothing was found wrong %s.%s", t.where(), listUnread(t.snap)))
-		w.say(report.Health(t.view()))
-		return
+		w.say(besides(left))
 	}
 	w.elsewhere(t, others)
 }

@@ -110,10 +110,50 @@ func quietObjects(s *engine.Snapshot) []thing {
 	for i := range s.StorageClasses {
 		add("storage.k8s.io", "StorageClass", &s.StorageClasses[i])
 	}
+	for i := range s.LimitRanges {
+		add("", "LimitRange", &s.LimitRanges[i])
+	}
+	for i := range s.IngressClasses {
+		add("networking.k8s.io", "IngressClass", &s.IngressClasses[i])
+	}
+	for i := range s.Validating {
+		add("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", &s.Validating[i])
+	}
+	for i := range s.Mutating {
+		add("admissionregistration.k8s.io", "MutatingWebhookConfiguration", &s.Mutating[i])
+	}
 	for i := range s.Namespaces {
 		add("", "Namespace", &s.Namespaces[i])
 	}
 	return all
+}
+
+// webhooksNamed are the configurations of admission webhooks with a webhook of that name: errors
+// name the webhook, not its configuration.
+func webhooksNamed(s *engine.Snapshot, name string) []operation.Ref {
+	var found []operation.Ref
+	add := func(kind, config, webhook string) {
+		r := operation.Ref{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind, Name: config}
+		if webhook == name && !slices.Contains(found, r) {
+			found = append(found, r)
+		}
+	}
+	for i := range s.Validating {
+		for _, h := range s.Validating[i].Webhooks {
+			add("ValidatingWebhookConfiguration", s.Validating[i].Name, h.Name)
+		}
+	}
+	for i := range s.Mutating {
+		for _, h := range s.Mutating[i].Webhooks {
+			add("MutatingWebhookConfiguration", s.Mutating[i].Name, h.Name)
+		}
+	}
+	return found
+}
+
+// isKind reports whether an object is of the kind of a mention; a webhook is of two.
+func isKind(said, kind string) bool {
+	return said == "" || strings.EqualFold(said, kind) || said == "webhook" && strings.HasSuffix(kind, "WebhookConfiguration")
 }
 
 // withinNamespace reports whether an object counts in a namespace; what has none counts everywhere.
@@ -126,12 +166,15 @@ func withinNamespace(r operation.Ref, namespace string) bool {
 func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	var found []operation.Ref
 	for _, o := range nameableObjects(s) {
-		if o.ref.Name == m.Name && withinNamespace(o.ref, namespace) && (m.Kind == "" || strings.EqualFold(m.Kind, o.ref.Kind)) {
+		if o.ref.Name == m.Name && withinNamespace(o.ref, namespace) && isKind(m.Kind, o.ref.Kind) {
 			if m.Kind == "" && len(found) > 0 && (o.ref.Kind == "Namespace" || o.ref.Kind == "ConfigMap" || o.ref.Kind == "Secret" || o.ref.Kind == "ServiceAccount") {
 				continue // carries the name of what it serves
 			}
 			found = append(found, o.ref)
 		}
+	}
+	if len(found) == 0 && isKind(m.Kind, "ValidatingWebhookConfiguration") {
+		found = webhooksNamed(s, m.Name)
 	}
 	if len(found) == 0 && (m.Kind == "pod" || m.Kind == "replicaset") {
 		// "the api pods" are those of a workload.

@@ -177,18 +177,6 @@ func NoLimits(v View) string {
 	return t.under("Containers "+v.where()+" that lack limits or requests:", "Every container "+v.where()+" has limits and requests for CPU and memory.")
 }
 
-// Images lists what runs, by workload.
-func Images(v View) string {
-	t := newTable("Namespace", "Workload", "Container", "Image")
-	for _, w := range v.Workloads() {
-		for i := range w.Template.Spec.Containers {
-			c := &w.Template.Spec.Containers[i]
-			t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), tableCell(c.Image))
-		}
-	}
-	return t.under("Images "+v.where()+":", "There are no workloads "+v.where()+".")
-}
-
 // Usage lists what containers use, the most memory first; ok is false where the metrics
 // API is not there.
 func Usage(v View) (text string, ok bool) {
