@@ -38,6 +38,36 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		w.plan("Read what the question is about", "Answer")
 	}
 	defer w.skip()
+	a, left, err := w.understand(ctx, a)
+	if err != nil {
+		return err
+	}
+	if a.Intent == question.Unclear || foreign(a, left) {
+		t, err := w.look(ctx, question.Ask{Everywhere: true})
+		if err != nil {
+			return err
+		}
+		w.synthesize()
+		w.refuse(t, left)
+		return nil
+	}
+	parts, err := w.splitByNamespace(ctx, a)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if len(parts) > 1 {
+			w.say("**Namespace " + report.Code(part.Namespace) + "**")
+		}
+		if err := w.askOne(ctx, part, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askOne answers a question about one place. left are words of it that mean nothing here.
+func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error {
 	if wide[a.Intent] {
 		a.Everywhere, a.Namespace = true, ""
 	}
@@ -68,6 +98,12 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 			}
 			return nil
 		}
+	}
+	left = slices.DeleteFunc(slices.Clone(left), func(word string) bool {
+		return slices.ContainsFunc(t.missing, func(m question.Mention) bool { return m.Name == word })
+	})
+	if len(left) > 0 {
+		w.say("Not understood, and left out: " + joinCodes(left) + ".")
 	}
 	w.sink.Status(chat.Investigating, "Matching what was read")
 	return w.reply(ctx, a, t)
@@ -138,11 +174,10 @@ func (w *work) health(t *topic) {
 	w.say(besides(left))
 }
 
-// unclear says what can be asked, and how it is meanwhile.
+// unclear says what can be asked.
 func (w *work) unclear(t *topic) {
 	w.synthesize()
-	w.say("That is not something I can answer. Ask, for example:\n\n" + examples)
-	w.say(fmt.Sprintf("How it is %s now: %s", t.where(), report.Health(t.view())))
+	w.refuse(t, nil)
 }
 
 func (w *work) drainPlan(t *topic) {

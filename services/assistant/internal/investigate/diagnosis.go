@@ -207,7 +207,9 @@ func (r *relations) owners() {
 		}
 		in, have := w.Ref.Namespace, w.Template.Labels
 		for i := range r.Services {
-			if s := &r.Services[i]; s.Namespace == in && len(s.Spec.Selector) > 0 && matchesLabels(s.Spec.Selector, have) {
+			s := &r.Services[i]
+			// One of its name is meant for it, also with a selector that chooses nothing.
+			if s.Namespace == in && len(s.Spec.Selector) > 0 && (s.Name == w.Ref.Name || matchesLabels(s.Spec.Selector, have)) {
 				r.put("Service", in, s.Name)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ type topic struct {
 	missing []question.Mention // names that nothing has
 	// noNamespace is a namespace that was named and is not there.
 	noNamespace string
+	within      time.Duration // the period asked about; 0: not said
 }
 
 // thing is one object of a snapshot.
@@ -189,6 +191,15 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 
 // look finds the subject of a sentence.
 func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
+	if a.Namespace == "" && a.Perhaps != "" && !a.Everywhere {
+		all, err := w.snapshot(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		if hasNamespace(all, a.Perhaps) {
+			a.Namespace = a.Perhaps
+		}
+	}
 	namespace, past := a.Namespace, question.Ask{}
 	if namespace == "" && !a.Everywhere {
 		past = w.past(a)
@@ -201,7 +212,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &topic{snap: s, namespace: namespace}
+	t := &topic{snap: s, namespace: namespace, within: a.Within}
 	if s == nil {
 		// "what is wrong in api" may speak of an object.
 		if a.Namespace == "" {
@@ -220,7 +231,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if namespace == "" && len(a.Mentions) == 0 {
 		// "overview of shop" names a namespace, as only the cluster can tell.
 		for _, m := range past.Mentions {
-			if slices.ContainsFunc(t.snap.Namespaces, func(n corev1.Namespace) bool { return n.Name == m.Name }) {
+			if hasNamespace(t.snap, m.Name) {
 				return t, w.move(ctx, t, m.Name)
 			}
 		}
@@ -231,6 +242,10 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 		}
 	}
 	return t, nil
+}
+
+func hasNamespace(s *engine.Snapshot, name string) bool {
+	return slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == name })
 }
 
 // find looks one name up: in the namespace, as a namespace, and where the sentence named

@@ -131,7 +131,8 @@ func Restarts(v View) string {
 	for _, pod := range v.pods() {
 		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 			for _, st := range list {
-				if st.RestartCount > 0 {
+				last := st.LastTerminationState.Terminated
+				if st.RestartCount > 0 && (v.Within == 0 || last != nil && v.within(last.FinishedAt.Time)) {
 					all = append(all, entry{pod, st})
 				}
 			}
@@ -147,7 +148,7 @@ func Restarts(v View) string {
 		}
 		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), tableCell(e.state.Name), strconv.Itoa(int(e.state.RestartCount)), end, when)
 	}
-	return t.under("Restarted containers "+v.where()+", the most restarts first:", "No container "+v.where()+" was restarted.")
+	return t.under("Restarted containers "+v.where()+v.period()+", the most restarts first:", "No container "+v.where()+" was restarted"+v.period()+".")
 }
 
 // NoLimits lists containers without a memory or CPU limit or request.
