@@ -125,7 +125,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			return nil
 		}
 		w.synthesize()
-		w.diagnose(a, t)
+		return w.diagnose(ctx, a, t)
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:
@@ -321,9 +321,21 @@ func errorLines(text string) string {
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// metrics asks the metrics store with the names that most exporters use.
+// metrics answers a question about errors or latency, and with what is wrong.
 func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
+	if err := w.measure(ctx, a, t); err != nil {
+		return err
+	}
+	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
+	if len(about) > 0 {
+		w.say(engine.Answer(t.snap, about))
+	}
+	return nil
+}
+
+// measure asks the metrics store with the names that most exporters use.
+func (w *work) measure(ctx context.Context, a question.Ask, t *topic) error {
 	where := ""
 	if t.namespace != "" {
 		where = `namespace="` + t.namespace + `"`
@@ -346,10 +358,6 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	if ok {
 		w.say("This reads `http_requests_total` and `http_request_duration_seconds`; a program that exports other names is not in it.")
-	}
-	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
-	if len(about) > 0 {
-		w.say(engine.Answer(t.snap, about))
 	}
 	return nil
 }

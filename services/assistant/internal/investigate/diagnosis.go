@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/symptom"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
@@ -241,7 +243,7 @@ func chooserMatches(selector *metav1.LabelSelector, have map[string]string) bool
 }
 
 // diagnose answers what is wrong and why.
-func (w *work) diagnose(a question.Ask, t *topic) {
+func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	about, others := t.found(a.Symptoms)
 	if w.cfg.Found != nil {
 		w.cfg.Found(slices.Concat(about, others))
@@ -255,17 +257,49 @@ func (w *work) diagnose(a question.Ask, t *topic) {
 		}
 	}
 	left := t.unexplained(slices.Concat(about, others))
-	if len(about) == 0 {
-		w.say(t.verdict(left))
-		if len(t.objects) == 0 {
-			w.say(report.Health(t.view()))
-			return
-		}
-	} else {
+	switch {
+	case len(about) > 0:
 		w.say(engine.Answer(t.snap, about))
 		w.say(besides(left))
+	case len(t.objects) == 0:
+		w.say(t.verdict(left))
+		if len(left) == 0 {
+			w.say("The logs of pods that look healthy were not read for this; ask about one workload to have them read.")
+		}
+		w.say(report.Health(t.view()))
+		return nil
+	default:
+		if err := w.diagnoseByLogs(ctx, t, left); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(a.Symptoms, question.Slow) {
+		if err := w.speed(ctx, a, t); err != nil {
+			return err
+		}
 	}
 	w.elsewhere(t, others)
+	return nil
+}
+
+// diagnoseByLogs answers about objects whose status shows no cause: by what their programs wrote.
+func (w *work) diagnoseByLogs(ctx context.Context, t *topic, left []symptom.Symptom) error {
+	e, err := w.readEvidence(ctx, t)
+	if err != nil {
+		return err
+	}
+	t.logs = e.sources
+	if len(e.groups) == 0 {
+		w.say(strings.TrimSpace(t.verdict(left) + " " + e.read))
+		return nil
+	}
+	w.say(fmt.Sprintf("No object shows a fault of %s, but its logs do not look healthy.", refTitles(t.objects)))
+	if len(left) > 0 {
+		w.say("Not healthy is:\n\n" + listSymptoms(left))
+	}
+	w.say(e.quote(t))
+	w.say(e.read + listUnread(t.snap))
+	return nil
 }
 
 // elsewhere names other problems in one line, without explaining them.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
@@ -25,7 +26,8 @@ type topic struct {
 	missing []question.Mention // names that nothing has
 	// noNamespace is a namespace that was named and is not there.
 	noNamespace string
-	within      time.Duration // the period asked about; 0: not said
+	within      time.Duration    // the period asked about; 0: not said
+	logs        []logtext.Source // what was read of its pods, if it was
 }
 
 // thing is one object of a snapshot.

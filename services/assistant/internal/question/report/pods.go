@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -257,4 +258,40 @@ func (v View) LogPods(most int) []engine.Log {
 	}
 	all := slices.Concat(bad, good)
 	return all[:min(len(all), most)]
+}
+
+// LogSources are all logs of the pods of a view: of each container that ran, and of the run before its
+// last restart if that was within a period. Pods in trouble come first.
+func (v View) LogSources(recent time.Duration) []engine.Log {
+	var bad, good []engine.Log
+	for _, pod := range v.pods() {
+		var logs []engine.Log
+		for _, c := range engine.ListContainers(pod) {
+			log := engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name}
+			last := c.Status.LastTerminationState.Terminated
+			if c.Status.State.Running != nil || c.Status.State.Terminated != nil {
+				logs = append(logs, log)
+			}
+			if last != nil && v.Taken.Sub(last.FinishedAt.Time) < recent {
+				log.Previous = true
+				logs = append(logs, log)
+			}
+		}
+		if isHealthy(pod) {
+			good = append(good, logs...)
+		} else {
+			bad = append(bad, logs...)
+		}
+	}
+	return slices.Concat(bad, good)
+}
+
+// ContainerOf is the container that a log is of, or nil.
+func (v View) ContainerOf(log engine.Log) *corev1.Container {
+	for i := range v.Pods {
+		if pod := &v.Pods[i]; pod.Name == log.Pod && pod.Namespace == log.Namespace {
+			return engine.FindContainer(&corev1.PodTemplateSpec{Spec: pod.Spec}, log.Container)
+		}
+	}
+	return nil
 }
