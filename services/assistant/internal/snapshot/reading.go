@@ -156,7 +156,7 @@ func filterVisible[T any, P interface {
 }](r *reading, list []T) []T {
 	kept := list[:0]
 	for i := range list {
-		if r.policy.Visible(P(&list[i]).GetNamespace()) {
+		if r.isVisible(P(&list[i])) {
 			kept = append(kept, list[i])
 		}
 	}

@@ -72,6 +72,11 @@ func TestSnapshotOfAHiddenNamespace(t *testing.T) {
 	if !errors.As(hiddenErr, &fault) || fault.Reason != operation.NotFound || strings.ReplaceAll(hiddenErr.Error(), "payments", "paymenta") != absentErr.Error() {
 		t.Errorf("hidden: %v; want %v", hiddenErr, absentErr)
 	}
+	for _, text := range absent {
+		if strings.Contains(text, "payments") {
+			t.Errorf("a read of another namespace shows the hidden one:\n%s", text)
+		}
+	}
 	if got, want := strings.Join(hidden, "\n"), strings.Join(absent, "\n"); got != want {
 		t.Errorf("shown of a hidden namespace:\n%s\nof an absent one:\n%s", got, want)
 	}
