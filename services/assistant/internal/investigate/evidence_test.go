@@ -89,7 +89,9 @@ func TestEvidenceIsBounded(t *testing.T) {
 		s.Pods = append(s.Pods, pod)
 	}
 	b := toolsOn(s)
-	b.run = func(context.Context, operation.Operation) (turn.Output, error) { return turn.Output{Text: "INFO ready\n"}, nil }
+	b.run = func(context.Context, operation.Operation) (turn.Output, error) {
+		return turn.Output{Text: "INFO ready\n"}, nil
+	}
 	a := askOnce(t, b, "", "what is wrong with gallery?")
 	checkAnswer(t, "gallery", a, []string{"20 logs of 20 pods", "5 further logs were not read"}, nil)
 	reads := 0
