@@ -195,7 +195,9 @@ func (t *topic) fullDisk(line string) string {
 	if !fullDiskExpr.MatchString(line) {
 		return ""
 	}
+	path := ""
 	for _, m := range pathExpr.FindAllStringSubmatch(line, -1) {
+		path = m[1]
 		for _, w := range t.view().Workloads() {
 			for i := range w.Template.Spec.Containers {
 				for _, mount := range w.Template.Spec.Containers[i].VolumeMounts {
@@ -205,9 +207,11 @@ func (t *topic) fullDisk(line string) string {
 				}
 			}
 		}
-		return fmt.Sprintf("%s is on no volume, so the container's own file system or the node's disk is full.", report.Code(m[1]))
 	}
-	return ""
+	if path == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is on no volume, so the container's own file system or the node's disk is full.", report.Code(path))
 }
 
 func (t *topic) describeVolume(w report.Workload, mount corev1.VolumeMount) string {
