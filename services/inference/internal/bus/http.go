@@ -2,7 +2,6 @@ package bus
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -46,7 +45,7 @@ func (b *Bridge) connectionFault() string {
 }
 
 // CheckModels is the readiness of the directory: a bridge that has never read it cannot tell who is asked.
-func (b *Bridge) CheckModels(context.Context) service.Check {
+func (b *Bridge) CheckModels() service.Check {
 	switch fault := b.models.lastFault(); {
 	case b.models.models.Load() == nil && fault == "":
 		return service.Check{Status: service.Fail, Detail: "the models on the bus are being read"}

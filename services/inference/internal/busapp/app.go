@@ -14,19 +14,13 @@ import (
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/go/wire"
+	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/bus"
 )
 
 // name of the bridge in logs, metrics and at the broker.
 const name = "bus-bridge"
-
-// The connection to the bus is known to be dead after two pings without an answer.
-const (
-	pingEvery   = 2 * time.Second
-	lostPings   = 2
-	dialTimeout = 5 * time.Second
-)
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
@@ -37,9 +31,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		Name: name, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, OpenAPI: api.Document,
 		AllowedHosts: cfg.allowedHosts(), Drain: time.Duration(cfg.DrainSeconds) * time.Second,
 	})
-	conn, err := nats.Connect(cfg.BusURL.Reveal(), nats.Name(name), nats.Timeout(dialTimeout),
-		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(lostPings),
-		nats.ReconnectWait(500*time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
+	conn, err := outbox.ConnectNATS(cfg.BusURL.Reveal(), name,
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {
@@ -56,8 +48,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		return err
 	}
 	addRoutes(srv.Echo, &cfg, bridge)
-	srv.Check("bus", func(context.Context) service.Check { return checkConnection(conn) })
-	srv.Check("models", bridge.CheckModels)
+	srv.CheckLocal("bus", func() service.Check { return checkConnection(conn) })
+	srv.CheckLocal("models", bridge.CheckModels)
 	srv.Go("models", bridge.RunDirectory)
 	srv.Go("messages", bridge.Run)
 	return srv.Run(ctx)
