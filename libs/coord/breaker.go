@@ -66,6 +66,10 @@ type Permit struct {
 	trial bool
 }
 
+// Trial reports whether the permit is the one by which an open breaker finds out whether to close: its outcome must be
+// told.
+func (p Permit) Trial() bool { return p.trial }
+
 // Allow gives a permit, an *OpenError, or ErrUnavailable when nobody knows.
 func (b *Breaker) Allow(ctx context.Context) (Permit, error) {
 	d, err := b.c.BreakerAllow(ctx, b.name, b.reset)

@@ -226,7 +226,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.closeAll()
 		return err
 	}
-	stop, fail := context.WithCancelCause(ctx)
+	failed, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
@@ -249,13 +249,12 @@ func (s *Server) Run(ctx context.Context) error {
 	}()
 	s.log.Info("listening", slog.String("service", s.opt.Name), slog.String("addr", addr), slog.String("version", s.opt.Version))
 
-	<-stop.Done()
-	var cause error
-	if ctx.Err() == nil {
-		cause = context.Cause(stop)
-	} else {
-		s.leave()
+	select {
+	case <-failed.Done():
+	case <-ctx.Done():
+		s.leave(failed.Done())
 	}
+	cause := context.Cause(failed) // nil after a stop that was asked for
 	began := time.Now()
 	err := s.drain(context.WithoutCancel(ctx))
 	<-served
@@ -267,13 +266,17 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // leave tells balancers to send elsewhere, and serves those that have not heard yet.
-func (s *Server) leave() {
+// A server that fails meanwhile does not wait.
+func (s *Server) leave(failed <-chan struct{}) {
 	s.leaving.Store(true)
 	if s.opt.DrainDelay <= 0 {
 		return
 	}
 	s.log.Info("leaving", slog.String("service", s.opt.Name), slog.Duration("serves_for", s.opt.DrainDelay))
-	<-s.after(s.opt.DrainDelay)
+	select {
+	case <-s.after(s.opt.DrainDelay):
+	case <-failed:
+	}
 }
 
 // Listen opens the listener and serves the probes alone until Run serves everything: /livez

@@ -101,7 +101,8 @@ type Config struct {
 	// ApprovalExpiryHours is the age at which a pending approval expires; 0: never.
 	ApprovalExpiryHours int `env:"APPROVAL_EXPIRY_HOURS" envDefault:"72"`
 	// CommandLeaseSeconds is how long the sending process owns a dispatch before another
-	// takes it over. It must exceed the 12 s a dispatch may take.
+	// takes it over. A run waits for its turn at a slow orchestrator for a minute at most, and less with
+	// a shorter lease.
 	CommandLeaseSeconds int `env:"COMMAND_LEASE_SECONDS" envDefault:"300"`
 	// ApprovalMode is the default approval mode of promotion policies: each or run.
 	ApprovalMode string `env:"PROMOTION_APPROVAL_MODE_DEFAULT" envDefault:"each"`

@@ -29,7 +29,7 @@ func (p *parts) connectDispatch() (err error) {
 	p.admission = dispatch.NewAdmission(p.cfg.AdmissionMax, p.cfg.AdmissionPerTenant)
 	p.breaker = coord.NewBreaker(p.coordinator, breakerName, p.cfg.BreakerFailMax, time.Duration(p.cfg.BreakerResetSeconds)*time.Second)
 	p.commands, err = command.New(command.Parts{
-		Store: p.store, Sender: dispatch.NewSender(p.orchestrator, p.target, p.breaker, p.metrics.BreakerOpened, p.log), Log: p.log, Now: time.Now,
+		Store: p.store, Sender: dispatch.NewSender(p.orchestrator, p.target, p.breaker, time.Duration(p.cfg.CommandLeaseSeconds)*time.Second, p.metrics.BreakerOpened, p.log), Log: p.log, Now: time.Now,
 		Lease: time.Duration(p.cfg.CommandLeaseSeconds) * time.Second, Owner: uuid.New(), Observe: observeDispatch(p.metrics),
 		Settlers: map[string]command.Settler{
 			command.Retrain:  autoretrain.NewSettler(retrain.Settler{}, time.Now),

@@ -71,7 +71,6 @@ func (p *pace) begin() *call {
 func (p *pace) leave(c *call, ok bool) (beside bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.calls = slices.DeleteFunc(p.calls, func(other *call) bool { return other == c })
 	switch {
 	case ok:
 		p.limit = min(p.limit+1/p.limit, mostPace)
@@ -79,9 +78,22 @@ func (p *pace) leave(c *call, ok bool) (beside bool) {
 		p.limit = max(p.limit/2, 1)
 		p.cuts++
 	}
+	p.remove(c)
+	return !c.alone
+}
+
+// drop ends a call that was not made after all.
+func (p *pace) drop(c *call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remove(c)
+}
+
+// remove lets the next ones in; mu is held.
+func (p *pace) remove(c *call) {
+	p.calls = slices.DeleteFunc(p.calls, func(other *call) bool { return other == c })
 	for len(p.waiting) > 0 && len(p.calls) < int(p.limit) {
 		p.waiting[0] <- p.begin()
 		p.waiting = p.waiting[1:]
 	}
-	return !c.alone
 }

@@ -90,7 +90,7 @@ func newSender(t *testing.T, url string) (sender *dispatch.Sender, opened *atomi
 	}
 	opened = new(atomic.Int64)
 	breaker := coord.NewBreaker(coord.NewPostgres(pool), "orchestrator", 5, time.Minute)
-	return dispatch.NewSender(client, target, breaker, func() { opened.Add(1) }, log), opened
+	return dispatch.NewSender(client, target, breaker, 5*time.Minute, func() { opened.Add(1) }, log), opened
 }
 
 // 266 of 400 decisions failed here when every client called as soon as it could.

@@ -23,8 +23,8 @@ const (
 	budget         = 12 * time.Second
 	firstPause     = 250 * time.Millisecond // doubles; each ± 50 %
 	reportTimeout  = 2 * time.Second
-	// queueTimeout is how long a run waits for its turn at a slow orchestrator, besides the budget.
-	queueTimeout = time.Minute
+	// longestQueue is how long a run waits for its turns at a slow orchestrator at most, besides the budget.
+	longestQueue = time.Minute
 )
 
 // Sender dispatches runs. It is safe for concurrent use.
@@ -33,13 +33,16 @@ type Sender struct {
 	target  *Target
 	breaker *coord.Breaker // shared by all replicas
 	pace    *pace
+	queue   time.Duration // all waiting for turns of one run
 	opened  func()
 	log     *slog.Logger
 }
 
-// NewSender dispatches to target; opened is called when a failure here opens the breaker.
-func NewSender(client *orchestrator.Client, target *Target, breaker *coord.Breaker, opened func(), log *slog.Logger) *Sender {
-	return &Sender{client: client, target: target, breaker: breaker, pace: newPace(), opened: opened, log: log}
+// NewSender dispatches to target; opened is called when a failure here opens the breaker. lease is how long a process
+// owns a dispatch: waiting and attempts end before it does.
+func NewSender(client *orchestrator.Client, target *Target, breaker *coord.Breaker, lease time.Duration, opened func(), log *slog.Logger) *Sender {
+	queue := min(longestQueue, max(lease-budget-reportTimeout, time.Second))
+	return &Sender{client: client, target: target, breaker: breaker, pace: newPace(), queue: queue, opened: opened, log: log}
 }
 
 // Target returns the deployment that runs are sent to.
@@ -51,32 +54,32 @@ type Accepted struct {
 	Parameters map[string]any
 }
 
-// Send starts the run with at most three attempts within 12 s, besides what it waits for its turn.
+// Send starts the run with at most three attempts within 12 s, besides what it waits for its turns. That
+// an orchestrator has too much to do, while other calls of this process are under way, is no attempt.
 // The same key always returns the same run. It finishes even if ctx is cancelled, since a
 // disconnected caller must not leave the outcome open.
 func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, error) {
 	ctx = context.WithoutCancel(ctx)
+	queue, cancel := context.WithTimeout(ctx, s.queue)
+	defer cancel()
 	var last error
 	left := budget
-	for attempt := range attempts {
+	for attempt, pause := 0, time.Duration(0); attempt < attempts && left > 0; {
 		begin := time.Now()
-		if attempt > 0 && !waitJittered(ctx, firstPause<<(attempt-1)) {
-			break
-		}
+		waitJittered(pause)
 		left -= time.Since(begin)
-		turn, err := s.awaitTurn(ctx)
+		turn, err := s.pace.enter(queue)
 		if err != nil {
-			return Accepted{}, err
+			return Accepted{}, unreachable(fmt.Sprintf("The orchestrator is so slow that this run did not get its turn within %s", s.queue), last, err).After(time.Second)
 		}
-		permit, err := s.breaker.Allow(ctx)
+		permit, err := s.allow(ctx)
 		var open *coord.OpenError
 		if errors.As(err, &open) {
-			s.pace.leave(turn, true)
-			return Accepted{}, fault.OrchestratorUnreachable.New("The orchestrator has not answered several times in a row, so it is left alone for a while; nothing was started.").
-				WithCause(last).After(max(open.RetryAfter, time.Second))
+			s.pace.drop(turn)
+			return Accepted{}, unreachable("The orchestrator has not answered several times in a row, so it is left alone for a while", last, last).After(max(open.RetryAfter, time.Second))
 		} // without a coordinator the call is worth a try
 		begin = time.Now()
-		accepted, err := s.try(ctx, min(attemptTimeout, left), r, key)
+		accepted, err := s.try(ctx, max(min(attemptTimeout, left), time.Millisecond), r, key)
 		left -= time.Since(begin)
 		var p *problem.Error
 		answered := err == nil || errors.As(err, &p)
@@ -86,28 +89,37 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 			return accepted, err
 		}
 		// An overload that our own calls may have caused says nothing about whether it works.
-		if !beside || !isOverload(err) {
+		rush := beside && isOverload(err)
+		if !rush || permit.Trial() {
 			s.report(ctx, permit, false)
 		}
-		last = err
-		s.log.WarnContext(ctx, "dispatch attempt failed", slog.Int("attempt", attempt+1), slog.String("model", r.Model), slog.Any("err", err))
-		if left <= 0 {
-			break
+		if !rush {
+			attempt++
 		}
+		pause = firstPause << max(attempt-1, 0)
+		last = err
+		s.log.WarnContext(ctx, "dispatch attempt failed", slog.Int("attempt", attempt), slog.String("model", r.Model), slog.Any("err", err))
 	}
-	return Accepted{}, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator did not answer in %d attempts; nothing is known to have started. Try again: a run that did start is found, not doubled.", attempts)).WithCause(last)
+	return Accepted{}, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator did not answer in %d attempts; %s", attempts, unknownStart)).WithCause(last)
 }
 
-// awaitTurn waits until the orchestrator may be called.
-func (s *Sender) awaitTurn(ctx context.Context) (*call, error) {
-	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
-	defer cancel()
-	turn, err := s.pace.enter(ctx)
-	if err != nil {
-		return nil, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator is so slow that this run did not get its turn within %s; nothing was started.", queueTimeout)).
-			WithCause(err).After(time.Second)
+// unknownStart says what a caller may do after an attempt that may have been carried out.
+const unknownStart = "nothing is known to have started. Try again: a run that did start is found, not doubled."
+
+// unreachable is the fault of a run that was not sent; last is the failure of an earlier attempt, which may have been
+// carried out without an answer.
+func unreachable(why string, last, cause error) *problem.Error {
+	if last != nil {
+		return fault.OrchestratorUnreachable.New(why + "; " + unknownStart).WithCause(cause)
 	}
-	return turn, nil
+	return fault.OrchestratorUnreachable.New(why + "; nothing was started.").WithCause(cause)
+}
+
+// allow asks the breaker.
+func (s *Sender) allow(ctx context.Context) (coord.Permit, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	return s.breaker.Allow(ctx)
 }
 
 // isOverload reports whether the orchestrator answered that it has too much to do.
@@ -172,14 +184,9 @@ func asRefusal(err error) error {
 	return err
 }
 
-// waitJittered waits d ± 50 % and reports false if ctx ends first.
-func waitJittered(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d/2 + rand.N(d))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
+// waitJittered waits d ± 50 %.
+func waitJittered(d time.Duration) {
+	if d > 0 {
+		<-time.After(d/2 + rand.N(d))
 	}
 }

@@ -34,7 +34,7 @@ import (
 // keepKeys is how long a key returns the stored answer.
 const keepKeys = 30 * 24 * time.Hour
 
-// lockFor exceeds the longest dispatch; see dispatch.Sender.
+// lockFor is how long a lock outlives its holder's process.
 const lockFor = 30 * time.Second
 
 // Parts are what an API needs.
@@ -176,7 +176,7 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 	if key != "" {
 		// The second of two requests with one key must not be refused because of the
 		// first one's training.
-		unlock, ok, err := a.Locks.Lock(ctx, spec.OrchestratorKey, lockFor)
+		_, unlock, ok, err := a.Locks.Keep(context.WithoutCancel(ctx), spec.OrchestratorKey, lockFor)
 		switch {
 		case err != nil:
 			return api.Dispatch{}, false, noCoordinator(err)
@@ -193,7 +193,7 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 		return api.Dispatch{}, false, err
 	}
 	defer leave()
-	unlock, ok, err := a.Locks.Lock(ctx, fmt.Sprintf("retrain:%s:%s:%s", p.Tenant, m.ID(), d.Name), lockFor)
+	_, unlock, ok, err := a.Locks.Keep(context.WithoutCancel(ctx), fmt.Sprintf("retrain:%s:%s:%s", p.Tenant, m.ID(), d.Name), lockFor)
 	switch {
 	case err != nil:
 		return api.Dispatch{}, false, noCoordinator(err)

@@ -1481,6 +1481,8 @@ export interface components {
         Model: {
             model_name: string;
             datasets: string[];
+            /** @description The enabled model's identity on the message bus; absent if it has none */
+            bus_uuid?: string;
             /** @description true: only the tracker knows it and it has no definition; otherwise absent */
             external?: boolean;
         };

@@ -130,6 +130,188 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Name and extensions of the server [predict] */
+        get: operations["v2Server"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Report whether the process is alive (public) */
+        get: operations["v2Live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Report whether this replica has loaded what the registry names (public) */
+        get: operations["v2Ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/repository/index": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** List loaded versions and those that failed to load [predict] */
+        post: operations["v2Index"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/models/{model_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Inputs and outputs of a model's graph [predict] */
+        get: operations["v2Model"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/models/{model_name}/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Report whether a model is loaded [predict] */
+        get: operations["v2ModelReady"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/models/{model_name}/infer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Predict up to 1,024 rows, given as tensors [predict]
+         * @description The tensors are the graph's inputs by name, or one tensor per column, or the one tensor `input`
+         *     `[N, F]` with all columns side by side in the order of GET /models. With the header
+         *     `Inference-Header-Content-Length`, binary tensors follow the JSON part (Triton's extension for binary
+         *     data). All rows are answered, or none: `errors` names the rows that failed. The body has at most 8 MiB.
+         */
+        post: operations["v2Infer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/models/{model_name}/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Inputs and outputs of a model's graph [predict] */
+        get: operations["v2ModelVersion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/models/{model_name}/versions/{version}/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Report whether a model is loaded [predict] */
+        get: operations["v2ModelReadyVersion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/models/{model_name}/versions/{version}/infer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Predict up to 1,024 rows, given as tensors [predict]
+         * @description The tensors are the graph's inputs by name, or one tensor per column, or the one tensor `input`
+         *     `[N, F]` with all columns side by side in the order of GET /models. With the header
+         *     `Inference-Header-Content-Length`, binary tensors follow the JSON part (Triton's extension for binary
+         *     data). All rows are answered, or none: `errors` names the rows that failed. The body has at most 8 MiB.
+         */
+        post: operations["v2InferVersion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/reload": {
         parameters: {
             query?: never;
@@ -279,6 +461,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/shadow-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shadow rules by model [predict] */
+        get: operations["listShadowRules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shadow-rules/{model_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shadow rule of one model [predict] */
+        get: operations["getShadowRule"];
+        /**
+         * Let another alias score a share of a model's requests beside the answer [admin]
+         * @description The answer does not wait for it and is not changed by it. What the alias predicts is recorded under it,
+         *     with source `shadow`. What exceeds the pool is dropped and counted in `shadow_total`.
+         */
+        put: operations["setShadowRule"];
+        post?: never;
+        /** Delete the rule [admin] */
+        delete: operations["deleteShadowRule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/tracker": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compare a model's aliases with the registry when its tracker says that they moved (signed)
+         * @description A webhook of MLflow 3, signed with TRACKER_WEBHOOK_SECRET: `X-MLflow-Signature` is `v1,` and the base64
+         *     HMAC-SHA256 of delivery id, timestamp and body, joined by dots. The timestamp may be 300 s off.
+         */
+        post: operations["trackerWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/outbox": {
         parameters: {
             query?: never;
@@ -379,6 +622,8 @@ export interface components {
             code: string;
             request_id?: string;
             errors?: components["schemas"]["FieldFault"][];
+            /** @description Below /v2: the detail, where clients of that protocol look for it */
+            error?: string;
             /** @description With `model_not_loaded`: the models that are loaded */
             loaded?: string[];
         } & {
@@ -446,6 +691,8 @@ export interface components {
             status: "ok" | "taken_out";
             /** @description Why it was taken out of service */
             last_error?: string;
+            /** @description Why /predict cannot serve it and /v2 can; absent if both can */
+            tensors_only?: string;
             alias: string;
             /** @enum {string} */
             flavor: "onnx";
@@ -529,6 +776,89 @@ export interface components {
             /** @description Of /infer-pipeline/infer: as sent */
             job_id?: string;
         };
+        V2Server: {
+            name: string;
+            version: string;
+            extensions: string[];
+        };
+        V2Live: {
+            live: boolean;
+        };
+        V2Ready: {
+            ready: boolean;
+        };
+        V2ModelReady: {
+            name: string;
+            ready: boolean;
+        };
+        V2TensorInfo: {
+            name: string;
+            /** @enum {string} */
+            datatype: "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
+            shape: number[];
+        };
+        V2Model: {
+            name: string;
+            /** @description The version that these inputs and outputs are of */
+            versions: string[];
+            platform: string;
+            inputs: components["schemas"]["V2TensorInfo"][];
+            outputs: components["schemas"]["V2TensorInfo"][];
+        };
+        V2IndexRequest: {
+            /** @description Only those that answer */
+            ready?: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        V2IndexEntry: {
+            name: string;
+            version: string;
+            /** @enum {string} */
+            state: "READY" | "UNAVAILABLE";
+            alias: string;
+            /** @description Why the alias does not hold the version */
+            reason: string;
+        };
+        V2InferRequest: {
+            /** @description Comes back in the response */
+            id?: string;
+            /** @description `alias` (Production, Canary, Staging), `timeout` in microseconds, `binary_data_output`; others are ignored */
+            parameters?: {
+                [key: string]: unknown;
+            };
+            inputs: components["schemas"]["V2Tensor"][];
+            /** @description Those that are wanted; all if absent */
+            outputs?: components["schemas"]["V2OutputRequest"][];
+        };
+        V2Tensor: {
+            name: string;
+            /** @enum {string} */
+            datatype: "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
+            shape: number[];
+            /** @description Flat, or nested by the shape; absent if `parameters` has `binary_data_size` */
+            data?: unknown[];
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
+        V2OutputRequest: {
+            name: string;
+            /** @description `binary_data`: true for binary data */
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
+        V2InferResponse: {
+            model_name: string;
+            model_version: string;
+            id?: string;
+            /** @description `alias` that chose the version */
+            parameters?: {
+                [key: string]: unknown;
+            };
+            outputs: components["schemas"]["V2Tensor"][];
+        };
         Reloaded: {
             /** @description Models with an alias that was loaded or unloaded */
             reloaded: string[];
@@ -598,6 +928,42 @@ export interface components {
             updated_at: string;
             updated_by: string;
             /** @description Aliases in the rules that have no version loaded */
+            warnings: string[];
+        };
+        TrackerDelivery: {
+            model?: string;
+            skipped?: boolean;
+            reason?: string;
+        };
+        ShadowRequest: {
+            /** @description Production, Canary or Staging, any case */
+            alias: string;
+            /** @description Of the requests that another alias answers */
+            percent: number;
+        };
+        ShadowRule: {
+            model: string;
+            alias: string;
+            percent: number;
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
+        };
+        ShadowRuleList: {
+            items: components["schemas"]["ShadowRule"][];
+            /** @description Cursor of the next page; null on the last */
+            next_cursor: string | null;
+        };
+        ShadowChange: {
+            model: string;
+            alias: string;
+            percent: number;
+            /** @description Always true; every replica follows within a second */
+            applied: boolean;
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
+            /** @description Why nothing is scored yet */
             warnings: string[];
         };
         DriftMeasure: {
@@ -799,6 +1165,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description `invalid_tensors`: names, datatypes, shapes or data are not what the model takes; `errors` lists each fault, the model was not called */
+        InvalidTensors: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description `feature_shape_mismatch`: keys or list lengths differ from the trained columns, the model was not called; `model_exception`: the model failed */
         PredictionFailed: {
             headers: {
@@ -846,6 +1221,8 @@ export interface components {
         Timeout: number;
         /** @description Requests with the same key get the same alias by the traffic rules */
         RoutingKey: string;
+        /** @description bus marks a prediction that came over the message bus: its snapshot says so */
+        Source: string;
         EventId: string;
         Limit: number;
         /** @description Opaque cursor from the previous page */
@@ -876,6 +1253,18 @@ export type PredictRequest = components['schemas']['PredictRequest'];
 export type PipelineFeatures = components['schemas']['PipelineFeatures'];
 export type PipelineRequest = components['schemas']['PipelineRequest'];
 export type Prediction = components['schemas']['Prediction'];
+export type V2Server = components['schemas']['V2Server'];
+export type V2Live = components['schemas']['V2Live'];
+export type V2Ready = components['schemas']['V2Ready'];
+export type V2ModelReady = components['schemas']['V2ModelReady'];
+export type V2TensorInfo = components['schemas']['V2TensorInfo'];
+export type V2Model = components['schemas']['V2Model'];
+export type V2IndexRequest = components['schemas']['V2IndexRequest'];
+export type V2IndexEntry = components['schemas']['V2IndexEntry'];
+export type V2InferRequest = components['schemas']['V2InferRequest'];
+export type V2Tensor = components['schemas']['V2Tensor'];
+export type V2OutputRequest = components['schemas']['V2OutputRequest'];
+export type V2InferResponse = components['schemas']['V2InferResponse'];
 export type Reloaded = components['schemas']['Reloaded'];
 export type LoadFailure = components['schemas']['LoadFailure'];
 export type AliasChoice = components['schemas']['AliasChoice'];
@@ -885,6 +1274,11 @@ export type TrafficWeights = components['schemas']['TrafficWeights'];
 export type TrafficRule = components['schemas']['TrafficRule'];
 export type TrafficRuleList = components['schemas']['TrafficRuleList'];
 export type TrafficChange = components['schemas']['TrafficChange'];
+export type TrackerDelivery = components['schemas']['TrackerDelivery'];
+export type ShadowRequest = components['schemas']['ShadowRequest'];
+export type ShadowRule = components['schemas']['ShadowRule'];
+export type ShadowRuleList = components['schemas']['ShadowRuleList'];
+export type ShadowChange = components['schemas']['ShadowChange'];
 export type DriftMeasure = components['schemas']['DriftMeasure'];
 export type DriftLevel = components['schemas']['DriftLevel'];
 export type DriftStatus = components['schemas']['DriftStatus'];
@@ -901,6 +1295,7 @@ export type ResponsePrediction = components['responses']['Prediction'];
 export type ResponseReloaded = components['responses']['Reloaded'];
 export type ResponseNotLoaded = components['responses']['NotLoaded'];
 export type ResponseInvalid = components['responses']['Invalid'];
+export type ResponseInvalidTensors = components['responses']['InvalidTensors'];
 export type ResponsePredictionFailed = components['responses']['PredictionFailed'];
 export type ResponseBusy = components['responses']['Busy'];
 export type ResponseLate = components['responses']['Late'];
@@ -909,6 +1304,7 @@ export type ParameterModelName = components['parameters']['ModelName'];
 export type ParameterProbe = components['parameters']['Probe'];
 export type ParameterTimeout = components['parameters']['Timeout'];
 export type ParameterRoutingKey = components['parameters']['RoutingKey'];
+export type ParameterSource = components['parameters']['Source'];
 export type ParameterEventId = components['parameters']['EventId'];
 export type ParameterLimit = components['parameters']['Limit'];
 export type ParameterCursor = components['parameters']['Cursor'];
@@ -1019,6 +1415,8 @@ export interface operations {
                 "X-Platform-Probe"?: components["parameters"]["Probe"];
                 /** @description Requests with the same key get the same alias by the traffic rules */
                 "X-Routing-Key"?: components["parameters"]["RoutingKey"];
+                /** @description bus marks a prediction that came over the message bus: its snapshot says so */
+                "X-Platform-Source"?: components["parameters"]["Source"];
             };
             path: {
                 /** @description Model name, any case */
@@ -1051,6 +1449,8 @@ export interface operations {
                 "X-Platform-Probe"?: components["parameters"]["Probe"];
                 /** @description Requests with the same key get the same alias by the traffic rules */
                 "X-Routing-Key"?: components["parameters"]["RoutingKey"];
+                /** @description bus marks a prediction that came over the message bus: its snapshot says so */
+                "X-Platform-Source"?: components["parameters"]["Source"];
             };
             path?: never;
             cookie?: never;
@@ -1064,6 +1464,291 @@ export interface operations {
             200: components["responses"]["Prediction"];
             404: components["responses"]["NotLoaded"];
             422: components["responses"]["Invalid"];
+            500: components["responses"]["PredictionFailed"];
+            503: components["responses"]["Busy"];
+            504: components["responses"]["Late"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2Server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The server */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2Server"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2Live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2Live"];
+                };
+            };
+        };
+    };
+    v2Ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2Ready"];
+                };
+            };
+            503: components["responses"]["Problem"];
+        };
+    };
+    v2Index: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["V2IndexRequest"];
+            };
+        };
+        responses: {
+            /** @description One entry per model and alias */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2IndexEntry"][];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2Model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Names, datatypes and shapes; -1 is the number of rows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2Model"];
+                };
+            };
+            404: components["responses"]["NotLoaded"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2ModelReady: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model answers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2ModelReady"];
+                };
+            };
+            404: components["responses"]["NotLoaded"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2Infer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Lowers the deadline of this request */
+                "X-Request-Timeout-Ms"?: components["parameters"]["Timeout"];
+                /** @description 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift */
+                "X-Platform-Probe"?: components["parameters"]["Probe"];
+                /** @description Requests with the same key get the same alias by the traffic rules */
+                "X-Routing-Key"?: components["parameters"]["RoutingKey"];
+                /** @description bus marks a prediction that came over the message bus: its snapshot says so */
+                "X-Platform-Source"?: components["parameters"]["Source"];
+                /** @description Bytes of the JSON part, if binary tensors follow it */
+                "Inference-Header-Content-Length"?: number;
+            };
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["V2InferRequest"];
+            };
+        };
+        responses: {
+            /** @description The outputs; with binary outputs as application/octet-stream, JSON part first */
+            200: {
+                headers: {
+                    /** @description Bytes of the JSON part, if binary outputs follow it */
+                    "Inference-Header-Content-Length"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2InferResponse"];
+                };
+            };
+            400: components["responses"]["InvalidTensors"];
+            404: components["responses"]["NotLoaded"];
+            500: components["responses"]["PredictionFailed"];
+            503: components["responses"]["Busy"];
+            504: components["responses"]["Late"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2ModelVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+                /** @description A version number */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Names, datatypes and shapes; -1 is the number of rows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2Model"];
+                };
+            };
+            404: components["responses"]["NotLoaded"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2ModelReadyVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+                /** @description A version number */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model answers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2ModelReady"];
+                };
+            };
+            404: components["responses"]["NotLoaded"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    v2InferVersion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Lowers the deadline of this request */
+                "X-Request-Timeout-Ms"?: components["parameters"]["Timeout"];
+                /** @description 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift */
+                "X-Platform-Probe"?: components["parameters"]["Probe"];
+                /** @description Requests with the same key get the same alias by the traffic rules */
+                "X-Routing-Key"?: components["parameters"]["RoutingKey"];
+                /** @description bus marks a prediction that came over the message bus: its snapshot says so */
+                "X-Platform-Source"?: components["parameters"]["Source"];
+                /** @description Bytes of the JSON part, if binary tensors follow it */
+                "Inference-Header-Content-Length"?: number;
+            };
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+                /** @description A version number */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["V2InferRequest"];
+            };
+        };
+        responses: {
+            /** @description The outputs; with binary outputs as application/octet-stream, JSON part first */
+            200: {
+                headers: {
+                    /** @description Bytes of the JSON part, if binary outputs follow it */
+                    "Inference-Header-Content-Length"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["V2InferResponse"];
+                };
+            };
+            400: components["responses"]["InvalidTensors"];
+            404: components["responses"]["NotLoaded"];
             500: components["responses"]["PredictionFailed"];
             503: components["responses"]["Busy"];
             504: components["responses"]["Late"];
@@ -1346,6 +2031,151 @@ export interface operations {
                 content?: never;
             };
             404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listShadowRules: {
+        parameters: {
+            query?: {
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque cursor from the previous page */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Models that have a rule */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShadowRuleList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getShadowRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rule */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShadowRule"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    setShadowRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShadowRequest"];
+            };
+        };
+        responses: {
+            /** @description The rule, at work in every replica within a second */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShadowChange"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteShadowRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    trackerWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-MLflow-Signature": string;
+                "X-MLflow-Delivery-Id": string;
+                /** @description Seconds since 1970 */
+                "X-MLflow-Timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description A delivery that names no model */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrackerDelivery"];
+                };
+            };
+            /** @description The model's aliases are compared next */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrackerDelivery"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            401: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };
