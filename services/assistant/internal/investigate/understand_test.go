@@ -63,6 +63,20 @@ func TestGuessesChangeNothing(t *testing.T) {
 			t.Errorf("%q wants to run %v", query, a.write)
 		}
 	}
+	// What was spoken of before takes no change that was asked of something else.
+	s := readFixture(t, unsetLog, "a1_empty_variable")
+	for _, name := range []string{"webhook", "account"} {
+		named := *s.Deployments[0].DeepCopy()
+		named.Name = name
+		s.Deployments = append(s.Deployments, named)
+	}
+	history := []chat.Message{{Role: chat.RoleUser, Text: "why does api crash?"}, {Role: chat.RoleAssistant, Text: "A variable is empty."}}
+	for _, query := range []string{"restart webhook", "scale webhook to 3", "restart service account", "restart config map", "scale the node to 3"} {
+		a := runTurn(t, toolsOn(s), turn.Turn{Session: "s-1", Number: 2, Query: query, History: history, Who: event.Who{Principal: "ann", Role: guard.Admin}})
+		if ran := strings.Join(a.write, "\n"); strings.Contains(ran, "/api") || strings.Contains(query, "webhook") != strings.Contains(ran, "/webhook") {
+			t.Errorf("%q wants to run %q; want nothing on api, and of webhook only what names it", query, ran)
+		}
+	}
 }
 
 // What an answer offers as an example is understood when it is typed.

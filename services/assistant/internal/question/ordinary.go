@@ -32,7 +32,8 @@ func isInflected(low string) bool {
 	return false
 }
 
-// pairs are kinds that people write as two words.
+// pairs are kinds that people write as two words. Only questions are read with them: a request for a
+// change may mean a deployment called "account".
 var pairs = map[string]string{
 	"stateful set": "statefulset", "stateful sets": "statefulsets", "daemon set": "daemonset", "daemon sets": "daemonsets", "replica set": "replicaset",
 	"replica sets": "replicasets", "cron job": "cronjob", "cron jobs": "cronjobs", "config map": "configmap", "config maps": "configmaps", "network policy": "networkpolicy",
@@ -41,18 +42,26 @@ var pairs = map[string]string{
 	"disruption budgets": "poddisruptionbudgets", "volume claim": "persistentvolumeclaim", "volume claims": "persistentvolumeclaims",
 }
 
-// joinPairs makes one word of each kind that was written as two.
-func joinPairs(words []word) []word {
+// inQuestion returns the sentence with the words for kinds that only a question is read with: two
+// words become one, and a webhook is a kind. In a request for a change it is the name of a workload.
+func (s sentence) inQuestion() sentence {
 	var joined []word
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		if i+1 < len(words) && !w.quoted && !words[i+1].quoted {
-			if kind, ok := pairs[w.low+" "+words[i+1].low]; ok {
+	for i := 0; i < len(s.words); i++ {
+		w := s.words[i]
+		if i+1 < len(s.words) && !w.quoted && !s.words[i+1].quoted {
+			if kind, ok := pairs[w.low+" "+s.words[i+1].low]; ok {
 				w.text, w.low = kind, kind
 				i++
 			}
 		}
+		if first, name, named := strings.Cut(w.low, "/"); !w.quoted && (first == "webhook" || first == "webhooks") {
+			w.low = webhookWord
+			if named {
+				w.low += "/" + name
+			}
+		}
 		joined = append(joined, w)
 	}
-	return joined
+	s.words = joined
+	return s.from(0)
 }
