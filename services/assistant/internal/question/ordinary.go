@@ -15,6 +15,30 @@ func isNameInQuestion(w word) bool {
 	return isName(w) && (w.quoted || !states[w.low] && !isInflected(w.low))
 }
 
+// isNameAt reports whether the word at i of a question can only be a name, by itself or by its place.
+func isNameAt(words []word, taken []bool, i int) bool {
+	return isNameInQuestion(words[i]) || isName(words[i]) && !states[words[i].low] && standsAsName(words, taken, i)
+}
+
+// beforeName are the words after which a form of an ordinary word, such as "accounting", is a name.
+var beforeName = setOf("about of with called named")
+
+// standsAsName reports whether the word at i stands where a name stands: beside a kind word, or after
+// a word that leads to a name. Beside a plural it describes: "pods showing errors".
+func standsAsName(words []word, taken []bool, i int) bool {
+	oneOfKind := func(at int) bool {
+		return at >= 0 && at < len(words) && !taken[at] && kindOf(words[at].low) != "" && !(strings.HasSuffix(words[at].low, "s") && kindOf(strings.TrimSuffix(words[at].low, "s")) != "")
+	}
+	if oneOfKind(i-1) || oneOfKind(i+1) && !(i+2 < len(words) && !taken[i+2] && isNameInQuestion(words[i+2])) {
+		return true
+	}
+	at := i - 1
+	for at >= 0 && articles[words[at].low] {
+		at--
+	}
+	return at >= 0 && beforeName[words[at].low]
+}
+
 // isInflected reports whether a word is a form of an ordinary one.
 func isInflected(low string) bool {
 	for _, suffix := range []string{"ing", "ed", "es", "s", "ly"} {
