@@ -162,13 +162,21 @@ type Host struct{ Name, Port string }
 
 var hostExpr = regexp.MustCompile(`\b([a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*)(?::(\d{1,5}))?\b`)
 
-// Hosts are the words of a line that may be hosts, with their ports. Most are plain words: what they
-// are, only the cluster knows.
+// beforeHostExpr is what stands before a short host name: other words of a line only look like one.
+var beforeHostExpr = regexp.MustCompile(`(?i)(?:://|@|\bhost(?:name)?["']?[=:] ?["']?|\b(?:lookup|dial(?:ing)?|connect(?:ing|ion)?)(?: (?:tcp|udp|to|with|server|host|at))* ["']?)$`)
+
+// Hosts are the words of a line that may be hosts, with their ports. A name without a dot needs a port,
+// or words before it that lead to a host. What they are, only the cluster knows.
 func Hosts(line string) []Host {
 	var hosts []Host
-	for _, m := range hostExpr.FindAllStringSubmatch(timeExpr.ReplaceAllString(line, " "), -1) {
-		h := Host{strings.ToLower(m[1]), m[2]}
-		if !slices.Contains(hosts, h) {
+	line = timeExpr.ReplaceAllString(line, " ")
+	for _, m := range hostExpr.FindAllStringSubmatchIndex(line, -1) {
+		h := Host{Name: strings.ToLower(line[m[2]:m[3]])}
+		if m[4] >= 0 {
+			h.Port = line[m[4]:m[5]]
+		}
+		certain := h.Port != "" || strings.Contains(h.Name, ".") || beforeHostExpr.MatchString(line[max(0, m[0]-40):m[0]])
+		if certain && !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
 		}
 	}

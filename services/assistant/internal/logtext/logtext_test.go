@@ -88,6 +88,31 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// Ordinary words of a line are no hosts.
+func TestHostsNeedAPlace(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]logtext.Host{
+		"failed to write to cache: permission denied":                     nil,
+		"dial tcp: lookup db on 10.96.0.10:53: no such host":              {{Name: "10.96.0.10", Port: "53"}},
+		"lookup db: no such host":                                         {{Name: "db"}},
+		`connection to server at "orders" failed`:                         {{Name: "orders"}},
+		"cannot reach postgres://app@orders/shop, queue search is stuck":  {{Name: "orders"}},
+		"error connecting to cache, no search results for account report": {{Name: "cache"}},
+	} {
+		got := logtext.Hosts(line)
+		for _, h := range want {
+			if !slices.Contains(got, h) {
+				t.Errorf("%q names %v; want %v too", line, got, h)
+			}
+		}
+		for _, word := range []string{"permission", "search", "queue", "account", "report", "write"} {
+			if slices.Contains(got, logtext.Host{Name: word}) || len(want) == 0 && len(got) > 0 {
+				t.Errorf("%q names %v; want no %s", line, got, word)
+			}
+		}
+	}
+}
+
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	got := logtext.Durations([]logtext.Source{{Text: "GET / took 20ms\nGET / took 1.5s\nduration=300 ms\nport 8080\n"}})
