@@ -44,7 +44,6 @@ func TestWordsOfPeople(t *testing.T) {
 		{"pods stuck in ContainerCreating", nil, []string{"no namespace"}},
 		{"what is wrong with the stateful set warehouse?", []string{"Statefulset `warehouse`", "fast-ssd"}, []string{"`stateful`"}},
 		{"why can web in shop not reach payments?", nil, []string{"**Namespace"}},
-		{"what is wrong with api? it calls http://x/?id=3", nil, []string{"**What is wrong"}},
 		{"any warnings? who can delete pods in shop?", []string{"Warnings in namespace `shop`", "delete pods"}, nil},
 		{"which version of web is running?", []string{"shop/web:2.3.1` in 2 pods"}, nil},
 		{"warnings in the last hour", []string{"in the last hour"}, []string{"no namespace"}},
@@ -76,7 +75,7 @@ func TestGuessesChangeNothing(t *testing.T) {
 		s.Deployments = append(s.Deployments, named)
 	}
 	history := []chat.Message{{Role: chat.RoleUser, Text: "why does api crash?"}, {Role: chat.RoleAssistant, Text: "A variable is empty."}}
-	for _, query := range []string{"restart webhook", "scale webhook to 3", "restart service account", "restart config map", "scale the node to 3"} {
+	for _, query := range []string{"restart webhook", "scale webhook to 3", "restart service account", "restart service account api", "restart config map", "scale the node to 3"} {
 		a := runTurn(t, toolsOn(s), turn.Turn{Session: "s-1", Number: 2, Query: query, History: history, Who: event.Who{Principal: "ann", Role: guard.Admin}})
 		if ran := strings.Join(a.write, "\n"); strings.Contains(ran, "/api") || strings.Contains(query, "webhook") != strings.Contains(ran, "/webhook") {
 			t.Errorf("%q wants to run %q; want nothing on api, and of webhook only what names it", query, ran)

@@ -1,6 +1,9 @@
 package question
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // states are what kubectl shows in the column STATUS, and reasons of events: words of a question,
 // never a name.
@@ -56,8 +59,8 @@ func isInflected(low string) bool {
 	return false
 }
 
-// pairs are kinds that people write as two words. Only questions are read with them: a request for a
-// change may mean a deployment called "account".
+// pairs are kinds that people write as two words. In a request for a change they are so only before a
+// name: "restart service account" may mean a deployment called "account".
 var pairs = map[string]string{
 	"stateful set": "statefulset", "stateful sets": "statefulsets", "daemon set": "daemonset", "daemon sets": "daemonsets", "replica set": "replicaset",
 	"replica sets": "replicasets", "cron job": "cronjob", "cron jobs": "cronjobs", "config map": "configmap", "config maps": "configmaps", "network policy": "networkpolicy",
@@ -66,26 +69,34 @@ var pairs = map[string]string{
 	"disruption budgets": "poddisruptionbudgets", "volume claim": "persistentvolumeclaim", "volume claims": "persistentvolumeclaims",
 }
 
-// inQuestion returns the sentence with the words for kinds that only a question is read with: two
-// words become one, and a webhook is a kind. In a request for a change it is the name of a workload.
-func (s sentence) inQuestion() sentence {
+// joinPairs makes one word of each kind that was written as two, in a request only of those before a name.
+func (s sentence) joinPairs(request bool) sentence {
 	var joined []word
 	for i := 0; i < len(s.words); i++ {
 		w := s.words[i]
-		if i+1 < len(s.words) && !w.quoted && !s.words[i+1].quoted {
+		if i+1 < len(s.words) && !w.quoted && !s.words[i+1].quoted && (!request || i+2 < len(s.words) && isName(s.words[i+2])) {
 			if kind, ok := pairs[w.low+" "+s.words[i+1].low]; ok {
 				w.text, w.low = kind, kind
 				i++
 			}
 		}
-		if first, name, named := strings.Cut(w.low, "/"); !w.quoted && (first == "webhook" || first == "webhooks") {
-			w.low = webhookWord
-			if named {
-				w.low += "/" + name
-			}
-		}
 		joined = append(joined, w)
 	}
 	s.words = joined
+	return s.from(0)
+}
+
+// readWebhooks makes the word webhook one for a kind. In a request for a change it is the name of a
+// workload.
+func (s sentence) readWebhooks() sentence {
+	s.words = slices.Clone(s.words)
+	for i, w := range s.words {
+		if first, name, named := strings.Cut(w.low, "/"); !w.quoted && (first == "webhook" || first == "webhooks") {
+			s.words[i].low = webhookWord
+			if named {
+				s.words[i].low += "/" + name
+			}
+		}
+	}
 	return s.from(0)
 }

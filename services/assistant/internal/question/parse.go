@@ -60,10 +60,12 @@ func Parse(message string) Ask {
 		return Ask{Intent: Line, Line: line, Words: line}
 	}
 	s := readSentence(message)
-	request := s
-	changes, held, requested := parseRequests(s)
-	if !requested && !held {
-		s = s.inQuestion()
+	request := s.joinPairs(true)
+	changes, held, requested := parseRequests(request)
+	if requested || held {
+		s = request
+	} else {
+		s = s.joinPairs(false).readWebhooks()
 	}
 	p := findPlaces(s)
 	a := Ask{
