@@ -48,6 +48,12 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 				Flags: []cli.Flag{repo, env, model(""), set,
 					&cli.BoolFlag{Name: "dummy", Usage: "train on 500 generated rows; reaches at most Staging"},
 					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
+					&cli.StringFlag{Name: "flow-run", Usage: "id of the orchestrator's run that this training belongs to (default: PREFECT_FLOW_RUN_ID)"},
+					&cli.StringFlag{Name: "commit", Usage: "commit whose models are trained"},
+					&cli.StringFlag{Name: "tenant", Usage: "tenant of the request"},
+					&cli.StringFlag{Name: "requested-by", Usage: "who asked for the training"},
+					&cli.StringFlag{Name: "approval", Usage: "id of the approval that allowed it"},
+					&cli.StringFlag{Name: "request-id", Usage: "id of the request that led to it"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
 				},
 				Action: func(c *cli.Context) error { return runTrain(c, environ, out, errOut) },
@@ -117,7 +123,12 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	req := trainer.Request{Model: c.String("model"), Dataset: c.String("dataset"), Dummy: c.Bool("dummy"), Backend: c.String("backend")}
+	req := trainer.Request{Model: c.String("model"), Dataset: c.String("dataset"), Dummy: c.Bool("dummy"), Backend: c.String("backend"),
+		FlowRunID: c.String("flow-run"), CommitSHA: c.String("commit"), Tenant: c.String("tenant"),
+		RequestedBy: c.String("requested-by"), ApprovalID: c.String("approval"), RequestID: c.String("request-id")}
+	if req.FlowRunID == "" {
+		req.FlowRunID = flowRunOf(environ)
+	}
 	if text := c.String("parameters"); text != "" {
 		if err := json.Unmarshal([]byte(text), &req.Parameters); err != nil {
 			return fmt.Errorf("%w: --parameters is no JSON object: %w", errUsage, err)
@@ -136,6 +147,16 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 		return err
 	}
 	return writeJSON(out, res)
+}
+
+// flowRunOf is the run that the orchestrator's worker started this process for, empty if none did.
+func flowRunOf(environ []string) (id string) {
+	for _, kv := range environ {
+		if v, ok := strings.CutPrefix(kv, "PREFECT_FLOW_RUN_ID="); ok {
+			id = v
+		}
+	}
+	return id
 }
 
 func runFeatures(c *cli.Context, environ []string, out, errOut io.Writer) error {
