@@ -40,6 +40,18 @@ run: build ## start the whole platform here (first start trains the samples); Ct
 stop: ## stop the platform that make run started
 	@bin/platform stop
 
+.PHONY: up
+up: ## the platform as containers: finds or starts Docker, builds or assembles images, waits until healthy
+	@scripts/up.sh up
+
+.PHONY: down
+down: ## stop the containers that make up started; data stays (scripts/up.sh down --volumes deletes it)
+	@scripts/up.sh down
+
+.PHONY: logs
+logs: ## follow the containers' logs
+	@scripts/up.sh logs
+
 .PHONY: test
 test: ## every unit and integration test, with the race detector, against real Postgres, NATS and Redis
 	@scripts/setup.sh test
@@ -75,6 +87,14 @@ e2e: ## the platform over the wire, with the real neighbours
 	@scripts/setup.sh e2e
 	@$(MAKE) --no-print-directory build
 	@scripts/e2e.sh
+
+.PHONY: e2e-full
+e2e-full: ## all of make e2e, and what is too long for CI: the model loop through the containers
+	@scripts/setup.sh e2e
+	@$(MAKE) --no-print-directory build
+	@scripts/tool.sh docker-compose >/dev/null
+	@scripts/e2e.sh ./...
+	@cd e2e && E2E_PYTHON=$(CURDIR)/.cache/venv/bin/python go test -tags e2e,e2efull -count 1 -v -timeout 40m -run '^TestStack$$' ./compose/
 
 .PHONY: e2e-llm
 e2e-llm: ## a real small language model behind the assistant; its server is built once, in tens of minutes; not part of CI
