@@ -53,7 +53,7 @@ add() {
 	local into=$1 f lib
 	shift
 	for f; do
-		{ echo "$f"; ldd "$f" 2>/dev/null | grep -oE '/[^ ]+'; } | while read -r lib; do
+		{ echo "$f"; ldd "$f" 2>/dev/null | grep -oE '/[^ ]+' || true; } | while read -r lib; do
 			case "$lib" in */libc.so.6 | */ld-linux-x86-64.so.2 | */libm.so.6 | */libdl.so.2 | */libpthread.so.0 | */librt.so.1) [ "$lib" = "$f" ] || continue ;; esac
 			local to=$lib
 			case "$to" in /lib/* | /bin/* | /lib64/*) to=/usr$to ;; esac
@@ -72,7 +72,7 @@ build() {
 	if ! up_to_date "$image" "$inputs"; then
 		cp "$offline/$dockerfile" "$dir/Dockerfile"
 		[ $# = 0 ] || printf 'ENTRYPOINT ["%s"%s]\n' "$1" "$(shift; [ $# = 0 ] || printf ', "%s"' "$@")" >>"$dir/Dockerfile"
-		docker build -q --build-arg BASE="$base" --label "platform.inputs=$inputs" -t "$image" "$dir" >/dev/null || die "the image $image could not be built"
+		docker build -q --build-arg BASE="$base" --label "platform.inputs=$inputs" -t "$image" "$dir" >"$cache/build.log" 2>&1 || die "the image $image could not be built: $(tail -n 1 "$cache/build.log")"
 		say "$image $(($(docker image inspect -f '{{.Size}}' "$image") / 1000000)) MB"
 	fi
 	rm -rf "$dir"
