@@ -28,7 +28,7 @@ up_to_date() { [ "$(docker image inspect -f '{{index .Config.Labels "platform.in
 # debian TAG PACKAGES: a Debian root without package manager and documentation.
 debian() {
 	local image=$1 packages=$2 inputs
-	inputs=$(printf '%s' "v2 $packages" | sha256sum | cut -c1-16)
+	inputs=$(printf '%s' "v3 $packages" | sha256sum | cut -c1-16)
 	up_to_date "$image" "$inputs" && return
 	have mmdebstrap || {
 		[ "$(id -u)" = 0 ] && have apt-get || die "mmdebstrap is missing; on Debian, as root: apt-get install -y --no-install-recommends mmdebstrap"
@@ -36,16 +36,17 @@ debian() {
 	}
 	say "$image from Debian packages"
 	# What the packages' scripts would have made.
-	mkdir -p "$work/etc/ssl/certs"
-	cp /etc/ssl/certs/ca-certificates.crt "$work/etc/ssl/certs/"
-	printf '%s\n' root:x:0:0:root:/:/nonexistent data:x:999:999::/:/nonexistent nonroot:x:65532:65532::/tmp:/nonexistent nobody:x:65534:65534::/:/nonexistent >"$work/etc/passwd"
-	printf '%s\n' root:x:0: data:x:999: nonroot:x:65532: nobody:x:65534: >"$work/etc/group"
+	mkdir -p "$work/added/etc/ssl/certs"
+	cp /etc/ssl/certs/ca-certificates.crt "$work/added/etc/ssl/certs/"
+	printf '%s\n' root:x:0:0:root:/:/nonexistent data:x:999:999::/:/nonexistent nonroot:x:65532:65532::/tmp:/nonexistent nobody:x:65534:65534::/:/nonexistent >"$work/added/etc/passwd"
+	printf '%s\n' root:x:0: data:x:999: nonroot:x:65532: nobody:x:65534: >"$work/added/etc/group"
 	mmdebstrap --quiet --variant=extract --include="$packages" --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
-		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' --customize-hook="sync-in $work/etc /etc" \
+		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
 		bookworm "$work/root.tar" >"$cache/mmdebstrap.log" 2>&1 ||
 		die "the Debian packages could not be fetched; .cache/images/mmdebstrap.log says why: $(tail -n 1 "$cache/mmdebstrap.log")"
+	tar --owner=0 --group=0 -rf "$work/root.tar" -C "$work/added" ./etc/ssl/certs/ca-certificates.crt ./etc/passwd ./etc/group
 	docker import -c "LABEL platform.inputs=$inputs" "$work/root.tar" "$image" >/dev/null
-	rm -rf "$work/root.tar" "$work/etc"
+	rm -rf "$work/root.tar" "$work/added"
 }
 
 # add ROOT FILE...: copies programs and the libraries that they load, unless the base image has them.
@@ -68,7 +69,7 @@ build() {
 	local name=$1 dockerfile=$2 base=$3 image=$prefix/$1:$tag dir=$work/$1 inputs
 	shift 3
 	mkdir -p "$dir/root" "$dir/empty"
-	inputs=$({ cat "$offline/$dockerfile"; docker image inspect -f '{{.Id}}' "$base"; echo "$@"; cd "$dir" && find . -path ./site -prune -o -type f -print0 | sort -z | xargs -0 -r sha256sum; cat "$dir/site.id" 2>/dev/null || true; } | sha256sum | cut -c1-16)
+	inputs=$({ cat "$offline/$dockerfile"; docker image inspect -f '{{.Id}}' "$base"; echo "$@"; cd "$dir" && tar -c --sort=name --mtime=@0 --owner=0 --group=0 --exclude=./site . ; cat "$dir/site.id" 2>/dev/null || true; } | sha256sum | cut -c1-16)
 	if ! up_to_date "$image" "$inputs"; then
 		cp "$offline/$dockerfile" "$dir/Dockerfile"
 		[ $# = 0 ] || printf 'ENTRYPOINT ["%s"%s]\n' "$1" "$(shift; [ $# = 0 ] || printf ', "%s"' "$@")" >>"$dir/Dockerfile"
@@ -118,7 +119,8 @@ make_image() {
 		for lib in "$pg"/lib/*.so; do case "$lib" in *llvmjit*) ;; *) add "$into" "$lib" ;; esac; done
 		cp -rL /usr/share/postgresql/15 "$into/usr/share/postgresql/"
 		cp -r /usr/lib/locale/C.utf8 "$into/usr/lib/locale/"
-		ln -s dash "$into/usr/bin/sh"
+		mkdir -p "$into/bin"
+		ln -s /usr/bin/dash "$into/bin/sh" # initdb and the start-up need a shell
 		cp "$offline/docker-entrypoint.sh" "$into/usr/local/bin/"
 		build postgres postgres.Dockerfile "$prefix/base:bookworm"
 		;;

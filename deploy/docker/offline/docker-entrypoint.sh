@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/dash
 # Makes the cluster on the first start, then runs the scripts of /docker-entrypoint-initdb.d, as the official image does.
 set -eu
 PGDATA=${PGDATA:-/var/lib/postgresql/data}
