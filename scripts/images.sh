@@ -134,7 +134,8 @@ make_image() {
 		;;
 	tracker | orchestrator | worker)
 		into=$work/$1/root
-		mkdir -p "$into/usr/local/bin" "$into/usr/bin"
+		mkdir -p "$into/usr/local/bin" "$into/usr/bin" "$into/opt/site"
+		[ "$1" = tracker ] || cp "$offline/async_timeout.py" "$into/opt/site/"
 		cp "$bin/stack" "$into/usr/local/bin/"
 		ln -s python3.11 "$into/usr/bin/python3"
 		case "$1" in
