@@ -134,7 +134,7 @@ why() {
 }
 
 wait_healthy() {
-	local begin=$SECONDS limit=${UP_TIMEOUT:-300} shown= now failed
+	local begin=$SECONDS limit=${UP_TIMEOUT:-600} shown= now failed
 	compose up -d --no-build --remove-orphans >"$state/up.log" 2>&1 &
 	local pid=$!
 	trap 'kill "$pid" 2>/dev/null || true; say "up: interrupted; make down stops what was started"; exit 130' INT TERM
