@@ -88,14 +88,6 @@ e2e: ## the platform over the wire, with the real neighbours
 	@$(MAKE) --no-print-directory build
 	@scripts/e2e.sh
 
-.PHONY: e2e-full
-e2e-full: ## all of make e2e, and what is too long for CI: the model loop through the containers
-	@scripts/setup.sh e2e
-	@$(MAKE) --no-print-directory build
-	@scripts/tool.sh docker-compose >/dev/null
-	@scripts/e2e.sh ./...
-	@cd e2e && E2E_PYTHON=$(CURDIR)/.cache/venv/bin/python go test -tags e2e,e2efull -count 1 -v -timeout 40m -run '^TestStack$$' ./compose/
-
 .PHONY: e2e-llm
 e2e-llm: ## a real small language model behind the assistant; its server is built once, in tens of minutes; not part of CI
 	@scripts/setup.sh test

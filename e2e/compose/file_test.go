@@ -1,7 +1,6 @@
 //go:build e2e
 
-// Package compose checks the platform as containers: what compose.yaml promises, and with the tag e2efull a whole
-// stack through its published ports.
+// Package compose checks the platform as containers: what compose.yaml promises, and what make up refuses.
 package compose
 
 import (

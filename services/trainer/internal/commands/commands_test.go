@@ -86,3 +86,13 @@ func TestModelRepositoryOfTheEnvironment(t *testing.T) {
 		}
 	}
 }
+
+func TestFlowRunOfTheWorker(t *testing.T) {
+	t.Parallel()
+	if got := flowRunOf([]string{"PATH=/bin", "PREFECT_FLOW_RUN_ID=f1"}); got != "f1" {
+		t.Errorf("got %q; want f1", got)
+	}
+	if got := flowRunOf([]string{"PATH=/bin"}); got != "" {
+		t.Errorf("got %q; want none", got)
+	}
+}
