@@ -52,7 +52,7 @@ func launchOnly(t testing.TB, database, kubeconfig string, env ...string) *proce
 	p.cmd = exec.Command(harness.Bin(t, "assistant"))
 	p.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"ASSISTANT_ADDR=" + addr, "PLATFORM_DATABASE_URL=" + database, "KUBECONFIG=" + kubeconfig,
+		"ASSISTANT_ADDR=" + addr, "DRAIN_DELAY=0s", "PLATFORM_DATABASE_URL=" + database, "KUBECONFIG=" + kubeconfig,
 		"ASSISTANT_ADMIN_KEYS=" + adminKey + "," + adminKey2, "ASSISTANT_OPERATOR_KEYS=" + operatorKey, "ASSISTANT_READONLY_KEYS=" + readonlyKey,
 		"ASSISTANT_RATE_PER_MIN=60000", "ASSISTANT_RATE_BURST=5000",
 	}, env...)

@@ -31,7 +31,7 @@ func (w *world) startReplica(t *testing.T, settings ...string) *replica {
 	ports := harness.FreePorts(t, 2)
 	r := &replica{w: w, url: "http://" + ports[0], log: filepath.Join(w.dir, "replica-"+strings.ReplaceAll(ports[0], ":", "-")+".log")}
 	r.env = append(os.Environ(),
-		"PLATFORM_DATABASE_URL="+w.database, "NATS_URL="+w.natsURL(t, w.Setting("NATS_ADDR")), "DASHBOARD_ADDR="+ports[0], "DASHBOARD_TOOLS_ADDR="+ports[1],
+		"DRAIN_DELAY=0s", "PLATFORM_DATABASE_URL="+w.database, "NATS_URL="+w.natsURL(t, w.Setting("NATS_ADDR")), "DASHBOARD_ADDR="+ports[0], "DASHBOARD_TOOLS_ADDR="+ports[1],
 		"TRACKING_URI="+w.Env["TRACKING_URI"], "MLFLOW_TRACKING_TOKEN="+w.Env["MLFLOW_TRACKING_TOKEN"], "PREFECT_API_KEY="+w.Env["PREFECT_API_KEY"], "ORCHESTRATOR_API_URL="+w.Env["ORCHESTRATOR_API_URL"], "CONTROL_PLANE_URL="+w.Env["CONTROL_PLANE_URL"],
 		"SERVING_URL="+w.Env["SERVING_URL"], "ASSISTANT_URL="+w.Env["ASSISTANT_URL"], "BUS_BRIDGE_URL="+w.issuer.server.URL,
 		"ASSISTANT_READONLY_KEY="+w.Env["ASSISTANT_READONLY_KEY"], "ASSISTANT_OPERATOR_KEY="+w.Env["ASSISTANT_OPERATOR_KEY"],

@@ -288,7 +288,7 @@ func (w *world) addControlPlanes(database, redis, broker, orchestrator string) {
 		w.t.Fatal(err)
 	}
 	env := []string{
-		"PLATFORM_DATABASE_URL=" + database, "COORDINATOR=redis", "REDIS_URL=" + redis,
+		"DRAIN_DELAY=0s", "PLATFORM_DATABASE_URL=" + database, "COORDINATOR=redis", "REDIS_URL=" + redis,
 		"EVENT_PUBLISHER=nats", "NATS_URL=" + broker, "PREFECT_API_URL=" + orchestrator, "PREFECT_DEPLOYMENT_NAME=faults/recorder", "TRACKING_URI=" + w.tracker,
 		"PREFECT_CB_RESET_TIMEOUT=1", "COMMAND_LEASE_SECONDS=15", "ADMISSION_MAX_RUNNING=500", "ADMISSION_PER_TENANT=500",
 		"CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0",

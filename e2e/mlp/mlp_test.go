@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mlp-platform/platform/e2e/harness"
@@ -72,7 +73,7 @@ func (t inOrder) Verbose() bool { return testing.Verbose() }
 // another than the one who asks for things with $REQUESTER.
 func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 	for _, k := range []string{"CONTROL_PLANE_URL", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "ORCHESTRATOR_API_URL",
-		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL"} {
+		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL", "BUS_BRIDGE_URL", "BUS_NATS_URL"} {
 		env.Setenv(k, p.Env[k])
 	}
 	for _, kv := range p.Environ() {
@@ -122,6 +123,16 @@ func commands(t *testing.T, p *harness.Platform, mlp string) map[string]func(*te
 			ts.Check(err)
 			harness.Want(t, 200, "POST", p.Env["CONTROL_PLANE_URL"]+"/api/changes", ts.Getenv("CI_TOKEN"),
 				map[string]any{"model_ids": args[:1], "commit_sha": strings.TrimSpace(string(sha)), "commit_msg": args[1]})
+		},
+		// bus SUBJECT FILE sends a request as a producer does, and prints the reply.
+		"bus": func(ts *testscript.TestScript, _ bool, args []string) {
+			nc, err := nats.Connect(ts.Getenv("BUS_NATS_URL"))
+			ts.Check(err)
+			defer nc.Close()
+			reply, err := nc.Request(args[0], []byte(ts.ReadFile(args[1])), 30*time.Second)
+			ts.Check(err)
+			_, err = fmt.Fprintf(ts.Stdout(), "%s\n", reply.Data)
+			ts.Check(err)
 		},
 		// remember NAME REGEXP puts the first group that matches in stdout into the environment.
 		"remember": func(ts *testscript.TestScript, _ bool, args []string) {

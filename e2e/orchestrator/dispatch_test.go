@@ -61,7 +61,7 @@ func testDispatch(t *testing.T, api string) {
 	}
 	p.register(t)
 	p.env = append(os.Environ(),
-		"PLATFORM_DATABASE_URL="+testenv.Postgres(t), "NATS_URL="+testenv.NATS(t), "PREFECT_API_URL="+p.proxy.URL+"/api",
+		"DRAIN_DELAY=0s", "PLATFORM_DATABASE_URL="+testenv.Postgres(t), "NATS_URL="+testenv.NATS(t), "PREFECT_API_URL="+p.proxy.URL+"/api",
 		"PREFECT_DEPLOYMENT_NAME="+name+"/platform-dispatch", "TRACKING_URI=http://127.0.0.1:1", "CONTROL_PLANE_ADDR="+ports[0],
 		"MODELREPO_DIR="+filepath.Join(harness.Root(t), "deploy/modelrepo"), "CONTROL_PLANE_TOKEN="+token, "COMMAND_LEASE_SECONDS=15",
 		"RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "ADMISSION_MAX_RUNNING=64", "ADMISSION_PER_TENANT=64", "LOG_LEVEL=warn")

@@ -139,6 +139,8 @@ func callersOf(t *testing.T, p *harness.Platform, service string) []caller {
 			caller{name: "predict", header: bearer(predictToken), levels: []string{"predict"}},
 			caller{name: "admin", header: bearer(p.Env["SERVING_TOKEN"]), levels: []string{"*"}},
 			caller{name: "other tenant", header: bearer(foreignToken), levels: []string{"*"}, elsewhere: true})
+	case "bus bridge":
+		return append(nobody, caller{name: "reader", header: bearer(p.Env["SERVING_TOKEN"]), levels: []string{"read"}})
 	case "assistant":
 		return append(nobody,
 			caller{name: "readonly", header: bearer(p.Env["ASSISTANT_READONLY_KEY"]), levels: []string{}},

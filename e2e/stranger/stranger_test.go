@@ -32,8 +32,8 @@ func TestStrangerMayDoNothing(t *testing.T) {
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, 2*time.Minute)
 	m := inspect(t, p)
-	if len(m.Ports) < 10 {
-		t.Fatalf("got ports %v, want at least 10: eight services, NATS and Postgres", m.Ports)
+	if len(m.Ports) < 11 {
+		t.Fatalf("got ports %v, want at least 11: nine services, NATS and Postgres", m.Ports)
 	}
 	m.Requests = append(publishedRequests(t, p), standInRequests(p)...)
 	// The same requests with the credential work: the stranger fails for want of it alone.

@@ -74,6 +74,11 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
+// LeadTime is the lease of every task that one replica has at a time. It does not follow how often
+// the task works: after a crash nobody does it for at most LeadTime and a third, under 15 s. A task
+// that works seldom carries its own clock in the store.
+const LeadTime = 10 * time.Second
+
 // releaseTime limits the release of a lease by a process that stops.
 const releaseTime = 2 * time.Second
 

@@ -44,7 +44,17 @@ func decodeError(method, path string, resp *http.Response) error {
 	if err != nil && len(b) == 0 {
 		return transportError(err)
 	}
-	return &Error{Status: resp.StatusCode, Detail: errorDetail(b, resp.StatusCode), Call: method + " " + path}
+	return &Error{Status: resp.StatusCode, Detail: truncateText(errorDetail(b, resp.StatusCode)), Call: method + " " + path}
+}
+
+// maxDetail limits what errors repeat of an answer, in bytes: they go to logs, to health and into records of runs.
+const maxDetail = 2 << 10
+
+func truncateText(s string) string {
+	if len(s) <= maxDetail {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxDetail], "") + "…"
 }
 
 // errorDetail reads the bodies a Prefect server gives: {"detail": text},

@@ -85,7 +85,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		nc := r.cfg.Conn
 		if nc == nil {
 			var err error
-			if nc, err = connectNATS(r.cfg.URL, r.cfg.Service+"-relay"); err != nil {
+			if nc, err = ConnectNATS(r.cfg.URL, r.cfg.Service+"-relay", nats.ReconnectBufSize(-1)); err != nil {
 				return err
 			}
 			defer nc.Close()
@@ -112,11 +112,22 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// connectNATS never gives up: a broker that is down is waited for.
-func connectNATS(url, name string) (*nats.Conn, error) {
-	nc, err := nats.Connect(url, nats.Name(name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
-		nats.ReconnectWait(minBackoff), nats.ReconnectJitter(minBackoff, minBackoff), nats.ReconnectBufSize(-1),
-		nats.Timeout(brokerTimeout))
+// pingEvery and pingsMissed find a broker that hangs, or whose machine has gone, within 6 s: the
+// connection itself stays silent then. flushTimeout limits a write to one, which holds up the pings.
+const (
+	pingEvery    = 2 * time.Second
+	pingsMissed  = 2
+	flushTimeout = 3 * time.Second
+)
+
+// ConnectNATS connects under a name and never gives up: a broker that is down is waited for, and
+// one that hangs is left for the next of the list.
+func ConnectNATS(url, name string, options ...nats.Option) (*nats.Conn, error) {
+	nc, err := nats.Connect(url, append([]nats.Option{
+		nats.Name(name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
+		nats.ReconnectWait(minBackoff), nats.ReconnectJitter(minBackoff, minBackoff), nats.Timeout(brokerTimeout),
+		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsMissed), nats.FlusherTimeout(flushTimeout),
+	}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("outbox: NATS: %w", err)
 	}

@@ -18,6 +18,28 @@ type Stats struct {
 	LastError            string  // what the relay waits for now; empty while it works
 }
 
+// lateAfter is the age from which a waiting event is reported: a relay that works needs less than
+// a second, one that has to leave a hung broker less than this.
+const lateAfter = 15 * time.Second
+
+// Fault says why events wait, and since when; it is empty while none waits for long.
+func (s Stats) Fault() string {
+	waits := ""
+	if s.Pending > 0 {
+		age := time.Duration(s.OldestPendingSeconds * float64(time.Second)).Round(time.Second)
+		waits = fmt.Sprintf("%d events wait in the outbox, the oldest for %s", s.Pending, age)
+	}
+	switch {
+	case s.LastError != "" && waits != "":
+		return s.LastError + "; " + waits
+	case s.LastError != "":
+		return s.LastError + "; events wait in the outbox"
+	case s.OldestPendingSeconds > lateAfter.Seconds():
+		return waits
+	}
+	return ""
+}
+
 // Stats counts the rows. Published may be a little old, see publishedRows.
 func (r *Relay) Stats(ctx context.Context) (Stats, error) {
 	counts, err := r.queries().CountUnpublished(ctx)

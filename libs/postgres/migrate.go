@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -39,6 +40,11 @@ func (s Set) table(schema string) (string, error) {
 // Migrate creates the schema and brings every set in it up to date. Processes
 // that migrate at the same time wait for each other.
 func Migrate(ctx context.Context, url, schema string, sets ...Set) (err error) {
+	return MigrateAfter(ctx, startupWait, url, schema, sets...)
+}
+
+// MigrateAfter is Migrate with the time that it waits for a server that does not answer yet.
+func MigrateAfter(ctx context.Context, wait time.Duration, url, schema string, sets ...Set) (err error) {
 	if err := checkSchema(schema); err != nil {
 		return err
 	}
@@ -48,7 +54,7 @@ func Migrate(ctx context.Context, url, schema string, sets ...Set) (err error) {
 	}
 	setParams(cfg, schema, options{appName: schema + "-migrate"}) // no statement timeout: an index may take long
 	var conn *pgx.Conn
-	if err := awaitServer(ctx, cfg, startupWait, func(ctx context.Context) (err error) {
+	if err := awaitServer(ctx, cfg, options{wait: wait}, func(ctx context.Context) (err error) {
 		conn, err = pgx.ConnectConfig(ctx, cfg)
 		return err
 	}); err != nil {

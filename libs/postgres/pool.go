@@ -15,15 +15,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// startupWait is how long Open waits for a server that is starting: compose and
-// standalone start the database beside the services.
+// startupWait is how long [Open] and [Migrate] wait for a server that does not answer
+// yet, unless told otherwise: compose and standalone start the database beside the services.
 const startupWait = 10 * time.Second
+
+// maxStartupPause is the longest pause between two tries.
+const maxStartupPause = 2 * time.Second
 
 type options struct {
 	maxConns         int32
 	appName          string
 	statementTimeout time.Duration
 	wait             time.Duration
+	waiting          func(error)
 }
 
 // Option changes a default of [Open].
@@ -31,6 +35,12 @@ type Option func(*options)
 
 // MaxConns limits the pool; default 10.
 func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
+
+// Wait is how long to wait for a server that does not answer yet; 0 is one try. waiting, unless
+// nil, is called with each failed try that another one follows.
+func Wait(limit time.Duration, waiting func(error)) Option {
+	return func(o *options) { o.wait, o.waiting = limit, waiting }
+}
 
 // schemaName is deliberately narrower than what Postgres allows: names that need
 // no quoting anywhere.
@@ -76,7 +86,7 @@ func Open(ctx context.Context, url string, schema string, o ...Option) (*pgxpool
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	if err := awaitServer(ctx, cfg.ConnConfig, opt.wait, pool.Ping); err != nil {
+	if err := awaitServer(ctx, cfg.ConnConfig, opt, pool.Ping); err != nil {
 		pool.Close()
 		return nil, err
 	}
@@ -99,22 +109,26 @@ func setParams(c *pgx.ConnConfig, schema string, opt options) {
 func formatMillis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // awaitServer repeats try while the server does not answer or says that it is starting.
-func awaitServer(ctx context.Context, c *pgx.ConnConfig, wait time.Duration, try func(context.Context) error) error {
-	deadline := time.Now().Add(wait)
+func awaitServer(ctx context.Context, c *pgx.ConnConfig, opt options, try func(context.Context) error) error {
+	deadline := time.Now().Add(opt.wait)
 	delay := 25 * time.Millisecond
 	for {
 		err := try(ctx)
 		if err == nil {
 			return nil
 		}
+		err = fmt.Errorf("postgres: no connection to database %q at %s as %q: %w",
+			c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.User, err)
 		if ctx.Err() != nil || !Unavailable(err) || time.Now().Add(delay).After(deadline) {
-			return fmt.Errorf("postgres: no connection to database %q at %s as %q: %w",
-				c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.User, err)
+			return err
+		}
+		if opt.waiting != nil {
+			opt.waiting(err)
 		}
 		if err := pauseAbout(ctx, delay); err != nil {
 			return err
 		}
-		delay = min(2*delay, 500*time.Millisecond)
+		delay = min(2*delay, maxStartupPause)
 	}
 }
 

@@ -340,7 +340,7 @@ func (b bench) explain(t *testing.T) {
 		{[]string{"spec", "ports"}, corev1.SchemeGroupVersion.WithResource("services"), []string{"targetPort\t<IntOrString>", "port\t<integer> -required-"}},
 	} {
 		var out bytes.Buffer
-		if err := explain.PrintModelDescription(tc.path, &out, b.typed.Discovery().OpenAPIV3(), tc.gvr, false, "plaintext"); err != nil {
+		if err := explain.PrintModelDescription(tc.path, &out, b.typed.Discovery().OpenAPIV3(), tc.gvr, false, 0, "plaintext"); err != nil {
 			t.Errorf("%s %v: %v", tc.gvr.Resource, tc.path, err)
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 )
@@ -35,9 +36,21 @@ type Base struct {
 	EventMaxAttempts int `env:"EVENT_MAX_ATTEMPTS" envDefault:"5"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
+	// DrainDelay is how long the service still serves after SIGTERM, unready, until balancers have
+	// heard of it; 0: it refuses new requests at once.
+	DrainDelay time.Duration `env:"DRAIN_DELAY" envDefault:"5s"`
+	// StartTimeout is how long the service waits for its database before it gives up; /livez answers
+	// meanwhile. 0: one try.
+	StartTimeout time.Duration `env:"START_TIMEOUT" envDefault:"60s"`
 	// DrainSeconds is how long requests and workers may take to finish at shutdown.
 	DrainSeconds int `env:"DRAIN_SECONDS" envDefault:"20"`
 }
+
+// Limits of the settings.
+const (
+	maxDrainDelay   = 5 * time.Minute
+	maxStartTimeout = time.Hour
+)
 
 // settle sets the fields that depend on others and checks the rest.
 func (b *Base) settle() error {
@@ -76,16 +89,22 @@ func (b *Base) settle() error {
 	if b.DrainSeconds < 0 || b.DrainSeconds > 600 {
 		fault("DRAIN_SECONDS is %d; it must be 0 to 600", b.DrainSeconds)
 	}
+	if b.DrainDelay < 0 || b.DrainDelay > maxDrainDelay {
+		fault("DRAIN_DELAY is %s; it must be 0s to %s", b.DrainDelay, maxDrainDelay)
+	}
+	if b.StartTimeout < 0 || b.StartTimeout > maxStartTimeout {
+		fault("START_TIMEOUT is %s; it must be 0s to %s", b.StartTimeout, maxStartTimeout)
+	}
 	for name, v := range map[string]Secret{"PLATFORM_DATABASE_URL": b.DatabaseURL, "NATS_URL": b.NATSURL, "REDIS_URL": b.RedisURL} {
-		if err := checkURL(name, v); err != nil {
+		if err := CheckURL(name, v); err != nil {
 			faults = append(faults, err)
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// checkURL does not quote the value, which may hold a password.
-func checkURL(name string, v Secret) error {
+// CheckURL reports a fault of a connection URL, a placeholder as its password included; it does not quote the value, which may hold a password.
+func CheckURL(name string, v Secret) error {
 	if v == "" || !strings.Contains(v.Reveal(), "://") {
 		return nil // a keyword/value connection string, or a bare host:port
 	}

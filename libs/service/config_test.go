@@ -40,7 +40,7 @@ func TestConfigDefaults(t *testing.T) {
 	if err := LoadConfig(&c, []string{"T_POLL=", "REDIS_URL=redis://localhost:6379", "T_HOSTS=a,b", "HOME=/x", "odd"}); err != nil {
 		t.Fatal(err)
 	}
-	if c.Poll != 10*time.Second || c.Coordinator != "redis" || c.DrainSeconds != 20 || !c.EventRelayEnabled ||
+	if c.Poll != 10*time.Second || c.Coordinator != "redis" || c.DrainSeconds != 20 || c.DrainDelay != 5*time.Second || c.StartTimeout != time.Minute || !c.EventRelayEnabled ||
 		c.NATSURL != "nats://localhost:4222" || c.Store.Port != 22 || len(c.Hosts) != 2 {
 		t.Errorf(`%+v; want c.Poll == 10 * time.Second && c.Coordinator == "redis" && c.DrainSeconds == 20 && c.EventRelayEnabled && c.NATSURL == "nats://localhost:4222" && c.Store.Port == 22 && …`, c)
 	}
@@ -59,7 +59,7 @@ func TestConfigTellsEveryFaultAtOnce(t *testing.T) {
 	}
 	var c config
 	err := LoadConfig(&c, []string{
-		"T_ADDR=0.0.0.0:80", "T_POLL=soon", "T_RATIO=much", "T_STORE_PORT=x", "DRAIN_SECONDS=many", "EVENT_RELAY_ENABLED=perhaps",
+		"T_ADDR=0.0.0.0:80", "T_POLL=soon", "T_RATIO=much", "T_STORE_PORT=x", "DRAIN_SECONDS=many", "DRAIN_DELAY=soon", "START_TIMEOUT=later", "EVENT_RELAY_ENABLED=perhaps",
 		"COORDINATOR=etcd", "EVENT_PUBLISHER=kafka", "LOG_LEVEL=loud", "T_STORE_KEY=a", "T_STORE_KEY_FILE=b",
 		"PLATFORM_DATABASE_URL=postgres://u:changeme@h/db", "NATS_URL_FILE=" + empty, "REDIS_URL_FILE=" + filepath.Join(dir, "absent"),
 	})
@@ -69,6 +69,7 @@ func TestConfigTellsEveryFaultAtOnce(t *testing.T) {
 	for _, want := range []string{
 		`T_POLL is "soon"; it must be a duration such as 30s`, `T_RATIO is "much"; it must be a number`,
 		`T_STORE_PORT is "x"; it must be a whole number`, `DRAIN_SECONDS is "many"; it must be a whole number`,
+		`DRAIN_DELAY is "soon"; it must be a duration such as 30s`, `START_TIMEOUT is "later"; it must be a duration such as 30s`,
 		`EVENT_RELAY_ENABLED is "perhaps"; it must be true or false`, `COORDINATOR is "etcd"`, `EVENT_PUBLISHER is "kafka"`,
 		`LOG_LEVEL is "loud"`, "T_STORE_KEY and T_STORE_KEY_FILE are both set", "the password in PLATFORM_DATABASE_URL is a placeholder",
 		"NATS_URL_FILE: " + empty + " is empty", "REDIS_URL_FILE: open ", "address 0.0.0.0:80 can be reached from other machines",
@@ -77,8 +78,8 @@ func TestConfigTellsEveryFaultAtOnce(t *testing.T) {
 			t.Errorf("missing: %s", want)
 		}
 	}
-	if n := strings.Count(err.Error(), "\n") + 1; n != 13 {
-		t.Errorf("%d faults:\n%v; want n == 13", n, err)
+	if n := strings.Count(err.Error(), "\n") + 1; n != 15 {
+		t.Errorf("%d faults:\n%v; want n == 15", n, err)
 	}
 	if strings.Contains(err.Error(), "changeme") {
 		t.Error("a secret is shown")

@@ -4,7 +4,8 @@
 //
 // The stop, on a cancelled context, a failed worker or a failed listener:
 //
-//	unready            /readyz answers 503, checks.drain says why
+//	unready            /readyz answers 503, checks.drain says why; connections end after the
+//	                   answer, all else is served for Options.DrainDelay (not after a failure)
 //	stop intake        new requests get 503 draining and their connection closes
 //	end streams        OnDrain functions run
 //	finish             requests in flight, at most Options.Drain

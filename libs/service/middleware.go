@@ -55,6 +55,10 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		h["Referrer-Policy"] = noReferrer
 		h["Cache-Control"] = noStore
 		h["Content-Security-Policy"] = cspNone
+		// The next request of the connection is for another replica.
+		if s.leaving.Load() && r.Header["Upgrade"] == nil {
+			h["Connection"] = closeHeader
+		}
 
 		route := c.Path()
 		probe := probePath(route)

@@ -3,9 +3,9 @@ package service
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -33,83 +33,171 @@ func (c Check) String() string {
 	return c.Status + ": " + c.Detail
 }
 
-// checkTimeout limits one check; orchestrators give a probe a second or a few.
-const checkTimeout = 2 * time.Second
+const (
+	// checkTimeout limits one check.
+	checkTimeout = 2 * time.Second
+	// checkEvery is the pause between two runs of a check, recheckEvery after one that failed: a
+	// replica that is needed again should not wait for it.
+	checkEvery   = time.Second
+	recheckEvery = 250 * time.Millisecond
+	// checkOverdue is how old a result may become before it counts as none: the check hangs, and
+	// ignores its deadline.
+	checkOverdue = 15 * time.Second
+)
 
-// readyFor is how long an answer of /readyz is reused: the route is public, and
-// must not be a way to load the database.
-const readyFor = 250 * time.Millisecond
-
+// probes run the checks in the background. A probe of an orchestrator has a second or less, and a
+// dependency that hangs takes that long by itself: an answer of /readyz must wait for none.
 type probes struct {
-	mu    sync.Mutex // guards names and fns
-	names []string
-	fns   []func(context.Context) Check
-
-	answer sync.Mutex // guards those below, and lets one caller check at a time
-	at     time.Time
-	ready  bool
-	checks map[string]string
+	mu   sync.Mutex // guards list
+	list []*probe
 }
 
-// Check adds a dependency to /readyz. fn is bounded to 2 s; checks run at the same time.
+// probe is one check with its newest result.
+type probe struct {
+	name     string
+	fn       func(context.Context) Check
+	optional bool
+	local    bool          // it runs where it is asked for
+	wake     chan struct{} // holds a token when the check is to run soon
+	last     atomic.Pointer[checked]
+}
+
+// checked is a result and when it came.
+type checked struct {
+	Check
+	at time.Time
+}
+
+// Check adds a dependency that every request needs: while it fails, /readyz answers 503. fn is
+// bounded to 2 s and runs every second in the background.
 func (s *Server) Check(name string, fn func(context.Context) Check) {
+	s.addProbe(&probe{name: name, fn: fn, wake: make(chan struct{}, 1)})
+}
+
+// CheckOptional adds a dependency that only some requests need, or that has a fallback: /readyz
+// names its failures as warnings and stays 200, so that its end takes no replica out.
+func (s *Server) CheckOptional(name string, fn func(context.Context) Check) {
+	s.addProbe(&probe{name: name, fn: fn, optional: true, wake: make(chan struct{}, 1)})
+}
+
+// CheckLocal adds a state of this process that /readyz shows as it is in that moment. fn must answer
+// from memory; only a fail makes the replica unready.
+func (s *Server) CheckLocal(name string, fn func() Check) {
+	s.addProbe(&probe{name: name, fn: func(context.Context) Check { return fn() }, local: true})
+}
+
+func (s *Server) addProbe(p *probe) {
+	s.probes.mu.Lock()
+	s.probes.list = append(s.probes.list, p)
+	s.probes.mu.Unlock()
+	if !p.local {
+		s.Go("check "+p.name, p.run)
+	}
+}
+
+// Recheck lets every check run now, because something that they report on has changed.
+func (s *Server) Recheck() {
+	for _, p := range s.checks() {
+		select {
+		case p.wake <- struct{}{}:
+		default: // it will run anyway
+		}
+	}
+}
+
+func (s *Server) checks() []*probe {
 	s.probes.mu.Lock()
 	defer s.probes.mu.Unlock()
-	s.probes.names = append(s.probes.names, name)
-	s.probes.fns = append(s.probes.fns, fn)
+	return s.probes.list
 }
 
-// Ready runs every check now. It is false while draining or when one fails.
-func (s *Server) Ready(ctx context.Context) (bool, map[string]string) {
-	s.probes.mu.Lock()
-	names, fns := s.probes.names, s.probes.fns
-	s.probes.mu.Unlock()
+// run repeats the check until ctx ends.
+func (p *probe) run(ctx context.Context) error {
+	for {
+		c := p.check(ctx)
+		if ctx.Err() != nil {
+			return nil // what it says may be the cancellation alone
+		}
+		p.last.Store(&checked{c, time.Now()})
+		pause := checkEvery
+		if c.Status == Fail {
+			pause = recheckEvery
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-p.wake:
+			t.Stop()
+		case <-t.C:
+		}
+	}
+}
+
+// check runs the check once.
+func (p *probe) check(ctx context.Context) (c Check) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	results := make([]Check, len(fns))
-	var wg sync.WaitGroup
-	for i, fn := range fns {
-		wg.Go(func() { results[i] = runCheck(ctx, fn) })
-	}
-	wg.Wait()
-	ready := true
-	checks := make(map[string]string, len(names)+1)
-	for i, c := range results {
-		checks[names[i]] = c.String()
-		ready = ready && c.Status != Fail
-	}
-	return s.withDrain(ready, checks)
-}
-
-func runCheck(ctx context.Context, fn func(context.Context) Check) (c Check) {
 	defer func() {
-		if p := recover(); p != nil {
-			c = Check{Fail, fmt.Sprintf("check panicked: %v", p)}
+		if v := recover(); v != nil {
+			c = Check{Fail, fmt.Sprintf("check panicked: %v", v)}
+		}
+		if p.optional && c.Status == Fail {
+			c.Status = Warn
 		}
 	}()
-	return fn(ctx)
+	return p.fn(ctx)
 }
 
-func (s *Server) withDrain(ready bool, checks map[string]string) (bool, map[string]string) {
-	if !s.draining.Load() {
-		return ready, checks
+// result is the newest one, or why there is none.
+func (p *probe) result(now time.Time) Check {
+	worst := Fail
+	if p.optional {
+		worst = Warn
 	}
-	checks = maps.Clone(checks)
-	checks["drain"] = Check{Fail, "the service is shutting down"}.String()
-	return false, checks
+	last := p.last.Load()
+	switch {
+	case last == nil:
+		return Check{worst, "not checked yet"}
+	case now.Sub(last.at) > checkOverdue:
+		return Check{worst, fmt.Sprintf("the check has not ended for %s; it said %s", now.Sub(last.at).Round(time.Second), last.Check)}
+	}
+	return last.Check
 }
 
-// recentReady is Ready, at most readyFor old; draining shows at once.
-func (s *Server) recentReady(ctx context.Context) (bool, map[string]string) {
-	p := &s.probes
-	p.answer.Lock()
-	defer p.answer.Unlock()
-	if p.checks == nil || time.Since(p.at) > readyFor {
-		// A caller that gives up must not make the others see its cancellation.
-		p.ready, p.checks = s.Ready(context.WithoutCancel(ctx))
-		p.at = time.Now()
+// Ready returns the newest results of all checks without waiting for any; on a server that does
+// not run yet it runs them now. It is false while stopping or when a check fails.
+func (s *Server) Ready(ctx context.Context) (bool, map[string]string) {
+	list := s.checks()
+	results := make([]Check, len(list))
+	if s.up.Load() {
+		now := time.Now()
+		for i, p := range list {
+			if p.local {
+				results[i] = p.check(ctx)
+			} else {
+				results[i] = p.result(now)
+			}
+		}
+	} else {
+		var wg sync.WaitGroup
+		for i, p := range list {
+			wg.Go(func() { results[i] = p.check(ctx) })
+		}
+		wg.Wait()
 	}
-	return s.withDrain(p.ready, p.checks)
+	ready := true
+	checks := make(map[string]string, len(list)+1)
+	for i, c := range results {
+		checks[list[i].name] = c.String()
+		ready = ready && c.Status != Fail
+	}
+	if s.leaving.Load() {
+		checks["drain"] = Check{Fail, "the service is shutting down"}.String()
+		ready = false
+	}
+	return ready, checks
 }
 
 type readiness struct {
@@ -128,15 +216,12 @@ func (s *Server) routes() {
 		return c.JSON(http.StatusOK, map[string]string{"status": "alive"})
 	})
 	Get(s.Echo, "/readyz", func(c echo.Context) error {
-		ready, checks := s.recentReady(c.Request().Context())
+		ready, checks := s.Ready(c.Request().Context())
 		status := http.StatusOK
 		if !ready {
 			status = http.StatusServiceUnavailable
 		}
-		if s.opt.ReadyBody != nil {
-			return c.JSON(status, s.opt.ReadyBody(ready, checks))
-		}
-		return c.JSON(status, readiness{StatusWord(ready, checks), checks})
+		return c.JSON(status, s.readyBody(ready, checks))
 	})
 	Get(s.Echo, "/metrics", echo.WrapHandler(promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{
 		ErrorHandling:     promhttp.ContinueOnError, // one faulty collector does not hide the others
@@ -147,6 +232,13 @@ func (s *Server) routes() {
 			panic(fmt.Sprintf("service %s: %v", s.opt.Name, err)) // it is compiled in
 		}
 	}
+}
+
+func (s *Server) readyBody(ready bool, checks map[string]string) any {
+	if s.opt.ReadyBody != nil {
+		return s.opt.ReadyBody(ready, checks)
+	}
+	return readiness{StatusWord(ready, checks), checks}
 }
 
 // StatusWord sums checks up: not_ready, degraded (ready, with warnings) or ok.

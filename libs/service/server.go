@@ -46,6 +46,9 @@ type Options struct {
 	// AllowedHosts are the Host values served, without port; empty or "*" is all.
 	// Probes and metrics are served under any host, since orchestrators probe by address.
 	AllowedHosts []string
+	// DrainDelay is how long the service still serves after a stop was asked for, with /readyz at
+	// 503: balancers need that long to send elsewhere. 0: not at all.
+	DrainDelay time.Duration
 	// Drain limits how long requests, and then workers, may take to finish; default 20 s.
 	Drain time.Duration
 	// OpenAPI is the API's description in YAML; without it no reference pages are served.
@@ -67,13 +70,19 @@ type Server struct {
 	metrics *metrics
 	hosts   map[string]bool // nil: all
 	probes  probes
+	after   func(time.Duration) <-chan time.Time // time.After, except in tests
 
-	draining atomic.Bool
+	up       atomic.Bool            // the service's own routes answer; before that only probes do
+	waiting  atomic.Pointer[string] // what /readyz says until then; nil before Listen
+	leaving  atomic.Bool            // a stop was asked for: /readyz answers 503, and connections end
+	draining atomic.Bool            // new requests are refused
 	inFlight inFlight
 	// served are the routes by method, set before draining is.
 	served map[[2]string]bool
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex   // guards all below
+	ln      net.Listener // set by Listen
+	ended   chan error   // gets the error of serving; set by Listen
 	onDrain []func()
 	onClose []func()
 	workers []worker
@@ -117,11 +126,12 @@ func New(opt Options) *Server {
 	s := &Server{
 		Echo: e, Registry: opt.Registry, opt: opt, log: opt.Log,
 		metrics: newMetrics(opt.Registry, opt.Name, opt.Version), hosts: hostSet(opt.AllowedHosts),
+		after: time.After,
 	}
 	s.inFlight.zero = make(chan struct{}, 1)
 	e.Use(s.middleware)
 	s.http = &http.Server{
-		Handler:           e,
+		Handler:           http.HandlerFunc(s.serve),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       120 * time.Second,
 		// A caller that does not read its answer must not hold a handler for ever.
@@ -204,15 +214,15 @@ func (s *Server) OnClose(fn func()) {
 	s.onClose = append(s.onClose, fn)
 }
 
-// Draining reports whether the stop has begun.
+// Draining reports whether new requests are refused.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
 // Run listens, serves and runs the workers until ctx ends or one of them fails,
 // then stops in the order of the package comment. It returns nil after a stop
 // that ctx asked for and that ended in time. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
-	ln, err := s.listen()
-	if err != nil {
+	s.up.Store(true) // all routes are there
+	if err := s.Listen(""); err != nil {
 		s.closeAll()
 		return err
 	}
@@ -227,30 +237,73 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, w := range s.workers {
 		s.start(r, w)
 	}
+	addr, ended := s.ln.Addr().String(), s.ended
 	s.mu.Unlock()
 
 	served := make(chan struct{})
 	go func() { // ends with Shutdown or Close below
 		defer close(served)
-		if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			fail(fmt.Errorf("serve %s: %w", ln.Addr(), err))
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			fail(fmt.Errorf("serve %s: %w", addr, err))
 		}
 	}()
-	s.log.Info("listening", slog.String("service", s.opt.Name), slog.String("addr", ln.Addr().String()), slog.String("version", s.opt.Version))
+	s.log.Info("listening", slog.String("service", s.opt.Name), slog.String("addr", addr), slog.String("version", s.opt.Version))
 
 	<-stop.Done()
 	var cause error
 	if ctx.Err() == nil {
 		cause = context.Cause(stop)
+	} else {
+		s.leave()
 	}
 	began := time.Now()
-	err = s.drain(context.WithoutCancel(ctx))
+	err := s.drain(context.WithoutCancel(ctx))
 	<-served
 	endWork()
 	err = errors.Join(err, s.awaitWorkers(r))
 	s.closeAll()
 	s.log.Info("stopped", slog.String("service", s.opt.Name), slog.Duration("took", time.Since(began)))
 	return errors.Join(cause, err)
+}
+
+// leave tells balancers to send elsewhere, and serves those that have not heard yet.
+func (s *Server) leave() {
+	s.leaving.Store(true)
+	if s.opt.DrainDelay <= 0 {
+		return
+	}
+	s.log.Info("leaving", slog.String("service", s.opt.Name), slog.Duration("serves_for", s.opt.DrainDelay))
+	<-s.after(s.opt.DrainDelay)
+}
+
+// Listen opens the listener and serves the probes alone until Run serves everything: /livez
+// answers, and /readyz says what is waited for. Run calls it, unless it was called.
+func (s *Server) Listen(waiting string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting.Store(&waiting)
+	if s.ln != nil {
+		return nil
+	}
+	ln, err := s.listen()
+	if err != nil {
+		return err
+	}
+	s.ln, s.ended = ln, make(chan error, 1)
+	go func() { s.ended <- s.http.Serve(ln) }() // ends with Close, or Run's stop
+	return nil
+}
+
+// Close ends what Listen began, of a server that is not run.
+func (s *Server) Close() error { return s.http.Close() }
+
+// serve is the handler of all requests.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.up.Load() {
+		s.Echo.ServeHTTP(w, r)
+		return
+	}
+	s.serveStarting(w, r)
 }
 
 func (s *Server) listen() (net.Listener, error) {
@@ -276,6 +329,7 @@ func (s *Server) drain(ctx context.Context) error {
 	for _, r := range s.Echo.Routes() {
 		s.served[[2]string{r.Method, r.Path}] = true
 	}
+	s.leaving.Store(true)
 	s.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
 	s.mu.Lock()

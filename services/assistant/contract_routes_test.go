@@ -2,6 +2,7 @@ package assistant_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,6 +59,11 @@ func TestEndpoints(t *testing.T) {
 		for _, path := range []string{"/healthz", "/v1/healthz"} {
 			if doc := b.want(200, "GET", path, "", "").document(t); doc["status"] != "ok" || doc["version"] == "" {
 				t.Errorf(`%v; want doc["status"] == "ok" && doc["version"] != ""`, doc)
+			}
+			// Its cluster is a sample of its own, as another replica's would be.
+			doc := b.want(200, "GET", path, "", "").document(t)
+			if got := fmt.Sprint(doc["horizontal_scaling_blockers"]); got != "[sample_cluster]" {
+				t.Errorf("blockers %s, want [sample_cluster]", got)
 			}
 		}
 	})

@@ -56,7 +56,7 @@ func startBench(t testing.TB, env ...string) *bench {
 		return assistant.Migrate(ctx, assistant.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
 	})}
 	b.env = []string{
-		"PLATFORM_DATABASE_URL=" + b.db, "EVENT_PUBLISHER=log", "LOG_LEVEL=warn", "ASSISTANT_RATE_PER_MIN=0", "DRAIN_SECONDS=60", "ASSISTANT_VERIFY_TIMEOUT=5s",
+		"PLATFORM_DATABASE_URL=" + b.db, "EVENT_PUBLISHER=log", "LOG_LEVEL=warn", "ASSISTANT_RATE_PER_MIN=0", "DRAIN_SECONDS=60", "DRAIN_DELAY=0s", "ASSISTANT_CLUSTER=sample", "ASSISTANT_VERIFY_TIMEOUT=5s",
 		"ASSISTANT_ADMIN_KEYS=" + admin, "ASSISTANT_OPERATOR_KEYS=" + operator + "," + other, "ASSISTANT_READONLY_KEYS=" + readonly,
 	}
 	for _, kv := range env {

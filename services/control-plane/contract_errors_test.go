@@ -183,9 +183,12 @@ func TestContractErrorsOfSpecialSetups(t *testing.T) {
 		p.Orchestrator.Set(controlplanetest.Down)
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")) // three failures
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")) // five
-		if s := p.Health()["circuit_breaker"].(doc)["state"]; s != "open" {
-			t.Errorf(`the breaker is %v after five failures in a row; want "open"`, s)
-		}
+		testenv.Eventually(t, 20*time.Second, func() error {
+			if s := p.Health()["circuit_breaker"].(doc)["state"]; s != "open" {
+				return fmt.Errorf("the breaker is %v after five failures in a row, want open", s)
+			}
+			return nil
+		})
 		p.Orchestrator.Set(controlplanetest.Well)
 		if r := p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")); r.Header.Get("Retry-After") == "" {
 			t.Errorf(`no Retry-After: %v; want r.Header.Get("Retry-After") != ""`, r.Header)

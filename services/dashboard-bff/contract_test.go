@@ -101,7 +101,7 @@ func startWorld(t testing.TB, environ ...string) *world {
 	w.trustFile = w.writeTrust(dir)
 	redis := strings.TrimSuffix(testenv.Redis(t), "/0") + fmt.Sprint("/", redisDatabases.Add(1)%15+1)
 	settings := append(required(database),
-		"NATS_URL="+testenv.NATS(t), "REDIS_URL="+redis, "DASHBOARD_SESSION_COOKIE_SECURE=false", "DASHBOARD_TRUSTED_PROXIES=127.0.0.1",
+		"NATS_URL="+testenv.NATS(t), "REDIS_URL="+redis, "DRAIN_DELAY=0s", "DASHBOARD_SESSION_COOKIE_SECURE=false", "DASHBOARD_TRUSTED_PROXIES=127.0.0.1",
 		"TRACKING_URI="+w.services.Tracker.URL, "SERVING_URL="+w.services.Serving.URL, "CONTROL_PLANE_URL="+w.services.ControlPlane.URL,
 		"ASSISTANT_URL="+w.assistant.URL, "ASSISTANT_READONLY_KEY="+readonlyKey, "ASSISTANT_OPERATOR_KEY="+operatorKey, "ORCHESTRATOR_API_URL=", "BUS_BRIDGE_URL=",
 		"DASHBOARD_ACT_KEY_FILE="+filepath.Join(dir, "act.key"), "PLATFORM_DOCS_ROOT=../..", "PLATFORM_IAM_CONFIG="+w.trustFile)

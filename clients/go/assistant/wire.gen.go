@@ -165,6 +165,21 @@ func (e DecisionRequestDecision) Valid() bool {
 	}
 }
 
+// Defines values for HealthHorizontalScalingBlockers.
+const (
+	SampleCluster HealthHorizontalScalingBlockers = "sample_cluster"
+)
+
+// Valid indicates whether the value is a known member of the HealthHorizontalScalingBlockers enum.
+func (e HealthHorizontalScalingBlockers) Valid() bool {
+	switch e {
+	case SampleCluster:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthStatus.
 const (
 	Ok HealthStatus = "ok"
@@ -377,9 +392,14 @@ type FieldFault struct {
 
 // Health defines model for Health.
 type Health struct {
-	Status  HealthStatus `json:"status"`
-	Version string       `json:"version"`
+	// HorizontalScalingBlockers What keeps a second replica from being safe; absent if nothing does
+	HorizontalScalingBlockers *[]HealthHorizontalScalingBlockers `json:"horizontal_scaling_blockers,omitempty"`
+	Status                    HealthStatus                       `json:"status"`
+	Version                   string                             `json:"version"`
 }
+
+// HealthHorizontalScalingBlockers defines model for Health.HorizontalScalingBlockers.
+type HealthHorizontalScalingBlockers string
 
 // HealthStatus defines model for Health.Status.
 type HealthStatus string

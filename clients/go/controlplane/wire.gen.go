@@ -2178,6 +2178,8 @@ type LastPushSource string
 
 // Model defines model for Model.
 type Model struct {
+	// BusUuid The enabled model's identity on the message bus; absent if it has none
+	BusUuid  *string  `json:"bus_uuid,omitempty"`
 	Datasets []string `json:"datasets"`
 
 	// External true: only the tracker knows it and it has no definition; otherwise absent

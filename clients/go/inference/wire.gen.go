@@ -215,6 +215,84 @@ func (e SeriesMetric) Valid() bool {
 	}
 }
 
+// Defines values for V2IndexEntryState.
+const (
+	READY       V2IndexEntryState = "READY"
+	UNAVAILABLE V2IndexEntryState = "UNAVAILABLE"
+)
+
+// Valid indicates whether the value is a known member of the V2IndexEntryState enum.
+func (e V2IndexEntryState) Valid() bool {
+	switch e {
+	case READY:
+		return true
+	case UNAVAILABLE:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for V2TensorDatatype.
+const (
+	V2TensorDatatypeBOOL  V2TensorDatatype = "BOOL"
+	V2TensorDatatypeBYTES V2TensorDatatype = "BYTES"
+	V2TensorDatatypeFP32  V2TensorDatatype = "FP32"
+	V2TensorDatatypeFP64  V2TensorDatatype = "FP64"
+	V2TensorDatatypeINT32 V2TensorDatatype = "INT32"
+	V2TensorDatatypeINT64 V2TensorDatatype = "INT64"
+)
+
+// Valid indicates whether the value is a known member of the V2TensorDatatype enum.
+func (e V2TensorDatatype) Valid() bool {
+	switch e {
+	case V2TensorDatatypeBOOL:
+		return true
+	case V2TensorDatatypeBYTES:
+		return true
+	case V2TensorDatatypeFP32:
+		return true
+	case V2TensorDatatypeFP64:
+		return true
+	case V2TensorDatatypeINT32:
+		return true
+	case V2TensorDatatypeINT64:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for V2TensorInfoDatatype.
+const (
+	V2TensorInfoDatatypeBOOL  V2TensorInfoDatatype = "BOOL"
+	V2TensorInfoDatatypeBYTES V2TensorInfoDatatype = "BYTES"
+	V2TensorInfoDatatypeFP32  V2TensorInfoDatatype = "FP32"
+	V2TensorInfoDatatypeFP64  V2TensorInfoDatatype = "FP64"
+	V2TensorInfoDatatypeINT32 V2TensorInfoDatatype = "INT32"
+	V2TensorInfoDatatypeINT64 V2TensorInfoDatatype = "INT64"
+)
+
+// Valid indicates whether the value is a known member of the V2TensorInfoDatatype enum.
+func (e V2TensorInfoDatatype) Valid() bool {
+	switch e {
+	case V2TensorInfoDatatypeBOOL:
+		return true
+	case V2TensorInfoDatatypeBYTES:
+		return true
+	case V2TensorInfoDatatypeFP32:
+		return true
+	case V2TensorInfoDatatypeFP64:
+		return true
+	case V2TensorInfoDatatypeINT32:
+		return true
+	case V2TensorInfoDatatypeINT64:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DriftStatusParamsZMode.
 const (
 	Spread        DriftStatusParamsZMode = "spread"
@@ -434,6 +512,9 @@ type LoadedModel struct {
 	// Status `taken_out`, only with `alias=*`: a run took too long; `last_error` says more
 	Status LoadedModelStatus `json:"status"`
 
+	// TensorsOnly Why /predict cannot serve it and /v2 can; absent if both can
+	TensorsOnly *string `json:"tensors_only,omitempty"`
+
 	// Verified Whether the digest matched the one registered with the version
 	Verified bool `json:"verified"`
 }
@@ -555,8 +636,11 @@ type Prediction struct {
 
 // Problem defines model for Problem.
 type Problem struct {
-	Code     string        `json:"code"`
-	Detail   string        `json:"detail"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+
+	// Error Below /v2: the detail, where clients of that protocol look for it
+	Error    *string       `json:"error,omitempty"`
 	Errors   *[]FieldFault `json:"errors,omitempty"`
 	Instance *string       `json:"instance,omitempty"`
 
@@ -632,6 +716,54 @@ type SeriesPoint struct {
 	Value *float64 `json:"value"`
 }
 
+// ShadowChange defines model for ShadowChange.
+type ShadowChange struct {
+	Alias string `json:"alias"`
+
+	// Applied Always true; every replica follows within a second
+	Applied   bool      `json:"applied"`
+	Model     string    `json:"model"`
+	Percent   int       `json:"percent"`
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+
+	// Warnings Why nothing is scored yet
+	Warnings []string `json:"warnings"`
+}
+
+// ShadowRequest defines model for ShadowRequest.
+type ShadowRequest struct {
+	// Alias Production, Canary or Staging, any case
+	Alias string `json:"alias"`
+
+	// Percent Of the requests that another alias answers
+	Percent int `json:"percent"`
+}
+
+// ShadowRule defines model for ShadowRule.
+type ShadowRule struct {
+	Alias     string    `json:"alias"`
+	Model     string    `json:"model"`
+	Percent   int       `json:"percent"`
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+}
+
+// ShadowRuleList defines model for ShadowRuleList.
+type ShadowRuleList struct {
+	Items []ShadowRule `json:"items"`
+
+	// NextCursor Cursor of the next page; null on the last
+	NextCursor *string `json:"next_cursor"`
+}
+
+// TrackerDelivery defines model for TrackerDelivery.
+type TrackerDelivery struct {
+	Model   string `json:"model,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Skipped bool   `json:"skipped,omitempty"`
+}
+
 // TrackerState defines model for TrackerState.
 type TrackerState struct {
 	LastError  *string    `json:"last_error,omitempty"`
@@ -686,6 +818,116 @@ type TrafficRuleList struct {
 // Example: {"Canary":10,"Production":90}
 type TrafficWeights map[string]int
 
+// V2IndexEntry defines model for V2IndexEntry.
+type V2IndexEntry struct {
+	Alias string `json:"alias"`
+	Name  string `json:"name"`
+
+	// Reason Why the alias does not hold the version
+	Reason  string            `json:"reason"`
+	State   V2IndexEntryState `json:"state"`
+	Version string            `json:"version"`
+}
+
+// V2IndexEntryState defines model for V2IndexEntry.State.
+type V2IndexEntryState string
+
+// V2IndexRequest defines model for V2IndexRequest.
+type V2IndexRequest struct {
+	// Ready Only those that answer
+	Ready                *bool                  `json:"ready,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// V2InferRequest defines model for V2InferRequest.
+type V2InferRequest struct {
+	// Id Comes back in the response
+	Id     *string    `json:"id,omitempty"`
+	Inputs []V2Tensor `json:"inputs"`
+
+	// Outputs Those that are wanted; all if absent
+	Outputs *[]V2OutputRequest `json:"outputs,omitempty"`
+
+	// Parameters `alias` (Production, Canary, Staging), `timeout` in microseconds, `binary_data_output`; others are ignored
+	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+}
+
+// V2InferResponse defines model for V2InferResponse.
+type V2InferResponse struct {
+	Id           *string    `json:"id,omitempty"`
+	ModelName    string     `json:"model_name"`
+	ModelVersion string     `json:"model_version"`
+	Outputs      []V2Tensor `json:"outputs"`
+
+	// Parameters `alias` that chose the version
+	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+}
+
+// V2Live defines model for V2Live.
+type V2Live struct {
+	Live bool `json:"live"`
+}
+
+// V2Model defines model for V2Model.
+type V2Model struct {
+	Inputs   []V2TensorInfo `json:"inputs"`
+	Name     string         `json:"name"`
+	Outputs  []V2TensorInfo `json:"outputs"`
+	Platform string         `json:"platform"`
+
+	// Versions The version that these inputs and outputs are of
+	Versions []string `json:"versions"`
+}
+
+// V2ModelReady defines model for V2ModelReady.
+type V2ModelReady struct {
+	Name  string `json:"name"`
+	Ready bool   `json:"ready"`
+}
+
+// V2OutputRequest defines model for V2OutputRequest.
+type V2OutputRequest struct {
+	Name string `json:"name"`
+
+	// Parameters `binary_data`: true for binary data
+	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+}
+
+// V2Ready defines model for V2Ready.
+type V2Ready struct {
+	Ready bool `json:"ready"`
+}
+
+// V2Server defines model for V2Server.
+type V2Server struct {
+	Extensions []string `json:"extensions"`
+	Name       string   `json:"name"`
+	Version    string   `json:"version"`
+}
+
+// V2Tensor defines model for V2Tensor.
+type V2Tensor struct {
+	// Data Flat, or nested by the shape; absent if `parameters` has `binary_data_size`
+	Data       *[]interface{}          `json:"data,omitempty"`
+	Datatype   V2TensorDatatype        `json:"datatype"`
+	Name       string                  `json:"name"`
+	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+	Shape      []int64                 `json:"shape"`
+}
+
+// V2TensorDatatype defines model for V2Tensor.Datatype.
+type V2TensorDatatype string
+
+// V2TensorInfo defines model for V2TensorInfo.
+type V2TensorInfo struct {
+	Datatype V2TensorInfoDatatype `json:"datatype"`
+	Name     string               `json:"name"`
+	Shape    []int64              `json:"shape"`
+}
+
+// V2TensorInfoDatatype defines model for V2TensorInfo.Datatype.
+type V2TensorInfoDatatype string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
@@ -704,6 +946,9 @@ type Probe = string
 // RoutingKey defines model for RoutingKey.
 type RoutingKey = string
 
+// Source defines model for Source.
+type Source = string
+
 // Timeout defines model for Timeout.
 type Timeout = int
 
@@ -712,6 +957,9 @@ type Busy = Problem
 
 // Invalid defines model for Invalid.
 type Invalid = Problem
+
+// InvalidTensors defines model for InvalidTensors.
+type InvalidTensors = Problem
 
 // Late defines model for Late.
 type Late = Problem
@@ -754,6 +1002,9 @@ type InferPipelineParams struct {
 
 	// XRoutingKey Requests with the same key get the same alias by the traffic rules
 	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
+
+	// XPlatformSource bus marks a prediction that came over the message bus: its snapshot says so
+	XPlatformSource *Source `json:"X-Platform-Source,omitempty"`
 }
 
 // ListModelsParams defines parameters for ListModels.
@@ -788,6 +1039,9 @@ type PredictParams struct {
 
 	// XRoutingKey Requests with the same key get the same alias by the traffic rules
 	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
+
+	// XPlatformSource bus marks a prediction that came over the message bus: its snapshot says so
+	XPlatformSource *Source `json:"X-Platform-Source,omitempty"`
 }
 
 // SeriesParams defines parameters for Series.
@@ -807,12 +1061,68 @@ type SeriesParams struct {
 	Step *int `form:"step,omitempty" json:"step,omitempty"`
 }
 
+// ListShadowRulesParams defines parameters for ListShadowRules.
+type ListShadowRulesParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque cursor from the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListTrafficRulesParams defines parameters for ListTrafficRules.
 type ListTrafficRulesParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque cursor from the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// V2InferParams defines parameters for V2Infer.
+type V2InferParams struct {
+	// XRequestTimeoutMs Lowers the deadline of this request
+	XRequestTimeoutMs *Timeout `json:"X-Request-Timeout-Ms,omitempty"`
+
+	// XPlatformProbe 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift
+	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
+
+	// XRoutingKey Requests with the same key get the same alias by the traffic rules
+	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
+
+	// XPlatformSource bus marks a prediction that came over the message bus: its snapshot says so
+	XPlatformSource *Source `json:"X-Platform-Source,omitempty"`
+
+	// InferenceHeaderContentLength Bytes of the JSON part, if binary tensors follow it
+	InferenceHeaderContentLength *int `json:"Inference-Header-Content-Length,omitempty"`
+}
+
+// V2InferVersionParams defines parameters for V2InferVersion.
+type V2InferVersionParams struct {
+	// XRequestTimeoutMs Lowers the deadline of this request
+	XRequestTimeoutMs *Timeout `json:"X-Request-Timeout-Ms,omitempty"`
+
+	// XPlatformProbe 1 marks a probe by a tool: answered like any other request, counted in predict_probes_total, excluded from drift
+	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
+
+	// XRoutingKey Requests with the same key get the same alias by the traffic rules
+	XRoutingKey *RoutingKey `json:"X-Routing-Key,omitempty"`
+
+	// XPlatformSource bus marks a prediction that came over the message bus: its snapshot says so
+	XPlatformSource *Source `json:"X-Platform-Source,omitempty"`
+
+	// InferenceHeaderContentLength Bytes of the JSON part, if binary tensors follow it
+	InferenceHeaderContentLength *int `json:"Inference-Header-Content-Length,omitempty"`
+}
+
+// TrackerWebhookJSONBody defines parameters for TrackerWebhook.
+type TrackerWebhookJSONBody map[string]interface{}
+
+// TrackerWebhookParams defines parameters for TrackerWebhook.
+type TrackerWebhookParams struct {
+	XMLflowSignature  string `json:"X-MLflow-Signature"`
+	XMLflowDeliveryId string `json:"X-MLflow-Delivery-Id"`
+
+	// XMLflowTimestamp Seconds since 1970
+	XMLflowTimestamp string `json:"X-MLflow-Timestamp"`
 }
 
 // SetDriftBaselineJSONRequestBody defines body for SetDriftBaseline for application/json ContentType.
@@ -830,11 +1140,26 @@ type RepublishOutboxJSONRequestBody = RepublishRequest
 // PredictJSONRequestBody defines body for Predict for application/json ContentType.
 type PredictJSONRequestBody = PredictRequest
 
+// SetShadowRuleJSONRequestBody defines body for SetShadowRule for application/json ContentType.
+type SetShadowRuleJSONRequestBody = ShadowRequest
+
 // SetTrafficRuleJSONRequestBody defines body for SetTrafficRule for application/json ContentType.
 type SetTrafficRuleJSONRequestBody = TrafficWeights
 
 // PutTrafficRuleJSONRequestBody defines body for PutTrafficRule for application/json ContentType.
 type PutTrafficRuleJSONRequestBody = TrafficWeights
+
+// V2InferJSONRequestBody defines body for V2Infer for application/json ContentType.
+type V2InferJSONRequestBody = V2InferRequest
+
+// V2InferVersionJSONRequestBody defines body for V2InferVersion for application/json ContentType.
+type V2InferVersionJSONRequestBody = V2InferRequest
+
+// V2IndexJSONRequestBody defines body for V2Index for application/json ContentType.
+type V2IndexJSONRequestBody = V2IndexRequest
+
+// TrackerWebhookJSONRequestBody defines body for TrackerWebhook for application/json ContentType.
+type TrackerWebhookJSONRequestBody TrackerWebhookJSONBody
 
 // Getter for additional properties for Problem. Returns the specified
 // element and whether it was found
@@ -875,6 +1200,14 @@ func (a *Problem) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("error reading 'detail': %w", err)
 		}
 		delete(object, "detail")
+	}
+
+	if raw, found := object["error"]; found {
+		err = json.Unmarshal(raw, &a.Error)
+		if err != nil {
+			return fmt.Errorf("error reading 'error': %w", err)
+		}
+		delete(object, "error")
 	}
 
 	if raw, found := object["errors"]; found {
@@ -962,6 +1295,13 @@ func (a Problem) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'detail': %w", err)
 	}
 
+	if a.Error != nil {
+		object["error"], err = json.Marshal(a.Error)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'error': %w", err)
+		}
+	}
+
 	if a.Errors != nil {
 		object["errors"], err = json.Marshal(a.Errors)
 		if err != nil {
@@ -1003,6 +1343,74 @@ func (a Problem) MarshalJSON() ([]byte, error) {
 	object["type"], err = json.Marshal(a.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// Getter for additional properties for V2IndexRequest. Returns the specified
+// element and whether it was found
+func (a V2IndexRequest) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for V2IndexRequest
+func (a *V2IndexRequest) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for V2IndexRequest to handle AdditionalProperties
+func (a *V2IndexRequest) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["ready"]; found {
+		err = json.Unmarshal(raw, &a.Ready)
+		if err != nil {
+			return fmt.Errorf("error reading 'ready': %w", err)
+		}
+		delete(object, "ready")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for V2IndexRequest to handle AdditionalProperties
+func (a V2IndexRequest) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	if a.Ready != nil {
+		object["ready"], err = json.Marshal(a.Ready)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'ready': %w", err)
+		}
 	}
 
 	for fieldName, field := range a.AdditionalProperties {
@@ -1120,6 +1528,26 @@ func (c *Client) Series(ctx context.Context, modelName ModelName, params *Series
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/series/%s", modelName), Params: params}, editors...)
 }
 
+// ListShadowRules calls GET /shadow-rules.
+func (c *Client) ListShadowRules(ctx context.Context, params *ListShadowRulesParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/shadow-rules"), Params: params}, editors...)
+}
+
+// DeleteShadowRule calls DELETE /shadow-rules/{model_name}.
+func (c *Client) DeleteShadowRule(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodDelete, Path: wire.Path("/shadow-rules/%s", modelName)}, editors...)
+}
+
+// GetShadowRule calls GET /shadow-rules/{model_name}.
+func (c *Client) GetShadowRule(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/shadow-rules/%s", modelName)}, editors...)
+}
+
+// SetShadowRule calls PUT /shadow-rules/{model_name}.
+func (c *Client) SetShadowRule(ctx context.Context, modelName ModelName, body SetShadowRuleJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPut, Path: wire.Path("/shadow-rules/%s", modelName), Body: body}, editors...)
+}
+
 // ListTrafficRules calls GET /traffic-rules.
 func (c *Client) ListTrafficRules(ctx context.Context, params *ListTrafficRulesParams, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/traffic-rules"), Params: params}, editors...)
@@ -1143,4 +1571,59 @@ func (c *Client) SetTrafficRule(ctx context.Context, modelName ModelName, body S
 // PutTrafficRule calls PUT /traffic-rules/{model_name}.
 func (c *Client) PutTrafficRule(ctx context.Context, modelName ModelName, body PutTrafficRuleJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPut, Path: wire.Path("/traffic-rules/%s", modelName), Body: body}, editors...)
+}
+
+// V2Server calls GET /v2.
+func (c *Client) V2Server(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v2")}, editors...)
+}
+
+// V2Live calls GET /v2/health/live.
+func (c *Client) V2Live(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v2/health/live")}, editors...)
+}
+
+// V2Ready calls GET /v2/health/ready.
+func (c *Client) V2Ready(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v2/health/ready")}, editors...)
+}
+
+// V2Model calls GET /v2/models/{model_name}.
+func (c *Client) V2Model(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v2/models/%s", modelName)}, editors...)
+}
+
+// V2Infer calls POST /v2/models/{model_name}/infer.
+func (c *Client) V2Infer(ctx context.Context, modelName ModelName, params *V2InferParams, body V2InferJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/v2/models/%s/infer", modelName), Params: params, Body: body}, editors...)
+}
+
+// V2ModelReady calls GET /v2/models/{model_name}/ready.
+func (c *Client) V2ModelReady(ctx context.Context, modelName ModelName, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v2/models/%s/ready", modelName)}, editors...)
+}
+
+// V2ModelVersion calls GET /v2/models/{model_name}/versions/{version}.
+func (c *Client) V2ModelVersion(ctx context.Context, modelName ModelName, version string, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v2/models/%s/versions/%s", modelName, version)}, editors...)
+}
+
+// V2InferVersion calls POST /v2/models/{model_name}/versions/{version}/infer.
+func (c *Client) V2InferVersion(ctx context.Context, modelName ModelName, version string, params *V2InferVersionParams, body V2InferVersionJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/v2/models/%s/versions/%s/infer", modelName, version), Params: params, Body: body}, editors...)
+}
+
+// V2ModelReadyVersion calls GET /v2/models/{model_name}/versions/{version}/ready.
+func (c *Client) V2ModelReadyVersion(ctx context.Context, modelName ModelName, version string, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/v2/models/%s/versions/%s/ready", modelName, version)}, editors...)
+}
+
+// V2Index calls POST /v2/repository/index.
+func (c *Client) V2Index(ctx context.Context, body V2IndexJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/v2/repository/index"), Body: body}, editors...)
+}
+
+// TrackerWebhook calls POST /webhooks/tracker.
+func (c *Client) TrackerWebhook(ctx context.Context, params *TrackerWebhookParams, body TrackerWebhookJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/webhooks/tracker"), Params: params, Body: body}, editors...)
 }

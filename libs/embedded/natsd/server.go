@@ -26,6 +26,7 @@ type Config struct {
 	Dir      string       // of the JetStream file store; made when absent
 	Port     int          // on 127.0.0.1; 0 means any free one
 	Token    string       // clients must give it; empty leaves the server open to every local user
+	Users    []User       // beside the holders of the token; an open server has none
 	MaxBytes int64        // bound of all streams together; 0 means no bound but the disk
 	Log      *slog.Logger // nil drops the log
 	Name     string       // shown to clients; empty means platform
@@ -33,6 +34,24 @@ type Config struct {
 	// Throwaway acknowledges before the disk has a message, for tests; a crash of
 	// the machine may then lose the newest ones.
 	Throwaway bool
+}
+
+// User may publish to and subscribe to the subjects named, and to no other.
+type User struct {
+	Name, Password     string
+	Publish, Subscribe []string
+}
+
+func (c Config) users() (out []*server.User) {
+	if c.Token == "" {
+		return nil
+	}
+	for _, u := range c.Users {
+		out = append(out, &server.User{Username: u.Name, Password: u.Password, Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: u.Publish}, Subscribe: &server.SubjectPermission{Allow: u.Subscribe},
+		}})
+	}
+	return out
 }
 
 // Server is a running NATS server.
@@ -60,7 +79,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("nats: port %d: %w", port, err)
 	}
 	srv, err := server.NewServer(&server.Options{
-		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token,
+		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token, Users: cfg.users(),
 		JetStream: true, StoreDir: cfg.Dir, SyncAlways: !cfg.Throwaway, JetStreamMaxStore: maxStore(cfg.MaxBytes),
 		MaxPayload: MaxMessage, NoSigs: true, DisableShortFirstPing: true,
 	})

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -67,6 +68,65 @@ func TestOnlyWithTheTokenAndOnlyOnLoopback(t *testing.T) {
 	defer nc.Close()
 	if nc.MaxPayload() != MaxMessage {
 		t.Errorf("messages of %d bytes; want %v", nc.MaxPayload(), MaxMessage)
+	}
+}
+
+// A user neither reads nor writes what is not named.
+func TestUsersAreKeptToTheirSubjects(t *testing.T) {
+	t.Parallel()
+	s, err := Start(Config{Dir: t.TempDir(), Token: "let-me-in", Users: []User{{
+		Name: "bus", Password: "of-the-bus", Publish: []string{"bus.infer.*"}, Subscribe: []string{"_INBOX.>", "bus.results"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	address := "nats://bus:of-the-bus@" + s.srv.Addr().String()
+	if _, err := nats.Connect(strings.Replace(address, "of-the-bus", "guess", 1)); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("with another password: %v, want an authorization fault", err)
+	}
+	platform, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer platform.Close()
+	if _, err := platform.Subscribe("bus.infer.*", func(m *nats.Msg) { _ = m.Respond([]byte("answer")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := platform.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan error, 8)
+	producer, err := nats.Connect(address, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	if m, err := producer.Request("bus.infer.x", []byte("question"), 20*time.Second); err != nil || string(m.Data) != "answer" {
+		t.Fatalf("a request on the bus: %v, %v; want the answer", m, err)
+	}
+	wantRefused := func(what string) {
+		t.Helper()
+		select {
+		case err := <-refused:
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("%s: %v, want a permission fault", what, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s is allowed", what)
+		}
+	}
+	for _, subject := range []string{"platform.default.approval.requested", "$JS.API.STREAM.NAMES", "bus.results", "bus.infer.x.y"} {
+		if err := producer.Publish(subject, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused("publishing " + subject)
+	}
+	for _, subject := range []string{"platform.>", "bus.infer.*", "$SYS.>"} {
+		if _, err := producer.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused("reading " + subject)
 	}
 }
 

@@ -49,6 +49,7 @@ type Command struct {
 func Main[C any](p Program[C]) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process without a drain
 	return p.Execute(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 }
 
@@ -106,7 +107,11 @@ func (p Program[C]) serveOrMigrate(ctx context.Context, verb string, environ []s
 	if verb == "migrate" {
 		return p.Migrate(ctx, cfg)
 	}
-	return p.Run(ctx, cfg, service.NewLogger(stderr, p.LogLevel(cfg)))
+	err = p.Run(ctx, cfg, service.NewLogger(stderr, p.LogLevel(cfg)))
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // it was told to stop before it had started
+	}
+	return err
 }
 
 func (p Program[C]) synopsis() string {

@@ -50,7 +50,7 @@ func (o Options) tables() []postgres.Set {
 
 // Migrate brings the service's schema up to date.
 func Migrate(ctx context.Context, o Options) error {
-	return postgres.Migrate(ctx, o.Base.DatabaseURL.Reveal(), o.Schema, o.tables()...)
+	return postgres.MigrateAfter(ctx, o.Base.StartTimeout, o.Base.DatabaseURL.Reveal(), o.Schema, o.tables()...)
 }
 
 // Foundation is what Open opened. Wire the service onto it, then Run; if wiring fails, Close.
@@ -67,8 +67,9 @@ type Foundation struct {
 }
 
 // Open connects to the database, checks that its schema is up to date, opens the coordinator and
-// makes server and relay. Nothing listens or publishes before Run. What was opened is closed again
-// if a later step fails.
+// makes server and relay. It waits up to START_TIMEOUT for a database that does not answer yet;
+// the server then listens already, and its probes say so. Otherwise nothing listens or publishes
+// before Run. What was opened is closed again if a later step fails.
 func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 	f := &Foundation{opt: o}
 	defer func() {
@@ -76,14 +77,14 @@ func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 			f.Close()
 		}
 	}()
-	var limits []postgres.Option
-	if o.MaxConns > 0 {
-		limits = append(limits, postgres.MaxConns(o.MaxConns))
-	}
-	if f.Pool, err = postgres.Open(ctx, o.Base.DatabaseURL.Reveal(), o.Schema, limits...); err != nil {
+	srv := o.Server
+	srv.Name, srv.Addr, srv.Listener, srv.Log = o.Name, o.Addr, o.Listener, o.Log
+	srv.DrainDelay = o.Base.DrainDelay
+	srv.Drain = time.Duration(o.Base.DrainSeconds) * time.Second
+	f.Server = service.New(srv)
+	if err = f.openPool(ctx); err != nil {
 		return nil, err
 	}
-	f.OnClose(f.Pool.Close)
 	if err = f.CheckSchema(ctx); err != nil {
 		return nil, err
 	}
@@ -100,18 +101,59 @@ func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 			return nil, err
 		}
 	}
-	srv := o.Server
-	srv.Name, srv.Addr, srv.Listener, srv.Log = o.Name, o.Addr, o.Listener, o.Log
-	srv.Drain = time.Duration(o.Base.DrainSeconds) * time.Second
-	f.Server = service.New(srv)
 	f.Relay = outbox.NewRelay(outbox.RelayConfig{
 		Service: o.Name, Schema: o.Schema, Pool: f.Pool,
 		URL: o.Base.NATSURL.Reveal(), LogOnly: o.Base.EventPublisher == "log",
 		Stream:      outbox.StreamConfig{Replicas: o.Base.NATSReplicas, MaxBytes: o.Base.NATSMaxBytes},
 		MaxAttempts: o.Base.EventMaxAttempts,
 	}, o.Log, f.Server.Registry)
+	f.Server.CheckOptional("outbox", f.checkOutbox)
 	return f, nil
 }
+
+// openPool connects to the database, and lets probes answer while it has to wait.
+func (f *Foundation) openPool(ctx context.Context) error {
+	o, began := f.opt, time.Now()
+	var logged time.Time
+	var cannotListen error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	options := []postgres.Option{postgres.Wait(o.Base.StartTimeout, func(err error) {
+		if logged.IsZero() {
+			f.OnClose(func() { _ = f.Server.Close() })
+		}
+		if cannotListen = f.Server.Listen("the database does not answer yet"); cannotListen != nil {
+			cancel()
+			return
+		}
+		if time.Since(logged) >= logWaitingEvery {
+			logged = time.Now()
+			o.Log.WarnContext(ctx, "waiting for the database", slog.Any("err", err), slog.Duration("waited", time.Since(began)),
+				slog.Duration("start_timeout", o.Base.StartTimeout))
+		}
+	})}
+	if o.MaxConns > 0 {
+		options = append(options, postgres.MaxConns(o.MaxConns))
+	}
+	pool, err := postgres.Open(ctx, o.Base.DatabaseURL.Reveal(), o.Schema, options...)
+	switch {
+	case cannotListen != nil:
+		return cannotListen
+	case err != nil && postgres.Unavailable(err):
+		return fmt.Errorf("the database did not answer within %s (START_TIMEOUT): %w", o.Base.StartTimeout, err)
+	case err != nil:
+		return err
+	}
+	f.Pool = pool
+	f.OnClose(pool.Close)
+	if !logged.IsZero() {
+		o.Log.InfoContext(ctx, "the database answers", slog.Duration("waited", time.Since(began)))
+	}
+	return nil
+}
+
+// logWaitingEvery is how often a service that waits says so.
+const logWaitingEvery = 10 * time.Second
 
 // openCoordinator opens the coordinator of the configuration. Services may share one Redis: the
 // keys of each begin with its name.
@@ -126,6 +168,21 @@ func openCoordinator(o Options, pool *pgxpool.Pool) (coord.Coordinator, error) {
 	return c, nil
 }
 
+// checkOutbox warns of events that wait, whichever replica is to publish them.
+func (f *Foundation) checkOutbox(ctx context.Context) service.Check {
+	if f.opt.Base.EventPublisher == "log" {
+		return service.Check{Status: service.OK}
+	}
+	stats, err := f.Relay.Stats(ctx)
+	if err != nil {
+		return service.Check{Status: service.Warn, Detail: err.Error()}
+	}
+	if fault := stats.Fault(); fault != "" {
+		return service.Check{Status: service.Warn, Detail: fault}
+	}
+	return service.Check{Status: service.OK}
+}
+
 // CheckSchema reports whether the schema is up to date; the error says how to migrate.
 func (f *Foundation) CheckSchema(ctx context.Context) error {
 	return postgres.Check(ctx, f.Pool, f.opt.tables()...)
@@ -137,9 +194,7 @@ func (f *Foundation) ConnectNATS() (*nats.Conn, error) {
 	if f.opt.Base.EventPublisher != "nats" {
 		return nil, nil
 	}
-	nc, err := nats.Connect(f.opt.Base.NATSURL.Reveal(), nats.Name(f.opt.Name),
-		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.Timeout(5*time.Second),
-		nats.ReconnectWait(500*time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond))
+	nc, err := outbox.ConnectNATS(f.opt.Base.NATSURL.Reveal(), f.opt.Name)
 	if err != nil {
 		return nil, fmt.Errorf("NATS_URL: %w", err)
 	}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +73,94 @@ func TestFoundationServesUntilTheContextEnds(t *testing.T) {
 	}
 	if err := f.Pool.Ping(t.Context()); err == nil {
 		t.Error("the pool still answers after Run; want it closed")
+	}
+}
+
+// throughProxy lets the options reach their database through a proxy.
+func throughProxy(t *testing.T, o *startup.Options) *testenv.Proxy {
+	t.Helper()
+	u, err := url.Parse(o.Base.DatabaseURL.Reveal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := testenv.NewProxy(t, u.Host)
+	u.Host = p.Addr()
+	o.Base.DatabaseURL = service.Secret(u.String())
+	return p
+}
+
+// expectStatus reports a GET that is answered with another status, or without the text.
+func expectStatus(url string, status int, text string) error {
+	resp, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != status || !strings.Contains(string(body), text) {
+		return fmt.Errorf("got %d %s, want %d with %q", resp.StatusCode, body, status, text)
+	}
+	return nil
+}
+
+func TestOpenWaitsForTheDatabaseAndAnswersProbes(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	o := migratedOptions(t)
+	o.Listener, o.Log, o.Base.StartTimeout = ln, slog.New(slog.NewTextHandler(&log, nil)), time.Minute
+	database := throughProxy(t, &o)
+	database.Refuse()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		f, err := startup.Open(ctx, o)
+		if err == nil {
+			err = f.Run(ctx)
+		}
+		done <- err
+	}()
+	base := "http://" + ln.Addr().String()
+	testenv.Eventually(t, 30*time.Second, func() error { return expectStatus(base+"/livez", http.StatusOK, "alive") })
+	if err := expectStatus(base+"/readyz", http.StatusServiceUnavailable, "fail: the database does not answer yet"); err != nil {
+		t.Error(err)
+	}
+	database.Resume()
+	testenv.Eventually(t, 30*time.Second, func() error { return expectStatus(base+"/readyz", http.StatusOK, "") })
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("got %v, want nil after an orderly stop", err)
+	}
+	for _, want := range []string{"waiting for the database", "start_timeout=1m0s", "the database answers"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q:\n%s", want, log.String())
+		}
+	}
+}
+
+func TestOpenGivesUpAtTheStartTimeout(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := migratedOptions(t)
+	o.Listener, o.Base.StartTimeout = ln, 100*time.Millisecond
+	throughProxy(t, &o).Refuse()
+	f, err := startup.Open(t.Context(), o)
+	if f != nil || err == nil || !strings.Contains(err.Error(), "within 100ms (START_TIMEOUT)") {
+		t.Errorf("got %v, %v; want an error that names START_TIMEOUT", f, err)
+	}
+	if conn, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		conn.Close()
+		t.Error("the address is still served; want it free")
 	}
 }
 

@@ -85,7 +85,7 @@ func startDashboard(b *testing.B) string {
 	upstream := httptest.NewServer(platform(models))
 	b.Cleanup(upstream.Close)
 	cfg, err := app.LoadConfig([]string{
-		"PLATFORM_DATABASE_URL=" + testenv.Postgres(b), "EVENT_PUBLISHER=log", "EVENT_RELAY_ENABLED=false",
+		"PLATFORM_DATABASE_URL=" + testenv.Postgres(b), "EVENT_PUBLISHER=log", "DRAIN_DELAY=0s", "EVENT_RELAY_ENABLED=false",
 		"DASHBOARD_VIEWER_PASSWORD=viewer-of-the-benchmark", "DASHBOARD_ADMIN_PASSWORD=" + password,
 		"DASHBOARD_JWT_SECRET=a-secret-of-the-benchmark-with-more-than-32-bytes",
 		"DASHBOARD_SECRET_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlBQkNERUY=", "DASHBOARD_SOURCE_TIMEOUT=20s",

@@ -34,6 +34,8 @@ const (
 	depth    = 6
 	rounds   = 5
 	bearer   = "bench-secret-of-enough-length"
+	// adminBearer may change rules.
+	adminBearer = "another-secret-of-length"
 )
 
 // roundTime is how long each side of each round runs; BENCH_SECONDS changes it.
@@ -122,7 +124,12 @@ func BenchmarkPredict(b *testing.B) {
 
 // snapshotSummary says what became of the predictions' snapshots.
 func snapshotSummary(b *testing.B, predictURL string) string {
-	resp, err := http.Get(strings.TrimSuffix(predictURL, "/predict/runtime") + "/metrics")
+	return scrape(b, strings.TrimSuffix(predictURL, "/predict/runtime"), "snapshot_|batch_rows_(sum|count)")
+}
+
+// scrape returns the metrics whose names begin as the expression says, in one line.
+func scrape(b *testing.B, base, names string) string {
+	resp, err := http.Get(base + "/metrics")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -131,7 +138,7 @@ func snapshotSummary(b *testing.B, predictURL string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return string(bytes.Join(regexp.MustCompile(`(?m)^(snapshot_|batch_rows_(sum|count)).*$`).FindAll(text, -1), []byte(", ")))
+	return string(bytes.Join(regexp.MustCompile(`(?m)^(`+names+`).*$`).FindAll(text, -1), []byte(", ")))
 }
 
 func medianOf(v []float64) float64 {
@@ -142,7 +149,9 @@ func medianOf(v []float64) float64 {
 // startService runs the service with one tree model and answers the URL that predicts.
 func startService(b *testing.B) string {
 	reg := fixturetest.NewRegistry(b)
-	reg.Alias("runtime", "Production", reg.Register("runtime", fixturetest.Trees(b, "runtime", features, trees, depth), nil))
+	for _, alias := range []string{"Production", "Canary"} {
+		reg.Alias("runtime", alias, reg.Register("runtime", fixturetest.Trees(b, "runtime", features, trees, depth), nil))
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -151,9 +160,9 @@ func startService(b *testing.B) string {
 		return inference.Migrate(ctx, inference.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
 	})
 	cfg, err := inference.LoadConfig([]string{
-		"PLATFORM_DATABASE_URL=" + database, "NATS_URL=" + testenv.NATS(b), "TRACKING_URI=" + reg.URL, "MODEL_CACHE_DIR=" + b.TempDir(),
+		"PLATFORM_DATABASE_URL=" + database, "NATS_URL=" + testenv.NATS(b), "DRAIN_DELAY=0s", "TRACKING_URI=" + reg.URL, "MODEL_CACHE_DIR=" + b.TempDir(),
 		`INFERENCE_CREDENTIALS_JSON={"` + bearer + `":{"principal":"bench","tenant":"default","scopes":["predict"]},` +
-			`"another-secret-of-length":{"principal":"ops","tenant":"default","scopes":["admin"]}}`,
+			`"` + adminBearer + `":{"principal":"ops","tenant":"default","scopes":["admin"]}}`,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -20,6 +20,7 @@ func allCommands(env *Env) []*cli.Command {
 		costsCommand(env),
 		serveCommand(env),
 		modelrepoCommand(env),
+		busCommand(env),
 		scaffoldCommand(env),
 		pipelineCommand(env),
 		auditCommand(env),

@@ -38,18 +38,30 @@ func parseSacct(out string) (gpuHours, cpuHours float64, err error) {
 	if state, _, _ := strings.Cut(fields[0], " "); state == "PENDING" || state == "RUNNING" || state == "SUSPENDED" {
 		return 0, 0, fault.New("job_runs", "the job is still %s", state)
 	}
-	elapsed, errElapsed := strconv.ParseFloat(fields[1], 64)
-	cpu, errCPU := strconv.ParseFloat(fields[2], 64)
+	elapsed, errElapsed := parseAmount(fields[1])
+	cpu, errCPU := parseAmount(fields[2])
 	if errElapsed != nil || errCPU != nil {
-		return 0, 0, fault.New("no_usage", "sacct printed %q, which is no usage", line)
+		return 0, 0, fault.New("no_usage", "sacct printed %.200q, which is no usage", line)
 	}
 	gpus := 0.0
 	for part := range strings.SplitSeq(fields[3], ",") {
 		if n, ok := strings.CutPrefix(part, "gres/gpu="); ok { // beside it gres/gpu:type counts the same devices again
-			if gpus, err = strconv.ParseFloat(n, 64); err != nil {
-				return 0, 0, fault.New("no_usage", "sacct printed %q, which is no usage", line)
+			if gpus, err = parseAmount(n); err != nil {
+				return 0, 0, fault.New("no_usage", "sacct printed %.200q, which is no usage", line)
 			}
 		}
 	}
 	return elapsed * gpus / 3600, cpu / 3600, nil
+}
+
+// maxAmount is more seconds or devices than any job has, and little enough for their product to be finite.
+const maxAmount = 1e15
+
+// parseAmount reads a number of seconds or devices; ParseFloat alone also takes NaN, Inf and negative numbers.
+func parseAmount(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err == nil && !(n >= 0 && n <= maxAmount) {
+		err = strconv.ErrRange
+	}
+	return n, err
 }

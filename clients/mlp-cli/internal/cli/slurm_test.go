@@ -15,6 +15,9 @@ func TestParseSacct(t *testing.T) {
 		{"still runs", "RUNNING|10|40|cpu=4", 0, 0, true},
 		{"unknown job", "", 0, 0, true},
 		{"not a number", "COMPLETED|soon|0|cpu=1", 0, 0, true},
+		{"no finite number", "COMPLETED|NaN|0|cpu=1", 0, 0, true},
+		{"an endless job", "COMPLETED|10|Inf|cpu=1", 0, 0, true},
+		{"negative devices", "COMPLETED|10|10|gres/gpu=-1", 0, 0, true},
 	} {
 		gpu, cpu, err := parseSacct(tc.out)
 		if gpu != tc.gpu || cpu != tc.cpu || (err != nil) != tc.fails {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -37,6 +38,7 @@ var Keys = []Key{
 	{Name: "tracker", Env: "TRACKING_URI", Default: "http://localhost:15000", section: "urls", field: "tracker", Doc: "experiment tracker address"},
 	{Name: "orchestrator", Env: "ORCHESTRATOR_API_URL", Default: "http://localhost:14200/api", section: "urls", field: "orchestrator", Doc: "workflow orchestrator API address"},
 	{Name: "dashboard", Env: "DASHBOARD_URL", Default: "http://localhost:8099", section: "urls", field: "dashboard", Doc: "dashboard address"},
+	{Name: "bus", Env: "BUS_BRIDGE_URL", Default: "http://localhost:18003", section: "urls", field: "bus", Doc: "bus bridge address"},
 	{Name: "control_plane_token", Env: "CONTROL_PLANE_TOKEN", Secret: true, section: "auth", field: "control_plane_token", Doc: "bearer token for the control plane"},
 	{Name: "dashboard_token", Env: "DASHBOARD_TOKEN", Secret: true, section: "auth", field: "dashboard_token", Doc: "bearer token for the dashboard"},
 	{Name: "tracker_token", Env: "MLFLOW_TRACKING_TOKEN", Secret: true, section: "auth", field: "tracker_token", Doc: "bearer token for the experiment tracker"},
@@ -72,7 +74,7 @@ func (s *Sections) table(k Key) *map[string]string {
 }
 
 // layout is what the file may hold, which strict decoding compares it with: decoding into the maps of File
-// would take any key. assistant and bus belong to services that no command of mlp calls; other programs of
+// would take any key. assistant belongs to a service that no command of mlp calls; other programs of
 // the platform share the file.
 type layout struct {
 	ActiveContext string `toml:"active_context"`
@@ -127,7 +129,7 @@ func Load(path string) (*File, error) {
 	if path == "" {
 		return f, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := readLimited(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, nil
@@ -150,10 +152,27 @@ func Load(path string) (*File, error) {
 			row, _ := syntax.Position()
 			where, what = fmt.Sprintf("%s:%d", path, row), describeDecodeError(syntax)
 		}
-		return nil, fault.New("config_broken", "the configuration file is broken at %s: %s", where, what).
+		return nil, fault.New("config_broken", "the configuration file is broken at %s: %.500s", where, what).
 			WithHint("mend that line, or move the file away and run: mlp config init")
 	}
 	return f, nil
+}
+
+// maxFile limits the file, in bytes. The largest sensible one has some dozen contexts; a file that PLATFORM_CONFIG names by
+// mistake may have gigabytes or no end.
+const maxFile = 256 << 10
+
+func readLimited(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	return data, err
 }
 
 // describeDecodeError names the key of a value of the wrong type. The library names the Go type it was decoded into.

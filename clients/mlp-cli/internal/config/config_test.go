@@ -52,7 +52,7 @@ func TestLoadChecksKeys(t *testing.T) {
 // Every key that can be set can be read back, at the base and in a context; what mlp does not use survives.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	path := writeConfig(t, "[urls]\nbus = \"http://b\"\n")
+	path := writeConfig(t, "[urls]\nassistant = \"http://b\"\n")
 	f, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func TestRoundTrip(t *testing.T) {
 	if f, err = Load(path); err != nil {
 		t.Fatal(err)
 	}
-	if f.URLs["bus"] != "http://b" {
-		t.Fatalf(`lost a setting: %v; want f.URLs["bus"] == "http://b"`, f.URLs)
+	if f.URLs["assistant"] != "http://b" {
+		t.Fatalf(`lost a setting: %v; want f.URLs["assistant"] == "http://b"`, f.URLs)
 	}
 	none := func(string) string { return "" }
 	for _, context := range []string{"", "prod"} {
@@ -156,6 +156,23 @@ func TestWrongTypesNameTheKey(t *testing.T) {
 		_, err := Load(path)
 		if want = "the configuration file is broken at " + path + want; err == nil || err.Error() != want {
 			t.Errorf("%q\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// A file that is far too large, or opens ever more brackets, is refused and does not exhaust the process.
+func TestOversizedFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ text, code string }{
+		"too large":              {strings.Repeat("# nothing\n", maxFile/10+1), "config_unreadable"},
+		"nested brackets":        {"a = " + strings.Repeat("[", maxFile-10), "config_broken"},
+		"nested tables":          {"a = " + strings.Repeat("{a=", maxFile/4), "config_broken"},
+		"a key of 100,000 parts": {strings.Repeat("a.", maxFile/2-10) + "a = 1", "config_broken"},
+		"a value of 256 kB":      {"[urls]\nnowhere = '" + strings.Repeat("x", maxFile-100) + "'", "config_broken"},
+	} {
+		_, err := Load(writeConfig(t, tc.text))
+		if f := fault.From(err); err == nil || f.Code != tc.code || len(f.Message) > 4<<10 {
+			t.Errorf("%s: got %.300v; want a short %s", name, err, tc.code)
 		}
 	}
 }

@@ -151,7 +151,7 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 		f.Server.Echo.Use(crossOrigin(origins))
 	}
 	handlers{
-		access: access, streams: p.streams, models: chat.NewModels(cfg.ModelName, time.Now()),
+		sample: p.reach.cluster.Seeded(), access: access, streams: p.streams, models: chat.NewModels(cfg.ModelName, time.Now()),
 		namespaces: cluster.NamespacesHandler(p.reach.cluster, policy.Visible), demoKeys: callers.MintHandler(db, time.Now),
 		sessions: p.sessions, actions: p.actions,
 	}.mount(f.Server.Echo)
@@ -175,7 +175,7 @@ func addChecks(server *service.Server, p *parts) {
 		}
 		return service.Check{Status: service.OK}
 	})
-	server.Check("cluster", func(context.Context) service.Check {
+	server.CheckLocal("cluster", func() service.Check {
 		switch seen := p.reach.cluster.Seen(); {
 		case seen.IsZero():
 			return service.Check{Status: service.Fail, Detail: "the cluster has not answered yet"}

@@ -52,8 +52,11 @@ type Config struct {
 	ProtectedNamespaces []string `env:"ASSISTANT_PROTECTED_NAMESPACES" envDefault:"kube-system,kube-public,kube-node-lease,monitoring,ingress-nginx,cert-manager"`
 	HiddenNamespaces    []string `env:"ASSISTANT_HIDDEN_NAMESPACES"`
 
-	// Kubeconfig is a file or a list of files; if empty, the cluster the service runs in, otherwise an in-process sample cluster.
+	// Kubeconfig is a file or a list of files; if empty, the cluster the service runs in.
 	Kubeconfig string `env:"KUBECONFIG"`
+	// Cluster is sample to answer about an in-process sample cluster where there is no other; if empty, the service then
+	// refuses to start. Each replica has a sample cluster of its own.
+	Cluster string `env:"ASSISTANT_CLUSTER"`
 	// ClusterName is the name of the cluster in answers; if empty, the kubeconfig's context.
 	ClusterName string `env:"ASSISTANT_CLUSTER_NAME"`
 	// PrometheusURL and LokiURL may contain a user and password; if empty, that store is not queried.
@@ -99,6 +102,9 @@ const (
 	engineLLM       = "llm"
 )
 
+// clusterSample allows the sample cluster.
+const clusterSample = "sample"
+
 const (
 	policySelf     = "self"
 	policyFourEyes = "four-eyes"
@@ -123,6 +129,9 @@ func (c *Config) Validate() error {
 	fault := func(format string, a ...any) { faults = append(faults, fmt.Errorf(format, a...)) }
 	if c.DatabaseURL == "" {
 		fault("PLATFORM_DATABASE_URL is not set; it must name the database, such as postgres://user@host/platform")
+	}
+	if c.Cluster != "" && c.Cluster != clusterSample {
+		fault("ASSISTANT_CLUSTER is %q; it must be %s, or empty", c.Cluster, clusterSample)
 	}
 	if _, err := caller.New(c.callers(unasked{})); err != nil {
 		fault("%w", err)

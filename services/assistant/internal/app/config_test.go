@@ -2,11 +2,16 @@ package app
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 )
 
 func testEnvironment(set map[string]string) []string {
@@ -71,7 +76,7 @@ func TestFaults(t *testing.T) {
 		"PLATFORM_DATABASE_URL": "", "ASSISTANT_ADMIN_KEYS": "ki-op-hunter2hunter2", "AUTH_BACKEND": "ldap", "DEMO_KEY_DEFAULT_TTL_HOURS": "0",
 		"DEMO_KEY_MAX_TTL_HOURS": "0", "ASSISTANT_APPROVAL_POLICY": "two", "ASSISTANT_ACTION_TTL": "0s",
 		"ASSISTANT_PROTECTED_NAMESPACES": "kube_system", "ASSISTANT_HIDDEN_NAMESPACES": "Vault", "ASSISTANT_ALLOWED_ORIGINS": "https://a.example/path",
-		"ASSISTANT_CLUSTER_NAME": "a\x01", "PROMETHEUS_URL": "hunter2://x", "LOKI_URL": "x", "ASSISTANT_MODEL_NAME": "a b", "ASSISTANT_ENGINE": "magic",
+		"ASSISTANT_CLUSTER_NAME": "a\x01", "ASSISTANT_CLUSTER": "some", "PROMETHEUS_URL": "hunter2://x", "LOKI_URL": "x", "ASSISTANT_MODEL_NAME": "a b", "ASSISTANT_ENGINE": "magic",
 		"OPENAI_BASE_URL": "ftp://x", "ASSISTANT_BUDGET_TOKENS": "1", "ASSISTANT_BUDGET_TOOL_CALLS": "0", "ASSISTANT_BUDGET_SECONDS": "0",
 		"ASSISTANT_TURN_TIMEOUT": "1ms", "ASSISTANT_ORPHAN_TIMEOUT": "0s", "ASSISTANT_VERIFY_TIMEOUT": "1h", "ASSISTANT_SESSION_TTL": "1m",
 		"ASSISTANT_MAX_BODY_BYTES": "1", "ASSISTANT_RATE_PER_MIN": "-1", "ASSISTANT_RATE_BURST": "0", "ASSISTANT_MAX_STREAMS": "0",
@@ -137,6 +142,24 @@ func TestEngineChoice(t *testing.T) {
 		}
 		if c.engine() != tc.want || c.baseURL() != tc.url {
 			t.Errorf("%v: %s at %s; want c.engine() == tc.want && c.baseURL() == tc.url", tc.set, c.engine(), c.baseURL())
+		}
+	}
+}
+
+// An assistant without a cluster must not answer about one that it made up, unless it was told to.
+func TestNoClusterIsRefusedUnlessTheSampleIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"": "ASSISTANT_CLUSTER=sample", "sample": ""} {
+		cfg, err := LoadConfig(testEnvironment(map[string]string{"ASSISTANT_CLUSTER": value}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := connectCluster(t.Context(), cfg, cfg.policy(), metrics.New(prometheus.NewRegistry(), cfg.engine()), slog.New(slog.DiscardHandler))
+		if err == nil {
+			r.cluster.Close()
+		}
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+			t.Errorf("ASSISTANT_CLUSTER=%q: got %v, want %q", value, err, want)
 		}
 	}
 }

@@ -35,15 +35,15 @@ type reach struct {
 // connectCluster selects the cluster and the engine that answers questions about it. It makes no call.
 func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
 	r := &reach{}
-	r.cluster, err = cluster.Open(ctx, cluster.Options{
-		Kubeconfig: cfg.Kubeconfig, Name: cfg.ClusterName, Log: log, Redacted: counted.Redacted,
-		Seeded: func() (*rest.Config, func()) {
+	options := cluster.Options{Kubeconfig: cfg.Kubeconfig, Name: cfg.ClusterName, Log: log, Redacted: counted.Redacted}
+	if cfg.Cluster == clusterSample {
+		options.Seeded = func() (*rest.Config, func()) {
 			c := samplecluster.New(time.Now)
 			return c.Config(), c.Close
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+		}
+	}
+	if r.cluster, err = cluster.Open(ctx, options); err != nil {
+		return nil, fmt.Errorf("cluster: %w; without a real one, ASSISTANT_CLUSTER=sample answers about a sample cluster in this process", err)
 	}
 	defer func() {
 		if err != nil {

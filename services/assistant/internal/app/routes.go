@@ -17,6 +17,7 @@ const chatPath = "/v1/chat/completions"
 
 // handlers answer the routes.
 type handlers struct {
+	sample     bool // the cluster is this process's own
 	access     *caller.Access
 	streams    *turn.Streams
 	models     chat.Models
@@ -29,7 +30,7 @@ type handlers struct {
 // mount adds the routes. Each passes, in this order: key, rate limit, handler.
 func (h handlers) mount(e *echo.Echo) {
 	for _, path := range []string{"/healthz", "/v1/healthz"} {
-		service.Get(e, path, health.Serve)
+		service.Get(e, path, health.Handler(h.sample))
 	}
 	chain := h.access.Chain()
 	e.POST(chatPath, h.streams.ServeChat, chain...)

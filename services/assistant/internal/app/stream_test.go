@@ -121,9 +121,10 @@ func TestReplayIsTheStream(t *testing.T) {
 func TestStrictProfile(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
-	byHeader := b.say(operator, "s-1", "hello", "X-Stream-Profile", "openai")
-	resp := b.send(t.Context(), "POST", chatPath, operator, `{"model":"cluster-assistant-openai","messages":[{"role":"user","content":"hello"}]}`)
-	for name, raw := range map[string][]byte{"header": byHeader, "model": b.rest(resp)} {
+	const body = `"stream":true,"messages":[{"role":"user","content":"hello"}]}`
+	byHeader := b.send(t.Context(), "POST", chatPath, operator, "{"+body, "X-Stream-Profile", "openai")
+	byModel := b.send(t.Context(), "POST", chatPath, operator, `{"model":"cluster-assistant-openai",`+body)
+	for name, raw := range map[string][]byte{"header": b.rest(byHeader), "model": b.rest(byModel)} {
 		for _, item := range assistanttest.ReadStream(t, bytes.NewReader(raw)) {
 			if item.Data != nil && bytes.Contains(item.Data, []byte("ki_event")) {
 				t.Errorf(`%s: %s; want (item.Data == nil || !bytes.Contains(item.Data, []byte("ki_event")))`, name, item.Data)
@@ -131,6 +132,30 @@ func TestStrictProfile(t *testing.T) {
 		}
 		if got := assistanttest.AnswerText(b.chunks(raw)); got != "You asked: hello" {
 			t.Errorf(`%s: answer %q; want got == "You asked: hello"`, name, got)
+		}
+	}
+}
+
+// SDKs leave stream out to get one JSON document: in their profile they are told that there is none,
+// while the plain API streams by default.
+func TestAbsentStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{})
+	const ask = `"messages":[{"role":"user","content":"hello"}]}`
+	for _, row := range []struct {
+		name, body string
+		header     []string
+		status     int
+	}{
+		{"plain", "{" + ask, nil, http.StatusOK},
+		{"strict by header", "{" + ask, []string{"X-Stream-Profile", "openai"}, http.StatusUnprocessableEntity},
+		{"strict by model", `{"model":"cluster-assistant-openai",` + ask, nil, http.StatusUnprocessableEntity},
+		{"strict and named", `{"model":"cluster-assistant-openai","stream":true,` + ask, nil, http.StatusOK},
+	} {
+		resp := b.send(t.Context(), "POST", chatPath, operator, row.body, row.header...)
+		raw := b.rest(resp)
+		if resp.StatusCode != row.status || row.status != http.StatusOK && !bytes.Contains(raw, []byte(`"code":"stream_required"`)) {
+			t.Errorf("%s: %d %s; want %d", row.name, resp.StatusCode, raw, row.status)
 		}
 	}
 }

@@ -50,6 +50,8 @@ type Request struct {
 	AutoApprove bool
 	// IncludeUsage asks for token counts on the completion.
 	IncludeUsage bool
+	// StreamAbsent says that the body does not name stream; see [RequireStream].
+	StreamAbsent bool
 	// QuotedIDs are the ids that the last assistant message quotes; see SessionHint.
 	QuotedIDs []string
 }
@@ -73,6 +75,7 @@ type document struct {
 	messages     []message
 	user         string
 	stream       bool
+	streamNamed  bool
 	autoApprove  bool
 	includeUsage bool
 
@@ -97,7 +100,7 @@ func (d *document) UnmarshalJSON(raw []byte) error {
 		case "messages":
 			d.readMessages(loc, value)
 		case "stream":
-			d.stream = string(value) == "true"
+			d.stream, d.streamNamed = string(value) == "true", true
 		case "user":
 			d.readUser(loc, value)
 		case "auto_approve":
@@ -251,10 +254,9 @@ func (d *document) request() (Request, error) {
 	case d.messages[last].textless:
 		return Request{}, fault.Invalid(problem.Field{Loc: append(elementPath([]string{"body", "messages"}, last), "content"), Msg: "must have text"})
 	case !d.stream:
-		return Request{}, fault.StreamRequired.New(`Answers are streamed: send "stream": true or leave it out, and turn off title or tag generation in the chat client.`).
-			WithErrors(problem.Field{Loc: []string{"body", "stream"}, Msg: "must be true"})
+		return Request{}, streamRequired()
 	}
-	r := Request{Model: d.model, User: d.user, AutoApprove: d.autoApprove, IncludeUsage: d.includeUsage, QuotedIDs: d.quoted()}
+	r := Request{Model: d.model, User: d.user, AutoApprove: d.autoApprove, IncludeUsage: d.includeUsage, StreamAbsent: !d.streamNamed, QuotedIDs: d.quoted()}
 	page, text := CutPage(d.messages[last].Text)
 	r.Page = page
 	r.Context, r.Query = CutContext(text)
@@ -272,6 +274,20 @@ func (d *document) request() (Request, error) {
 		}
 	}
 	return r, nil
+}
+
+func streamRequired() error {
+	return fault.StreamRequired.New(`Answers are streamed: send "stream": true or leave it out, and turn off title or tag generation in the chat client.`).
+		WithErrors(problem.Field{Loc: []string{"body", "stream"}, Msg: "must be true"})
+}
+
+// RequireStream refuses a request of the strict profile that does not name stream. SDKs leave it
+// out to ask for one JSON document; given a stream they would hand it on as a raw string.
+func (r Request) RequireStream(p Profile) error {
+	if r.StreamAbsent && p == Strict {
+		return streamRequired()
+	}
+	return nil
 }
 
 // quoted are the ids in the last thing the assistant said.

@@ -49,8 +49,9 @@ func (r Resource) Ref(namespace, name string) operation.Ref {
 func (r Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb) }
 
 // Resolve finds a kind by plural, singular, kind or short name, in any case, alone or with .group or .version.group
-// behind it. Where several groups have the name, the server's order decides. An unknown one is an *operation.Fault
-// that names similar ones.
+// behind it. Where several groups have the name, a bare word means the core group, then the group that the server lists
+// first, as it does for kubectl; it never means metrics.k8s.io. An unknown one is an *operation.Fault that names similar
+// ones.
 func (c *Cluster) Resolve(ctx context.Context, kind string) (Resource, error) {
 	return c.kinds.resolve(ctx, kind)
 }
@@ -165,7 +166,7 @@ func (k *kinds) known(newer time.Time) *index {
 func (k *kinds) read() (*index, error) {
 	k.cache.Invalidate()
 	ix := &index{names: map[string][]int{}, read: time.Now()}
-	_, lists, err := k.cache.ServerGroupsAndResources()
+	served, lists, err := k.cache.ServerGroupsAndResources()
 	var groups *discovery.ErrGroupDiscoveryFailed
 	if errors.As(err, &groups) && len(lists) > 0 {
 		ix.partial, err = groups, nil
@@ -173,6 +174,7 @@ func (k *kinds) read() (*index, error) {
 	if err != nil {
 		return nil, Fail(err)
 	}
+	rankLists(served, lists)
 	subs := map[schema.GroupVersionResource]map[string]bool{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -191,12 +193,8 @@ func (k *kinds) read() (*index, error) {
 			}
 			at := len(ix.all)
 			ix.all = append(ix.all, Resource{Group: gv.Group, Version: gv.Version, Kind: r.Kind, Resource: r.Name, Namespaced: r.Namespaced, Verbs: r.Verbs})
-			names := append([]string{r.Name, r.SingularName, strings.ToLower(r.Kind)}, r.ShortNames...)
-			slices.Sort(names)
-			for _, n := range slices.Compact(names) {
-				if n != "" {
-					ix.names[n] = append(ix.names[n], at)
-				}
+			for _, n := range namesOf(r) {
+				ix.names[n] = append(ix.names[n], at)
 			}
 		}
 	}
@@ -217,6 +215,9 @@ func (ix *index) find(name string) (Resource, bool) {
 	rest = strings.TrimSuffix(rest, ".")
 	for _, at := range ix.names[name] {
 		r := ix.all[at]
+		if rest == "" && r.Group == metricsGroup && name != strings.ToLower(r.Kind) {
+			continue // measurements are called pods and nodes, too
+		}
 		if rest == "" || rest == r.Group || rest == strings.TrimSuffix(r.Version+"."+r.Group, ".") {
 			return r, true
 		}

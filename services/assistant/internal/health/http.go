@@ -10,7 +10,12 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// Serve answers without calling any dependency.
-func Serve(c echo.Context) error {
-	return c.JSON(http.StatusOK, api.Health{Status: "ok", Version: service.Version})
+// Handler answers without calling any dependency. With sample it names the blocker that each replica has a sample
+// cluster of its own: a change made at one is not seen at another.
+func Handler(sample bool) echo.HandlerFunc {
+	answer := api.Health{Status: "ok", Version: service.Version}
+	if sample {
+		answer.HorizontalScalingBlockers = &[]api.HealthHorizontalScalingBlockers{api.SampleCluster}
+	}
+	return func(c echo.Context) error { return c.JSON(http.StatusOK, answer) }
 }

@@ -38,6 +38,36 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		w.plan("Read what the question is about", "Answer")
 	}
 	defer w.skip()
+	a, left, err := w.understand(ctx, a)
+	if err != nil {
+		return err
+	}
+	if a.Intent == question.Unclear || foreign(a, left) {
+		t, err := w.look(ctx, question.Ask{Everywhere: true})
+		if err != nil {
+			return err
+		}
+		w.synthesize()
+		w.refuse(t, left)
+		return nil
+	}
+	parts, err := w.splitByNamespace(ctx, a)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if len(parts) > 1 {
+			w.say("**Namespace " + report.Code(part.Namespace) + "**")
+		}
+		if err := w.askOne(ctx, part, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askOne answers a question about one place. left are words of it that mean nothing here.
+func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error {
 	if wide[a.Intent] {
 		a.Everywhere, a.Namespace = true, ""
 	}
@@ -59,11 +89,21 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if len(t.missing) > 0 {
 		w.say(describeAbsent(t))
 		if len(t.objects) == 0 {
+			if found := t.quoting(t.missing[0].Name); len(found) > 0 {
+				w.say("It is named here. " + engine.Answer(t.snap, found))
+				return nil
+			}
 			if t.namespace != "" {
 				w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
 			}
 			return nil
 		}
+	}
+	left = slices.DeleteFunc(slices.Clone(left), func(word string) bool {
+		return slices.ContainsFunc(t.missing, func(m question.Mention) bool { return m.Name == word })
+	})
+	if len(left) > 0 {
+		w.say("Not understood, and left out: " + joinCodes(left) + ".")
 	}
 	w.sink.Status(chat.Investigating, "Matching what was read")
 	return w.reply(ctx, a, t)
@@ -85,7 +125,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			return nil
 		}
 		w.synthesize()
-		w.diagnose(a, t)
+		return w.diagnose(ctx, a, t)
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:
@@ -125,43 +165,19 @@ func (w *work) health(t *topic) {
 	if len(t.objects) == 0 {
 		w.say(report.Health(t.view()))
 	}
+	left := t.unexplained(about)
 	if len(about) == 0 {
-		w.say("Nothing was found wrong." + listUnread(t.snap))
+		w.say(t.verdict(left))
 		return
 	}
 	w.say(engine.Answer(t.snap, about))
+	w.say(besides(left))
 }
 
-// unclear says what can be asked, and how it is meanwhile.
+// unclear says what can be asked.
 func (w *work) unclear(t *topic) {
 	w.synthesize()
-	w.say("That is not something I can answer. Ask, for example:\n\n" + examples)
-	w.say(fmt.Sprintf("How it is %s now: %s", t.where(), report.Health(t.view())))
-}
-
-func (w *work) drainPlan(t *topic) {
-	w.synthesize()
-	var nodes []string
-	for _, r := range t.objects {
-		if r.Kind == "Node" {
-			nodes = append(nodes, r.Name)
-		}
-	}
-	if len(nodes) == 0 {
-		for i := range t.snap.Nodes {
-			nodes = append(nodes, t.snap.Nodes[i].Name)
-		}
-		w.say("No node was named, so this is the plan for each.")
-	}
-	w.say(report.DrainPlan(t.view(), nodes))
-	w.say("Nothing was drained. To have it proposed, say for example `drain " + firstOr(nodes, "node-1") + "`.")
-}
-
-func firstOr(list []string, otherwise string) string {
-	if len(list) > 0 {
-		return list[0]
-	}
-	return otherwise
+	w.refuse(t, nil)
 }
 
 // usage is what runs use; of nodes the metrics API tells it by itself.
@@ -280,9 +296,21 @@ func errorLines(text string) string {
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// metrics asks the metrics store with the names that most exporters use.
+// metrics answers a question about errors or latency, and with what is wrong.
 func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
+	if err := w.measure(ctx, a, t); err != nil {
+		return err
+	}
+	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
+	if len(about) > 0 {
+		w.say(engine.Answer(t.snap, about))
+	}
+	return nil
+}
+
+// measure asks the metrics store with the names that most exporters use.
+func (w *work) measure(ctx context.Context, a question.Ask, t *topic) error {
 	where := ""
 	if t.namespace != "" {
 		where = `namespace="` + t.namespace + `"`
@@ -305,10 +333,6 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	if ok {
 		w.say("This reads `http_requests_total` and `http_request_duration_seconds`; a program that exports other names is not in it.")
-	}
-	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
-	if len(about) > 0 {
-		w.say(engine.Answer(t.snap, about))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/symptom"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
@@ -87,7 +89,7 @@ func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Fi
 	near := relatedObjects(s, objects)
 	var concern func(f engine.Finding) bool
 	concern = func(f engine.Finding) bool {
-		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Pods, func(pod string) bool {
+		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Effects, func(e engine.Effect) bool { return near[plainRef(e.Of)] }) || slices.ContainsFunc(f.Pods, func(pod string) bool {
 			return near[operation.Ref{Kind: "Pod", Namespace: f.Object.Namespace, Name: pod}]
 		}) || slices.ContainsFunc(f.Consequences, concern)
 	}
@@ -207,7 +209,9 @@ func (r *relations) owners() {
 		}
 		in, have := w.Ref.Namespace, w.Template.Labels
 		for i := range r.Services {
-			if s := &r.Services[i]; s.Namespace == in && len(s.Spec.Selector) > 0 && matchesLabels(s.Spec.Selector, have) {
+			s := &r.Services[i]
+			// One of its name is meant for it, also with a selector that chooses nothing.
+			if s.Namespace == in && len(s.Spec.Selector) > 0 && (s.Name == w.Ref.Name || matchesLabels(s.Spec.Selector, have)) {
 				r.put("Service", in, s.Name)
 			}
 		}
@@ -239,7 +243,7 @@ func chooserMatches(selector *metav1.LabelSelector, have map[string]string) bool
 }
 
 // diagnose answers what is wrong and why.
-func (w *work) diagnose(a question.Ask, t *topic) {
+func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	about, others := t.found(a.Symptoms)
 	if w.cfg.Found != nil {
 		w.cfg.Found(slices.Concat(about, others))
@@ -252,17 +256,50 @@ func (w *work) diagnose(a question.Ask, t *topic) {
 			break
 		}
 	}
+	left := t.unexplained(slices.Concat(about, others))
 	switch {
 	case len(about) > 0:
 		w.say(engine.Answer(t.snap, about))
-	case len(t.objects) > 0:
-		w.say(fmt.Sprintf("Nothing was found wrong with %s.%s", refTitles(t.objects), listUnread(t.snap)))
-	default:
-		w.say(fmt.Sprintf("Nothing was found wrong %s.%s", t.where(), listUnread(t.snap)))
+		w.say(besides(left))
+	case len(t.objects) == 0:
+		w.say(t.verdict(left))
+		if len(left) == 0 {
+			w.say("The logs of pods that look healthy were not read for this; ask about one workload to have them read.")
+		}
 		w.say(report.Health(t.view()))
-		return
+		return nil
+	default:
+		if err := w.diagnoseByLogs(ctx, t, left); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(a.Symptoms, question.Slow) {
+		if err := w.speed(ctx, a, t); err != nil {
+			return err
+		}
 	}
 	w.elsewhere(t, others)
+	return nil
+}
+
+// diagnoseByLogs answers about objects whose status shows no cause: by what their programs wrote.
+func (w *work) diagnoseByLogs(ctx context.Context, t *topic, left []symptom.Symptom) error {
+	e, err := w.readEvidence(ctx, t)
+	if err != nil {
+		return err
+	}
+	t.logs = e.sources
+	if len(e.groups) == 0 {
+		w.say(strings.TrimSpace(t.verdict(left) + " " + e.read))
+		return nil
+	}
+	w.say(fmt.Sprintf("No object shows a fault of %s, but its logs do not look healthy.", refTitles(t.objects)))
+	if len(left) > 0 {
+		w.say("Not healthy is:\n\n" + listSymptoms(left))
+	}
+	w.say(e.quote(t))
+	w.say(e.read + listUnread(t.snap))
+	return nil
 }
 
 // elsewhere names other problems in one line, without explaining them.

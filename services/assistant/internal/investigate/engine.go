@@ -59,6 +59,14 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 		w.say(refuseName(a.Invalid))
 		return turn.Outcome{}, nil
 	}
+	if moreExpr.MatchString(a.Words) {
+		if ok, err := w.more(ctx); ok || err != nil {
+			return turn.Outcome{}, err
+		}
+	}
+	if parts := a.Questions(); len(parts) > 1 {
+		return turn.Outcome{}, w.askEach(ctx, parts)
+	}
 	switch a.Intent {
 	case question.Greeting:
 		w.say(w.greeting())

@@ -5,10 +5,12 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
@@ -24,6 +26,8 @@ type topic struct {
 	missing []question.Mention // names that nothing has
 	// noNamespace is a namespace that was named and is not there.
 	noNamespace string
+	within      time.Duration    // the period asked about; 0: not said
+	logs        []logtext.Source // what was read of its pods, if it was
 }
 
 // thing is one object of a snapshot.
@@ -110,10 +114,50 @@ func quietObjects(s *engine.Snapshot) []thing {
 	for i := range s.StorageClasses {
 		add("storage.k8s.io", "StorageClass", &s.StorageClasses[i])
 	}
+	for i := range s.LimitRanges {
+		add("", "LimitRange", &s.LimitRanges[i])
+	}
+	for i := range s.IngressClasses {
+		add("networking.k8s.io", "IngressClass", &s.IngressClasses[i])
+	}
+	for i := range s.Validating {
+		add("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", &s.Validating[i])
+	}
+	for i := range s.Mutating {
+		add("admissionregistration.k8s.io", "MutatingWebhookConfiguration", &s.Mutating[i])
+	}
 	for i := range s.Namespaces {
 		add("", "Namespace", &s.Namespaces[i])
 	}
 	return all
+}
+
+// webhooksNamed are the configurations of admission webhooks with a webhook of that name: errors
+// name the webhook, not its configuration.
+func webhooksNamed(s *engine.Snapshot, name string) []operation.Ref {
+	var found []operation.Ref
+	add := func(kind, config, webhook string) {
+		r := operation.Ref{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind, Name: config}
+		if webhook == name && !slices.Contains(found, r) {
+			found = append(found, r)
+		}
+	}
+	for i := range s.Validating {
+		for _, h := range s.Validating[i].Webhooks {
+			add("ValidatingWebhookConfiguration", s.Validating[i].Name, h.Name)
+		}
+	}
+	for i := range s.Mutating {
+		for _, h := range s.Mutating[i].Webhooks {
+			add("MutatingWebhookConfiguration", s.Mutating[i].Name, h.Name)
+		}
+	}
+	return found
+}
+
+// isKind reports whether an object is of the kind of a mention; a webhook is of two.
+func isKind(said, kind string) bool {
+	return said == "" || strings.EqualFold(said, kind) || said == "webhook" && strings.HasSuffix(kind, "WebhookConfiguration")
 }
 
 // withinNamespace reports whether an object counts in a namespace; what has none counts everywhere.
@@ -126,12 +170,15 @@ func withinNamespace(r operation.Ref, namespace string) bool {
 func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	var found []operation.Ref
 	for _, o := range nameableObjects(s) {
-		if o.ref.Name == m.Name && withinNamespace(o.ref, namespace) && (m.Kind == "" || strings.EqualFold(m.Kind, o.ref.Kind)) {
+		if o.ref.Name == m.Name && withinNamespace(o.ref, namespace) && isKind(m.Kind, o.ref.Kind) {
 			if m.Kind == "" && len(found) > 0 && (o.ref.Kind == "Namespace" || o.ref.Kind == "ConfigMap" || o.ref.Kind == "Secret" || o.ref.Kind == "ServiceAccount") {
 				continue // carries the name of what it serves
 			}
 			found = append(found, o.ref)
 		}
+	}
+	if len(found) == 0 && isKind(m.Kind, "ValidatingWebhookConfiguration") {
+		found = webhooksNamed(s, m.Name)
 	}
 	if len(found) == 0 && (m.Kind == "pod" || m.Kind == "replicaset") {
 		// "the api pods" are those of a workload.
@@ -146,6 +193,15 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 
 // look finds the subject of a sentence.
 func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
+	if a.Namespace == "" && a.Perhaps != "" && !a.Everywhere {
+		all, err := w.snapshot(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		if hasNamespace(all, a.Perhaps) {
+			a.Namespace = a.Perhaps
+		}
+	}
 	namespace, past := a.Namespace, question.Ask{}
 	if namespace == "" && !a.Everywhere {
 		past = w.past(a)
@@ -158,7 +214,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &topic{snap: s, namespace: namespace}
+	t := &topic{snap: s, namespace: namespace, within: a.Within}
 	if s == nil {
 		// "what is wrong in api" may speak of an object.
 		if a.Namespace == "" {
@@ -177,7 +233,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if namespace == "" && len(a.Mentions) == 0 {
 		// "overview of shop" names a namespace, as only the cluster can tell.
 		for _, m := range past.Mentions {
-			if slices.ContainsFunc(t.snap.Namespaces, func(n corev1.Namespace) bool { return n.Name == m.Name }) {
+			if hasNamespace(t.snap, m.Name) {
 				return t, w.move(ctx, t, m.Name)
 			}
 		}
@@ -188,6 +244,10 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 		}
 	}
 	return t, nil
+}
+
+func hasNamespace(s *engine.Snapshot, name string) bool {
+	return slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == name })
 }
 
 // find looks one name up: in the namespace, as a namespace, and where the sentence named

@@ -18,10 +18,10 @@ import (
 
 const examples = `- what is wrong in shop?
 - why does api crash?
-- which pods are not ready? any warnings? who can delete pods in shop?
-- node capacity, usage, quotas, images, recent changes, services without endpoints
-- what happens if I drain node-1?
-- roll back web, scale api to 3, fix it: each is shown and waits for approval
+- which pods are not ready?
+- who can delete pods in shop?
+- what changed in the last hour?
+- roll back web; it is shown and waits for your approval
 - any kubectl line, such as ` + "`kubectl get pods -n shop`"
 
 const (
@@ -86,7 +86,7 @@ func (t *topic) where() string {
 }
 
 func (t *topic) view() report.View {
-	return report.View{Snapshot: t.snap, Namespace: t.namespace, Objects: t.objects}
+	return report.View{Snapshot: t.snap, Namespace: t.namespace, Objects: t.objects, Within: t.within}
 }
 
 // listUnread lists the kinds that could not be read.

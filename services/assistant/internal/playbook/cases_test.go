@@ -92,6 +92,21 @@ func TestCases(t *testing.T) {
 			s.Pods[0].Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
 			s.Pods[0].Status.Conditions[0].Message = "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
 		}, "The pod's anti-affinity"},
+		{"label that tainted nodes have", "a10_all_tainted", "", func(s *engine.Snapshot) {
+			s.Nodes[0].Labels = map[string]string{"accelerator": "a100"}
+			s.Nodes = append(s.Nodes, *s.Nodes[1].DeepCopy(), *s.Nodes[1].DeepCopy())
+			s.Nodes[2].Name, s.Nodes[3].Name = "node-3", "node-4"
+			s.Pods[0].Spec.NodeSelector = map[string]string{"accelerator": "a100"}
+		}, "has a taint, and the pod has no toleration for it"},
+		{"labels of different nodes", "node_selector", "", func(s *engine.Snapshot) {
+			s.Nodes = append(s.Nodes, *s.Nodes[0].DeepCopy())
+			s.Nodes[0].Labels, s.Nodes[1].Labels, s.Nodes[1].Name = map[string]string{"disk": "fast"}, map[string]string{"zone": "a"}, "node-2"
+			s.Pods[0].Spec.NodeSelector = map[string]string{"disk": "fast", "zone": "a"}
+		}, "all the labels together"},
+		{"segmentation fault", "a1_empty_variable", "INFO starting", func(s *engine.Snapshot) { endWith(s, 139) }, "ended by signal SIGSEGV"},
+		{"asked to stop", "a1_empty_variable", "", func(s *engine.Snapshot) { endWith(s, 143) }, "exit code 143 (signal SIGTERM)"},
+		{"signal without a name", "a1_empty_variable", "", func(s *engine.Snapshot) { endWith(s, 128+34) }, "signal number 34"},
+		{"code past the signals", "a1_empty_variable", "", func(s *engine.Snapshot) { endWith(s, 255) }, "ends by itself"},
 		{"liveness between two restarts", "a13_liveness_path", "", func(s *engine.Snapshot) {
 			status := &s.Pods[0].Status.ContainerStatuses[0]
 			status.Ready, status.State = true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -119,6 +134,13 @@ func TestCases(t *testing.T) {
 		{"port number", "service_port_name", "", func(s *engine.Snapshot) { s.Services[0].Spec.Ports[0].TargetPort = intstr.FromInt32(9090) }, "Target port `9090`"},
 		{"no declared ports", "service_port_name", "", func(s *engine.Snapshot) { s.Pods[0].Spec.Containers[0].Ports = nil }, "these declare no port"},
 	})
+}
+
+// endWith lets every container of a snapshot have ended with a code.
+func endWith(s *engine.Snapshot, code int32) {
+	for i := range s.Pods {
+		s.Pods[i].Status.ContainerStatuses[0].LastTerminationState.Terminated.ExitCode = code
+	}
 }
 
 func checkCases(t *testing.T, tests []changeCase) {

@@ -19,8 +19,10 @@ type Mention struct {
 
 // place is the location that a sentence names.
 type place struct {
-	mentions   []Mention
-	namespace  string
+	mentions  []Mention
+	namespace string
+	// perhaps is an ordinary word in the place of a namespace.
+	perhaps    string
 	everywhere bool
 	kind       string // the last kind word that has no name of its own
 	pronoun    bool
@@ -55,7 +57,7 @@ func findPlaces(s sentence) place {
 		}
 		if kind := kindOf(w.low); kind != "" && !w.quoted {
 			where := kind == "namespace" && p.everywhere && p.kind != "" // "pods in all namespaces"
-			if !belongsToName(s.words, taken, i) && !where {
+			if !belongsToName(s.words, taken, i, isNameInQuestion) && !where {
 				p.kind = kind
 			}
 			continue
@@ -85,8 +87,8 @@ func (p *place) add(m Mention) {
 }
 
 // belongsToName reports whether a kind word at i belongs to a name beside it.
-func belongsToName(words []word, taken []bool, i int) bool {
-	return i+1 < len(words) && !taken[i+1] && isName(words[i+1]) || i > 0 && !taken[i-1] && isName(words[i-1])
+func belongsToName(words []word, taken []bool, i int, named func(word) bool) bool {
+	return i+1 < len(words) && !taken[i+1] && named(words[i+1]) || i > 0 && !taken[i-1] && named(words[i-1])
 }
 
 // isName reports whether a word can only be a name.
@@ -110,8 +112,8 @@ func isVersion(low string) bool { return versionExpr.MatchString(low) }
 
 func (p *place) mention(words []word, taken []bool, i int) {
 	w := words[i]
-	if !isName(w) {
-		if nouns[w.low] {
+	if !isNameInQuestion(w) {
+		if nouns[w.low] || isName(w) {
 			p.add(Mention{"", w.low, false})
 		}
 		return
@@ -131,8 +133,17 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	for at >= 0 && articles[words[at].low] {
 		at--
 	}
-	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
+	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
+}
+
+// enumerated reports whether the word at i goes on with a list of names: "in shop and payments".
+func (p *place) enumerated(words []word, taken []bool, i int) bool {
+	if i < 2 || words[i-1].low != "and" && words[i-1].low != "or" {
+		return i > 0 && taken[i-1] && p.namespace == words[i-1].low // "in shop, payments"
+	}
+	before := words[i-2].low
+	return taken[i-2] || slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Name == before })
 }
 
 // namespaces finds the one that the sentence names, and marks its words.
@@ -165,6 +176,8 @@ func (p *place) namespaces(words []word) []bool {
 				take(words[i+1].low, i, i+1)
 			case is(i - 1):
 				take(words[i-1].low, i-1, i)
+			case i+1 < len(words) && operation.ValidName(words[i+1].low):
+				p.perhaps = words[i+1].low
 			}
 		}
 	}
@@ -177,8 +190,12 @@ func (p *place) namespaces(words []word) []bool {
 			at++
 		}
 		// "in deployment api" is no namespace, "in team-a pods" is one.
-		if is(at) && !taken[at] && !strings.Contains(words[at].low, "/") {
+		switch {
+		case at >= len(words) || taken[at] || strings.Contains(words[at].low, "/"):
+		case is(at) && !states[words[at].low]:
 			take(words[at].low, at)
+		case at == len(words)-1 && operation.ValidName(words[at].low) && kindOf(words[at].low) == "":
+			p.perhaps = words[at].low // "in policy", as only the cluster can tell
 		}
 	}
 	return taken

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
@@ -18,10 +19,14 @@ type Ask struct {
 	// Line of a Line, as Parse of package kubectl reads it.
 	Line string
 
-	Kind       string // a kind without a name
-	Mentions   []Mention
-	Namespace  string
+	Kind      string // a kind without a name
+	Mentions  []Mention
+	Namespace string
+	// Perhaps is an ordinary word in the place of a namespace: it counts if there is such a one.
+	Perhaps    string
 	Everywhere bool
+	// Within is the period that the question is about, such as the last hour; 0: not said.
+	Within time.Duration
 	// Leans says that the sentence names nothing itself and means what was spoken of
 	// before: "fix it", "why?".
 	Leans    bool
@@ -32,6 +37,10 @@ type Ask struct {
 	Invalid string
 	// Words holds the sentence in lower case without punctuation.
 	Words string
+	// Unknown are words that are neither English, as far as this package knows it, nor a kind:
+	// names, or not understood.
+	Unknown []string
+	parts   []string // of a message with several question marks
 }
 
 // bareExpr matches a follow-up question without a subject.
@@ -53,8 +62,8 @@ func Parse(message string) Ask {
 	s := readSentence(message)
 	p := findPlaces(s)
 	a := Ask{
-		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Everywhere: p.everywhere, Symptoms: symptomsOf(s.low),
-		Words: s.low, Invalid: findInvalidName(s),
+		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Perhaps: p.perhaps, Everywhere: p.everywhere, Within: periodOf(s.low), Symptoms: symptomsOf(s.low),
+		Words: s.low, Invalid: findInvalidName(s), Unknown: unknownWords(s), parts: splitQuestions(message),
 	}
 	if len(s.words) == 0 {
 		return a

@@ -32,7 +32,7 @@ var shortened = map[string]string{
 	"doesn't": "does not", "doesnt": "does not", "didn't": "did not", "didnt": "did not", "won't": "will not", "wont": "will not",
 	"can't": "can not", "cant": "can not", "cannot": "can not", "couldn't": "could not", "shouldn't": "should not", "wouldn't": "would not",
 	"hasn't": "has not", "haven't": "have not", "i'd": "i would", "i'm": "i am", "i've": "i have", "we're": "we are", "i'll": "i will",
-	"pls": "please", "plz": "please", "u": "you", "thx": "thanks", "y": "why", "k8s": "cluster", "kubernetes": "cluster",
+	"wat": "what", "wot": "what", "wut": "what", "pls": "please", "plz": "please", "u": "you", "thx": "thanks", "y": "why", "k8s": "cluster", "kubernetes": "cluster",
 	"rollback": "roll back", "wanna": "want to", "gonna": "going to",
 }
 
@@ -64,6 +64,7 @@ func readSentence(message string) sentence {
 		}
 		message = message[at[1]:]
 	}
+	s.words = joinPairs(s.words)
 	low := make([]string, len(s.words))
 	for i, w := range s.words {
 		low[i] = w.low

@@ -31,6 +31,7 @@ const (
 	Probe
 	Quota
 	Webhook
+	Slow
 )
 
 // symptoms are looked for in order; a sentence may name several.
@@ -72,6 +73,7 @@ var symptoms = []struct {
 	{Config, regexp.MustCompile(`\b(config\w*|env\w*|variables?|secrets?|createcontainerconfigerror|keys?)\b`)},
 	{Probe, regexp.MustCompile(`\b(probes?|liveness|readiness|not ready|unready)\b`)},
 	{Quota, regexp.MustCompile(`\bquota\b`)},
+	{Slow, regexp.MustCompile(`\b(slow\w*|sluggish|lag|lags|laggy|lagging|latency|takes (too |so )?long|throttled|unresponsive)\b`)},
 	{Webhook, regexp.MustCompile(`\b(webhooks?|admission)\b`)},
 }
 

@@ -15,6 +15,7 @@ func init() {
 		"resourcequota": "resourcequotas quota quotas", "storageclass": "storageclasses sc", "endpointslice": "endpointslices", "event": "events",
 		"limitrange": "limitranges", "role": "roles", "rolebinding": "rolebindings", "clusterrole": "clusterroles", "clusterrolebinding": "clusterrolebindings",
 		"customresourcedefinition": "customresourcedefinitions crd crds",
+		"webhook":                  "webhooks validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
 	} {
 		kinds[kind] = kind
 		for word := range strings.FieldsSeq(all) {
@@ -26,11 +27,17 @@ func init() {
 
 // kindOf is the kind that a word names, or empty. kind.group is one too.
 func kindOf(low string) string {
-	if first, _, ok := strings.Cut(low, "."); ok {
+	if first, group, ok := strings.Cut(low, "."); ok {
+		if !builtinGroups[group] && !strings.HasSuffix(group, ".k8s.io") {
+			return "" // pods.policy.example.com is the name of a webhook
+		}
 		low = first
 	}
 	return kinds[low]
 }
+
+// builtinGroups are the groups that may follow a kind, besides those under k8s.io.
+var builtinGroups = setOf("apps batch autoscaling policy extensions v1")
 
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}

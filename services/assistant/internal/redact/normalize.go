@@ -6,7 +6,8 @@ import (
 )
 
 // plainText is a text without the notations that hide what it says: escape sequences of terminals, characters without width,
-// percent encoding, Unicode escapes, entities of XML, letters of full width. It knows where each byte came from.
+// percent encoding, Unicode escapes, entities of XML, letters of full width, the doubled quotes of a field of CSV. It knows
+// where each byte came from.
 type plainText struct {
 	text        string
 	starts, end []int32 // of each byte of text, where its notation begins and ends in the original
@@ -44,7 +45,8 @@ func (p *plainText) original(sp span) span {
 
 func decodeOnce(s string) *plainText {
 	at := 0
-	for at < len(s) {
+	fields := findDoubledFields(s)
+	for at < len(s) && (len(fields) == 0 || at < fields[0].from) {
 		if mayBeNotation[s[at]] {
 			if _, n := decodeAt(s[at:]); n > 0 {
 				break
@@ -60,7 +62,12 @@ func decodeOnce(s string) *plainText {
 	p := &plainText{starts: make([]int32, 0, len(s)), end: make([]int32, 0, len(s))}
 	for i := 0; i < len(s); {
 		n, meaning := 0, ""
-		if i >= at && mayBeNotation[s[i]] {
+		for len(fields) > 0 && i >= fields[0].to {
+			fields = fields[1:]
+		}
+		if len(fields) > 0 && i >= fields[0].from && strings.HasPrefix(s[i:], `""`) {
+			meaning, n = `"`, 2
+		} else if i >= at && mayBeNotation[s[i]] {
 			meaning, n = decodeAt(s[i:])
 		}
 		if n == 0 {

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
@@ -77,13 +78,26 @@ func cleanPod(spec *corev1.PodSpec) {
 	}
 }
 
-// hide leaves out what has no namespace itself and belongs to a hidden one.
+// isVisible reports whether an object belongs to no hidden namespace. What has no namespace itself
+// may belong to one, too.
+func (r *reading) isVisible(o metav1.Object) bool {
+	if !r.policy.Visible(o.GetNamespace()) {
+		return false
+	}
+	switch o := o.(type) {
+	case *corev1.Namespace:
+		return r.policy.Visible(o.Name)
+	case *corev1.PersistentVolume:
+		return o.Spec.ClaimRef == nil || r.policy.Visible(o.Spec.ClaimRef.Namespace)
+	case *corev1.Event:
+		return r.policy.Visible(o.InvolvedObject.Namespace) && (o.InvolvedObject.Kind != "Namespace" || r.policy.Visible(o.InvolvedObject.Name))
+	}
+	return true
+}
+
+// hide leaves out the subjects of bindings that are in a hidden namespace.
 func (r *reading) hide() {
 	s := r.into
-	s.Namespaces = slices.DeleteFunc(s.Namespaces, func(n corev1.Namespace) bool { return !r.policy.Visible(n.Name) })
-	s.Volumes = slices.DeleteFunc(s.Volumes, func(v corev1.PersistentVolume) bool {
-		return v.Spec.ClaimRef != nil && !r.policy.Visible(v.Spec.ClaimRef.Namespace)
-	})
 	hidden := func(subject rbacv1.Subject) bool { return !r.policy.Visible(subject.Namespace) }
 	for i := range s.ClusterBindings {
 		s.ClusterBindings[i].Subjects = slices.DeleteFunc(s.ClusterBindings[i].Subjects, hidden)
@@ -91,7 +105,4 @@ func (r *reading) hide() {
 	for i := range s.RoleBindings {
 		s.RoleBindings[i].Subjects = slices.DeleteFunc(s.RoleBindings[i].Subjects, hidden)
 	}
-	s.Events = slices.DeleteFunc(s.Events, func(e corev1.Event) bool {
-		return !r.policy.Visible(e.InvolvedObject.Namespace) || e.InvolvedObject.Kind == "Namespace" && !r.policy.Visible(e.InvolvedObject.Name)
-	})
 }

@@ -134,7 +134,7 @@ func (r *reading) pods(namespace string) kind {
 		pods := filterVisible[corev1.Pod](r, found)
 		r.into.Pods = append(pods, load...)
 		return len(pods), whole, nil
-	}}
+	}, r.podRows}
 }
 
 // secrets reads the names of keys, never a value.
@@ -150,5 +150,5 @@ func (r *reading) secrets() kind {
 			}
 		}
 		return len(r.into.Secrets), true, nil
-	}}
+	}, r.secretRows}
 }

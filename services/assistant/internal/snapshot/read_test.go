@@ -203,3 +203,24 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("%v after %v; want errors.As(err, &fail) && fail.Failure == fault.ClusterUnreachable && len(calls.lines) == 1", err, calls.lines)
 	}
 }
+
+// What a read shows is the beginning of what was read, not how much it was.
+func TestShownResult(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{}
+	_, err := snapshot.Read(t.Context(), openCluster(t), guard.Policy{}, "shop", time.Now(), func(op operation.Operation) func(turn.Output, error) {
+		return func(out turn.Output, _ error) { texts[string(op.Verb)+" "+op.Kind] = out.Text }
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := texts["list pods"]
+	if at := strings.Index(pods, "CrashLoopBackOff"); at < 0 || at > 300 || !strings.Contains(pods, "shop/api-") || !strings.Contains(pods, " Running") {
+		t.Errorf("pods are shown as %q; want names and states, the unhealthy first", pods)
+	}
+	for kind, text := range texts {
+		if strings.HasPrefix(kind, "list deployments,") && (!strings.Contains(text, "shop/catalog") || !strings.Contains(text, "No cronjobs found.")) {
+			t.Errorf("%s is shown as %q; want the names of its objects, and what there is none of", kind, text)
+		}
+	}
+}

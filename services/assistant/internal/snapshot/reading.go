@@ -3,10 +3,8 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +39,7 @@ type reading struct {
 type kind struct {
 	name string // plural
 	read func(ctx context.Context) (n int, whole bool, err error)
+	rows func() []string // what to show of it once it is read; nil: its number
 }
 
 // group is what one shown call stands for.
@@ -48,14 +47,14 @@ type group struct {
 	op    operation.Operation
 	kinds []kind
 
-	done   chan struct{}
-	counts []string
-	err    error // the first of its kinds
+	done     chan struct{}
+	outcomes []outcome
+	err      error // the first of its kinds
 }
 
 // start reads a group's kinds; its channel closes when all are there.
 func (r *reading) start(ctx context.Context, g *group) {
-	g.done, g.counts = make(chan struct{}), make([]string, len(g.kinds))
+	g.done, g.outcomes = make(chan struct{}), make([]outcome, len(g.kinds))
 	errs := make([]error, len(g.kinds))
 	var working sync.WaitGroup
 	for i, k := range g.kinds {
@@ -64,6 +63,7 @@ func (r *reading) start(ctx context.Context, g *group) {
 			case r.slots <- struct{}{}:
 			case <-ctx.Done():
 				errs[i] = ctx.Err()
+				g.outcomes[i] = outcome{name: k.name, err: ctx.Err()}
 				r.miss(k.name)
 				return
 			}
@@ -72,12 +72,9 @@ func (r *reading) start(ctx context.Context, g *group) {
 			if err != nil || !whole {
 				r.miss(k.name)
 			}
-			errs[i], g.counts[i] = err, fmt.Sprintf("%d %s", n, k.name)
-			switch {
-			case err != nil:
-				g.counts[i] = k.name + ": " + cluster.Fail(err).Error()
-			case !whole:
-				g.counts[i] += " and more that were not read"
+			errs[i], g.outcomes[i] = err, outcome{name: k.name, n: n, whole: whole, err: err}
+			if err == nil && k.rows != nil {
+				g.outcomes[i].rows = k.rows()
 			}
 		})
 	}
@@ -119,20 +116,6 @@ func (g *group) lost() error {
 	return nil
 }
 
-// result is what a group's call shows.
-func (g *group) result() (turn.Output, error) {
-	refused := 0
-	for _, c := range g.counts {
-		if strings.Contains(c, ": ") {
-			refused++
-		}
-	}
-	if refused == len(g.counts) && g.err != nil {
-		return turn.Output{}, cluster.Fail(g.err)
-	}
-	return turn.Output{Text: strings.Join(g.counts, "\n") + "\n", Truncated: refused > 0}, nil
-}
-
 // readWide reads a kind of all namespaces: a rule or a Service elsewhere may matter here. An
 // account that may not gets what is in the namespace asked about.
 func readWide[T any, P interface {
@@ -147,7 +130,7 @@ func readWide[T any, P interface {
 		}
 		*to = filterVisible[T, P](r, found)
 		return len(*to), whole, err
-	}}
+	}, func() []string { return rowsOf[T, P](*to) }}
 }
 
 // readScoped reads a kind of the namespace asked about, or of all.
@@ -159,7 +142,7 @@ func readScoped[T any, P interface {
 		found, whole, err := readAllPages(ctx, list(r.namespace), items, metav1.ListOptions{})
 		*to = filterVisible[T, P](r, found)
 		return len(*to), whole, err
-	}}
+	}, func() []string { return rowsOf[T, P](*to) }}
 }
 
 // preview is a manifest of a version that may be gone by now; only such ones are read
@@ -173,7 +156,7 @@ func filterVisible[T any, P interface {
 }](r *reading, list []T) []T {
 	kept := list[:0]
 	for i := range list {
-		if r.policy.Visible(P(&list[i]).GetNamespace()) {
+		if r.isVisible(P(&list[i])) {
 			kept = append(kept, list[i])
 		}
 	}

@@ -41,7 +41,7 @@ func (r *reading) usage() *group {
 		}
 		r.into.Usage = found
 		return len(list.Items), true, nil
-	}})
+	}, r.usageRows})
 	g.op.Verb, g.op.Kind = operation.Top, "pods"
 	return g
 }

@@ -31,10 +31,11 @@ func (c *call) explain(ctx context.Context) (turn.Output, error) {
 	if c.op.Path != "" {
 		path = strings.Split(c.op.Path, ".")
 	}
+	const noDepthLimit = 0 // the answer is clipped below
 	var b bytes.Buffer
 	done := make(chan error, 1)
 	go func() { // the schema's client takes no context; its call ends by the client's own limit
-		done <- explain.PrintModelDescription(path, &b, c.Cluster.Discovery().OpenAPIV3(), r.GVR(), c.op.Recursive, "plaintext")
+		done <- explain.PrintModelDescription(path, &b, c.Cluster.Discovery().OpenAPIV3(), r.GVR(), c.op.Recursive, noDepthLimit, "plaintext")
 	}()
 	select {
 	case err = <-done:

@@ -29,6 +29,8 @@ const (
 	// maxSources limits how many containers one call reads.
 	maxSources = 10
 	maxLogLine = 1000 // characters kept of one line
+	// maxWhole limits what an engine gets of one log, in bytes: 20 of them are 10 MB.
+	maxWhole = 512 << 10
 )
 
 // source is one container's log.
@@ -58,6 +60,9 @@ func (c *call) logs(ctx context.Context) (turn.Output, error) {
 	reading.Wait()
 	if len(sources) == 1 && errs[0] != nil {
 		return turn.Output{}, errs[0]
+	}
+	if len(sources) == 1 {
+		out.Whole = redact.Text(texts[0][max(0, len(texts[0])-maxWhole):])
 	}
 	share := (maxLogCharacters - len(out.Text)) / len(sources)
 	for i, s := range sources {

@@ -92,6 +92,10 @@ func (t *Tools) scoped(by turn.Turn, op operation.Operation) operation.Operation
 // the cluster.
 func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (turn.Output, error) {
 	c := &call{Tools: t, by: by, op: op}
+	restore := func(text string) string { return text }
+	if !op.Verb.Writes() {
+		restore = c.hiding()
+	}
 	if err := c.permitted(); err != nil {
 		return turn.Output{}, err
 	}
@@ -103,8 +107,9 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 	defer cancel()
 	out, err := run(ctx)
 	if err != nil {
-		return turn.Output{}, cluster.Fail(err)
+		return turn.Output{}, restoreError(cluster.Fail(err), restore)
 	}
+	out.Text = restore(out.Text)
 	most := maxCharacters
 	if limit == queryLimit {
 		most = maxLogCharacters
@@ -117,10 +122,12 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 // Snapshot reads what playbooks examine.
 func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.List, Namespace: namespace, AllNamespaces: namespace == ""}}
+	restore := c.hiding()
 	if err := c.permitted(); err != nil {
 		return nil, err
 	}
-	return t.snapshots.Read(ctx, namespace, show)
+	s, err := t.snapshots.Read(ctx, c.op.Namespace, showing(show, restore))
+	return s, restoreError(err, restore)
 }
 
 // call is one operation of one caller.

@@ -112,12 +112,16 @@ func (s *Streams) ServeChat(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, h := c.Request().Context(), c.Request().Header
+	profile := chat.ProfileOf(h, s.Model, q.Model)
+	if err := q.RequireStream(profile); err != nil {
+		return err
+	}
 	release, err := s.takeSlot(by.LimitKey())
 	if err != nil {
 		return err
 	}
 	defer release()
-	ctx, h := c.Request().Context(), c.Request().Header
 	id, err := s.findSession(ctx, w.Principal, hint)
 	if err != nil {
 		return err
@@ -131,7 +135,7 @@ func (s *Streams) ServeChat(c echo.Context) error {
 		return err
 	}
 	defer reader.Close()
-	return s.sendStream(c, reader, frameFormat{chat.ProfileOf(h, s.Model, q.Model), chat.WantsIDs(h)}, func() { s.Meter.FirstEvent(time.Since(began)) })
+	return s.sendStream(c, reader, frameFormat{profile, chat.WantsIDs(h)}, func() { s.Meter.FirstEvent(time.Since(began)) })
 }
 
 // findSession returns the session of a request: the one it names, the one of an action it quotes, or a new one.

@@ -48,9 +48,6 @@ import (
 // name is the service's in logs, metrics and the source of its events.
 const name = "control-plane"
 
-// leaderLease is how long after a leader's death another replica may lead.
-const leaderLease = 10 * time.Second
-
 // sweepEvery is the interval at which undecided records are checked for expiry.
 const sweepEvery = time.Minute
 
@@ -132,10 +129,10 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	server.Go("model repository poller", p.poller.Run)
 	server.Go("external models", func(ctx context.Context) error { return p.registry.FollowTracker(ctx, p.tracker) })
 	server.Go("leader", func(ctx context.Context) error {
-		return coord.Lead(ctx, base.Coordinator, "leader", leaderLease, log, p.lead)
+		return coord.Lead(ctx, base.Coordinator, "leader", coord.LeadTime, log, p.lead)
 	})
 	server.Go("audit ledger", func(ctx context.Context) error {
-		return coord.Lead(ctx, base.Coordinator, "audit", leaderLease, log, p.audit.Ledger.Lead)
+		return coord.Lead(ctx, base.Coordinator, "audit", coord.LeadTime, log, p.audit.Ledger.Lead)
 	})
 	server.Go("audit watch", p.audit.Ledger.Watch)
 	return base.Run(ctx)

@@ -101,7 +101,7 @@ func (p *parts) connectAudit() (err error) {
 		return err
 	}
 	p.server.Registry.MustRegister(p.audit.Ledger)
-	p.server.Check("audit", p.audit.Ledger.Check)
+	p.server.CheckOptional("audit", p.audit.Ledger.Check)
 	return nil
 }
 

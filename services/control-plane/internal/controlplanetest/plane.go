@@ -85,7 +85,7 @@ func Neighbours(t testing.TB, env ...string) *Plane {
 	p.Env = []string{
 		"PLATFORM_DATABASE_URL=" + p.Database, "NATS_URL=" + p.NATS, "PREFECT_API_URL=" + p.Orchestrator.URL,
 		"TRACKING_URI=" + p.Tracker.URL, "MODELREPO_DIR=" + Samples(), "CONTROL_PLANE_TOKEN=" + Legacy,
-		"CONTROL_PLANE_CREDENTIALS_JSON=" + credentials, "ALLOW_GENERATED_PRODUCTION=true", "LOG_LEVEL=warn",
+		"CONTROL_PLANE_CREDENTIALS_JSON=" + credentials, "ALLOW_GENERATED_PRODUCTION=true", "LOG_LEVEL=warn", "DRAIN_DELAY=0s",
 		"AUDIT_SIGNING_KEY_FILE=" + filepath.Join(t.TempDir(), "audit-signing.key"),
 	}
 	for _, kv := range env {

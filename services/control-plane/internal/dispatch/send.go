@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,6 +23,8 @@ const (
 	budget         = 12 * time.Second
 	firstPause     = 250 * time.Millisecond // doubles; each ± 50 %
 	reportTimeout  = 2 * time.Second
+	// queueTimeout is how long a run waits for its turn at a slow orchestrator, besides the budget.
+	queueTimeout = time.Minute
 )
 
 // Sender dispatches runs. It is safe for concurrent use.
@@ -29,13 +32,14 @@ type Sender struct {
 	client  *orchestrator.Client
 	target  *Target
 	breaker *coord.Breaker // shared by all replicas
+	pace    *pace
 	opened  func()
 	log     *slog.Logger
 }
 
 // NewSender dispatches to target; opened is called when a failure here opens the breaker.
 func NewSender(client *orchestrator.Client, target *Target, breaker *coord.Breaker, opened func(), log *slog.Logger) *Sender {
-	return &Sender{client, target, breaker, opened, log}
+	return &Sender{client: client, target: target, breaker: breaker, pace: newPace(), opened: opened, log: log}
 }
 
 // Target returns the deployment that runs are sent to.
@@ -47,36 +51,69 @@ type Accepted struct {
 	Parameters map[string]any
 }
 
-// Send starts the run with at most three attempts within 12 s. The same key always
-// returns the same run. It finishes even if ctx is cancelled, since a disconnected
-// caller must not leave the outcome open.
+// Send starts the run with at most three attempts within 12 s, besides what it waits for its turn.
+// The same key always returns the same run. It finishes even if ctx is cancelled, since a
+// disconnected caller must not leave the outcome open.
 func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), budget)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	var last error
+	left := budget
 	for attempt := range attempts {
-		if attempt > 0 {
-			if !waitJittered(ctx, firstPause<<(attempt-1)) {
-				break
-			}
+		begin := time.Now()
+		if attempt > 0 && !waitJittered(ctx, firstPause<<(attempt-1)) {
+			break
+		}
+		left -= time.Since(begin)
+		turn, err := s.awaitTurn(ctx)
+		if err != nil {
+			return Accepted{}, err
 		}
 		permit, err := s.breaker.Allow(ctx)
 		var open *coord.OpenError
 		if errors.As(err, &open) {
+			s.pace.leave(turn, true)
 			return Accepted{}, fault.OrchestratorUnreachable.New("The orchestrator has not answered several times in a row, so it is left alone for a while; nothing was started.").
 				WithCause(last).After(max(open.RetryAfter, time.Second))
 		} // without a coordinator the call is worth a try
-		accepted, err := s.try(ctx, r, key)
+		begin = time.Now()
+		accepted, err := s.try(ctx, min(attemptTimeout, left), r, key)
+		left -= time.Since(begin)
 		var p *problem.Error
-		if err == nil || errors.As(err, &p) {
+		answered := err == nil || errors.As(err, &p)
+		beside := s.pace.leave(turn, answered)
+		if answered {
 			s.report(ctx, permit, true)
 			return accepted, err
 		}
-		s.report(ctx, permit, false)
+		// An overload that our own calls may have caused says nothing about whether it works.
+		if !beside || !isOverload(err) {
+			s.report(ctx, permit, false)
+		}
 		last = err
 		s.log.WarnContext(ctx, "dispatch attempt failed", slog.Int("attempt", attempt+1), slog.String("model", r.Model), slog.Any("err", err))
+		if left <= 0 {
+			break
+		}
 	}
 	return Accepted{}, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator did not answer in %d attempts; nothing is known to have started. Try again: a run that did start is found, not doubled.", attempts)).WithCause(last)
+}
+
+// awaitTurn waits until the orchestrator may be called.
+func (s *Sender) awaitTurn(ctx context.Context) (*call, error) {
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	turn, err := s.pace.enter(ctx)
+	if err != nil {
+		return nil, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator is so slow that this run did not get its turn within %s; nothing was started.", queueTimeout)).
+			WithCause(err).After(time.Second)
+	}
+	return turn, nil
+}
+
+// isOverload reports whether the orchestrator answered that it has too much to do.
+func isOverload(err error) bool {
+	var answer *orchestrator.Error
+	return errors.As(err, &answer) && (answer.Status == http.StatusServiceUnavailable || answer.Status == http.StatusTooManyRequests)
 }
 
 func (s *Sender) report(ctx context.Context, permit coord.Permit, answered bool) {
@@ -96,8 +133,8 @@ func (s *Sender) report(ctx context.Context, permit coord.Permit, answered bool)
 }
 
 // try makes one attempt. An error that is a problem means that the orchestrator answered.
-func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+func (s *Sender) try(ctx context.Context, limit time.Duration, r Request, key string) (Accepted, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for again := true; ; again = false {
 		d, err := s.target.resolve(ctx)

@@ -120,7 +120,7 @@ func ask(ctx context.Context, r request) (response, error) {
 	if err == nil {
 		_, err = in.Write(append(line, '\n'))
 	}
-	last, readErr := readAnswers(out)
+	last, readErr := readAnswers(out, r)
 	waitErr := cmd.Wait()
 	_ = in.Close()
 	switch {
@@ -158,29 +158,6 @@ func passOn() []string {
 		}
 	}
 	return out
-}
-
-// readAnswers reads the lines of a child; what came before the last one stays where that is silent.
-func readAnswers(out io.Reader) (last response, err error) {
-	d := json.NewDecoder(io.LimitReader(out, maxChildOutput))
-	for {
-		next := response{}
-		if err := d.Decode(&next); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return last, err
-		}
-		if next.Commit.SHA == "" {
-			next.Commit.SHA = last.Commit.SHA
-		}
-		if next.Stage == "" {
-			next.Stage = last.Stage
-		}
-		if last = next; last.Done {
-			return last, nil
-		}
-	}
 }
 
 // tail keeps the beginning of what a child wrote to its standard error.

@@ -8,11 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
@@ -63,10 +59,11 @@ type Service struct {
 
 	started atomic.Bool
 
-	counting  singleflight.Group
-	mu        sync.Mutex // guards those below
-	countedAt time.Time
-	counted   outbox.Stats
+	// What the checks have read last, so that /health waits for no store; nil: it cannot be read.
+	pending atomic.Pointer[int]
+	polling atomic.Pointer[poller.State]
+	breaker atomic.Pointer[string]
+	outbox  atomic.Pointer[outbox.Stats]
 }
 
 // New refuses a missing part and adds the checks to /readyz.
@@ -79,46 +76,18 @@ func New(p Parts) (*Service, error) {
 	return s, nil
 }
 
-// countFor is how long a count of the outbox is reused: counting reads a week of rows,
-// and /health needs no credential.
-const countFor = time.Second
-
-func (s *Service) outbox(ctx context.Context) (outbox.Stats, error) {
-	s.mu.Lock()
-	stats, at := s.counted, s.countedAt
-	s.mu.Unlock()
-	if time.Since(at) < countFor {
-		return stats, nil
-	}
-	counted := s.counting.DoChan("", func() (any, error) {
-		// One caller's cancellation must not reach the others.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
-		defer cancel()
-		stats, err := s.Relay.Stats(ctx)
-		if err == nil {
-			s.mu.Lock()
-			s.counted, s.countedAt = stats, time.Now()
-			s.mu.Unlock()
-		}
-		return stats, err
-	})
-	select {
-	case <-ctx.Done():
-		return outbox.Stats{}, ctx.Err()
-	case r := <-counted:
-		return r.Val.(outbox.Stats), r.Err
-	}
-}
-
 // Started ends the state "starting" of /health.
-func (s *Service) Started() { s.started.Store(true) }
+func (s *Service) Started() {
+	s.started.Store(true)
+	s.Server.Recheck()
+}
 
 // startupChecks are the names in startup_checks, beside which /readyz has the approval store.
 var startupChecks = []string{"db", "registry", "token", "coordinator", "event_publisher", "audit"}
 
 // register adds the checks to /readyz.
 func (s *Service) register() {
-	s.Server.Check("startup", func(context.Context) service.Check {
+	s.Server.CheckLocal("startup", func() service.Check {
 		if s.started.Load() {
 			return service.Check{Status: service.OK}
 		}
@@ -126,25 +95,38 @@ func (s *Service) register() {
 	})
 	s.Server.Check("db", func(ctx context.Context) service.Check { return failCheck(s.Migrated(ctx)) })
 	s.Server.Check("approval_store", func(ctx context.Context) service.Check {
-		_, err := s.pending(ctx)
+		n, err := s.countPending(ctx)
+		keepRead(&s.pending, n, err)
 		return failCheck(err)
 	})
-	s.Server.Check("registry", func(context.Context) service.Check { return warnCheck(s.Registry.Warning()) })
-	s.Server.Check("token", func(context.Context) service.Check { return s.token() })
-	s.Server.Check("coordinator", func(ctx context.Context) service.Check {
+	s.Server.CheckLocal("registry", func() service.Check { return warnCheck(s.Registry.Warning()) })
+	s.Server.CheckLocal("token", s.token)
+	s.Server.CheckOptional("coordinator", func(ctx context.Context) service.Check {
+		b, err := s.Breaker.State(ctx)
+		keepRead(&s.breaker, b.State, err)
 		if err := s.Coordinate(ctx); err != nil {
 			return warnCheck("the coordinator does not answer: retrains are refused, other limits hold per process")
 		}
 		return service.Check{Status: service.OK}
 	})
-	s.Server.Check("event_publisher", s.publisher)
-	s.Server.Check("poller", s.poller)
+	s.Server.CheckOptional("event_publisher", s.checkPublisher)
+	s.Server.Check("poller", s.checkPoller)
 }
 
-// poller fails if polling is on and has not succeeded for three intervals: the platform
+// keepRead keeps what was read, or that it could not be.
+func keepRead[T any](into *atomic.Pointer[T], v T, err error) {
+	if err != nil {
+		into.Store(nil)
+		return
+	}
+	into.Store(&v)
+}
+
+// checkPoller fails if polling is on and has not succeeded for three intervals: the platform
 // would miss changes.
-func (s *Service) poller(ctx context.Context) service.Check {
+func (s *Service) checkPoller(ctx context.Context) service.Check {
 	st, err := s.Poller.State(ctx)
+	s.polling.Store(&st) // what it knows without the store
 	switch {
 	case err != nil:
 		return failCheck(fmt.Errorf("the state of polling cannot be read: %w", err))
@@ -158,19 +140,17 @@ func (s *Service) poller(ctx context.Context) service.Check {
 	return service.Check{Status: service.OK}
 }
 
-// publisher warns of events that are not being published.
-func (s *Service) publisher(ctx context.Context) service.Check {
-	if s.Facts.Publisher == "log" {
-		return warnCheck("EVENT_PUBLISHER is log: events are only logged")
-	}
-	stats, err := s.outbox(ctx)
+// checkPublisher warns of events that are not being published.
+func (s *Service) checkPublisher(ctx context.Context) service.Check {
+	stats, err := s.Relay.Stats(ctx)
+	keepRead(&s.outbox, stats, err)
 	switch {
+	case s.Facts.Publisher == "log":
+		return warnCheck("EVENT_PUBLISHER is log: events are only logged")
 	case err != nil:
 		return warnCheck("the outbox cannot be read: " + err.Error())
-	case stats.LastError != "":
-		return warnCheck(stats.LastError + "; events wait in the outbox")
 	}
-	return service.Check{Status: service.OK}
+	return warnCheck(stats.Fault())
 }
 
 func failCheck(err error) service.Check {
@@ -197,13 +177,10 @@ func (s *Service) token() service.Check {
 	return warnCheck(strings.Join(slices.Concat(s.Auth.Warnings(), s.Secrets), "; "))
 }
 
-func (s *Service) pending(ctx context.Context) (int, error) {
+func (s *Service) countPending(ctx context.Context) (int, error) {
 	row, err := s.Store.PendingApprovals(ctx)
 	if err != nil && !store.None(err) {
 		return 0, fmt.Errorf("the approval store cannot be read: %w", err)
 	}
 	return int(row.Pending), nil
 }
-
-// readTimeout limits what /health reads besides the checks.
-const readTimeout = 2 * time.Second

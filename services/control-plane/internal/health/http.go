@@ -1,7 +1,6 @@
 package health
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -10,18 +9,18 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Get serves GET /health; it is always 200.
+// Get serves GET /health; it is always 200. What it tells of stores is at most a second or so old:
+// the checks read it in the background.
 func (s *Service) Get(c echo.Context) error {
 	ready, checks := s.Server.Ready(c.Request().Context())
-	ctx, cancel := context.WithTimeout(c.Request().Context(), readTimeout)
-	defer cancel()
 	out := api.Health{
 		Status: api.HealthStatusOk, Ready: ready, PrefectApiUrl: s.Facts.OrchestratorURL,
 		AuthConfigured: s.Auth.Configured() && s.Auth.State() == nil, Models: map[string][]string{},
-		Deployment: s.Target.Name(), StartupChecks: map[string]string{}, Poller: s.polling(ctx),
+		Deployment: s.Target.Name(), StartupChecks: map[string]string{}, Poller: s.pollerHealth(),
 	}
 	for name, check := range checks {
 		if check != service.OK {
@@ -39,9 +38,7 @@ func (s *Service) Get(c echo.Context) error {
 	for _, m := range s.Registry.Models() {
 		out.Models[m.ID()] = m.DatasetNames()
 	}
-	if n, err := s.pending(ctx); err == nil {
-		out.PendingApprovals = &n
-	}
+	out.PendingApprovals = s.pending.Load()
 	t := s.Target.Status()
 	out.Dispatch = api.DispatchHealth{State: api.DispatchHealthState(t.State), Detail: wire.OptionalText(t.Detail)}
 	if !t.CheckedAt.IsZero() {
@@ -51,16 +48,19 @@ func (s *Service) Get(c echo.Context) error {
 		out.Status = api.HealthStatusDegraded
 	}
 	out.CircuitBreaker.State = api.BreakerHealthStateUnknown
-	if b, err := s.Breaker.State(ctx); err == nil {
-		out.CircuitBreaker.State = api.BreakerHealthState(b.State)
+	if state := s.breaker.Load(); state != nil {
+		out.CircuitBreaker.State = api.BreakerHealthState(*state)
 	}
-	out.Runtime = s.runtime(ctx, strings.HasPrefix(checks["coordinator"], service.OK))
+	out.Runtime = s.runtime(strings.HasPrefix(checks["coordinator"], service.OK))
 	return c.JSON(http.StatusOK, out)
 }
 
-// polling returns the block poller; what cannot be read is left out.
-func (s *Service) polling(ctx context.Context) api.PollerHealth {
-	st, _ := s.Poller.State(ctx) // the check poller reports the error
+// pollerHealth returns the block poller; what cannot be read is left out.
+func (s *Service) pollerHealth() api.PollerHealth {
+	var st poller.State
+	if read := s.polling.Load(); read != nil {
+		st = *read
+	}
 	out := api.PollerHealth{Enabled: st.Enabled, Stale: st.Stale, Leader: st.Leader, LastError: wire.OptionalText(st.LastError)}
 	if st.LastOK != nil {
 		age := st.LastOK.Seconds()
@@ -71,7 +71,7 @@ func (s *Service) polling(ctx context.Context) api.PollerHealth {
 
 // runtime returns what this process uses and what prevents running a second replica
 // safely.
-func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
+func (s *Service) runtime(coordinated bool) api.Runtime {
 	f := s.Facts
 	r := api.Runtime{
 		StateBackend: api.RuntimeStateBackendPostgres, ConfiguredCoordinator: api.RuntimeConfiguredCoordinator(f.Coordinator),
@@ -100,7 +100,7 @@ func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
 	// Each replica reads a folder on its own machine; whether they agree is unknown here.
 	block(f.ModelRepoDir != "" && !f.ModelRepoOwn, "modelrepo_dir_not_shared")
 	r.HorizontalScalingSafe = len(r.HorizontalScalingBlockers) == 0
-	if stats, err := s.outbox(ctx); err == nil {
+	if stats := s.outbox.Load(); stats != nil {
 		r.Outbox = api.OutboxHealth{
 			Pending: &stats.Pending, Published: &stats.Published, Poison: &stats.Poison, OldestPendingSeconds: &stats.OldestPendingSeconds,
 		}

@@ -19,10 +19,9 @@ func TestHostileHeadKeepsNobodyFromStarting(t *testing.T) {
 	if out.New || out.Commit != sha || out.Error != "" {
 		t.Fatalf("sync %+v; want no new commit, %s, no error", out, sha)
 	}
-	h := healthOf(t, p)
-	if h.Poller.LastOk == nil || h.Poller.Stale || h.Poller.LastError != "" || len(h.Models) != 5 || !strings.Contains(h.StartupChecks["registry"], "67108864 bytes") {
-		t.Fatalf("health %+v; want a success, five models and a warning that names the size", h)
-	}
+	awaitHealth(t, p, "a success, five models and a warning that names the size", func(h health) bool {
+		return h.Poller.LastOk != nil && !h.Poller.Stale && h.Poller.LastError == "" && len(h.Models) == 5 && strings.Contains(h.StartupChecks["registry"], "67108864 bytes")
+	})
 	p.Want(200, "GET", "/readyz", "", nil)
 	if got := p.Audits("modelrepo.pushed"); len(got) != 0 {
 		t.Fatalf("pushes %v; want none", got)

@@ -71,6 +71,18 @@ func healthOf(t *testing.T, p *controlplanetest.Plane) (h health) {
 	return h
 }
 
+// awaitHealth waits for a health that is as wanted: /health follows what happened within a second or so.
+func awaitHealth(t *testing.T, p *controlplanetest.Plane, want string, wanted func(health) bool) (h health) {
+	t.Helper()
+	testenv.Eventually(t, 30*time.Second, func() error {
+		if h = healthOf(t, p); !wanted(h) {
+			return fmt.Errorf("got %+v, want %s", h, want)
+		}
+		return nil
+	})
+	return h
+}
+
 type syncResult struct {
 	New    bool     `json:"new_commit"`
 	Commit string   `json:"commit_sha"`

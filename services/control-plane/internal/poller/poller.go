@@ -41,8 +41,6 @@ const (
 	cycle = "modelrepo-cycle"
 	// cycleTTL frees the cycle of a dead process.
 	cycleTTL = 15 * time.Second
-	// minLease is the shortest lease of the leader.
-	minLease = 30 * time.Second
 	// staleAfter intervals without a success polling counts as broken.
 	staleAfter = 3
 	// missedAfter intervals without any poll the leader is dead, and others stand in.
@@ -179,7 +177,7 @@ func (s *Service) nudge(ctx context.Context) {
 }
 
 // elect stands for election as long as polling is on; another interval is
-// another lease.
+// another term.
 func (s *Service) elect(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed, every := s.Config.Changed(), s.interval()
@@ -194,7 +192,7 @@ func (s *Service) elect(ctx context.Context) error {
 		term, end := context.WithCancel(ctx)
 		g, term := errgroup.WithContext(term)
 		g.Go(func() error {
-			return coord.Lead(term, s.Coord, lease, max(minLease, staleAfter*every), s.Log, func(ctx context.Context) error {
+			return coord.Lead(term, s.Coord, lease, coord.LeadTime, s.Log, func(ctx context.Context) error {
 				return s.lead(ctx, every)
 			})
 		})

@@ -73,9 +73,9 @@ func TestPollOfAGitServer(t *testing.T) {
 	if s := syncNow(t, p); s.New || !strings.Contains(s.Error, `no such branch: "main"`) {
 		t.Errorf("no branch: %+v; want !s.New && strings.Contains(s.Error, `no such branch: \"main\"`)", s)
 	}
-	if h := healthOf(t, p); h.Poller.Stale || !strings.Contains(h.Poller.LastError, "no such branch") || len(h.Models) != 5 {
-		t.Errorf(`%+v; want !h.Poller.Stale && strings.Contains(h.Poller.LastError, "no such branch") && len(h.Models) == 5`, h)
-	}
+	awaitHealth(t, p, "five models and the missing branch", func(h health) bool {
+		return !h.Poller.Stale && strings.Contains(h.Poller.LastError, "no such branch") && len(h.Models) == 5
+	})
 	p.Want(200, "GET", "/readyz", "", nil)
 }
 
@@ -89,9 +89,9 @@ func TestEmptyRepository(t *testing.T) {
 	if s := syncNow(t, p); s.New || s.Commit != "" || s.Error != "" {
 		t.Errorf(`%+v; want !s.New && s.Commit == "" && s.Error == ""`, s)
 	}
-	if h := healthOf(t, p); h.Poller.LastOk == nil || len(h.Models) != 0 || !strings.HasPrefix(h.StartupChecks["registry"], "warn: ") {
-		t.Errorf(`%+v; want h.Poller.LastOk != nil && len(h.Models) == 0 && strings.HasPrefix(h.StartupChecks["registry"], "warn: ")`, h)
-	}
+	awaitHealth(t, p, "a success without models", func(h health) bool {
+		return h.Poller.LastOk != nil && len(h.Models) == 0 && strings.HasPrefix(h.StartupChecks["registry"], "warn: ")
+	})
 	repo.Git("push", "-q", "origin", "HEAD:main")
 	syncNow(t, p)
 	if h := healthOf(t, p); len(h.Models) != 5 || h.StartupChecks["registry"] != "ok" {
@@ -170,9 +170,10 @@ func TestReplicas(t *testing.T) {
 	kill := a.Spawn("child")
 	awaitFirstPoll(t, a)
 	b, _ := startReplica(t, a)
-	if ha, hb := healthOf(t, a), healthOf(t, b); !ha.Poller.Leader || hb.Poller.Leader || hb.Poller.LastOk == nil || !hb.Poller.Enabled {
-		t.Fatalf("leader %+v, follower %+v; want ha.Poller.Leader && !hb.Poller.Leader && hb.Poller.LastOk != nil && hb.Poller.Enabled", ha.Poller, hb.Poller)
-	}
+	awaitHealth(t, a, "the leader", func(h health) bool { return h.Poller.Leader })
+	awaitHealth(t, b, "a follower that knows of a success", func(h health) bool {
+		return !h.Poller.Leader && h.Poller.LastOk != nil && h.Poller.Enabled
+	})
 	repo.Commit("two", map[string]string{jpcpText: "two\n"})
 	awaitReadme(t, a, 20*time.Second, "two\n") // by its own interval
 	awaitReadme(t, b, 5*time.Second, "two\n")
@@ -215,7 +216,7 @@ func TestReplicas(t *testing.T) {
 	srv.Handle.Store(nil)
 	syncNow(t, b)
 
-	// A killed leader keeps its lease for three intervals; meanwhile the other stands in.
+	// A killed leader keeps its lease for seconds, however long the interval is.
 	kill()
 	repo.Commit("four", map[string]string{jpcpText: "four\n"})
 	testenv.Eventually(t, 60*time.Second, func() error {
@@ -231,6 +232,25 @@ func TestReplicas(t *testing.T) {
 	testenv.Eventually(t, 60*time.Second, func() error {
 		if h := healthOf(t, b); !h.Poller.Leader || h.Poller.Stale {
 			return fmt.Errorf("%+v", h.Poller)
+		}
+		return nil
+	})
+}
+
+// A lease that followed the interval would leave nobody to poll for a quarter of an hour.
+func TestASuccessorPollsSoonWhateverTheInterval(t *testing.T) {
+	t.Parallel()
+	repo, _ := newSampleRepository(t)
+	srv := repo.Serve()
+	a := controlplanetest.Neighbours(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+srv.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=300")
+	kill := a.Spawn("child")
+	awaitFirstPoll(t, a)
+	b, _ := startReplica(t, a)
+	awaitHealth(t, a, "the leader", func(h health) bool { return h.Poller.Leader })
+	kill()
+	testenv.Eventually(t, 60*time.Second, func() error {
+		if h := healthOf(t, b); !h.Poller.Leader {
+			return fmt.Errorf("got %+v, want a leader", h.Poller)
 		}
 		return nil
 	})
@@ -252,9 +272,9 @@ func TestStale(t *testing.T) {
 	}
 	for _, p := range []*controlplanetest.Plane{a, b} {
 		p.Want(200, "GET", "/readyz", "", nil)
-		if h := healthOf(t, p); h.Poller.Stale || h.Poller.LastError == "" || len(h.Models) != 5 {
-			t.Errorf(`%+v; want !h.Poller.Stale && h.Poller.LastError != "" && len(h.Models) == 5`, h)
-		}
+		awaitHealth(t, p, "five models and the failure of the newest poll", func(h health) bool {
+			return !h.Poller.Stale && h.Poller.LastError != "" && len(h.Models) == 5
+		})
 	}
 	for _, p := range []*controlplanetest.Plane{a, b} {
 		testenv.Eventually(t, 60*time.Second, func() error {

@@ -14,7 +14,11 @@ import (
 func (r *Registry) List(c echo.Context) error {
 	out := []api.Model{}
 	for _, m := range r.Models() {
-		out = append(out, api.Model{ModelName: m.ID(), Datasets: m.DatasetNames()})
+		row := api.Model{ModelName: m.ID(), Datasets: m.DatasetNames()}
+		if m.BusUUID != "" && m.Enabled {
+			row.BusUuid = &m.BusUUID
+		}
+		out = append(out, row)
 	}
 	external := true
 	for _, t := range r.External() {

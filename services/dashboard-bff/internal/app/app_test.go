@@ -50,7 +50,7 @@ type replica struct {
 func start(t *testing.T, url string, environ ...string) *replica {
 	t.Helper()
 	cfg, err := app.LoadConfig(append([]string{
-		"PLATFORM_DATABASE_URL=" + url, "EVENT_PUBLISHER=log", "EVENT_RELAY_ENABLED=false",
+		"PLATFORM_DATABASE_URL=" + url, "EVENT_PUBLISHER=log", "EVENT_RELAY_ENABLED=false", "DRAIN_DELAY=0s",
 		"DASHBOARD_VIEWER_PASSWORD=viewer-of-the-tests", "DASHBOARD_ADMIN_PASSWORD=admin-of-the-tests",
 		"DASHBOARD_JWT_SECRET=a-secret-of-the-tests-with-more-than-32-bytes",
 		"DASHBOARD_SECRET_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlBQkNERUY=",

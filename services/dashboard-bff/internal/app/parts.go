@@ -128,7 +128,7 @@ func (p *parts) wireSessions() (err error) {
 		return err
 	}
 	p.base.Server.Go("trust file", providers.Watch)
-	p.base.Server.Check("identity_providers", providers.Check)
+	p.base.Server.CheckOptional("identity_providers", providers.Check)
 	p.guard, err = access.New(access.Config{
 		Tokens: tokens, Sessions: manager, Federation: providers, Limits: limits, Pool: p.base.Pool, Log: p.log, Registry: p.base.Server.Registry, Now: time.Now,
 		PublicURL: p.cfg.PublicURL, TrustedProxies: p.cfg.TrustedProxies, OperatorTenants: p.cfg.OperatorTenants,
@@ -338,8 +338,8 @@ func (p *parts) wireStream() (err error) {
 	p.base.Server.OnDrain(p.stream.Close)
 	p.base.Server.OnDrain(p.drawer.Close)
 	p.base.Server.OnDrain(p.copilot.Close)
-	p.base.Server.Check("stream", p.stream.Check)
-	p.base.Server.Check("settings", func(ctx context.Context) service.Check {
+	p.base.Server.CheckOptional("stream", p.stream.Check)
+	p.base.Server.CheckOptional("settings", func(ctx context.Context) service.Check {
 		if err := p.settings.Check(ctx); err != nil {
 			return service.Check{Status: service.Warn, Detail: err.Error()}
 		}

@@ -135,7 +135,7 @@ func (i *introspector) ask(ctx context.Context, raw string) (claimSet, error) {
 		return nil, tokenError("the provider says that it is not active")
 	}
 	if iss := claims.text("iss"); claims.has("iss") && iss != t.Issuer {
-		return nil, tokenError("its issuer is %q", iss)
+		return nil, tokenError("its issuer is %.200q", iss)
 	}
 	if err := claims.checkTimes(i.p.now(), t.Leeway, false); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func loadMetadata(ctx context.Context, client *http.Client, p *trust.Provider) (
 		return metadata{}, fmt.Errorf("%w: %s is no discovery document: %w", ErrUnreachable, address, err)
 	}
 	if m.Issuer != p.Issuer {
-		return metadata{}, fmt.Errorf("%w: %s is of the issuer %q, not of %q", ErrUnreachable, address, m.Issuer, p.Issuer)
+		return metadata{}, fmt.Errorf("%w: %s is of the issuer %.200q, not of %q", ErrUnreachable, address, m.Issuer, p.Issuer)
 	}
 	for name, value := range map[string]*string{
 		"authorization_endpoint": &m.AuthorizationEndpoint, "token_endpoint": &m.TokenEndpoint, "jwks_uri": &m.JWKSURI,

@@ -121,7 +121,7 @@ func (p *Provider) verifyJWT(ctx context.Context, raw string) (*oidc.IDToken, cl
 		return nil, nil, tokenError("its claims are no JSON object")
 	}
 	if got := claims.text("iss"); got != p.trust.Issuer { // go-oidc makes an exception for one provider
-		return nil, nil, tokenError("its issuer is %q", got)
+		return nil, nil, tokenError("its issuer is %.200q", got)
 	}
 	return token, claims, claims.checkTimes(p.now(), p.trust.Leeway, true)
 }
@@ -140,9 +140,9 @@ func (p *Provider) verifyAccessToken(ctx context.Context, raw string) (claimSet,
 	header, _, _ := peek(raw)
 	switch typ := mediaType(header.Typ); {
 	case p.trust.RequireTyp && typ != accessTokenType:
-		return nil, tokenError("its type is %q; the trust file requires %s", header.Typ, accessTokenType)
+		return nil, tokenError("its type is %.200q; the trust file requires %s", header.Typ, accessTokenType)
 	case typ != "" && typ != "jwt" && typ != accessTokenType: // a logout token, a DPoP proof
-		return nil, tokenError("its type is %q, which is no access token", header.Typ)
+		return nil, tokenError("its type is %.200q, which is no access token", header.Typ)
 	}
 	return claims, p.checkBearerClaims(claims)
 }
@@ -154,7 +154,7 @@ func (p *Provider) checkBearerClaims(claims claimSet) error {
 		return tokenError("it is an ID token; send the access token")
 	}
 	if typ := claims.text("typ"); strings.EqualFold(typ, "Refresh") || strings.EqualFold(typ, "Offline") || strings.EqualFold(typ, "Logout") {
-		return tokenError("it is no access token but of the type %q", typ)
+		return tokenError("it is no access token but of the type %.200q", typ)
 	}
 	if claims.has("cnf") { // what it is bound to cannot be checked here, and stolen it would be worth as much as theirs
 		return tokenError("it is bound to a key of its sender (cnf); ask the provider for a bearer token")

@@ -1,7 +1,6 @@
 package selfobs
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
 )
 
 // kept is how many of the newest requests are looked at.
@@ -83,16 +83,6 @@ func (r *Requests) summarize() api.SelfStatus_Metrics {
 	}
 	r.mu.Unlock()
 	slices.Sort(took)
-	out.LatencyMs = api.SelfStatus_Metrics_LatencyMs{Count: len(took), P50: quantile(took, 0.5), P95: quantile(took, 0.95)}
+	out.LatencyMs = api.SelfStatus_Metrics_LatencyMs{Count: len(took), P50: service.Quantile(took, 0.5), P95: service.Quantile(took, 0.95)}
 	return out
-}
-
-// quantile is the smallest value that at least a share q of the sorted values does not exceed; nil without values.
-func quantile(sorted []time.Duration, q float64) *float64 {
-	if len(sorted) == 0 {
-		return nil
-	}
-	at := sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
-	ms := math.Round(float64(at.Microseconds())) / 1000
-	return &ms
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,9 +31,10 @@ const (
 	exitFailed    = 2 // wrong arguments, or the server could not start or go on
 )
 
-const usage = `usage: evidence-api [serve | health [URL] | version | help]
+const usage = `usage: evidence-api [serve | migrate | health [URL] | version | help]
 
   serve         serve until SIGTERM; the default
+  migrate       create the store or bring it up to date, then exit
   health [URL]  exit 0 if the service is ready, else 1; default http://127.0.0.1:PORT/readyz
   version       print the version
 
@@ -60,6 +62,8 @@ func runCommand(args, environ []string, stdout, stderr io.Writer) int {
 	case len(args) > 0:
 	case verb == "serve":
 		return serve(environ, stderr)
+	case verb == "migrate":
+		return migrate(environ, stderr)
 	case verb == "version" || verb == "-v" || verb == "--version":
 		fmt.Fprintf(stdout, "evidence-api %s\n", evidenceapi.Version)
 		return exitOK
@@ -67,7 +71,7 @@ func runCommand(args, environ []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage)
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "evidence-api: unknown arguments %q; usage: evidence-api [serve | health [URL] | version | help]\n",
+	fmt.Fprintf(stderr, "evidence-api: unknown arguments %q; usage: evidence-api [serve | migrate | health [URL] | version | help]\n",
 		strings.Join(append([]string{verb}, args...), " "))
 	return exitFailed
 }
@@ -98,6 +102,23 @@ func serve(environ []string, stderr io.Writer) int {
 		}
 	}
 	if err := evidenceapi.Run(ctx, cfg, log); err != nil {
+		fmt.Fprintf(stderr, "error: %v\n", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// migrate does what serve does to the store before it serves, and reports a failure.
+func migrate(environ []string, stderr io.Writer) int {
+	cfg, err := evidenceapi.LoadConfig(environ)
+	switch {
+	case err != nil:
+	case cfg.StorePath == "":
+		err = errors.New("SVC_PRODUCT_SPINE_STORE is not set; it must name the store's file")
+	default:
+		err = store.Create(context.Background(), cfg.StorePath, store.WriterOptions{})
+	}
+	if err != nil {
 		fmt.Fprintf(stderr, "error: %v\n", err)
 		return exitFailed
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,7 +25,9 @@ func TestVerbsAndExitCodes(t *testing.T) {
 	}{
 		{"version", []string{"version"}, nil, 0, "evidence-api dev\n", ""},
 		{"help", []string{"--help"}, nil, 0, "usage: evidence-api", ""},
-		{"unknown verb", []string{"migrate"}, nil, 2, "", `unknown arguments "migrate"`},
+		{"unknown verb", []string{"migrat"}, nil, 2, "", `unknown arguments "migrat"`},
+		{"migrate", []string{"migrate"}, []string{"SVC_PRODUCT_SPINE_STORE=" + filepath.Join(t.TempDir(), "spine.sqlite3")}, 0, "", ""},
+		{"migrate without a store", []string{"migrate"}, nil, 2, "", "SVC_PRODUCT_SPINE_STORE is not set"},
 		{"argument too many", []string{"serve", "now"}, nil, 2, "", `unknown arguments "serve now"`},
 		{"two URLs", []string{"health", "a", "b"}, nil, 2, "", `unknown arguments "health a b"`},
 		{"health of a URL", []string{"health", "http://" + tower.Addr}, nil, 0, "ok\n", ""},

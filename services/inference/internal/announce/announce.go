@@ -90,6 +90,13 @@ func Traffic(model, actor string, rules, previous map[string]int) outbox.Event {
 	}
 }
 
+// Shadow is the event of a changed shadow rule: percent by alias, empty without one.
+func Shadow(model, actor string, rules, previous map[string]int) outbox.Event {
+	e := Traffic(model, actor, rules, previous)
+	e.Name = "shadow_changed"
+	return e
+}
+
 // Actor is who sent the request, and the tenant of what he does; without credentials it is whoever
 // reaches the loopback address.
 func Actor(ctx context.Context) (name, tenant string) {

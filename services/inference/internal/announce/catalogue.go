@@ -14,6 +14,7 @@ var Events = outbox.NewCatalogue(
 	declareEvent("deploy", "model_loaded", Loaded{}, "a replica serves this version from now on"),
 	declareEvent("deploy", "load_failed", Loaded{}, "a replica could not load this version and goes on with what it has"),
 	declareEvent("deploy", "traffic_changed", TrafficChanged{}, "the requests of a model are shared out among its aliases in another way; rules and previous are percent by alias, empty without rules"),
+	declareEvent("deploy", "shadow_changed", TrafficChanged{}, "another alias, or another share, scores the requests of a model once more, beside the answer; rules and previous are percent by alias, empty without a rule"),
 	declareEvent("drift", "status_changed", DriftStatus{}, "a model's drift has another status or overall level than at the last look"),
 	declareEvent("drift", "baseline_set", DriftSet{}, "newer predictions are what drift is measured against"),
 	declareEvent("drift", "reset", DriftSet{}, "the kept predictions of a model were deleted"),

@@ -25,10 +25,14 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/hook"
 	"github.com/mlp-platform/platform/services/inference/internal/inventory"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
+	"github.com/mlp-platform/platform/services/inference/internal/openinference"
 	"github.com/mlp-platform/platform/services/inference/internal/predict"
+	"github.com/mlp-platform/platform/services/inference/internal/serving"
+	"github.com/mlp-platform/platform/services/inference/internal/shadow"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 	"github.com/mlp-platform/platform/services/inference/internal/traffic"
@@ -45,6 +49,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
 			OpenAPI: api.Document, AllowedHosts: cfg.allowedHosts(),
+			BodyLimits: map[string]int64{v2Model + "/infer": openinference.MaxBody, v2Version + "/infer": openinference.MaxBody},
 			// A line per prediction would cost as much as the prediction; its metrics and snapshot contain more.
 			AccessLog: func(c echo.Context) bool { return !isPrediction(c.Path()) || c.Response().Status >= 500 },
 		},
@@ -101,18 +106,35 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	for _, w := range authenticator.Warnings() {
 		log.WarnContext(ctx, "weak credential", slog.String("why", w))
 	}
+	shadows, err := shadow.New(shadow.Config{Traffic: splits, Catalog: cat, Snapshots: snapshots, Metrics: set})
+	if err != nil {
+		return err
+	}
+	changed := make(chan string, 64)
+	core, err := serving.New(serving.Config{
+		Catalog: cat, Snapshots: snapshots, Traffic: splits, Shadows: shadows, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
+	})
+	if err != nil {
+		return err
+	}
 	addRoutes(srv.Echo, authenticator, handlers{
-		predictions: predict.New(predict.Config{
-			Catalog: cat, Snapshots: snapshots, Traffic: splits, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
+		predictions: predict.New(core),
+		tensors: openinference.New(core, func() (string, bool) {
+			check := checkAliases(cat, time.Now())
+			if srv.Draining() {
+				check = service.Check{Status: service.Fail, Detail: "the service is shutting down"}
+			}
+			return check.Detail, check.Status != service.Fail
 		}),
-		models: inventory.New(cat, events), drift: watch, traffic: splits, outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
+		models: inventory.New(cat, events), drift: watch, traffic: splits,
+		hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
 
-	changed := make(chan string, 64)
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
 	srv.Go("snapshots", snapshots.Run)
 	srv.Go("traffic rules", splits.Run)
+	srv.Go("shadows", shadows.Run)
 	srv.Go("events", events.Run)
 	return connectEvents(base, watch, changed, log)
 }
@@ -126,7 +148,7 @@ func openAdmissions(ctx context.Context, cfg Config, base *startup.Foundation, l
 	if err != nil {
 		return nil, err
 	}
-	base.Server.Check("admissions", func(context.Context) service.Check {
+	base.Server.CheckLocal("admissions", func() service.Check {
 		if fault := r.Fault(); fault != "" {
 			return service.Check{Status: service.Warn, Detail: "the control plane does not say what it has admitted; its last answer holds: " + fault}
 		}
@@ -164,7 +186,11 @@ func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, eve
 }
 
 func isPrediction(route string) bool {
-	return route == "/predict/:model_name" || route == "/infer-pipeline/infer"
+	switch route {
+	case "/predict/:model_name", "/infer-pipeline/infer", v2Model + "/infer", v2Version + "/infer":
+		return true
+	}
+	return false
 }
 
 // replicaName identifies a process of the service.
@@ -179,9 +205,11 @@ func replicaName() string {
 // handlers are those of the service's own routes; all are required.
 type handlers struct {
 	predictions *predict.Handlers
+	tensors     *openinference.Handlers
 	models      *inventory.Handlers
 	drift       *monitor.Monitor
 	traffic     *traffic.Traffic
+	hooks       *hook.Handlers
 	outbox      admin.Handlers
 }
 
@@ -199,6 +227,7 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 	service.Get(e, "/models", h.models.Models, may(scopePredict)...)
 	e.POST("/predict/:model_name", h.predictions.Predict, may(scopePredict)...)
 	e.POST("/infer-pipeline/infer", h.predictions.Pipeline, may(scopePredict)...)
+	addV2Routes(e, h.tensors, may(scopePredict))
 	e.POST("/reload", h.models.Reload, write...)
 	e.POST("/reload/:model_name", h.models.Reload, write...)
 	service.Get(e, "/drift/status", h.drift.Status, may(scopePredict)...)
@@ -210,11 +239,36 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 	e.POST("/traffic-rules/:model_name", h.traffic.Set, write...)
 	e.PUT("/traffic-rules/:model_name", h.traffic.Set, write...)
 	e.DELETE("/traffic-rules/:model_name", h.traffic.Delete, write...)
+	service.Get(e, "/shadow-rules", h.traffic.ListShadows, may(scopePredict)...)
+	service.Get(e, "/shadow-rules/:model_name", h.traffic.GetShadow, may(scopePredict)...)
+	e.PUT("/shadow-rules/:model_name", h.traffic.SetShadow, write...)
+	e.DELETE("/shadow-rules/:model_name", h.traffic.DeleteShadow, write...)
+	e.POST("/webhooks/tracker", h.hooks.Tracker) // proved by its signature
 	service.Get(e, "/outbox", h.outbox.List, may(scopeAdmin)...)
 	e.POST("/outbox/republish", h.outbox.Republish, write...)
 	e.POST("/outbox/:id/replay", h.outbox.Replay, write...)
 	e.DELETE("/outbox/:id", h.outbox.Drop, write...)
 }
+
+// addV2Routes adds the routes of the Open Inference Protocol.
+func addV2Routes(e *echo.Echo, h *openinference.Handlers, predict []echo.MiddlewareFunc) {
+	guarded := append([]echo.MiddlewareFunc{openinference.AddError}, predict...)
+	service.Get(e, "/v2/health/live", h.Live, openinference.AddError)
+	service.Get(e, "/v2/health/ready", h.ReadyState, openinference.AddError)
+	service.Get(e, "/v2", h.Server, guarded...)
+	e.POST("/v2/repository/index", h.Index, guarded...)
+	for _, path := range []string{v2Model, v2Version} {
+		service.Get(e, path, h.Model, guarded...)
+		service.Get(e, path+"/ready", h.ModelReady, guarded...)
+		e.POST(path+"/infer", h.Infer, guarded...)
+	}
+}
+
+// The paths of a model and of one of its versions.
+const (
+	v2Model   = "/v2/models/:model_name"
+	v2Version = v2Model + "/versions/:version"
+)
 
 // sameOrigin keeps other web pages in a user's browser from using a service that is open on loopback.
 func sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
@@ -230,7 +284,7 @@ func sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 // addChecks says when the replica may get traffic: once the aliases were scanned and their versions tried. What is down
 // later does not keep loaded models from answering.
 func addChecks(srv *service.Server, cat *catalog.Catalog) {
-	srv.Check("aliases", func(context.Context) service.Check { return checkAliases(cat, time.Now()) })
+	srv.CheckLocal("aliases", func() service.Check { return checkAliases(cat, time.Now()) })
 }
 
 // longLoad is how long a version may load before readiness warns of it.

@@ -34,6 +34,8 @@ type Config struct {
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
 	// TrackingToken is the bearer for the registry; empty: none.
 	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
+	// TrackerWebhookSecret signs the registry's webhooks; empty refuses them all, and aliases are followed by poll alone.
+	TrackerWebhookSecret service.Secret `env:"TRACKER_WEBHOOK_SECRET"`
 	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all.
 	PreloadAliases string `env:"PRELOAD_ALIASES" envDefault:"all"`
 	// ReloadPollSeconds is the time between comparisons of aliases with the registry.
@@ -97,6 +99,9 @@ func (c *Config) Validate() error {
 		fault("TRACKING_URI is no http or https URL")
 	}
 	if err := service.CheckSecret("MLFLOW_TRACKING_TOKEN", c.TrackingToken); err != nil {
+		faults = append(faults, err)
+	}
+	if err := service.CheckSecret("TRACKER_WEBHOOK_SECRET", c.TrackerWebhookSecret); err != nil {
 		faults = append(faults, err)
 	}
 	if _, err := catalog.ParseAliases(c.PreloadAliases); err != nil {

@@ -14,18 +14,17 @@ import (
 const (
 	// aliasMoved is the subject of the control plane's alias moves, for every tenant.
 	aliasMoved = "platform.*.deploy.alias_changed"
-	// driftLease is held by the replica that evaluates drift; it outlives a restart of the store.
+	// driftLease is held by the replica that evaluates drift.
 	driftLease = "inference:drift"
-	leaseTime  = 3 * monitor.Every / 2
 )
 
 // connectEvents takes moved aliases in, and lets one replica watch drift. None of it keeps
 // predictions from being answered.
 func connectEvents(base *startup.Foundation, watch *monitor.Monitor, changed chan<- string, log *slog.Logger) error {
 	srv := base.Server
-	srv.Check("coordinator", warnIf(base.Coordinator.Ping))
+	srv.CheckOptional("coordinator", warnIf(base.Coordinator.Ping))
 	srv.Go("drift", func(ctx context.Context) error {
-		return coord.Lead(ctx, base.Coordinator, driftLease, leaseTime, log, watch.Lead)
+		return coord.Lead(ctx, base.Coordinator, driftLease, coord.LeadTime, log, watch.Lead)
 	})
 	broker, err := base.ConnectNATS()
 	if err != nil {
@@ -35,7 +34,7 @@ func connectEvents(base *startup.Foundation, watch *monitor.Monitor, changed cha
 		log.Warn("events are only logged and aliases are followed by poll alone: EVENT_PUBLISHER is not nats")
 		return nil
 	}
-	srv.Check("event_publisher", func(context.Context) service.Check {
+	srv.CheckLocal("event_publisher", func() service.Check {
 		if !broker.IsConnected() {
 			return service.Check{Status: service.Warn, Detail: "no connection to NATS; events wait, aliases are followed by poll"}
 		}

@@ -12,8 +12,10 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox/admin"
+	"github.com/mlp-platform/platform/services/inference/internal/hook"
 	"github.com/mlp-platform/platform/services/inference/internal/inventory"
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
+	"github.com/mlp-platform/platform/services/inference/internal/openinference"
 	"github.com/mlp-platform/platform/services/inference/internal/predict"
 	"github.com/mlp-platform/platform/services/inference/internal/traffic"
 )
@@ -39,7 +41,7 @@ func TestDocumentNamesTheRoutes(t *testing.T) {
 	}
 	e := echo.New()
 	addRoutes(e, auth.Load("", "", auth.Rules{}), handlers{
-		predictions: &predict.Handlers{}, models: &inventory.Handlers{}, drift: &monitor.Monitor{}, traffic: &traffic.Traffic{}, outbox: admin.Handlers{},
+		predictions: &predict.Handlers{}, tensors: &openinference.Handlers{}, models: &inventory.Handlers{}, drift: &monitor.Monitor{}, traffic: &traffic.Traffic{}, hooks: &hook.Handlers{}, outbox: admin.Handlers{},
 	})
 	var served []string
 	for _, r := range e.Routes() {

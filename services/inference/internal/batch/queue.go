@@ -4,11 +4,12 @@ package batch
 
 import (
 	"errors"
-	"runtime"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
@@ -23,10 +24,16 @@ type Options struct {
 	Observe func(rows int)
 }
 
-// Job is one row on its way through a queue. Take it from NewJob and give it back with Free, once.
+// Job is one row, or the tensors of several, on its way through a queue. Take it from NewJob and give it back with
+// Free, once.
 type Job struct {
 	Row    schema.Row
 	Result model.Result
+	// Tensors are the graph's inputs for a job of Rows rows, which then run by themselves and not by Row; nil: Row runs.
+	// They must not change until the job is done, abandoned or not.
+	Tensors []runtime.Tensor
+	Rows    int
+	Outputs []runtime.Tensor // of a job with Tensors, unless Result has an error
 
 	state atomic.Int32
 	done  chan struct{}
@@ -62,7 +69,7 @@ func (j *Job) Abandon() bool {
 
 // Free returns a job that was not submitted, or whose result came.
 func (j *Job) Free() {
-	j.Result = model.Result{}
+	j.Result, j.Tensors, j.Outputs, j.Rows = model.Result{}, nil, nil, 0
 	jobs.Put(j)
 }
 
@@ -91,6 +98,12 @@ func New(m *model.Model, opt Options) *Queue {
 // Submit hands a filled job over. It must not be called after Close.
 func (q *Queue) Submit(j *Job) { q.jobs <- j }
 
+// Sessions is how many runs happen at the same time.
+func (q *Queue) Sessions() int { return max(q.opt.Sessions, 1) }
+
+// Rows is how many rows a run takes at most.
+func (q *Queue) Rows() int { return q.opt.Rows }
+
 // Waiting is how many rows wait now.
 func (q *Queue) Waiting() int { return len(q.jobs) }
 
@@ -117,6 +130,10 @@ func (q *Queue) session() {
 				j.Free()
 				continue
 			}
+			if j.Tensors != nil {
+				q.runTensors(j)
+				continue
+			}
 			live = append(live, j)
 			rows = append(rows, &j.Row)
 		}
@@ -136,20 +153,37 @@ func (q *Queue) session() {
 		for i, j := range live {
 			j.Result = results[i]
 			results[i] = model.Result{}
-			if j.state.CompareAndSwap(pending, finished) {
-				j.done <- struct{}{}
-			} else {
-				j.Free()
-			}
+			j.finish()
 		}
 	}
+}
+
+func (j *Job) finish() {
+	if j.state.CompareAndSwap(pending, finished) {
+		j.done <- struct{}{}
+	} else {
+		j.Free()
+	}
+}
+
+// runTensors runs one job's tensors. Rows of other jobs do not join them: the caller has made a batch of them already.
+func (q *Queue) runTensors(j *Job) {
+	if err := q.stop.Load(); err != nil {
+		j.Result.Err = *err
+	} else {
+		j.Outputs, j.Result.Err = q.model.RunTensors(j.Tensors, j.Rows)
+	}
+	if q.opt.Observe != nil {
+		q.opt.Observe(j.Rows)
+	}
+	j.finish()
 }
 
 // take adds waiting jobs up to the most a run takes.
 func (q *Queue) take(taken []*Job) []*Job {
 	// Requests that are ready to run are about to submit their rows: with them first in turn, a busy
 	// service makes batches of ten instead of one. Without load this returns at once.
-	runtime.Gosched()
+	goruntime.Gosched()
 	for len(taken) < q.opt.Rows {
 		select {
 		case j, ok := <-q.jobs:

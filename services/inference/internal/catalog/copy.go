@@ -55,6 +55,12 @@ func (c *Copy) Release() {
 // Submit queues a job; the caller's use of the copy must last until the job is done or abandoned.
 func (c *Copy) Submit(j *batch.Job) { c.queue.Submit(j) }
 
+// Sessions is how many runs of the copy happen at the same time.
+func (c *Copy) Sessions() int { return c.queue.Sessions() }
+
+// Rows is how many rows one run takes at most.
+func (c *Copy) Rows() int { return c.queue.Rows() }
+
 // Slot is a copy in its role: an alias that points to it, or its bare version.
 type Slot struct {
 	*Copy
@@ -98,16 +104,22 @@ func (e *Entry) Production() *Slot { return e.Aliases[Production] }
 type Gate struct{ n atomic.Int64 }
 
 // Enter admits one request if fewer than most are inside.
-func (g *Gate) Enter(most int) bool {
-	if g.n.Add(1) > int64(most) {
-		g.n.Add(-1)
+func (g *Gate) Enter(most int) bool { return g.EnterMany(1, most) }
+
+// EnterMany is Enter for a request that counts as n.
+func (g *Gate) EnterMany(n, most int) bool {
+	if g.n.Add(int64(n)) > int64(most) {
+		g.n.Add(int64(-n))
 		return false
 	}
 	return true
 }
 
 // Leave ends an admitted request.
-func (g *Gate) Leave() { g.n.Add(-1) }
+func (g *Gate) Leave() { g.LeaveMany(1) }
+
+// LeaveMany ends an admitted request that counts as n.
+func (g *Gate) LeaveMany(n int) { g.n.Add(int64(-n)) }
 
 // Table is an immutable snapshot of what is loaded.
 type Table struct{ models map[string]*Entry }

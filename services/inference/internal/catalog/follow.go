@@ -204,7 +204,8 @@ func (c *Catalog) open(ctx context.Context, name, version string) (*Copy, error)
 		Name: UpperName(v.Name), Tracker: v.Name, Version: v.Version, RunID: v.RunID, Digest: a.Digest, Verified: a.Verified,
 		DataOrigin: v.Tags["data_origin"], Dummy: v.Tags["dummy"] == "true", LoadedAt: time.Now().UTC(), Model: m,
 		queue: batch.New(m, batch.Options{
-			Sessions: c.cfg.Sessions, Rows: c.cfg.BatchRows, Wait: c.cfg.BatchWait, Waiting: c.cfg.Waiting,
+			Sessions: c.cfg.Sessions, Rows: c.cfg.BatchRows, Wait: c.cfg.BatchWait,
+			Waiting: c.cfg.Waiting * c.cfg.Sessions, // a request of many rows has as many jobs in the queue as there are sessions
 			Observe: func(rows int) { c.cfg.Metrics.BatchRows.Observe(float64(rows)) },
 		}),
 		free: c.free,

@@ -15,7 +15,11 @@ var (
 	TrackerUnavailable   = problem.Kind{Code: "tracker_unavailable", Status: http.StatusServiceUnavailable, Title: "Tracker unavailable"}
 	Overloaded           = problem.Kind{Code: "overloaded", Status: http.StatusServiceUnavailable, Title: "Too many requests waiting"}
 	NoTrafficRules       = problem.Kind{Code: "no_traffic_rules", Status: http.StatusNotFound, Title: "No traffic rules"}
+	NoShadowRule         = problem.Kind{Code: "no_shadow_rule", Status: http.StatusNotFound, Title: "No shadow rule"}
 	StoreUnavailable     = problem.Kind{Code: "store_unavailable", Status: http.StatusServiceUnavailable, Title: "Database unavailable"}
+	InvalidTensors       = problem.Kind{Code: "invalid_tensors", Status: http.StatusBadRequest, Title: "Invalid tensors"}
+	InvalidWebhookProof  = problem.Kind{Code: "invalid_webhook_proof", Status: http.StatusUnauthorized, Title: "Invalid webhook proof"}
+	WebhookSecretMissing = problem.Kind{Code: "webhook_secret_missing", Status: http.StatusServiceUnavailable, Title: "Webhook secret not set"}
 	NotEnoughSnapshots   = problem.Kind{Code: "not_enough_snapshots", Status: http.StatusConflict, Title: "Not enough predictions yet"}
 	CrossOrigin          = problem.Kind{Code: "cross_origin_request", Status: http.StatusForbidden, Title: "Cross-origin request refused"}
 )

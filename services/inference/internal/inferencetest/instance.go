@@ -76,7 +76,7 @@ func Launch(t testing.TB, registry *fixturetest.Registry, opts ...Option) *Insta
 	})
 	cfg, err := app.LoadConfig([]string{
 		"PLATFORM_DATABASE_URL=" + i.Database, "NATS_URL=" + i.NATS, "TRACKING_URI=" + registry.URL,
-		"MODEL_CACHE_DIR=" + t.TempDir(), "RELOAD_POLL_SECONDS=1", "DRAIN_SECONDS=30",
+		"MODEL_CACHE_DIR=" + t.TempDir(), "RELOAD_POLL_SECONDS=1", "DRAIN_SECONDS=30", "DRAIN_DELAY=0s",
 	})
 	if err != nil {
 		t.Fatal(err)

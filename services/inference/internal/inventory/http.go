@@ -176,6 +176,9 @@ func describe(s *catalog.Slot) api.LoadedModel {
 	if s.DataOrigin != "" {
 		m.DataOrigin = ptr(s.DataOrigin)
 	}
+	if why := s.Model.TensorsOnly(); why != "" {
+		m.TensorsOnly = &why
+	}
 	sc := s.Model.Schema()
 	for _, col := range sc.Columns {
 		in := api.Column{Name: col.Name, Kind: api.ColumnKind(col.Kind)}

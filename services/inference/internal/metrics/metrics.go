@@ -46,6 +46,7 @@ type Set struct {
 	EventsDropped    prometheus.Counter
 	DriftEvaluations *prometheus.CounterVec // status ok, failed
 	TrafficFallback  *prometheus.CounterVec // model, alias that the rules chose
+	Shadows          *prometheus.CounterVec // model, alias, status success, mismatch, error, timeout, dropped, not_loaded
 	TakenOut         *prometheus.CounterVec // model
 	trials           *prometheus.CounterVec // status passed, refused
 
@@ -80,13 +81,15 @@ func New(reg prometheus.Registerer) *Set {
 			Name: "drift_evaluations_total", Help: "Drift evaluations by the leader."}, []string{"status"}),
 		TrafficFallback: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "traffic_fallback_total", Help: "Requests that got Production because the alias that the traffic rules chose was not loaded."}, []string{"model", "alias"}),
+		Shadows: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "shadow_total", Help: "Requests that the shadow rules chose to be scored once more, by outcome."}, []string{"model", "alias", "status"}),
 		TakenOut: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "model_taken_out_total", Help: "Copies taken out of service because a run took too long."}, []string{"model"}),
 		trials: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "model_trials_total", Help: "Trials of models in a process of their own, before they are loaded."}, []string{"status"}),
 		cache: map[[2]string]*Predictions{},
 	}
-	reg.MustRegister(s.requests, s.probes, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations, s.TrafficFallback, s.TakenOut, s.trials)
+	reg.MustRegister(s.requests, s.probes, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations, s.TrafficFallback, s.Shadows, s.TakenOut, s.trials)
 	return s
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
@@ -184,12 +185,31 @@ func findOutputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 		o.answer = find(isNumber)
 	}
 	if o.answer < 0 {
-		return o, fmt.Errorf("the graph answers no single value a row; its outputs are %s", listTensors(graph))
+		return o, &unansweredError{"the graph answers no single value a row; its outputs are " + listTensors(graph)}
 	}
 	return o, o.checkUnserved(graph)
 }
 
-// checkUnserved refuses a graph with an output that no answer would contain: half of a model is not what was
+// unansweredError is why the graph's outputs make no answer to a row of columns. They can still be had as tensors.
+type unansweredError struct{ reason string }
+
+func (e *unansweredError) Error() string { return e.reason }
+
+// checkTensors refuses inputs of a graph without columns whose size a request would choose: nothing is known of what
+// they cost, since the trial could not try them.
+func checkTensors(graph []runtime.Info) error {
+	if len(graph) == 0 {
+		return fmt.Errorf("the graph has no inputs")
+	}
+	for _, in := range graph {
+		if len(in.Dims) == 0 || in.Dims[0] > 1 || slices.Contains(in.Dims[1:], -1) {
+			return fmt.Errorf("graph input %q has shape %v; served are [N, …] and [1, …] with every other size fixed", in.Name, in.Dims)
+		}
+	}
+	return nil
+}
+
+// checkUnserved finds outputs that no answer would contain: half of a model is not what was
 // registered. The raw scores that skl2onnx puts beside a label are left out, since the label follows from them.
 func (o output) checkUnserved(graph []runtime.Info) error {
 	var unserved []runtime.Info
@@ -202,8 +222,8 @@ func (o output) checkUnserved(graph []runtime.Info) error {
 	if len(unserved) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the graph has %d outputs (%s), and an answer would lack %s: served are one value a row, or a label with its probabilities; export a graph with these alone",
-		len(graph), listTensors(graph), listTensors(unserved))
+	return &unansweredError{fmt.Sprintf("the graph has %d outputs (%s), and an answer would lack %s: an answer is one value a row, or a label with its probabilities",
+		len(graph), listTensors(graph), listTensors(unserved))}
 }
 
 // isSingleValue reports whether an output may hold one value per row.

@@ -3,6 +3,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,9 @@ type Model struct {
 	output  output
 	classes []string // names of the probabilities, in their order; nil without probabilities
 	rows    int      // the most rows the graph takes at once
+	// tensorsOnly is why no row can be made of named columns, or no answer of the outputs; such a model has a schema
+	// without columns.
+	tensorsOnly string
 }
 
 // Result is the answer for one row.
@@ -54,9 +58,11 @@ type Options struct {
 // afterwards.
 func Open(dir fs.FS, o Options) (*Model, error) {
 	s, err := schema.Read(dir)
-	if err != nil {
+	var columnless *schema.ColumnlessError
+	if err != nil && !errors.As(err, &columnless) {
 		return nil, err
 	}
+	noColumns := err
 	data, err := readGraph(dir, s.GraphFile)
 	if err != nil {
 		return nil, err
@@ -70,6 +76,9 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{schema: s, session: session, rows: max(o.Rows, 1)}
+	if noColumns != nil {
+		m.tensorsOnly = noColumns.Error()
+	}
 	if err := m.settle(classes, o.Sweep); err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
@@ -92,15 +101,28 @@ func readGraph(dir fs.FS, name string) ([]byte, error) {
 }
 
 func (m *Model) settle(classes []string, sweep time.Duration) (err error) {
-	if m.inputs, err = bindInputs(m.schema, m.session.Inputs()); err != nil {
-		return fmt.Errorf("signature and graph differ: %w", err)
+	if m.tensorsOnly == "" {
+		if m.inputs, err = bindInputs(m.schema, m.session.Inputs()); err != nil {
+			return fmt.Errorf("signature and graph differ: %w", err)
+		}
 	}
-	if m.output, err = findOutputs(m.schema, m.session.Outputs()); err != nil {
+	m.output, err = findOutputs(m.schema, m.session.Outputs())
+	var unanswered *unansweredError
+	switch {
+	case errors.As(err, &unanswered):
+		m.tensorsOnly = cmp.Or(m.tensorsOnly, unanswered.Error())
+	case err != nil:
 		return fmt.Errorf("signature and graph differ: %w", err)
 	}
 	m.schema.Output.Kind = m.output.kind
-	for _, in := range m.inputs {
-		if len(in.info.Dims) > 0 && in.info.Dims[0] == 1 {
+	if m.tensorsOnly != "" {
+		if err := checkTensors(m.session.Inputs()); err != nil {
+			return err
+		}
+		m.schema, m.inputs = &schema.Schema{Output: m.schema.Output}, nil
+	}
+	for _, in := range m.session.Inputs() {
+		if len(in.Dims) > 0 && in.Dims[0] == 1 {
 			m.rows = 1
 		}
 	}

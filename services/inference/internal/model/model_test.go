@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
@@ -177,7 +178,6 @@ func TestRefusesArtifacts(t *testing.T) {
 	}{
 		{"no MLmodel", map[string][]byte{"model.onnx": {}}, "no readable MLmodel"},
 		{"another flavor", map[string][]byte{"MLmodel": []byte("flavors:\n  sklearn:\n    pickled_model: model.pkl\n")}, "flavor not served"},
-		{"no signature", map[string][]byte{"MLmodel": []byte("flavors:\n  onnx:\n    data: model.onnx\n"), "model.onnx": linear["model.onnx"]}, "no signature"},
 		{"no model file", with(linear, "MLmodel", "data: model.onnx", "data: other.onnx"), "no model file other.onnx"},
 		{"a file outside", with(linear, "MLmodel", "data: model.onnx", "data: ../../etc/passwd"), "outside the artifact"},
 		{"damaged model", with(linear, "model.onnx", "\x06MatMul", "\x06MatMux"), "MatMux"},
@@ -188,7 +188,6 @@ func TestRefusesArtifacts(t *testing.T) {
 		{"column missing", with(linear, "platform.json", `{"name":"a","kind":"number"},`, ""), `the graph has an input "a"`},
 		{"newer format", with(linear, "platform.json", `"format":1`, `"format":2`), "format 2"},
 		{"no label", with(linear, "platform.json", `"kind":"number","unit"`, `"kind":"label","unit"`), "no label output"},
-		{"two outputs", fixturetest.TwoOutputs(t, "m"), "the graph has 2 outputs (mean, spread), and an answer would lack spread"},
 		{"too few columns", with(readFiles(t, "one_tensor"), "MLmodel", `{"type": "double", "name": "width", "required": true}, `, ""), "takes 3 values a row, the signature has 2"},
 		{"a date", with(readFiles(t, "one_tensor"), "MLmodel", `"double"`, `"datetime"`), `type "datetime" is not served`},
 	} {
@@ -202,6 +201,49 @@ func TestRefusesArtifacts(t *testing.T) {
 				t.Errorf("%v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// What makes no row of columns, or no answer of one value, is served by tensors alone; a size that a request would
+// choose is not served at all, since the trial could not try it.
+func TestModelsThatTakeTensorsAlone(t *testing.T) {
+	t.Parallel()
+	two := fixturetest.TwoOutputs(t, "m")
+	unsigned := maps.Clone(two)
+	delete(unsigned, "platform.json")
+	for _, c := range []struct {
+		name  string
+		files map[string][]byte
+		want  string
+	}{
+		{"two outputs", two, "the graph has 2 outputs (mean, spread), and an answer would lack spread"},
+		{"no signature", unsigned, "no signature"},
+		{"an image", fixturetest.Image(t, "m"), "no signature"},
+	} {
+		m := openModel(t, writeFiles(t, c.files))
+		if got := m.TensorsOnly(); !strings.Contains(got, c.want) || len(m.Schema().Columns) != 0 || m.Rows() != 32 {
+			t.Errorf("%s: tensors only because %q, %d columns, %d rows a run; want %q, none and 32", c.name, got, len(m.Schema().Columns), m.Rows(), c.want)
+		}
+	}
+	m, err := Open(os.DirFS(writeFiles(t, fixturetest.OpenWidth(t, "m"))), Options{Threads: 1, Rows: 8})
+	if err == nil {
+		err = errors.Join(errors.New("opened"), m.Close())
+	}
+	if want := "every other size fixed"; !strings.Contains(err.Error(), want) {
+		t.Errorf("an open width: %v, want %q in it", err, want)
+	}
+}
+
+// A row of tensors that makes the model answer what is not finite is named; the others of its run are not.
+func TestBadRowOfTensorsIsNamed(t *testing.T) {
+	t.Parallel()
+	m := openModel(t, writeFiles(t, fixturetest.Linear(t, "m", 0, fixturetest.Column{Name: "a", Kind: "number", Weight: 1e30})))
+	in := NewTensor(m.Inputs()[0].Type, []int64{3, 1})
+	copy(in.Floats, []float32{1, 1e30, 2})
+	_, err := m.RunTensors([]runtime.Tensor{in}, 3)
+	var bad RowErrors
+	if !errors.As(err, &bad) || len(bad) != 1 || bad[1] == nil {
+		t.Errorf("%v, want an error of row 1 alone", err)
 	}
 }
 

@@ -16,33 +16,40 @@ const textsTried = 16
 // warmUp runs a plausible row alone and in the largest batch, so that the first callers do not pay for the library's
 // lazy set-up, and learns how many rows a run may have.
 func (m *Model) warmUp(sweep time.Duration) error {
-	row, err := m.acceptedRow()
+	run, err := m.acceptedRun()
 	if err != nil {
 		return err
 	}
 	if sweep > 0 && m.session.ReadsSize() {
-		return m.tryEachSize(row, sweep)
+		return m.tryEachSize(run, sweep)
 	}
 	for _, n := range []int{2, m.rows} {
 		if n > m.rows {
 			continue
 		}
-		if err := m.tryBatch(row, n); err != nil {
+		if err := m.tryBatch(run, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// acceptedRow is the mean row, with texts that the model knows, after a run of it. Where the run fails on every text
-// that the graph lists, nothing is known of what the model does, and it is refused.
-func (m *Model) acceptedRow() (*schema.Row, error) {
+// acceptedRun runs the mean row a number of times at once, with texts that the model knows. Where a run fails on every
+// text that the graph lists, nothing is known of what the model does, and it is refused.
+func (m *Model) acceptedRun() (run func(rows int) error, err error) {
 	for attempt := 0; ; attempt++ {
-		row, more := m.meanRow(attempt)
-		err := m.tryRows(row, 1)
+		var more bool
+		if m.tensorsOnly != "" {
+			run, more = m.zeroTensors(attempt)
+		} else {
+			var row *schema.Row
+			row, more = m.meanRow(attempt)
+			run = func(rows int) error { return m.tryRows(row, rows) }
+		}
+		err := run(1)
 		switch {
 		case err == nil:
-			return row, nil
+			return run, nil
 		case errors.Is(err, runtime.ErrOverran):
 			return nil, fmt.Errorf("the model takes too long on one row: %w", err)
 		case !more || attempt == textsTried:
@@ -79,14 +86,14 @@ func (m *Model) meanRow(attempt int) (row *schema.Row, more bool) {
 }
 
 // tryEachSize runs every number of rows, as far as the time goes. Batches get no larger than what was tried.
-func (m *Model) tryEachSize(row *schema.Row, limit time.Duration) error {
+func (m *Model) tryEachSize(run func(rows int) error, limit time.Duration) error {
 	end := time.Now().Add(limit)
 	for n := 2; n <= m.rows; n++ {
 		if time.Now().After(end) {
 			m.rows = n - 1
 			return nil
 		}
-		if err := m.tryBatch(row, n); err != nil {
+		if err := m.tryBatch(run, n); err != nil {
 			return err
 		}
 	}
@@ -94,8 +101,8 @@ func (m *Model) tryEachSize(row *schema.Row, limit time.Duration) error {
 }
 
 // tryBatch runs n rows. A graph that takes no batches gets single rows; one that takes too much for them is refused.
-func (m *Model) tryBatch(row *schema.Row, n int) error {
-	err := m.tryRows(row, n)
+func (m *Model) tryBatch(run func(rows int) error, n int) error {
+	err := run(n)
 	switch {
 	case err == nil:
 		return nil
@@ -106,6 +113,30 @@ func (m *Model) tryBatch(row *schema.Row, n int) error {
 	}
 	m.rows = 1
 	return nil
+}
+
+// zeroTensors runs rows of zeros, and of each text input the text of that attempt, as meanRow does.
+func (m *Model) zeroTensors(attempt int) (run func(rows int) error, more bool) {
+	texts := make([]string, len(m.session.Inputs()))
+	for i, in := range m.session.Inputs() {
+		if known := m.session.KnownTexts(in.Name); in.Type == runtime.String && len(known) > 0 {
+			if attempt > 0 {
+				texts[i] = known[(attempt-1)%len(known)]
+			}
+			more = more || attempt < len(known)
+		}
+	}
+	return func(rows int) error {
+		in := make([]runtime.Tensor, len(texts))
+		for i, info := range m.session.Inputs() {
+			in[i] = NewTensor(info.Type, append([]int64{int64(rows)}, info.Dims[1:]...))
+			for j := range in[i].Strings {
+				in[i].Strings[j] = texts[i]
+			}
+		}
+		_, err := m.tryTensors(in, rows)
+		return err
+	}, more
 }
 
 func (m *Model) tryRows(row *schema.Row, n int) error {

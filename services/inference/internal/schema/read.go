@@ -28,6 +28,12 @@ const defaultGraphFile = "model.onnx"
 // ErrFlavor means that the artifact has no ONNX model. Python objects are never unpickled.
 var ErrFlavor = errors.New("flavor not served")
 
+// ColumnlessError means that the files name no columns of a table. The schema then says no more than GraphFile, and the
+// model can be served by its graph's own tensors alone.
+type ColumnlessError struct{ reason string }
+
+func (e *ColumnlessError) Error() string { return e.reason }
+
 // mlmodel is the part of MLflow's MLmodel file that serving needs.
 type mlmodel struct {
 	Flavors   map[string]map[string]any `yaml:"flavors"`
@@ -87,7 +93,7 @@ func Read(dir fs.FS) (*Schema, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("platform.json: %w", err)
 	case m.Signature == nil || m.Signature.Inputs == "":
-		return nil, errors.New("MLmodel has no signature, so the columns are unknown; log the model with one")
+		return s, &ColumnlessError{"MLmodel has no signature, so the columns are unknown; log the model with one"}
 	}
 	return s, s.fromSignature([]byte(m.Signature.Inputs))
 }
@@ -254,7 +260,9 @@ func tensorColumn(in spec, count int) (Column, error) {
 		return c, errors.New("tensor-spec is missing")
 	case in.Name == "" && count > 1:
 		return c, errors.New("one of several tensors has no name")
-	case len(in.Tensor.Shape) == 0 || len(in.Tensor.Shape) > 2:
+	case len(in.Tensor.Shape) > 2:
+		return c, &ColumnlessError{fmt.Sprintf("shape %v is not served as columns", in.Tensor.Shape)}
+	case len(in.Tensor.Shape) == 0:
 		return c, fmt.Errorf("shape %v is not served; it must be [-1] or [-1, width]", in.Tensor.Shape)
 	}
 	switch t := in.Tensor.Dtype; {

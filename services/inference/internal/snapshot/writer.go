@@ -23,6 +23,9 @@ type Source string
 const (
 	HTTP     Source = "http"
 	Pipeline Source = "pipeline"
+	V2       Source = "v2"
+	Bus      Source = "bus"
+	Shadow   Source = "shadow" // scored beside the answer of another alias
 )
 
 // Kind is what a model answered.

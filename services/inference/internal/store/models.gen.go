@@ -37,6 +37,14 @@ type DriftState struct {
 	Overall   *string
 }
 
+type ShadowRule struct {
+	Model     string
+	Alias     string
+	Percent   int32
+	UpdatedAt time.Time
+	UpdatedBy string
+}
+
 type Snapshot struct {
 	ID         *int64
 	Model      string

@@ -71,19 +71,8 @@ func (t *Traffic) warnings(model string, w Weights) []string {
 
 // List is GET /traffic-rules.
 func (t *Traffic) List(c echo.Context) error {
-	for _, name := range slices.Sorted(maps.Keys(c.QueryParams())) {
-		if name != "limit" && name != "cursor" {
-			msg := "unknown parameter; this route has limit and cursor"
-			return problem.Validation.New("query." + problem.Shorten(name) + ": " + msg + ".").
-				WithErrors(problem.Field{Loc: []string{"query", problem.Shorten(name)}, Msg: msg})
-		}
-	}
-	limit, err := service.PageLimit(c)
+	limit, after, err := pageOf(c)
 	if err != nil {
-		return err
-	}
-	var after string
-	if _, err := service.Cursor(c, &after); err != nil {
 		return err
 	}
 	rows, err := t.queries.TrafficRules(c.Request().Context(), store.TrafficRulesParams{AfterModel: after, Most: int32(limit) + 1})
@@ -104,6 +93,25 @@ func (t *Traffic) List(c echo.Context) error {
 		out.Items = append(out.Items, item)
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// pageOf reads the page that a list is asked for: how many rows, after which model.
+func pageOf(c echo.Context) (limit int, after string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(c.QueryParams())) {
+		if name != "limit" && name != "cursor" {
+			msg := "unknown parameter; this route has limit and cursor"
+			return 0, "", problem.Validation.New("query." + problem.Shorten(name) + ": " + msg + ".").
+				WithErrors(problem.Field{Loc: []string{"query", problem.Shorten(name)}, Msg: msg})
+		}
+	}
+	limit, err = service.PageLimit(c)
+	if err != nil {
+		return 0, "", err
+	}
+	if _, err := service.Cursor(c, &after); err != nil {
+		return 0, "", err
+	}
+	return limit, after, nil
 }
 
 // Get is GET /traffic-rules/{model}.
@@ -165,7 +173,7 @@ func noRules(model string) error {
 
 func storeFault(err error) error {
 	if postgres.Unavailable(err) {
-		return fault.StoreUnavailable.New("The database cannot be reached; the traffic rules at work stay so, and cannot be read or changed now.").WithCause(err).After(time.Second)
+		return fault.StoreUnavailable.New("The database cannot be reached; the rules at work stay so, and cannot be read or changed now.").WithCause(err).After(time.Second)
 	}
 	return err
 }

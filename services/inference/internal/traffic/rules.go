@@ -1,4 +1,5 @@
-// Package traffic shares out the requests of a model among its aliases.
+// Package traffic shares out the requests of a model among its aliases, and says which alias scores some of them once
+// more, beside the answer (shadow.go).
 //
 // The rules are rows in Postgres. Each replica keeps them in memory, where a prediction finds them with
 // one atomic load, and looks for changes every half second, so that a change is at work everywhere
@@ -87,16 +88,23 @@ func parseWeights(body map[string]*json.RawMessage) (Weights, error) {
 		}
 		w[alias] = percent
 	}
-	slices.SortFunc(faults, func(a, b problem.Field) int { return strings.Compare(a.Loc[1]+a.Msg, b.Loc[1]+b.Msg) })
 	if len(faults) == 0 {
 		if sum := w.sum(); sum != hundred {
 			faults = []problem.Field{{Loc: []string{"body"}, Msg: fmt.Sprintf("the percentages add up to %d; they must add up to 100", sum)}}
 		}
 	}
 	if len(faults) > 0 {
-		return nil, problem.Validation.New("The rules are not valid: " + strings.Join(faults[0].Loc, ".") + ": " + faults[0].Msg + ".").WithErrors(faults...)
+		return nil, invalidRules(faults)
 	}
 	return w, nil
+}
+
+// invalidRules is the 422 that lists what is wrong, in an order of its own: a JSON object has none.
+func invalidRules(faults []problem.Field) error {
+	slices.SortFunc(faults, func(a, b problem.Field) int {
+		return strings.Compare(strings.Join(a.Loc, ".")+a.Msg, strings.Join(b.Loc, ".")+b.Msg)
+	})
+	return problem.Validation.New("The rules are not valid: " + strings.Join(faults[0].Loc, ".") + ": " + faults[0].Msg + ".").WithErrors(faults...)
 }
 
 func (w Weights) sum() int {

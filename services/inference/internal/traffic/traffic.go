@@ -39,10 +39,12 @@ type Config struct {
 type Traffic struct {
 	cfg     Config
 	queries *store.Queries
-	rules   atomic.Pointer[map[string]*Rule] // by upper-case name; never changed in place
+	rules   atomic.Pointer[map[string]*Rule]   // by upper-case name; never changed in place
+	shadows atomic.Pointer[map[string]*Shadow] // likewise
 
-	mu       sync.Mutex // guards all below, and storing rules
-	revision int64      // of rules; 0 before the first load
+	mu             sync.Mutex // guards all below, and storing rules and shadows
+	revision       int64      // of rules; 0 before the first load
+	shadowRevision int64      // of shadows; likewise
 }
 
 // New returns rules that are empty until Load.
@@ -52,6 +54,7 @@ func New(cfg Config) (*Traffic, error) {
 	}
 	t := &Traffic{cfg: cfg, queries: store.New(cfg.Pool)}
 	t.rules.Store(&map[string]*Rule{})
+	t.shadows.Store(&map[string]*Shadow{})
 	return t, nil
 }
 
@@ -89,9 +92,9 @@ func (t *Traffic) look(ctx context.Context) error {
 		return err
 	}
 	t.mu.Lock()
-	known := t.revision
+	known := revision == t.revision && revision == t.shadowRevision
 	t.mu.Unlock()
-	if revision == known {
+	if known {
 		return nil
 	}
 	return t.Load(ctx)
@@ -99,6 +102,9 @@ func (t *Traffic) look(ctx context.Context) error {
 
 // Load reads all rules.
 func (t *Traffic) Load(ctx context.Context) error {
+	if err := t.loadShadows(ctx); err != nil {
+		return err
+	}
 	rows, err := t.queries.AllTrafficRules(ctx)
 	if err != nil {
 		return fmt.Errorf("load the traffic rules: %w", err)

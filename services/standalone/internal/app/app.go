@@ -140,7 +140,7 @@ func (p *platform) startEmbedded(ctx context.Context) (stop func() error, err er
 		t := time.Now()
 		_, port, _ := net.SplitHostPort(p.cfg.NATSAddr)
 		number, _ := strconv.Atoi(port) // the address was validated
-		n, err := natsd.Start(natsd.Config{Dir: p.path("nats"), Port: number, Token: p.creds.NATSToken, Log: p.log})
+		n, err := natsd.Start(natsd.Config{Dir: p.path("nats"), Port: number, Token: p.creds.NATSToken, Users: p.busUsers(), Log: p.log})
 		if err != nil {
 			return fmt.Errorf("start NATS: %w", err)
 		}

@@ -25,6 +25,7 @@ type Config struct {
 	OrchestratorAddr string         `env:"ORCHESTRATOR_ADDR" envDefault:"127.0.0.1:14200"`   // loopback host:port
 	EvidenceAddr     string         `env:"EVIDENCE_API_ADDR" envDefault:"127.0.0.1:8770"`    // 127.0.0.1:port; that service answers nowhere else
 	AssistantAddr    string         `env:"ASSISTANT_ADDR" envDefault:"127.0.0.1:18004"`      // loopback host:port
+	BusAddr          string         `env:"BUS_ADDR" envDefault:"127.0.0.1:18003"`            // loopback host:port
 	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`            // loopback host:port
 	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`            // of the embedded Postgres; 0: a free one
 	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`     // training runs at once
@@ -92,6 +93,7 @@ func (c Config) addresses() []address {
 		{"orchestrator", "ORCHESTRATOR_ADDR", c.OrchestratorAddr},
 		{"evidence API", "EVIDENCE_API_ADDR", c.EvidenceAddr},
 		{"assistant", "ASSISTANT_ADDR", c.AssistantAddr},
+		{"bus bridge", "BUS_ADDR", c.BusAddr},
 		{"NATS", "NATS_ADDR", c.NATSAddr},
 	}
 }

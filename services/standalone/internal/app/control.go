@@ -26,7 +26,7 @@ func PrintEnv(cfg Config, w io.Writer) error {
 	_, err = io.WriteString(w, creds.Exports(credentials.Addresses{
 		ControlPlane: httpURL(cfg.ControlPlaneAddr), Serving: httpURL(cfg.InferenceAddr), Tracker: httpURL(cfg.TrackerAddr),
 		Orchestrator: cfg.orchestratorURL(), Evidence: httpURL(cfg.EvidenceAddr), Assistant: httpURL(cfg.AssistantAddr),
-		Dashboard: cfg.dashboardURL(), DataDir: cfg.DataDir,
+		Dashboard: cfg.dashboardURL(), Bus: cfg.busURL(), NATS: cfg.NATSAddr, DataDir: cfg.DataDir,
 	}))
 	return err
 }
@@ -48,7 +48,7 @@ func PrintPassword(cfg Config, w io.Writer, viewer bool) error {
 // statusEndpoints are the servers that Status asks. The assistant's readiness includes the cluster's, whoever
 // owns it.
 var statusEndpoints = []struct{ key, probe string }{
-	{"dashboard", "/readyz"}, {"control_plane", "/readyz"}, {"inference", "/readyz"}, {"evidence_api", "/readyz"}, {"assistant", "/readyz"},
+	{"dashboard", "/readyz"}, {"control_plane", "/readyz"}, {"inference", "/readyz"}, {"evidence_api", "/readyz"}, {"assistant", "/readyz"}, {"bus", "/readyz"},
 	{"tracker", "/health"}, {"orchestrator", "/health"},
 }
 

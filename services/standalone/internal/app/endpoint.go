@@ -22,6 +22,7 @@ func (c Config) endpoints() []endpoint {
 		{"control plane", "control_plane", c.controlPlaneURL(), "/readyz"},
 		{"evidence API", "evidence_api", c.evidenceURL(), "/readyz"},
 		{"assistant", "assistant", c.assistantURL(), c.assistantProbe()},
+		{"bus bridge", "bus", c.busURL(), "/readyz"},
 		{"dashboard", "dashboard", c.dashboardURL(), "/readyz"},
 	}
 }
@@ -34,6 +35,7 @@ func (c Config) orchestratorURL() string { return httpURL(c.OrchestratorAddr) + 
 func (c Config) inferenceURL() string    { return httpURL(c.InferenceAddr) }
 func (c Config) controlPlaneURL() string { return httpURL(c.ControlPlaneAddr) }
 func (c Config) evidenceURL() string     { return httpURL(c.EvidenceAddr) }
+func (c Config) busURL() string          { return httpURL(c.BusAddr) }
 func (c Config) assistantURL() string    { return httpURL(c.AssistantAddr) }
 
 // assistantProbe is readiness for the sample cluster, and liveness alone for a cluster of the user's: one that

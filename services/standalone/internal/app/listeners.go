@@ -8,7 +8,7 @@ import (
 
 // listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
 type listeners struct {
-	dashboard, tools, inference, controlPlane, evidence, assistant, tracker, orchestrator net.Listener
+	dashboard, tools, inference, controlPlane, evidence, assistant, bus, tracker, orchestrator net.Listener
 }
 
 func (p *platform) listen() (*listeners, error) {
@@ -41,6 +41,8 @@ func (p *platform) listen() (*listeners, error) {
 			ls.evidence, p.cfg.EvidenceAddr = l, addr
 		case "assistant":
 			ls.assistant, p.cfg.AssistantAddr = l, addr
+		case "bus bridge":
+			ls.bus, p.cfg.BusAddr = l, addr
 		case "tracker":
 			ls.tracker, p.cfg.TrackerAddr = l, addr
 		case "orchestrator":
@@ -52,7 +54,7 @@ func (p *platform) listen() (*listeners, error) {
 
 // close is harmless on listeners that a server has closed.
 func (ls *listeners) close() {
-	for _, l := range []net.Listener{ls.dashboard, ls.tools, ls.inference, ls.controlPlane, ls.evidence, ls.assistant, ls.tracker, ls.orchestrator} {
+	for _, l := range []net.Listener{ls.dashboard, ls.tools, ls.inference, ls.controlPlane, ls.evidence, ls.assistant, ls.bus, ls.tracker, ls.orchestrator} {
 		if l != nil {
 			_ = l.Close()
 		}

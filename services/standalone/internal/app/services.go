@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/embedded/natsd"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant"
@@ -19,6 +21,7 @@ import (
 	dashboard "github.com/mlp-platform/platform/services/dashboard-bff"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
 	"github.com/mlp-platform/platform/services/trainer"
@@ -55,6 +58,7 @@ func (p *platform) common() map[string]string {
 		"MLFLOW_TRACKING_TOKEN": p.creds.TrackerToken,
 		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
 		"LOG_LEVEL":             p.cfg.LogLevel,
+		"DRAIN_DELAY":           "0s", // there is no other replica to send requests to
 	}
 }
 
@@ -72,6 +76,7 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 	fixed["CONTROL_PLANE_TOKEN"] = p.creds.ControlPlaneToken
 	fixed["SERVING_URL"] = p.cfg.inferenceURL()
 	fixed["SERVING_TOKEN"] = p.creds.ServingControlPlaneToken
+	fixed["BUS_BRIDGE_URL"] = p.cfg.busURL()
 	fixed["MODELREPO_DIR"] = p.repo
 	fixed["MODELREPO_WEBHOOK_SECRET"] = p.creds.WebhookSecret
 	p.setOrchestratorKey(fixed, "PREFECT_API_URL")
@@ -105,6 +110,27 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	}, fixed))
 }
 
+// busUsers are the broker's users for the message bus. The bridge publishes where a producer asks it to reply: without
+// bounds of its own it would write events for whoever names a subject of theirs.
+func (p *platform) busUsers() []natsd.User {
+	return []natsd.User{
+		{Name: credentials.BusUser, Password: p.creds.BusPassword, Publish: inference.BusRequests(), Subscribe: []string{"_INBOX.>", inference.BusResults}},
+		{Name: credentials.BridgeUser, Password: p.creds.BridgePassword, Publish: []string{"_INBOX.>", inference.BusResults}, Subscribe: inference.BusRequests()},
+	}
+}
+
+// bridgeConfig serves the bus of our own broker.
+func (p *platform) bridgeConfig() (inference.BridgeConfig, error) {
+	fixed := p.common()
+	fixed["BUS_ADDR"] = p.cfg.BusAddr
+	fixed["BUS_NATS_URL"] = (&url.URL{Scheme: "nats", User: url.UserPassword(credentials.BridgeUser, p.creds.BridgePassword), Host: p.cfg.NATSAddr}).String()
+	fixed["SERVING_URL"] = p.cfg.inferenceURL()
+	fixed["SERVING_TOKEN"] = p.creds.BusServingToken
+	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
+	fixed["CONTROL_PLANE_TOKEN"] = p.creds.BusControlPlaneToken
+	return inference.LoadBridgeConfig(p.environ(map[string]string{"BUS_CREDENTIALS_JSON": p.creds.BusMap()}, fixed))
+}
+
 // assistantConfig asks the cluster of KUBECONFIG, and without one a cluster of its own.
 func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed := p.common()
@@ -112,7 +138,7 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	fixed["ASSISTANT_ADMIN_KEYS"] = p.creds.AssistantAdminKey()
 	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
 	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
-	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust}, fixed))
+	return assistant.LoadConfig(p.environ(map[string]string{"DELEGATION_TRUST_JSON": p.assistantTrust, "ASSISTANT_CLUSTER": "sample"}, fixed))
 }
 
 // dashboardConfig acts for people at the control plane and at inference by delegations. What this process does
@@ -124,6 +150,7 @@ func (p *platform) dashboardConfig() (dashboard.Config, error) {
 	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
 	fixed["SERVING_URL"] = p.cfg.inferenceURL()
 	fixed["ASSISTANT_URL"] = p.cfg.assistantURL()
+	fixed["BUS_BRIDGE_URL"] = p.cfg.busURL()
 	fixed["ASSISTANT_READONLY_KEY"] = p.creds.AssistantReadonlyKey()
 	fixed["ASSISTANT_OPERATOR_KEY"] = p.creds.AssistantOperatorKey()
 	fixed["DASHBOARD_ACT_KEY_FILE"] = p.path(delegationKeyFile)
@@ -137,9 +164,6 @@ func (p *platform) dashboardConfig() (dashboard.Config, error) {
 		"DASHBOARD_SESSION_COOKIE_SECURE": "false", // plain HTTP on loopback
 		"PLATFORM_SCHEDULER_MODE":         "mock",
 	}, fixed))
-	if !p.cfg.isSet("BUS_BRIDGE_URL") {
-		cfg.BusBridgeURL = ""
-	}
 	return cfg, err
 }
 
@@ -206,17 +230,23 @@ func (p *platform) services(ls *listeners) ([]hosted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
+	br, err := p.bridgeConfig()
+	if err != nil {
+		return nil, fmt.Errorf("bus bridge: %w", err)
+	}
 	cp, err := p.controlPlaneConfig()
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
 	db.Listener, db.ToolsListener = ls.dashboard, ls.tools
 	as.Listener, ev.Listener, inf.Listener, cp.Listener = ls.assistant, ls.evidence, ls.inference, ls.controlPlane
+	br.Listener = ls.bus
 	return []hosted{
 		{"dashboard", withConfig(db, dashboard.Migrate), runWith(db, dashboard.Run)},
 		{"assistant", withConfig(as, assistant.Migrate), runWith(as, assistant.Run)},
 		{"evidence API", nil, runWith(ev, evidenceapi.Run)},
 		{"inference", withConfig(inf, inference.Migrate), runWith(inf, inference.Run)},
+		{"bus bridge", nil, runWith(br, inference.RunBridge)},
 		{"control plane", withConfig(cp, controlplane.Migrate), runWith(cp, controlplane.Run)},
 	}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,12 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/renameio/v2"
+)
+
+// The users of the message bus at the broker.
+const (
+	BusUser    = "bus" // producers
+	BridgeUser = "bus-bridge"
 )
 
 // File is the name of the file in the data directory.
@@ -40,6 +47,12 @@ type Credentials struct {
 	ServingControlPlaneToken string `json:"serving_control_plane_token"`
 	WebhookSecret            string `json:"modelrepo_webhook_secret"`
 	NATSToken                string `json:"nats_token"`
+	// BusPassword is what producers on the message bus connect with, BridgePassword what the bridge does;
+	// BusServingToken and BusControlPlaneToken are what it calls inference and the control plane with.
+	BusPassword          string `json:"bus_password"`
+	BridgePassword       string `json:"bus_bridge_password"`
+	BusServingToken      string `json:"bus_serving_token"`
+	BusControlPlaneToken string `json:"bus_control_plane_token"`
 	// TrackerToken and OrchestratorKey are what the stand-ins ask of every caller.
 	TrackerToken    string `json:"tracker_token"`
 	OrchestratorKey string `json:"orchestrator_key"`
@@ -60,7 +73,8 @@ type Credentials struct {
 func (c *Credentials) each() []*string {
 	return []*string{
 		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken, &c.InferenceToken,
-		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken, &c.TrackerToken, &c.OrchestratorKey, &c.EvidenceToken,
+		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken,
+		&c.BusPassword, &c.BridgePassword, &c.BusServingToken, &c.BusControlPlaneToken, &c.TrackerToken, &c.OrchestratorKey, &c.EvidenceToken,
 		&c.AssistantAdmin, &c.AssistantOperator, &c.AssistantReadonly,
 		&c.DashboardAdmin, &c.DashboardViewer, &c.DashboardSigning, &c.DashboardSealing,
 	}
@@ -204,9 +218,10 @@ func (c Credentials) ControlPlaneMap() string {
 // environment variable can give.
 func (c Credentials) ControlPlaneSystemMap() string {
 	return credentialMap(map[string]grant{
-		c.TrainerToken:   {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
-		c.SeedToken:      {Principal: "system:seed", Scopes: []string{"read", "write"}},
-		c.InferenceToken: {Principal: "system:inference", Scopes: []string{"read"}},
+		c.TrainerToken:         {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
+		c.SeedToken:            {Principal: "system:seed", Scopes: []string{"read", "write"}},
+		c.InferenceToken:       {Principal: "system:inference", Scopes: []string{"read"}},
+		c.BusControlPlaneToken: {Principal: "system:bus", Scopes: []string{"retrain"}},
 	})
 }
 
@@ -215,7 +230,13 @@ func (c Credentials) InferenceMap() string {
 	return credentialMap(map[string]grant{
 		c.ServingToken:             {Principal: "operator", Scopes: []string{"admin"}},
 		c.ServingControlPlaneToken: {Principal: "control-plane", Scopes: []string{"admin"}},
+		c.BusServingToken:          {Principal: "bus-bridge", Scopes: []string{"predict"}},
 	})
+}
+
+// BusMap is the value of BUS_CREDENTIALS_JSON: who may speak with inference may read how the bus fares.
+func (c Credentials) BusMap() string {
+	return credentialMap(map[string]grant{c.ServingToken: {Principal: "operator", Scopes: []string{"read"}}})
 }
 
 // AssistantAdminKey, AssistantOperatorKey and AssistantReadonlyKey are the assistant's keys, one a role.
@@ -231,7 +252,9 @@ func (c Credentials) DashboardSecretKey() string {
 
 // Addresses are where the parts of a platform listen, as URLs.
 type Addresses struct {
-	ControlPlane, Serving, Tracker, Evidence, Assistant, Dashboard string
+	ControlPlane, Serving, Tracker, Evidence, Assistant, Dashboard, Bus string
+	// NATS is host:port of the broker.
+	NATS string
 	// Orchestrator ends in /api.
 	Orchestrator string
 	// DataDir holds the model repository.
@@ -258,6 +281,8 @@ func (c Credentials) Exports(a Addresses) string {
 		{"ORCHESTRATOR_API_URL", a.Orchestrator},
 		{"PREFECT_API_KEY", c.OrchestratorKey}, // the name under which the prefect client expects it
 		{"MODELREPO_WEBHOOK_SECRET", c.WebhookSecret},
+		{"BUS_BRIDGE_URL", a.Bus},
+		{"BUS_NATS_URL", (&url.URL{Scheme: "nats", User: url.UserPassword(BusUser, c.BusPassword), Host: a.NATS}).String()},
 		{"SVC_CONTROL_TOWER_URL", a.Evidence},
 		{"SVC_CONTROL_TOWER_TOKEN", c.EvidenceToken},
 		{"ASSISTANT_URL", a.Assistant},

@@ -130,24 +130,24 @@ func TestMaps(t *testing.T) {
 		t.Fatalf("people: %s; want %s", got, want)
 	}
 	own := grants(c.ControlPlaneSystemMap())
-	if got, want := fmt.Sprint(own[c.TrainerToken], own[c.SeedToken], own[c.InferenceToken], len(own)), "{system:trainer default [read manage]} {system:seed default [read write]} {system:inference default [read]} 3"; got != want {
+	if got, want := fmt.Sprint(own[c.TrainerToken], own[c.SeedToken], own[c.InferenceToken], own[c.BusControlPlaneToken], len(own)), "{system:trainer default [read manage]} {system:seed default [read write]} {system:inference default [read]} {system:bus default [retrain]} 4"; got != want {
 		t.Fatalf("components: %s; want %s", got, want)
 	}
 	inf := grants(c.InferenceMap())
-	if got := fmt.Sprint(inf[c.ServingToken], inf[c.ServingControlPlaneToken], len(inf)); got !=
-		"{operator default [admin]} {control-plane default [admin]} 2" {
-		t.Fatal(got, `want "{operator default [admin]} {control-plane default [admin]} 2"`)
+	if got := fmt.Sprint(inf[c.ServingToken], inf[c.ServingControlPlaneToken], inf[c.BusServingToken], len(inf)); got !=
+		"{operator default [admin]} {control-plane default [admin]} {bus-bridge default [predict]} 3" {
+		t.Fatal(got, `want "{operator default [admin]} {control-plane default [admin]} {bus-bridge default [predict]} 3"`)
 	}
 }
 
 func TestExports(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "it's a $(dir)")
-	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", TrackerToken: "tr", OrchestratorKey: "or", EvidenceToken: "ev", AssistantAdmin: "a1", AssistantOperator: "o1", AssistantReadonly: "r1", DashboardAdmin: "da", DashboardViewer: "dv"}
+	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", TrackerToken: "tr", OrchestratorKey: "or", EvidenceToken: "ev", AssistantAdmin: "a1", AssistantOperator: "o1", AssistantReadonly: "r1", BusPassword: "bp", DashboardAdmin: "da", DashboardViewer: "dv"}
 	got := c.Exports(Addresses{
 		ControlPlane: "http://127.0.0.1:18002", Serving: "http://127.0.0.1:18001", Tracker: "http://127.0.0.1:15000",
 		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", Assistant: "http://127.0.0.1:18004",
-		Dashboard: "http://127.0.0.1:8099", DataDir: dir,
+		Dashboard: "http://127.0.0.1:8099", Bus: "http://127.0.0.1:18003", NATS: "127.0.0.1:4222", DataDir: dir,
 	})
 	want := "export DASHBOARD_URL='http://127.0.0.1:8099'\n" +
 		"export DASHBOARD_ADMIN_PASSWORD='da'\n" +
@@ -161,6 +161,8 @@ func TestExports(t *testing.T) {
 		"export ORCHESTRATOR_API_URL='http://127.0.0.1:14200/api'\n" +
 		"export PREFECT_API_KEY='or'\n" +
 		`export MODELREPO_WEBHOOK_SECRET='wh'\''x'` + "\n" +
+		"export BUS_BRIDGE_URL='http://127.0.0.1:18003'\n" +
+		"export BUS_NATS_URL='nats://bus:bp@127.0.0.1:4222'\n" +
 		"export SVC_CONTROL_TOWER_URL='http://127.0.0.1:8770'\n" +
 		"export SVC_CONTROL_TOWER_TOKEN='ev'\n" +
 		"export ASSISTANT_URL='http://127.0.0.1:18004'\n" +

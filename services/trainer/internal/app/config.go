@@ -33,6 +33,9 @@ type Config struct {
 	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
 	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR"`
+	// FlowRunID is the orchestrator's flow run that `trainer train` is part of: the control plane then
+	// knows which approval and commit a version came from. Empty: none, and nobody is told.
+	FlowRunID string `env:"PREFECT_FLOW_RUN_ID"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
 	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.

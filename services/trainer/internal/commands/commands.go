@@ -2,6 +2,7 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"math"
 	"strings"
 
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/trainer"
-	"github.com/urfave/cli/v2"
 )
 
 // errUsage marks what is wrong with the command line itself.
@@ -48,13 +51,13 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 				Flags: []cli.Flag{repo, env, model(""), set,
 					&cli.BoolFlag{Name: "dummy", Usage: "train on 500 generated rows; reaches at most Staging"},
 					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
-					&cli.StringFlag{Name: "flow-run", Usage: "id of the orchestrator's run that this training belongs to (default: PREFECT_FLOW_RUN_ID)"},
 					&cli.StringFlag{Name: "commit", Usage: "commit whose models are trained"},
 					&cli.StringFlag{Name: "tenant", Usage: "tenant of the request"},
 					&cli.StringFlag{Name: "requested-by", Usage: "who asked for the training"},
 					&cli.StringFlag{Name: "approval", Usage: "id of the approval that allowed it"},
 					&cli.StringFlag{Name: "request-id", Usage: "id of the request that led to it"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
+					&cli.StringFlag{Name: "flow-run", Usage: "id of the orchestrator's flow run that this training is (default: PREFECT_FLOW_RUN_ID)"},
 				},
 				Action: func(c *cli.Context) error { return runTrain(c, environ, out, errOut) },
 			},
@@ -124,15 +127,15 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 		return err
 	}
 	req := trainer.Request{Model: c.String("model"), Dataset: c.String("dataset"), Dummy: c.Bool("dummy"), Backend: c.String("backend"),
-		FlowRunID: c.String("flow-run"), CommitSHA: c.String("commit"), Tenant: c.String("tenant"),
+		CommitSHA: c.String("commit"), Tenant: c.String("tenant"),
 		RequestedBy: c.String("requested-by"), ApprovalID: c.String("approval"), RequestID: c.String("request-id")}
-	if req.FlowRunID == "" {
-		req.FlowRunID = flowRunOf(environ)
-	}
 	if text := c.String("parameters"); text != "" {
 		if err := json.Unmarshal([]byte(text), &req.Parameters); err != nil {
 			return fmt.Errorf("%w: --parameters is no JSON object: %w", errUsage, err)
 		}
+	}
+	if req.FlowRunID, err = flowRunID(c.String("flow-run"), cfg); err != nil {
+		return err
 	}
 	t, err := trainer.New(cfg, service.NewLogger(errOut, cfg.LogLevel))
 	if err != nil {
@@ -149,14 +152,18 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	return writeJSON(out, res)
 }
 
-// flowRunOf is the run that the orchestrator's worker started this process for, empty if none did.
-func flowRunOf(environ []string) (id string) {
-	for _, kv := range environ {
-		if v, ok := strings.CutPrefix(kv, "PREFECT_FLOW_RUN_ID="); ok {
-			id = v
-		}
+// flowRunID returns the flow run that the training belongs to, in the form that the control plane
+// knows it by; empty if there is none.
+func flowRunID(flag string, cfg trainer.Config) (string, error) {
+	text := cmp.Or(flag, cfg.FlowRunID)
+	if text == "" {
+		return "", nil
 	}
-	return id
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: the flow run %q is no UUID; pass the id that the orchestrator gave the run", errUsage, text)
+	}
+	return id.String(), nil
 }
 
 func runFeatures(c *cli.Context, environ []string, out, errOut io.Writer) error {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mlp-platform/platform/services/trainer"
 )
 
 const repo = "../../../../deploy/modelrepo"
@@ -87,12 +89,23 @@ func TestModelRepositoryOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestFlowRunOfTheWorker(t *testing.T) {
-	t.Parallel()
-	if got := flowRunOf([]string{"PATH=/bin", "PREFECT_FLOW_RUN_ID=f1"}); got != "f1" {
-		t.Errorf("got %q; want f1", got)
+// Without its flow run a version cannot be told from an outside one: its promotion stays pending.
+func TestFlowRunOfTheTraining(t *testing.T) {
+	const id = "0195f3b2-0000-7000-8000-00000000000a"
+	for name, c := range map[string]struct{ flag, variable, want, fault string }{
+		"none":               {"", "", "", ""},
+		"flag":               {id, "", id, ""},
+		"variable":           {"", id, id, ""},
+		"flag over variable": {id, "0195f3b2-0000-7000-8000-00000000000b", id, ""},
+		"another spelling":   {strings.ToUpper(id), "", id, ""},
+		"no UUID":            {"latest", "", "", `the flow run "latest" is no UUID`},
+	} {
+		got, err := flowRunID(c.flag, trainer.Config{FlowRunID: c.variable})
+		if got != c.want || (err == nil) != (c.fault == "") || err != nil && (ExitCode(err) != 2 || !strings.Contains(err.Error(), c.fault)) {
+			t.Errorf("%s: got %q, %v; want %q, %q", name, got, err, c.want, c.fault)
+		}
 	}
-	if got := flowRunOf([]string{"PATH=/bin"}); got != "" {
-		t.Errorf("got %q; want none", got)
+	if _, _, err := runCommand(t, "train", "--model", "JPCP", "--flow-run", "latest"); err == nil || !strings.Contains(err.Error(), "no UUID") {
+		t.Errorf("got %v, want a refusal before anything is trained", err)
 	}
 }

@@ -11,34 +11,45 @@ import (
 
 // Bounds on one answer.
 const (
-	mostFindings = 20
+	MostFindings = 20 // more are shown when asked for
 	mostEvidence = 12
 )
 
 // Answer is the text, in Markdown, for findings of a snapshot. It proposes nothing: fixes
 // stand as commands that a person may ask for.
-func Answer(s *Snapshot, found []Finding) string {
+func Answer(s *Snapshot, found []Finding) string { return AnswerFrom(s, found, 0) }
+
+// AnswerFrom is Answer without the first findings, which were shown before.
+func AnswerFrom(s *Snapshot, found []Finding, from int) string {
 	var b strings.Builder
-	switch len(found) {
-	case 0:
-		b.WriteString("Nothing was found wrong.\n")
-	case 1:
-		b.WriteString("One thing is wrong.\n")
-	default:
-		fmt.Fprintf(&b, "%d things are wrong.\n", len(found))
-	}
-	for i, f := range found {
-		if i == mostFindings {
-			fmt.Fprintf(&b, "\nThe other %d are left out; ask about one namespace.\n", len(found)-mostFindings)
+	from = min(from, len(found))
+	b.WriteString(countFindings(len(found)-from, from > 0) + "\n")
+	for i, f := range found[from:] {
+		if i == MostFindings {
+			fmt.Fprintf(&b, "\nThe other %d are left out; say `more` to see them, or ask about one namespace.\n", len(found)-from-MostFindings)
 			break
 		}
-		fmt.Fprintf(&b, "\n**%d. %s**\n\n", i+1, f.heading())
+		fmt.Fprintf(&b, "\n**%d. %s**\n\n", from+i+1, f.heading())
 		f.write(&b)
 	}
 	if len(s.Unread) > 0 {
 		fmt.Fprintf(&b, "\nNot read, and so not judged: %s.\n", strings.Join(slices.Sorted(maps.Keys(s.Unread)), ", "))
 	}
 	return b.String()
+}
+
+func countFindings(n int, more bool) string {
+	switch {
+	case n == 0:
+		return "Nothing was found wrong."
+	case n == 1 && more:
+		return "One more thing is wrong."
+	case n == 1:
+		return "One thing is wrong."
+	case more:
+		return fmt.Sprintf("%d more things are wrong.", n)
+	}
+	return fmt.Sprintf("%d things are wrong.", n)
 }
 
 func (f Finding) heading() string {

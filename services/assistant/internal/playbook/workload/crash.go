@@ -74,7 +74,7 @@ func explainCrash(lines []string, w *engine.Workload, c engine.Container) engine
 // selfEnded reads the exit code, then the log.
 func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Finding {
 	end := c.LastEnd()
-	ended := fmt.Sprintf("Container %s ended with exit code %d", engine.QuoteCode(c.Spec.Name), end.ExitCode)
+	ended := fmt.Sprintf("Container %s ended with %s", engine.QuoteCode(c.Spec.Name), engine.ExitText(end.ExitCode))
 	if c.Status.RestartCount > 0 {
 		ended += " and was restarted " + engine.CountNoun(int(c.Status.RestartCount), "time", "times")
 	}
@@ -105,6 +105,12 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 	}
 	if len(lines) > 0 {
 		quoteLine(&f, c, lines[0])
+	}
+	if signal, ok := engine.SignalOf(end.ExitCode); ok {
+		f.Cause, f.Confidence = fmt.Sprintf("The program was ended by signal %s: %s.", signal.Name, signal.Sender), engine.Medium
+		f.Text = signal.Advice
+		offerRollback(&f, w, c)
+		return f
 	}
 	f.Cause, f.Confidence = "The program ends by itself; nothing in the cluster ends it.", engine.Low
 	f.Text = "Read the whole log of the run before the restart."

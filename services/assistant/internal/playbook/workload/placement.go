@@ -55,9 +55,22 @@ func isTolerated(pod *corev1.Pod, t corev1.Taint) bool {
 	})
 }
 
+// schedulerMessage is why the scheduler has placed a pod nowhere, in its own words.
+func schedulerMessage(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 // explainPlacement says which rule keeps the pod from every node, and helps with the one that
 // keeps it from the most.
 func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, w *engine.Workload) {
+	if said := schedulerMessage(pod); said != "" {
+		f.Evidence = append(f.Evidence, "The scheduler says "+engine.QuoteCode(said)+".")
+	}
 	taints := slices.SortedFunc(maps.Keys(r.taints), func(a, b corev1.Taint) int {
 		return strings.Compare(formatTaint(a), formatTaint(b))
 	})
@@ -72,8 +85,10 @@ func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, 
 	if len(r.cordoned) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Cordoned are %s.", engine.QuoteCodes(r.cordoned)))
 	}
+	// A node counts as tainted or cordoned only if the selector takes it. So where there is one,
+	// the label is there, and correcting the selector would help nobody.
 	switch {
-	case len(r.selector) >= tainted && len(r.selector) >= len(r.cordoned):
+	case tainted == 0 && len(r.cordoned) == 0:
 		explainSelector(f, x, pod, w)
 	case tainted >= len(r.cordoned):
 		explainTaint(f, taints, pod, w)
@@ -115,8 +130,8 @@ func explainTaint(f *engine.Finding, taints []corev1.Taint, pod *corev1.Pod, w *
 
 // explainSelector compares a node selector with the labels that nodes have.
 func explainSelector(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Workload) {
-	f.Cause = "No node has the labels that the pod's required node affinity names."
-	f.Text = "Correct the affinity, or label a node."
+	f.Cause = "No node has all the labels together that the pod's node selector and required affinity name."
+	f.Text = "Correct the selector or the affinity, or label a node."
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
 		want := pod.Spec.NodeSelector[key]
 		values := map[string]bool{}
@@ -148,12 +163,7 @@ func explainSelector(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Wor
 // checkInterPodRules explains pods that each node would take by itself, but not beside the pods that
 // are there. The scheduler alone weighs that; its condition says which rule it was.
 func checkInterPodRules(pod *corev1.Pod, w *engine.Workload) []engine.Finding {
-	said := ""
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			said = c.Message
-		}
-	}
+	said := schedulerMessage(pod)
 	a := pod.Spec.Affinity
 	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium, Evidence: []string{"The scheduler says " + engine.QuoteCode(said) + "."}}
 	switch {

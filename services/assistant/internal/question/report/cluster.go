@@ -86,9 +86,9 @@ func Quotas(v View) string {
 
 // Events lists events, the newest first; of warnings only those.
 func Events(v View, warnings bool) string {
-	what, none := "Events "+v.where()+", the newest first:", "There are no events "+v.where()+"."
+	what, none := "Events "+v.where()+v.period()+", the newest first:", "There are no events "+v.where()+v.period()+"."
 	if warnings {
-		what, none = "Warnings "+v.where()+", the newest first:", "There are no warnings "+v.where()+"."
+		what, none = "Warnings "+v.where()+v.period()+", the newest first:", "There are no warnings "+v.where()+v.period()+"."
 	}
 	var all []*corev1.Event
 	pods := map[string]bool{}
@@ -104,7 +104,7 @@ func Events(v View, warnings bool) string {
 		for _, r := range v.Objects {
 			about = about || r.Kind == on.Kind && r.Name == on.Name && r.Namespace == on.Namespace
 		}
-		if about && (v.Namespace == "" || e.Namespace == v.Namespace) && (!warnings || e.Type == corev1.EventTypeWarning) {
+		if about && (v.Namespace == "" || e.Namespace == v.Namespace) && (!warnings || e.Type == corev1.EventTypeWarning) && v.within(engine.LastSeen(e).Time) {
 			all = append(all, e)
 		}
 	}

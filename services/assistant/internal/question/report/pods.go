@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -131,7 +132,8 @@ func Restarts(v View) string {
 	for _, pod := range v.pods() {
 		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 			for _, st := range list {
-				if st.RestartCount > 0 {
+				last := st.LastTerminationState.Terminated
+				if st.RestartCount > 0 && (v.Within == 0 || last != nil && v.within(last.FinishedAt.Time)) {
 					all = append(all, entry{pod, st})
 				}
 			}
@@ -142,12 +144,12 @@ func Restarts(v View) string {
 	for _, e := range all {
 		end, when := "-", "-"
 		if last := e.state.LastTerminationState.Terminated; last != nil {
-			end = fmt.Sprintf("%s, exit code %d", tableCell(last.Reason), last.ExitCode)
+			end = fmt.Sprintf("%s, %s", tableCell(last.Reason), engine.ExitText(last.ExitCode))
 			when = formatAge(v.Taken, last.FinishedAt.Time) + " ago"
 		}
 		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), tableCell(e.state.Name), strconv.Itoa(int(e.state.RestartCount)), end, when)
 	}
-	return t.under("Restarted containers "+v.where()+", the most restarts first:", "No container "+v.where()+" was restarted.")
+	return t.under("Restarted containers "+v.where()+v.period()+", the most restarts first:", "No container "+v.where()+" was restarted"+v.period()+".")
 }
 
 // NoLimits lists containers without a memory or CPU limit or request.
@@ -175,18 +177,6 @@ func NoLimits(v View) string {
 		}
 	}
 	return t.under("Containers "+v.where()+" that lack limits or requests:", "Every container "+v.where()+" has limits and requests for CPU and memory.")
-}
-
-// Images lists what runs, by workload.
-func Images(v View) string {
-	t := newTable("Namespace", "Workload", "Container", "Image")
-	for _, w := range v.Workloads() {
-		for i := range w.Template.Spec.Containers {
-			c := &w.Template.Spec.Containers[i]
-			t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), tableCell(c.Image))
-		}
-	}
-	return t.under("Images "+v.where()+":", "There are no workloads "+v.where()+".")
 }
 
 // Usage lists what containers use, the most memory first; ok is false where the metrics
@@ -268,4 +258,40 @@ func (v View) LogPods(most int) []engine.Log {
 	}
 	all := slices.Concat(bad, good)
 	return all[:min(len(all), most)]
+}
+
+// LogSources are all logs of the pods of a view: of each container that ran, and of the run before its
+// last restart if that was within a period. Pods in trouble come first.
+func (v View) LogSources(recent time.Duration) []engine.Log {
+	var bad, good []engine.Log
+	for _, pod := range v.pods() {
+		var logs []engine.Log
+		for _, c := range engine.ListContainers(pod) {
+			log := engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name}
+			last := c.Status.LastTerminationState.Terminated
+			if c.Status.State.Running != nil || c.Status.State.Terminated != nil {
+				logs = append(logs, log)
+			}
+			if last != nil && v.Taken.Sub(last.FinishedAt.Time) < recent {
+				log.Previous = true
+				logs = append(logs, log)
+			}
+		}
+		if isHealthy(pod) {
+			good = append(good, logs...)
+		} else {
+			bad = append(bad, logs...)
+		}
+	}
+	return slices.Concat(bad, good)
+}
+
+// ContainerOf is the container that a log is of, or nil.
+func (v View) ContainerOf(log engine.Log) *corev1.Container {
+	for i := range v.Pods {
+		if pod := &v.Pods[i]; pod.Name == log.Pod && pod.Namespace == log.Namespace {
+			return engine.FindContainer(&corev1.PodTemplateSpec{Spec: pod.Spec}, log.Container)
+		}
+	}
+	return nil
 }

@@ -33,11 +33,12 @@ func RecentChanges(v View) string {
 	for _, c := range all {
 		t.add(formatAge(v.Taken, c.at)+" ago", tableCell(c.namespace), c.object, c.what)
 	}
-	return t.under("What changed "+v.where()+" in the last 24 hours, the newest first (the cluster does not tell here who did it):",
-		"Nothing was created, rolled out or scaled "+v.where()+" in the last 24 hours.")
+	period := cmp.Or(v.period(), " in the last 24 hours")
+	return t.under("What changed "+v.where()+period+", the newest first (the cluster does not tell here who did it):",
+		"Nothing was created, rolled out or scaled "+v.where()+period+".")
 }
 
-func (v View) recent(at time.Time) bool { return v.Taken.Sub(at) <= recently }
+func (v View) recent(at time.Time) bool { return v.Taken.Sub(at) <= cmp.Or(v.Within, recently) }
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,34 @@ type View struct {
 	*engine.Snapshot
 	Namespace string          // empty: all
 	Objects   []operation.Ref // empty: all
+	// Within is the period that is looked at, before the snapshot; 0: what each report takes.
+	Within time.Duration
+}
+
+// within reports whether something happened in the period that is asked about.
+func (v View) within(at time.Time) bool { return v.Within == 0 || v.Taken.Sub(at) <= v.Within }
+
+// period names the period that is asked about, for the end of a phrase, or is empty.
+func (v View) period() string {
+	if v.Within == 0 {
+		return ""
+	}
+	return " in the last " + formatPeriod(v.Within)
+}
+
+func formatPeriod(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		of   time.Duration
+	}{{"week", 7 * 24 * time.Hour}, {"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		if d >= unit.of && d%unit.of == 0 {
+			if d == unit.of {
+				return unit.name
+			}
+			return fmt.Sprintf("%d %ss", d/unit.of, unit.name)
+		}
+	}
+	return d.String()
 }
 
 // where names what is looked at, for sentences.

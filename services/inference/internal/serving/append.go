@@ -1,4 +1,4 @@
-package predict
+package serving
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// appendString appends s as JSON.
-func appendString(dst []byte, s string) []byte {
+// AppendString appends s as JSON.
+func AppendString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			b, _ := json.Marshal(s) // strings always have a JSON form
@@ -19,9 +19,9 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendNumber appends a finite number with as many digits as tell it from its neighbours of the same
+// AppendNumber appends a finite number with as many digits as tell it from its neighbours of the same
 // precision, in the form of encoding/json (ECMA-262, 6.1.6.1.20).
-func appendNumber(dst []byte, v float64, single bool) []byte {
+func AppendNumber(dst []byte, v float64, single bool) []byte {
 	bits := 64
 	if single {
 		bits = 32

@@ -1,0 +1,29 @@
+package investigate
+
+import "github.com/mlp-platform/platform/services/assistant/internal/question/report"
+
+// drainPlan answers what draining nodes would do.
+func (w *work) drainPlan(t *topic) {
+	w.synthesize()
+	var nodes []string
+	for _, r := range t.objects {
+		if r.Kind == "Node" {
+			nodes = append(nodes, r.Name)
+		}
+	}
+	if len(nodes) == 0 {
+		for i := range t.snap.Nodes {
+			nodes = append(nodes, t.snap.Nodes[i].Name)
+		}
+		w.say("No node was named, so this is the plan for each.")
+	}
+	w.say(report.DrainPlan(t.view(), nodes))
+	w.say("Nothing was drained. To have it proposed, say for example `drain " + firstOr(nodes, "node-1") + "`.")
+}
+
+func firstOr(list []string, otherwise string) string {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return otherwise
+}

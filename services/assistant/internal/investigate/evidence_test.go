@@ -1,0 +1,106 @@
+package investigate_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// TestLogsAsEvidence asks about a deployment whose objects show no fault. Its log does.
+func TestLogsAsEvidence(t *testing.T) {
+	t.Parallel()
+	addService := func(s *engine.Snapshot, name string, ready bool) {
+		s.Services = append(s.Services, corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name},
+			Spec:       corev1.ServiceSpec{ClusterIP: "10.96.0.77", Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{{Port: 5432}}},
+		})
+		s.EndpointSlices = append(s.EndpointSlices, discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+			Endpoints:  []discoveryv1.Endpoint{{Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		})
+	}
+	for _, row := range []struct {
+		name, query, log string
+		change           func(*engine.Snapshot)
+		must, not        []string
+	}{
+		{"nothing in the log", "what is wrong with gallery?", "INFO ready\nINFO 0 errors\n", nil, []string{allClear + " with deployment `gallery`", "Read were 2 lines"}, []string{"left out"}},
+		{"first error and what precedes it", "why does gallery fail?", "2026-01-02T10:00:00Z INFO POST /upload\n2026-01-02T10:00:01Z ERROR relation \"albums\" does not exist\n2026-01-02T10:00:09Z ERROR relation \"albums\" does not exist\n", nil,
+			[]string{"2 times from 2026-01-02 10:00:01 to 2026-01-02 10:00:09", `relation "albums" does not exist`, "the line before it is", "POST /upload"}, []string{allClear}},
+		{"host leads to its service", "is gallery failing?", "ERROR could not connect to gallery-db:5432: connection refused\n", func(s *engine.Snapshot) { addService(s, "gallery-db", false) },
+			[]string{"`gallery-db` is service `gallery-db` in namespace `media`, which has 0 ready endpoints"}, []string{allClear}},
+		{"host with a namespace, on another port", "is gallery failing?", "ERROR dial tcp gallery-db.media.svc.cluster.local:5433: i/o timeout\n", func(s *engine.Snapshot) { addService(s, "gallery-db", true) },
+			[]string{"1 ready endpoints", "It has no port `5433`"}, []string{allClear}},
+		{"address of a service", "is gallery failing?", "ERROR dial tcp 10.96.0.77:5432: i/o timeout\n", func(s *engine.Snapshot) { addService(s, "gallery-db", true) }, []string{"`10.96.0.77` is service `gallery-db`"}, []string{allClear}},
+		{"full disk", "why does gallery fail?", "ERROR write /var/lib/gallery/thumbs/1.png: no space left on device\n", func(s *engine.Snapshot) {
+			spec := &s.Deployments[0].Spec.Template.Spec
+			spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "thumbs"}}}}
+			spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/var/lib/gallery"}}
+			s.Claims = append(s.Claims, corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "thumbs"},
+				Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}},
+			})
+		}, []string{"volume claim `thumbs` of 5Gi", "To enlarge it"}, []string{allClear}},
+		{"slow by its log", "why is gallery slow?", "GET /a took 20ms\nGET /b took 4.2s\nGET /c took 3900ms\n", func(s *engine.Snapshot) {
+			s.Pods[0].Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+			s.Usage = map[engine.Log]corev1.ResourceList{{Namespace: "media", Pod: s.Pods[0].Name, Container: "gallery"}: {corev1.ResourceCPU: resource.MustParse("99m")}}
+		}, []string{"the longest is 4.2s", "uses 99m of its CPU limit of 100m", "99th percentile"}, nil},
+		{"what could not be read", "what is wrong with gallery?", "", nil, []string{"1 logs could not be read"}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			s := readFixture(t, "", "healthy")
+			s.Deployments[0].Status.ReadyReplicas = *s.Deployments[0].Spec.Replicas
+			s.Pods[0].Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
+			if row.change != nil {
+				row.change(s)
+			}
+			b := toolsOn(s)
+			b.run = func(_ context.Context, op operation.Operation) (turn.Output, error) {
+				if op.Verb == operation.Logs && row.log == "" {
+					return turn.Output{}, operation.Refuse(operation.Unavailable, "", "The kubelet does not answer.")
+				}
+				return turn.Output{Text: row.log, Whole: row.log}, nil
+			}
+			a := askOnce(t, b, "", row.query)
+			checkAnswer(t, row.query, a, row.must, row.not)
+		})
+	}
+}
+
+// The logs of one answer are bounded, and what was left out is told.
+func TestEvidenceIsBounded(t *testing.T) {
+	t.Parallel()
+	s := readFixture(t, "", "healthy")
+	s.Deployments[0].Status.ReadyReplicas = *s.Deployments[0].Spec.Replicas
+	s.Pods[0].Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
+	for i := range 24 {
+		pod := *s.Pods[0].DeepCopy()
+		pod.Name += string(rune('a' + i))
+		s.Pods = append(s.Pods, pod)
+	}
+	b := toolsOn(s)
+	b.run = func(context.Context, operation.Operation) (turn.Output, error) {
+		return turn.Output{Text: "INFO ready\n"}, nil
+	}
+	a := askOnce(t, b, "", "what is wrong with gallery?")
+	checkAnswer(t, "gallery", a, []string{"20 logs of 20 pods", "5 further logs were not read"}, nil)
+	reads := 0
+	for _, line := range b.lines {
+		if strings.HasPrefix(line, "kubectl logs") {
+			reads++
+		}
+	}
+	if reads != 20 {
+		t.Errorf("%d logs were read; want 20", reads)
+	}
+}

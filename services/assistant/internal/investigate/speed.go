@@ -1,0 +1,59 @@
+package investigate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// nearLimit is the share of its CPU limit above which a container is throttled at any peak, in percent.
+const nearLimit = 90
+
+// speed answers "slow": CPU beside its limit, durations that logs tell, and latency as measured.
+func (w *work) speed(ctx context.Context, a question.Ask, t *topic) error {
+	var lines []string
+	lines = append(lines, t.throttled()...)
+	if all := logtext.Durations(t.logs); len(all) > 0 {
+		lines = append(lines, fmt.Sprintf("%d durations stand in its logs: half are over %s, the longest is %s.", len(all), all[len(all)/2], all[len(all)-1].Round(time.Millisecond)))
+	}
+	if len(lines) > 0 {
+		w.say("How fast it is:\n\n- " + strings.Join(lines, "\n- "))
+	}
+	if len(t.objects) == 0 {
+		return nil
+	}
+	a.Intent = question.Latency
+	return w.measure(ctx, a, t)
+}
+
+// throttled names the containers that use about all the CPU that they may.
+func (t *topic) throttled() []string {
+	if t.snap.Usage == nil {
+		return []string{"The metrics API is not there or could not be read, so whether a CPU limit slows it is not known."}
+	}
+	var lines []string
+	v := t.view()
+	for _, log := range v.LogSources(0) {
+		used, ok := t.snap.Usage[log]
+		spec := v.ContainerOf(log)
+		if !ok || spec == nil {
+			continue
+		}
+		limit, limited := spec.Resources.Limits[corev1.ResourceCPU]
+		if limited && limit.MilliValue() > 0 && 100*used.Cpu().MilliValue() >= nearLimit*limit.MilliValue() {
+			lines = append(lines, fmt.Sprintf("Container %s of pod %s uses %s of its CPU limit of %s: it is throttled.", engine.QuoteCode(log.Container), engine.QuoteCode(log.Pod), used.Cpu(), limit.String()))
+		}
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "No container of "+report.Code(t.objects[0].Name)+" uses its CPU limit up now.")
+	}
+	return lines
+}

@@ -1,0 +1,260 @@
+package investigate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
+)
+
+// guess is a word that was taken for another one.
+type guess struct {
+	word, taken string
+	what        string // what the other one is, such as "namespace"; empty: an English word
+}
+
+// understand compares the words of a question with the cluster: misspelt ones are taken for what
+// is near, which is said, and left are those that mean nothing here. The question it returns is
+// never a request: a guess changes nothing.
+func (w *work) understand(ctx context.Context, a question.Ask) (understood question.Ask, left []string, err error) {
+	if len(a.Unknown) == 0 || strings.ContainsAny(w.turn.Query, "`\"") {
+		return a, nil, nil
+	}
+	var names clusterNames
+	unknown := a.Unknown
+	for _, namespace := range []string{cmp.Or(a.Namespace, w.turn.Scope), ""} { // the whole cluster only if need be
+		s, err := w.snapshot(ctx, namespace)
+		if err != nil {
+			return a, nil, err
+		}
+		if s == nil {
+			continue
+		}
+		names = namesOf(s)
+		if unknown = slices.DeleteFunc(slices.Clone(unknown), names.has); len(unknown) == 0 {
+			return a, nil, nil
+		}
+	}
+	words := strings.Fields(a.Words)
+	var guesses []guess
+	for _, unknown := range unknown {
+		g, ok := names.guess(unknown)
+		if !ok {
+			left = append(left, unknown)
+			continue
+		}
+		guesses = append(guesses, g)
+		for i := range words {
+			if words[i] == unknown {
+				words[i] = g.taken
+			}
+		}
+	}
+	// Words of another language are near to English ones, too: where most mean nothing, none is guessed.
+	if len(guesses) == 0 || foreign(a, append(slices.Clone(left), guessedWords(guesses)...)) {
+		return a, append(left, guessedWords(guesses)...), nil
+	}
+	guessed := question.Parse(strings.Join(words, " ") + "?")
+	if guessed.Intent < question.Diagnosis {
+		return a, append(left, guessedWords(guesses)...), nil
+	}
+	w.say(describeGuesses(guesses))
+	return guessed, left, nil
+}
+
+func guessedWords(guesses []guess) []string {
+	var list []string
+	for _, g := range guesses {
+		list = append(list, g.word)
+	}
+	return list
+}
+
+// describeGuesses says what was taken for what, so that a wrong guess is seen.
+func describeGuesses(guesses []guess) string {
+	var parts, words []string
+	for _, g := range guesses {
+		switch g.what {
+		case "":
+			words = append(words, fmt.Sprintf("%s for %s", report.Code(g.word), report.Code(g.taken)))
+		case "namespace":
+			parts = append(parts, fmt.Sprintf("There is no namespace %s. Near is namespace %s, which I took it for.", report.Code(g.word), report.Code(g.taken)))
+		default:
+			parts = append(parts, fmt.Sprintf("There is no object with the name %s. Near is %s %s, which I took it for.", report.Code(g.word), g.what, report.Code(g.taken)))
+		}
+	}
+	if len(words) > 0 {
+		parts = append(parts, "I took "+strings.Join(words, ", ")+".")
+	}
+	return strings.Join(parts, " ") + " That is a guess."
+}
+
+var latinExpr = regexp.MustCompile(`^[\x00-\x7F]*$`)
+
+// foreign reports whether so much of a sentence means nothing here that answering it would be
+// answering something else.
+func foreign(a question.Ask, left []string) bool {
+	words := strings.Fields(a.Words)
+	if slices.ContainsFunc(left, func(l string) bool { return !latinExpr.MatchString(l) }) {
+		return true
+	}
+	return len(left) >= 2 && 2*len(left) >= len(words)
+}
+
+// clusterNames are the names that a question may use, with what each is.
+type clusterNames map[string]string
+
+func namesOf(s *engine.Snapshot) clusterNames {
+	all := clusterNames{}
+	for _, o := range nameableObjects(s) {
+		if _, known := all[o.ref.Name]; !known || o.ref.Kind == "Namespace" {
+			all[o.ref.Name] = strings.ToLower(o.ref.Kind)
+		}
+	}
+	for i := range s.Pods {
+		for j := range s.Pods[i].Spec.Containers {
+			name := s.Pods[i].Spec.Containers[j].Name
+			all[name] = cmp.Or(all[name], "container")
+		}
+	}
+	return all
+}
+
+func (n clusterNames) has(word string) bool {
+	_, ok := n[word]
+	return ok
+}
+
+// unguessed are kinds whose names nobody misspells: they are made up by the cluster, or serve others.
+var unguessed = map[string]bool{"pod": true, "replicaset": true, "configmap": true, "secret": true, "serviceaccount": true, "storageclass": true, "persistentvolume": true, "container": true}
+
+// guess finds the one name, else the English word, that a word is a misspelling of.
+func (n clusterNames) guess(word string) (guess, bool) {
+	allowed := 1
+	switch {
+	case len(word) < 4:
+		return guess{}, false
+	case len(word) > 6:
+		allowed = 2
+	}
+	best, far, several := "", allowed+1, false
+	for name, kind := range n {
+		if unguessed[kind] {
+			continue
+		}
+		switch d := spelling.Distance(word, name); {
+		case d < far:
+			best, far, several = name, d, false
+		case d == far && d <= allowed:
+			several = true
+		}
+	}
+	english := question.NearestWord(word, spelling.Distance)
+	switch {
+	case english != "" && spelling.Distance(word, english) <= far:
+		return guess{word: word, taken: english}, true
+	case best != "" && far <= allowed && !several:
+		return guess{word, best, n[best]}, true
+	}
+	return guess{}, false
+}
+
+// refuse says what was not understood, and what would be: three questions about this cluster.
+func (w *work) refuse(t *topic, left []string) {
+	text := "That is not something I can answer."
+	if len(left) > 0 {
+		text = "I did not understand " + joinCodes(left) + ". I read plain English and kubectl lines; without a language model no other language."
+	}
+	w.say(text + " Ask, for example:\n\n" + examplesHere(t))
+}
+
+func joinCodes(list []string) string {
+	const most = 8
+	var shown []string
+	for i, word := range list {
+		if i == most {
+			shown = append(shown, fmt.Sprintf("and %d more", len(list)-most))
+			break
+		}
+		shown = append(shown, report.Code(word))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// examplesHere are three questions that this cluster can answer.
+func examplesHere(t *topic) string {
+	namespace, name := "default", ""
+	if t != nil && t.snap != nil {
+		if len(t.snap.Namespaces) > 0 {
+			namespace = cmp.Or(t.namespace, t.snap.Namespaces[0].Name)
+		}
+		for _, f := range playbook.Findings(t.snap, t.namespace) {
+			if f.Object.Namespace != "" {
+				namespace, name = f.Object.Namespace, f.Object.Name
+				break
+			}
+		}
+	}
+	lines := []string{"- what is wrong in " + namespace + "?", "- which pods are not ready?", "- what changed in the last hour?"}
+	if name != "" {
+		lines[1] = "- why is " + name + " not healthy?"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// splitByNamespace makes one question for each namespace that a question names.
+func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question.Ask, error) {
+	if a.Everywhere || wide[a.Intent] || len(a.Mentions) == 0 {
+		return []question.Ask{a}, nil
+	}
+	s, err := w.snapshot(ctx, cmp.Or(a.Namespace, w.turn.Scope))
+	if err != nil || s == nil || !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return hasNamespace(s, m.Name) }) {
+		return []question.Ask{a}, err
+	}
+	spaces := []string{}
+	if a.Namespace != "" {
+		spaces = append(spaces, a.Namespace)
+	}
+	var rest []question.Mention
+	for _, m := range a.Mentions {
+		object := slices.ContainsFunc(objectsNamed(s, a.Namespace, question.Mention{Name: m.Name}), func(r operation.Ref) bool { return r.Kind != "Namespace" && !quiet[r.Kind] })
+		if (m.Kind == "" && !object || m.Kind == "namespace") && hasNamespace(s, m.Name) {
+			if !slices.Contains(spaces, m.Name) {
+				spaces = append(spaces, m.Name)
+			}
+			continue
+		}
+		rest = append(rest, m)
+	}
+	if len(spaces) < 2 {
+		return []question.Ask{a}, nil
+	}
+	var parts []question.Ask
+	for _, namespace := range spaces {
+		part := a
+		part.Namespace, part.Mentions = namespace, rest
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// askEach answers several questions of one message, one after the other.
+func (w *work) askEach(ctx context.Context, all []question.Ask) error {
+	for _, a := range all {
+		w.say("**" + strings.ToUpper(a.Words[:1]) + a.Words[1:] + "?**")
+		w.steps = nil
+		if err := w.ask(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

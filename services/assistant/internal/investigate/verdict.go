@@ -1,0 +1,103 @@
+package investigate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/symptom"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// mostSymptoms limits the symptoms without a cause that one answer lists.
+const mostSymptoms = 8
+
+// judged are the kinds that playbooks look at. Of others nothing may be called healthy.
+var judged = map[string]bool{
+	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true, "Pod": true, "Job": true, "CronJob": true, "Service": true, "Ingress": true,
+	"HorizontalPodAutoscaler": true, "PodDisruptionBudget": true, "NetworkPolicy": true, "PersistentVolumeClaim": true, "Node": true, "Namespace": true, "ResourceQuota": true,
+	"ValidatingWebhookConfiguration": true, "MutatingWebhookConfiguration": true,
+}
+
+// unexplained are the symptoms of a topic that none of the findings is about.
+func (t *topic) unexplained(found []engine.Finding) []symptom.Symptom {
+	where := t.namespace
+	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
+		where = ""
+	}
+	left := symptom.Unexplained(symptom.List(t.snap, where), found)
+	if len(t.objects) == 0 {
+		return left
+	}
+	near := relatedObjects(t.snap, t.objects)
+	return slices.DeleteFunc(left, func(s symptom.Symptom) bool { return !near[s.Object] && !near[s.Owner] })
+}
+
+// verdict is the answer where no playbook found a cause. It says that nothing is wrong only of
+// what was read in full, is judged by playbooks and shows no symptom.
+func (t *topic) verdict(left []symptom.Symptom) string {
+	subject := t.where()
+	if len(t.objects) > 0 {
+		subject = "with " + refTitles(t.objects)
+	}
+	if len(left) > 0 {
+		return fmt.Sprintf("No known cause was found, yet not all is healthy %s:\n\n%s\nThe log or the description of one of them may tell more.%s", subject, listSymptoms(left), listUnread(t.snap))
+	}
+	if kinds := t.unjudged(); len(kinds) > 0 {
+		return fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged. In what uses them no fault is known.%s", strings.Join(kinds, ", "), listUnread(t.snap))
+	}
+	if len(t.snap.Unread) > 0 {
+		return fmt.Sprintf("Nothing was found wrong %s in what could be read.%s", subject, listUnread(t.snap))
+	}
+	return fmt.Sprintf("Nothing was found wrong %s.", subject)
+}
+
+// unjudged are the kinds of the topic if none of its objects is of a kind that is judged.
+func (t *topic) unjudged() []string {
+	kinds := map[string]bool{}
+	for _, r := range t.objects {
+		if judged[r.Kind] {
+			return nil
+		}
+		kinds[r.Kind] = true
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// besides tells the symptoms that the findings above it do not explain.
+func besides(left []symptom.Symptom) string {
+	if len(left) == 0 {
+		return ""
+	}
+	return "Not explained by this:\n\n" + listSymptoms(left)
+}
+
+func listSymptoms(left []symptom.Symptom) string {
+	var b strings.Builder
+	for i, s := range left {
+		if i == mostSymptoms {
+			fmt.Fprintf(&b, "- And %d more; ask %s.\n", len(left)-mostSymptoms, report.Code("which pods are not ready?"))
+			break
+		}
+		in := ""
+		if s.Object.Namespace != "" {
+			in = " (namespace " + report.Code(s.Object.Namespace) + ")"
+		}
+		b.WriteString("- " + strings.TrimSuffix(s.Text, ".") + in + ".\n")
+	}
+	return b.String()
+}
+
+// quoting are the findings whose text names something that is no object of the cluster: a
+// container, an absent storage class, a key.
+func (t *topic) quoting(name string) []engine.Finding {
+	about, others := t.found(nil)
+	code := "`" + name + "`"
+	names := func(text string) bool { return strings.Contains(strings.ToLower(text), code) }
+	return slices.DeleteFunc(slices.Concat(about, others), func(f engine.Finding) bool {
+		return !names(f.Cause) && !slices.ContainsFunc(f.Evidence, names) && !strings.EqualFold(f.Container, name) && !strings.EqualFold(f.Object.Name, name)
+	})
+}

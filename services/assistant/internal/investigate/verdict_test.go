@@ -1,0 +1,91 @@
+package investigate_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+const allClear = "Nothing was found wrong"
+
+// TestVerdicts: nothing is called healthy that is not, or that was not looked at.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	ended := func(s *engine.Snapshot, code int32, ago time.Duration) {
+		st := &s.Pods[0].Status.ContainerStatuses[0]
+		st.RestartCount, st.LastTerminationState.Terminated = 1, &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(s.Taken.Add(-ago))}
+	}
+	for _, row := range []struct {
+		name, file, query string
+		change            func(*engine.Snapshot)
+		must, not         []string
+	}{
+		{"healthy", "healthy", "what is wrong?", nil, []string{allClear + " in the cluster."}, nil},
+		{"crash without a cause", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 10*time.Minute) },
+			[]string{"No known cause was found, yet not all is healthy", "exit code 139 (signal SIGSEGV)"}, []string{allClear}},
+		{"crash that was survived", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 48*time.Hour) }, []string{allClear}, nil},
+		{"kinds unread", "healthy", "what is wrong?", func(s *engine.Snapshot) { s.Unread["networkpolicies"] = true }, []string{"in what could be read", "networkpolicies"}, nil},
+		{"repeated warning", "healthy", "is everything ok?", func(s *engine.Snapshot) {
+			s.Events = append(s.Events, corev1.Event{
+				Type: corev1.EventTypeWarning, Reason: "DNSConfigForming", Message: "too many", Count: 9, LastTimestamp: metav1.NewTime(s.Taken.Add(-time.Minute)),
+				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: s.Pods[0].Namespace, Name: s.Pods[0].Name},
+			})
+		}, []string{"`DNSConfigForming` 9 times: `too many`"}, []string{allClear}},
+		{"kind without a playbook", "healthy", "what is wrong with configmap app?", func(s *engine.Snapshot) {
+			s.ConfigMaps = append(s.ConfigMaps, corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Pods[0].Namespace, Name: "app"}})
+		}, []string{"ConfigMap are not judged by any playbook"}, []string{allClear + " with"}},
+		{"webhook, asked of the workload", "webhook_away", "why does web not start?", nil, []string{"admission webhook `pods.policy.example.com` cannot be called"}, []string{allClear}},
+		{"webhook, asked by its own name", "webhook_away", "what is wrong with pods.policy.example.com?", nil, []string{"cannot be called"}, []string{allClear, "There is no"}},
+		{"webhook, asked by its configuration", "webhook_away", "what is wrong with webhook policy?", nil, []string{"cannot be called"}, []string{allClear, "There is no"}},
+		{"name that only a finding says", "a11_absent_class", "what is wrong with fast-ssd?", nil, []string{"It is named here", "storage class `fast-ssd` does not exist"}, []string{allClear}},
+		{"paused rollout", "rollout_paused", "which version of web is running?", func(s *engine.Snapshot) {
+			set := &s.ReplicaSets[0]
+			yes := true
+			s.Pods = append(s.Pods, corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "web-1-abcde", OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: set.Name, Controller: &yes}}},
+				Spec:       set.Spec.Template.Spec,
+				Status:     corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Ready: true}}},
+			})
+		}, []string{"not just the wanted image runs", "shop/web:2.3.1` in "}, nil},
+		{"second container", "a1_empty_variable", "why does api crash?", func(s *engine.Snapshot) {
+			spec, st := &s.Pods[0].Spec, &s.Pods[0].Status
+			spec.Containers = append(spec.Containers, corev1.Container{Name: "proxy", Image: "proxy:1"})
+			st.ContainerStatuses = append(st.ContainerStatuses, corev1.ContainerStatus{Name: "proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerError"}}})
+		}, []string{"DATABASE_URL", "Not explained by this", "Container `proxy`", "CreateContainerError"}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			s := readFixture(t, unsetLog, row.file)
+			if row.file == "healthy" {
+				s.Deployments[0].Status.ReadyReplicas = *s.Deployments[0].Spec.Replicas
+			}
+			if row.change != nil {
+				row.change(s)
+			}
+			checkAnswer(t, row.query, askOnce(t, toolsOn(s), "", row.query), row.must, row.not)
+		})
+	}
+}
+
+// TestEveryNameCanBeAskedAbout: what a finding calls its object is something to ask about.
+func TestEveryNameCanBeAskedAbout(t *testing.T) {
+	t.Parallel()
+	b := liveTools(t)
+	s, err := b.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range playbook.Findings(s, "") {
+		query := "what is wrong with " + strings.ToLower(f.Object.Kind) + " " + f.Object.Name + "?"
+		a := askOnce(t, b, f.Object.Namespace, query)
+		if !strings.Contains(a.text, f.Cause) {
+			t.Errorf("%q must say %q:\n%s", query, f.Cause, a.text)
+		}
+	}
+}

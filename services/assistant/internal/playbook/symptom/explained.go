@@ -1,0 +1,67 @@
+package symptom
+
+import (
+	"slices"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// aboutReadiness are the classes that tell why a container is not ready, and not why one ended.
+var aboutReadiness = []engine.Class{engine.ReadinessProbe, engine.ReadinessGate, engine.AccessForbidden, engine.RolloutStuck}
+
+// Unexplained returns the symptoms that no finding, nor a consequence of one, is about.
+func Unexplained(all []Symptom, found []engine.Finding) []Symptom {
+	x := explained{objects: map[operation.Ref][]engine.Finding{}, pods: map[operation.Ref][]engine.Finding{}}
+	for _, f := range found {
+		x.put(f)
+	}
+	var left []Symptom
+	for _, s := range all {
+		if !x.explains(s) {
+			left = append(left, s)
+		}
+	}
+	return left
+}
+
+// explained holds findings by what they are about.
+type explained struct {
+	objects, pods map[operation.Ref][]engine.Finding
+}
+
+func (x explained) put(f engine.Finding) {
+	at := plain(f.Object)
+	x.objects[at] = append(x.objects[at], f)
+	for _, e := range f.Effects {
+		of := plain(e.Of)
+		x.objects[of] = append(x.objects[of], f)
+	}
+	for _, pod := range f.Pods {
+		for _, namespace := range append([]string{f.Object.Namespace}, f.Namespaces...) {
+			r := operation.Ref{Kind: "Pod", Namespace: namespace, Name: pod}
+			x.pods[r] = append(x.pods[r], f)
+		}
+	}
+	for _, c := range f.Consequences {
+		x.put(c)
+	}
+}
+
+func plain(r operation.Ref) operation.Ref {
+	return operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+func (x explained) explains(s Symptom) bool {
+	fits := func(f engine.Finding) bool {
+		return (s.Container == "" || f.Container == "" || f.Container == s.Container) && !(s.ended && slices.Contains(aboutReadiness, f.Class))
+	}
+	if slices.ContainsFunc(x.pods[s.Object], fits) {
+		return true
+	}
+	if s.Object.Kind != "Pod" {
+		return len(x.objects[s.Object]) > 0 || len(x.objects[s.Owner]) > 0
+	}
+	// A finding about the workload that names pods is about those alone.
+	return slices.ContainsFunc(slices.Concat(x.objects[s.Object], x.objects[s.Owner]), func(f engine.Finding) bool { return len(f.Pods) == 0 && fits(f) })
+}

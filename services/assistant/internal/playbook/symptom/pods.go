@@ -1,0 +1,93 @@
+package symptom
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+func (l *lister) pods() {
+	for i := range l.Pods {
+		pod := &l.Pods[i]
+		if !l.in(pod) {
+			continue
+		}
+		s := Symptom{Object: ref("Pod", pod), Owner: l.ownerOf(pod)}
+		name := "Pod " + engine.QuoteCode(pod.Name)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			if l.since(pod.DeletionTimestamp.Time) > endingGrace { // the timestamp is the end of its grace period
+				s.Text = name + " was to be gone and is still there."
+				l.add(s)
+			}
+			continue
+		case pod.Status.Phase == corev1.PodSucceeded:
+			continue
+		case pod.Status.Phase == corev1.PodFailed && s.Owner.Kind == "CronJob":
+			continue // the Job tells whether that was the last word
+		case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
+			s.Text = fmt.Sprintf("%s failed: %s.", name, engine.QuoteCode(pod.Status.Reason+" "+pod.Status.Message))
+			l.add(s)
+			continue
+		}
+		before := len(l.found)
+		for _, c := range engine.ListContainers(pod) {
+			l.container(s, pod, c)
+		}
+		if len(l.found) > before {
+			continue
+		}
+		switch {
+		case pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName == "":
+			s.Text = name + " is on no node yet."
+		case pod.Status.Phase == corev1.PodPending:
+			s.Text = name + " has not started yet."
+		case pod.Status.Phase != corev1.PodRunning:
+			s.Text = fmt.Sprintf("%s is %s.", name, engine.QuoteCode(string(pod.Status.Phase)))
+		case !engine.PodReady(pod) && hasCondition(pod, corev1.PodReady):
+			s.Text = name + " runs and is not ready."
+		default:
+			continue
+		}
+		l.add(s)
+	}
+}
+
+func hasCondition(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// ordinaryWaits are the reasons of a container that is merely not at its turn yet.
+var ordinaryWaits = map[string]bool{"": true, "PodInitializing": true, "ContainerCreating": true}
+
+func (l *lister) container(s Symptom, pod *corev1.Pod, c engine.Container) {
+	s.Container = c.Spec.Name
+	name := fmt.Sprintf("Container %s of pod %s", engine.QuoteCode(c.Spec.Name), engine.QuoteCode(pod.Name))
+	end := c.LastEnd()
+	switch {
+	case !ordinaryWaits[c.Waiting()]:
+		s.Text = fmt.Sprintf("%s waits: %s.", name, engine.QuoteCode(c.Waiting()))
+	case c.Status.State.Terminated != nil && c.Status.State.Terminated.ExitCode != 0:
+		s.Text = fmt.Sprintf("%s ended with %s.", name, engine.ExitText(end.ExitCode))
+		s.ended = true
+	case c.Status.State.Running != nil && c.Status.RestartCount > 0 && end != nil && end.ExitCode != 0 && l.since(end.FinishedAt.Time) < freshRestart:
+		s.Text = fmt.Sprintf("%s was restarted %s, last %s ago after %s.", name, engine.CountNoun(int(c.Status.RestartCount), "time", "times"),
+			l.since(end.FinishedAt.Time).Truncate(time.Second), engine.ExitText(end.ExitCode))
+		s.ended = true
+	case c.Init && c.Status.State.Running != nil && (c.Spec.RestartPolicy == nil || *c.Spec.RestartPolicy != corev1.ContainerRestartPolicyAlways):
+		s.Text = fmt.Sprintf("Init container %s of pod %s still runs, so the others wait.", engine.QuoteCode(c.Spec.Name), engine.QuoteCode(pod.Name))
+	case !c.Init && c.Status.State.Running != nil && !c.Status.Ready:
+		s.Text = name + " runs and is not ready."
+	default:
+		return
+	}
+	l.add(s)
+}

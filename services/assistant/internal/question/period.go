@@ -1,0 +1,54 @@
+package question
+
+import (
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
+)
+
+var (
+	periodExpr = regexp.MustCompile(`\b(?:last|past|previous|since|within the last|for the last)\s+(?:(\d+|an?|one|two|three|four|five|six|ten|few)\s*)?` +
+		`(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|hr|h|days?|d|weeks?|w)\b`)
+	agoExpr = regexp.MustCompile(`\b(\d+|an?|one|two|three|few)\s*(minutes?|mins?|hours?|hrs?|days?) ago\b`)
+	dayExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("today", "since yesterday", "yesterday", "tonight", "this (morning|afternoon|evening)", "overnight", "this week") + `\b`)
+)
+
+var units = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+
+// few is what "a few hours" counts.
+const few = 3
+
+// periodOf is the period before now that a sentence speaks of, or 0.
+func periodOf(low string) time.Duration {
+	m := periodExpr.FindStringSubmatch(low)
+	if m == nil {
+		m = agoExpr.FindStringSubmatch(low)
+	}
+	if m != nil {
+		return time.Duration(countOf(m[1])) * units[m[2][0]]
+	}
+	switch day := dayExpr.FindString(low); day {
+	case "":
+		return 0
+	case "this week":
+		return 7 * 24 * time.Hour
+	case "yesterday", "since yesterday":
+		return 48 * time.Hour
+	}
+	return 24 * time.Hour
+}
+
+func countOf(word string) int {
+	if n, err := strconv.Atoi(word); err == nil {
+		return min(n, 10000)
+	}
+	if n := numbers[word]; n > 0 {
+		return int(n)
+	}
+	if word == "few" {
+		return few
+	}
+	return 1
+}

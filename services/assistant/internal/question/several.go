@@ -1,0 +1,92 @@
+package question
+
+import (
+	"slices"
+	"strings"
+)
+
+// mostQuestions limits the questions of one message that are answered.
+const mostQuestions = 4
+
+// splitQuestions are the sentences of a message that end with a question mark each, or nil.
+func splitQuestions(message string) []string {
+	if strings.Count(message, "?") < 2 || strings.ContainsAny(message, "`\"\n") {
+		return nil
+	}
+	var parts []string
+	for part := range strings.SplitSeq(message, "?") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part+"?")
+		}
+	}
+	return parts
+}
+
+// Questions are the questions of a message that asks several, each of which stands by itself. Any
+// other message gives nil: it is answered as a whole.
+func (a Ask) Questions() []Ask {
+	if len(a.parts) < 2 || len(a.parts) > mostQuestions {
+		return nil
+	}
+	var all []Ask
+	for _, part := range a.parts {
+		q := Parse(part)
+		if q.Intent < Diagnosis || q.Leans || q.Invalid != "" {
+			return nil // it changes something, or means what another part names
+		}
+		all = append(all, q)
+	}
+	last := all[len(all)-1]
+	for i := range all {
+		// "any warnings? who can delete pods in shop?" is about one place.
+		if all[i].Namespace == "" && !all[i].Everywhere && len(all[i].Mentions) == 0 {
+			all[i].Namespace = last.Namespace
+		}
+	}
+	return all
+}
+
+// unknownWords are the words of a sentence that could be names or another language.
+func unknownWords(s sentence) []string {
+	var unknown []string
+	for _, w := range s.words {
+		known := common[w.low] || fillers[w.low] || kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low) || verbs[w.low] != "" || numbers[w.low] != 0 || states[w.low] || isInflected(w.low)
+		if !known && !w.quoted && !strings.ContainsAny(w.low, "/=:") && !slices.Contains(unknown, w.low) {
+			unknown = append(unknown, w.low)
+		}
+	}
+	return unknown
+}
+
+// NearestWord is the English word that a misspelt one most likely stands for, or empty. Short words
+// are near to too many.
+func NearestWord(unknown string, distance func(a, b string) int) string {
+	allowed := 1
+	switch {
+	case len(unknown) < 4:
+		return ""
+	case len(unknown) > 6:
+		allowed = 2
+	}
+	best, far := "", allowed+1
+	consider := func(word string) {
+		d := distance(unknown, word)
+		if d < far || d == far && word < best {
+			best, far = word, d
+		}
+	}
+	for word := range common {
+		if len(word) > 3 {
+			consider(word)
+		}
+	}
+	for word := range kinds {
+		if len(word) > 2 {
+			consider(word)
+		}
+	}
+	if far > allowed {
+		return ""
+	}
+	return best
+}

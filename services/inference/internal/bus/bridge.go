@@ -1,0 +1,224 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+)
+
+// Mode says which subjects are served.
+type Mode string
+
+// The modes: requests that are replied to, jobs whose results are published, or both.
+const (
+	RequestReply Mode = "reqres"
+	PubSub       Mode = "pubsub"
+	Both         Mode = "both"
+)
+
+// The subjects; those that end with a dot are followed by a model's UUID.
+const (
+	SubjectInfer   = "bus.infer."
+	SubjectVector  = "bus.vector."
+	SubjectRetrain = "bus.retrain"
+	SubjectJobs    = "bus.jobs"
+	SubjectResults = "bus.results"
+)
+
+// queueGroup shares the messages among the bridges: each goes to one of them.
+const queueGroup = "bus-bridge"
+
+// callTimeout limits one reading of the models.
+const callTimeout = 10 * time.Second
+
+// Config of a bridge; all fields are required.
+type Config struct {
+	Conn         *nats.Conn
+	Serving      *inference.Client
+	ControlPlane *controlplane.Client
+	Mode         Mode
+	Timeout      time.Duration // of one request
+	MaxInflight  int           // requests at once; more are refused as overloaded
+	Registry     prometheus.Registerer
+	Log          *slog.Logger
+}
+
+// Bridge serves the bus. Run it once.
+type Bridge struct {
+	cfg    Config
+	models directory
+	stats  stats
+
+	slots chan struct{}
+	work  sync.WaitGroup
+
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+// New registers the bridge's metrics; nothing is served before Run.
+func New(cfg Config) (*Bridge, error) {
+	if err := service.RequireParts("bus bridge", cfg); err != nil {
+		return nil, err
+	}
+	b := &Bridge{
+		cfg: cfg, models: directory{client: cfg.ControlPlane, log: cfg.Log},
+		stats: stats{models: map[string]*modelStats{}}, slots: make(chan struct{}, cfg.MaxInflight),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bus_requests_total", Help: "Messages answered, by kind (infer, vector, retrain, job) and status (success or the problem's code).",
+		}, []string{"kind", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "bus_seconds", Help: "Time from a message to its answer, in seconds.",
+			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
+		}, []string{"kind"}),
+	}
+	cfg.Registry.MustRegister(b.requests, b.seconds, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "bus_connected", Help: "1 while the bridge is connected to the bus.",
+	}, func() float64 {
+		if cfg.Conn.IsConnected() {
+			return 1
+		}
+		return 0
+	}))
+	return b, nil
+}
+
+// RunDirectory reads the models' identities until ctx ends.
+func (b *Bridge) RunDirectory(ctx context.Context) error { return b.models.run(ctx) }
+
+// Run serves the subjects until ctx ends. Then it takes no more messages and answers those that it has.
+func (b *Bridge) Run(ctx context.Context) error {
+	routes := map[string]handler{}
+	if b.cfg.Mode != PubSub {
+		// By wildcard, so that a UUID which nobody has gets an answer too.
+		routes[SubjectInfer+"*"] = handler{kindInfer, b.infer, refuseInfer}
+		routes[SubjectVector+"*"] = handler{kindVector, b.vector, refuseVector}
+		routes[SubjectRetrain] = handler{kindRetrain, b.retrain, refuseRetrain}
+	}
+	if b.cfg.Mode != RequestReply {
+		routes[SubjectJobs] = handler{kindJob, b.job, refuseInfer}
+	}
+	var subs []*nats.Subscription
+	for subject, h := range routes {
+		sub, err := b.cfg.Conn.QueueSubscribe(subject, queueGroup, b.admit(h))
+		if err != nil {
+			return fmt.Errorf("subscribe to %s: %w", subject, err)
+		}
+		subs = append(subs, sub)
+	}
+	<-ctx.Done()
+	for _, sub := range subs {
+		ended := sub.StatusChanged(nats.SubscriptionClosed)
+		if err := sub.Drain(); err == nil && b.cfg.Conn.IsConnected() {
+			select {
+			case <-ended: // every message that was delivered has been admitted
+			case <-time.After(b.cfg.Timeout):
+			}
+		}
+	}
+	b.work.Wait()
+	if b.cfg.Conn.IsConnected() {
+		if err := b.cfg.Conn.FlushTimeout(5 * time.Second); err != nil {
+			b.cfg.Log.Warn("the last answers may not have been sent", slog.Any("err", err))
+		}
+	}
+	return nil
+}
+
+// handler answers one kind of message.
+type handler struct {
+	kind string
+	// answer makes the reply; the error, which the reply repeats, is for the log.
+	answer func(ctx context.Context, msg *nats.Msg) (reply any, err error)
+	// refuse makes the reply of a message that is not worked on.
+	refuse func(data []byte, err error) any
+}
+
+// admit bounds the work at once. The subscription's callback itself never waits: the client library would drop
+// what piles up behind it, and a dropped message gets no answer.
+func (b *Bridge) admit(h handler) nats.MsgHandler {
+	return func(msg *nats.Msg) {
+		select {
+		case b.slots <- struct{}{}:
+			b.work.Go(func() {
+				defer func() { <-b.slots }()
+				b.serve(h, msg)
+			})
+		default:
+			err := fault.Overloaded.Errorf("The bridge works on %d messages, as many as it takes; send this one again later.", b.cfg.MaxInflight)
+			b.finish(context.Background(), h, msg, time.Now(), h.refuse(msg.Data, err), err)
+		}
+	}
+}
+
+// serve answers one message.
+func (b *Bridge) serve(h handler, msg *nats.Msg) {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(service.WithTrace(context.Background(), msg.Header.Get("X-Request-ID"), msg.Header.Get("traceparent")), b.cfg.Timeout)
+	defer cancel()
+	reply, err := h.answer(ctx, msg)
+	b.finish(ctx, h, msg, start, reply, err)
+}
+
+// finish sends the reply, logs and counts.
+func (b *Bridge) finish(ctx context.Context, h handler, msg *nats.Msg, start time.Time, reply any, err error) {
+	status := "success"
+	if err != nil {
+		f := faultOf(err)
+		status = f.Code
+		level := slog.LevelInfo
+		if f.Status >= http.StatusInternalServerError {
+			level = slog.LevelWarn
+		}
+		b.cfg.Log.Log(ctx, level, "bus request failed", slog.String("kind", h.kind), slog.String("code", f.Code), slog.Any("err", err))
+	}
+	b.requests.WithLabelValues(h.kind, status).Inc()
+	b.seconds.WithLabelValues(h.kind).Observe(time.Since(start).Seconds())
+	body, err := json.Marshal(reply)
+	if err != nil { // a prediction that JSON cannot hold; the service would have refused it
+		b.cfg.Log.ErrorContext(ctx, "a bus reply could not be encoded", slog.String("kind", h.kind), slog.Any("err", err))
+		return
+	}
+	var to []string
+	if msg.Reply != "" && !isReserved(msg.Reply) {
+		to = append(to, msg.Reply)
+	}
+	if h.kind == kindJob {
+		to = append(to, SubjectResults)
+	}
+	for _, subject := range to {
+		if err := b.cfg.Conn.Publish(subject, body); err != nil {
+			b.cfg.Log.WarnContext(ctx, "a bus reply was not sent", slog.String("kind", h.kind), slog.Any("err", err))
+		}
+	}
+}
+
+// isReserved reports whether a reply subject belongs to the platform or the broker: the bridge may be allowed more
+// than the sender, who must not publish there through it.
+func isReserved(subject string) bool {
+	first, _, _ := strings.Cut(subject, ".")
+	return first == "platform" || first == "bus" || strings.HasPrefix(first, "$")
+}
+
+// ParseMode reads BUS_MODE.
+func ParseMode(text string) (Mode, error) {
+	m := Mode(strings.ToLower(strings.TrimSpace(text)))
+	if !slices.Contains([]Mode{RequestReply, PubSub, Both}, m) {
+		return "", fmt.Errorf("BUS_MODE is %q; it must be reqres, pubsub or both", text)
+	}
+	return m, nil
+}

@@ -1,0 +1,243 @@
+package openinference
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	api "github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/request"
+	"github.com/mlp-platform/platform/services/inference/internal/serving"
+)
+
+// MaxBody limits the body of an inference request, in bytes: MaxRows rows of an embedding, as JSON.
+const MaxBody = 8 << 20
+
+// headerJSONLength says how many bytes of a body are its JSON part; binary tensors follow.
+const headerJSONLength = "Inference-Header-Content-Length"
+
+// Ready says whether the replica may get traffic, with the reason if not.
+type Ready func() (reason string, ok bool)
+
+// Handlers are the routes below /v2.
+type Handlers struct {
+	core  *serving.Core
+	ready Ready
+}
+
+// New returns the handlers.
+func New(core *serving.Core, ready Ready) *Handlers { return &Handlers{core, ready} }
+
+// AddError puts the member error into the problem documents of a route, where clients of the protocol look for it.
+func AddError(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		err := next(c)
+		if err == nil || c.Response().Committed {
+			return err
+		}
+		p := problem.From(err)
+		return p.With(map[string]any{"error": p.Detail})
+	}
+}
+
+// Server is GET /v2.
+func (h *Handlers) Server(c echo.Context) error {
+	return c.JSON(http.StatusOK, api.V2Server{Name: "inference", Version: "1", Extensions: []string{"binary_tensor_data", "model_repository"}})
+}
+
+// Live is GET /v2/health/live.
+func (h *Handlers) Live(c echo.Context) error {
+	return c.JSON(http.StatusOK, api.V2Live{Live: true})
+}
+
+// ReadyState is GET /v2/health/ready.
+func (h *Handlers) ReadyState(c echo.Context) error {
+	if reason, ok := h.ready(); !ok {
+		return problem.Unavailable.New("The service is not ready: " + reason).After(time.Second)
+	}
+	return c.JSON(http.StatusOK, api.V2Ready{Ready: true})
+}
+
+// find acquires the copy that a path names.
+func (h *Handlers) find(c echo.Context) (*catalog.Slot, error) {
+	call, err := h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name")))
+	if err != nil {
+		return nil, err
+	}
+	return h.core.Catalog.Find(c.Request().Context(), call.Name, "", c.Param("version"))
+}
+
+// ModelReady is GET /v2/models/{model_name}/ready and its form with a version.
+func (h *Handlers) ModelReady(c echo.Context) error {
+	slot, err := h.find(c)
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	return c.JSON(http.StatusOK, api.V2ModelReady{Name: slot.Name, Ready: true})
+}
+
+// Model is GET /v2/models/{model_name} and its form with a version.
+func (h *Handlers) Model(c echo.Context) error {
+	slot, err := h.find(c)
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	m := slot.Model
+	out := api.V2Model{Name: slot.Name, Versions: []string{slot.Version}, Platform: "onnx_onnxv1", Inputs: []api.V2TensorInfo{}, Outputs: []api.V2TensorInfo{}}
+	for i, in := range m.Inputs() {
+		out.Inputs = append(out.Inputs, api.V2TensorInfo{Name: in.Name, Datatype: api.V2TensorInfoDatatype(datatypes[in.Type]), Shape: m.InputDims(i)})
+	}
+	for _, o := range m.Outputs() {
+		shape := append([]int64{}, o.Dims...)
+		if len(shape) > 0 {
+			shape[0] = -1
+		}
+		out.Outputs = append(out.Outputs, api.V2TensorInfo{Name: o.Name, Datatype: api.V2TensorInfoDatatype(datatypes[o.Type]), Shape: shape})
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Index is POST /v2/repository/index.
+func (h *Handlers) Index(c echo.Context) error {
+	var body struct {
+		Ready *bool `json:"ready"`
+	}
+	if c.Request().ContentLength != 0 {
+		if err := service.DecodeJSON(c, &body, false); err != nil {
+			return err
+		}
+	}
+	out := []api.V2IndexEntry{}
+	for _, s := range h.core.Catalog.Slots() {
+		out = append(out, api.V2IndexEntry{Name: s.Name, Version: s.Version, State: api.READY, Alias: s.Alias})
+	}
+	if body.Ready == nil || !*body.Ready {
+		for _, f := range h.core.Catalog.Failures("") {
+			out = append(out, api.V2IndexEntry{Name: f.Model, Version: f.Version, State: api.UNAVAILABLE, Alias: f.Alias, Reason: f.Reason})
+		}
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Infer is POST /v2/models/{model_name}/infer and its form with a version.
+func (h *Handlers) Infer(c echo.Context) error {
+	call, err := h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name")))
+	if err != nil {
+		return h.core.Refuse(&call, metrics.Invalid, err)
+	}
+	leave, err := h.core.Admit(&call, weightOf(c.Request()))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	text, binary, err := readRequest(c, &call)
+	if err != nil {
+		return h.core.Refuse(&call, serving.OutcomeOfBody(err), err)
+	}
+	p, faults := request.ParseInfer(text)
+	tensors, more := attach(p.Inputs, binary)
+	if faults = append(faults, more...); faults != nil {
+		return h.core.Refuse(&call, metrics.Invalid, serving.Faulty(fault.InvalidTensors, faults))
+	}
+	if p.Timeout > 0 && p.Timeout < call.Limit.Microseconds() {
+		call.Limit = time.Duration(p.Timeout) * time.Microsecond
+	}
+	slot, err := h.core.Find(c.Request().Context(), &call, serving.Wanted{Alias: p.Alias, Version: c.Param("version")})
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	return h.answer(c, &call, slot, &p, tensors)
+}
+
+func (h *Handlers) answer(c echo.Context, call *serving.Call, slot *catalog.Slot, p *request.Infer, tensors []sent) error {
+	counts := call.Counts(slot)
+	in, rows, faults := assemble(slot.Model, tensors)
+	wanted, more := chooseOutputs(slot.Model, p)
+	if faults = append(faults, more...); faults != nil {
+		counts.Count(metrics.Mismatch)
+		return serving.Faulty(fault.InvalidTensors, faults)
+	}
+	outs, err := infer(c.Request().Context(), call, slot, in, rows)
+	if err != nil {
+		outcome, err := runFault(call, slot, err)
+		counts.Count(outcome)
+		return err
+	}
+	body, json := appendResponse(nil, slot, p.ID, outs, wanted)
+	w := c.Response()
+	w.Header().Set("Content-Type", "application/json")
+	if json < len(body) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set(headerJSONLength, strconv.Itoa(json))
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusOK)
+	if _, err := w.Write(body); err != nil { // the caller has gone; the predictions were made
+		h.core.Log.DebugContext(c.Request().Context(), "predictions not delivered", slog.Any("err", err))
+	}
+	counts.Count(metrics.Success)
+	counts.Seconds.Observe(time.Since(call.Start).Seconds())
+	h.record(call, slot, p.ID, tensors, records(slot, p.ID, in, outs, rows))
+	return nil
+}
+
+// weightOf is how many requests a body counts as, so that those of one model take no more memory than as many bodies of
+// the usual limit.
+func weightOf(r *http.Request) int {
+	if r.ContentLength < 0 {
+		return MaxBody / service.DefaultBodyLimit
+	}
+	return 1 + int(r.ContentLength/service.DefaultBodyLimit)
+}
+
+// readRequest returns the JSON part of a body and what follows it.
+func readRequest(c echo.Context, call *serving.Call) (text, binary []byte, err error) {
+	r := c.Request()
+	length := r.Header.Get(headerJSONLength)
+	if length == "" { // with it, no page of another origin can send the request unasked
+		if err := serving.CheckMedia(r); err != nil {
+			return nil, nil, err
+		}
+	}
+	body, err := call.ReadBody(c, nil)
+	if err != nil || length == "" {
+		return body, nil, err
+	}
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n > len(body) {
+		return nil, nil, fault.InvalidTensors.New(fmt.Sprintf("The header %s is %q; it must be the length of the JSON part, at most the %d bytes of the body.", headerJSONLength, problem.Shorten(length), len(body)))
+	}
+	return body[:n], body[n:], nil
+}
+
+// attach gives each tensor that was sent as binary its data, which follow each other in the tensors' order.
+func attach(inputs []request.InferInput, binary []byte) (out []sent, faults []problem.Field) {
+	had := len(binary)
+	for i, in := range inputs {
+		s := sent{InferInput: in, at: i}
+		if in.Data == nil && in.BinarySize >= 0 {
+			if in.BinarySize > len(binary) {
+				return nil, []problem.Field{{Loc: []string{"body", "inputs", strconv.Itoa(i), "parameters", "binary_data_size"},
+					Msg: fmt.Sprintf("is %d, and only %d of the %d bytes after the JSON part are left", in.BinarySize, len(binary), had)}}
+			}
+			s.binary, binary = binary[:in.BinarySize:in.BinarySize], binary[in.BinarySize:]
+		}
+		out = append(out, s)
+	}
+	if len(binary) > 0 {
+		return nil, []problem.Field{{Loc: []string{"body"}, Msg: fmt.Sprintf("%d bytes after the JSON part belong to no tensor", len(binary))}}
+	}
+	return out, nil
+}

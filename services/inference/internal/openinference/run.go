@@ -1,0 +1,130 @@
+package openinference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/inference/internal/batch"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
+	"github.com/mlp-platform/platform/services/inference/internal/serving"
+	"github.com/mlp-platform/platform/services/inference/internal/shadow"
+	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
+)
+
+// infer runs the rows of one request through the slot's copy, in runs of as many rows as the model takes, of which as
+// many wait or run at once as the copy has sessions: a large request takes no more room in the queue than that.
+func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []runtime.Tensor, rows int) ([]runtime.Tensor, error) {
+	size := slot.Rows()
+	jobs := make([]*batch.Job, (rows+size-1)/size)
+	submitted := 0
+	submit := func() {
+		from := submitted * size
+		to := min(from+size, rows)
+		j := batch.NewJob()
+		j.Tensors, j.Rows = in, rows
+		if len(jobs) > 1 {
+			j.Tensors, j.Rows = model.SliceRows(in, from, to), to-from
+		}
+		jobs[submitted] = j
+		submitted++
+		slot.Submit(j)
+	}
+	for submitted < min(len(jobs), slot.Sessions()) {
+		submit()
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	parts := make([][]runtime.Tensor, 0, len(jobs))
+	bad := model.RowErrors{}
+	var failed error
+	for i := 0; i < submitted; i++ {
+		j := jobs[i]
+		if err := serving.Wait(ctx, timer, j, max(call.Left(), 0)); err != nil {
+			failed = errors.Join(errLate, err)
+			continue // the others are let go, too
+		}
+		out, err := j.Outputs, j.Result.Err
+		j.Free()
+		var rowErrors model.RowErrors
+		switch {
+		case errors.As(err, &rowErrors):
+			for at, err := range rowErrors {
+				bad[i*size+at] = err
+			}
+		case err != nil:
+			failed = err
+		}
+		parts = append(parts, out)
+		if submitted < len(jobs) && failed == nil {
+			submit()
+		}
+	}
+	switch {
+	case failed != nil:
+		return nil, failed
+	case len(bad) > 0:
+		return nil, bad
+	}
+	return model.JoinRows(parts), nil
+}
+
+// errLate means that the result did not come before the caller's deadline, or that the caller has left.
+var errLate = errors.New("no result in time")
+
+// runFault is the answer to a run that failed, and what it counts as.
+func runFault(call *serving.Call, slot *catalog.Slot, err error) (outcome int, answer error) {
+	if errors.Is(err, errLate) {
+		return metrics.Timeout, call.LateFault(err)
+	}
+	var bad model.RowErrors
+	if !errors.As(err, &bad) {
+		return serving.RunFault(slot, "these rows", err)
+	}
+	const shown = 50
+	rows := slices.Sorted(maps.Keys(bad))
+	outcome, p := serving.RunFault(slot, fmt.Sprintf("%d of the rows, first on row %d", len(rows), rows[0]), bad[rows[0]])
+	var faults []problem.Field
+	for _, i := range rows[:min(len(rows), shown)] {
+		faults = append(faults, problem.Field{Loc: []string{"body", "row", strconv.Itoa(i)}, Msg: bad[i].Error()})
+	}
+	return outcome, p.WithErrors(faults...)
+}
+
+// records are what the model answered, one a row, for drift; none if it answers no single value.
+func records(slot *catalog.Slot, id string, in, outs []runtime.Tensor, rows int) (out []snapshot.Record) {
+	var scratch schema.Row
+	for i, a := range slot.Model.Answers(outs, rows) {
+		if a.Err != nil {
+			continue
+		}
+		norm, mean, std := slot.Model.SummarizeTensors(in, i, &scratch)
+		out = append(out, snapshot.Record{
+			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: a.Number, Label: a.Text, Kind: serving.KindOf(slot.Model),
+			JobID: id, Norm: norm, Mean: mean, Std: std,
+		})
+	}
+	return out
+}
+
+// record puts down what was answered, and lets another alias score it where the shadow rules say so.
+func (h *Handlers) record(call *serving.Call, slot *catalog.Slot, id string, tensors []sent, made []snapshot.Record) {
+	if call.Probe {
+		return
+	}
+	now := time.Now()
+	for _, r := range made {
+		r.Source, r.TS, r.Took = call.Source(snapshot.V2), now, now.Sub(call.Start)
+		h.core.Snapshots.Put(r)
+	}
+	h.core.Shadows.Offer(slot, func() shadow.Score { return scoreLater(id, tensors) })
+}

@@ -1,0 +1,210 @@
+package request
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
+)
+
+// FillJSON writes the JSON data of a tensor, flat or nested by its shape, into t, whose slice of the element type has
+// as many values as the shape. It returns what is wrong, or "".
+func FillJSON(raw []byte, shape []int64, t *runtime.Tensor) string {
+	switch {
+	case t.Floats != nil:
+		return fillData(raw, shape, t.Floats, parseFloat32)
+	case t.Doubles != nil:
+		return fillData(raw, shape, t.Doubles, func(v []byte) (float64, string) { return parseNumber(v, 0) })
+	case t.Int64s != nil:
+		return fillData(raw, shape, t.Int64s, func(v []byte) (int64, string) { return parseInteger(v, 0) })
+	case t.Int32s != nil:
+		return fillData(raw, shape, t.Int32s, parseInt32)
+	case t.Bools != nil:
+		return fillData(raw, shape, t.Bools, parseBool)
+	}
+	return fillData(raw, shape, t.Strings, parseString)
+}
+
+func parseFloat32(raw []byte) (float32, string) {
+	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
+		return 0, "expected a number, got " + kindName(c)
+	}
+	v, err := strconv.ParseFloat(viewString(raw), 32)
+	if err != nil {
+		return 0, "the number is too large for FP32"
+	}
+	return float32(v), ""
+}
+
+func parseInt32(raw []byte) (int32, string) {
+	v, msg := parseInteger(raw, 0)
+	if msg == "" && int64(int32(v)) != v {
+		msg = "the number is too large for INT32"
+	}
+	return int32(v), msg
+}
+
+func parseBool(raw []byte) (bool, string) {
+	if raw[0] != 't' && raw[0] != 'f' {
+		return false, "expected true or false, got " + kindName(raw[0])
+	}
+	return raw[0] == 't', ""
+}
+
+func parseString(raw []byte) (string, string) {
+	if raw[0] != '"' {
+		return "", "expected a string, got " + kindName(raw[0])
+	}
+	v, err := unquoteJSON(raw)
+	if err != nil {
+		return "", err.Error()
+	}
+	return v, checkText(v)
+}
+
+func checkText(v string) string {
+	switch {
+	case strings.IndexByte(v, 0) >= 0:
+		return "a text must not contain a NUL character"
+	case !utf8.ValidString(v):
+		return "a text must be valid UTF-8"
+	}
+	return ""
+}
+
+// dataFiller walks the lists of one tensor's data.
+type dataFiller[T any] struct {
+	s     scanner
+	dst   []T
+	n     int
+	parse func([]byte) (T, string)
+}
+
+func fillData[T any](raw []byte, shape []int64, dst []T, parse func([]byte) (T, string)) string {
+	f := dataFiller[T]{s: scanner{b: raw, i: 1}, dst: dst, parse: parse}
+	sizes := shape
+	if f.s.next() != '[' { // flat
+		sizes = []int64{int64(len(dst))}
+	}
+	f.s.i = 0
+	return f.level(sizes)
+}
+
+// level reads one list, whose length is the first of sizes.
+func (f *dataFiller[T]) level(sizes []int64) string {
+	if len(sizes) == 0 {
+		return "the lists are nested deeper than the shape"
+	}
+	f.s.i++
+	n := int64(0)
+	for ; f.s.next() != ']'; n++ {
+		if n == sizes[0] {
+			return fmt.Sprintf("a list has more than the %d values that the shape says", sizes[0])
+		}
+		if f.s.b[f.s.i] == '[' {
+			if msg := f.level(sizes[1:]); msg != "" {
+				return msg
+			}
+			continue
+		}
+		if len(sizes) > 1 {
+			return "expected a list, got " + kindName(f.s.b[f.s.i]) + "; data is flat, or nested by the shape"
+		}
+		v, msg := f.parse(f.s.value())
+		if msg != "" {
+			return fmt.Sprintf("value %d: %s", f.n, msg)
+		}
+		f.dst[f.n] = v
+		f.n++
+	}
+	f.s.i++
+	if n != sizes[0] {
+		return fmt.Sprintf("a list has %d values, the shape says %d", n, sizes[0])
+	}
+	return ""
+}
+
+// FillBinary writes the binary data of a tensor, little-endian and in row-major order, into t. It returns what is
+// wrong, or "".
+func FillBinary(raw []byte, t *runtime.Tensor) string {
+	size := func(n, width int) string {
+		if len(raw) != n*width {
+			return fmt.Sprintf("has %d bytes of data, its shape needs %d", len(raw), n*width)
+		}
+		return ""
+	}
+	switch {
+	case t.Floats != nil:
+		if msg := size(len(t.Floats), 4); msg != "" {
+			return msg
+		}
+		for i := range t.Floats {
+			t.Floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+			if f := float64(t.Floats[i]); math.IsNaN(f) || math.IsInf(f, 0) {
+				return fmt.Sprintf("value %d is not finite", i)
+			}
+		}
+	case t.Doubles != nil:
+		if msg := size(len(t.Doubles), 8); msg != "" {
+			return msg
+		}
+		for i := range t.Doubles {
+			t.Doubles[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
+			if f := t.Doubles[i]; math.IsNaN(f) || math.IsInf(f, 0) {
+				return fmt.Sprintf("value %d is not finite", i)
+			}
+		}
+	case t.Int64s != nil:
+		if msg := size(len(t.Int64s), 8); msg != "" {
+			return msg
+		}
+		for i := range t.Int64s {
+			t.Int64s[i] = int64(binary.LittleEndian.Uint64(raw[8*i:]))
+		}
+	case t.Int32s != nil:
+		if msg := size(len(t.Int32s), 4); msg != "" {
+			return msg
+		}
+		for i := range t.Int32s {
+			t.Int32s[i] = int32(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	case t.Bools != nil:
+		if msg := size(len(t.Bools), 1); msg != "" {
+			return msg
+		}
+		for i := range t.Bools {
+			if raw[i] > 1 {
+				return fmt.Sprintf("value %d is %d, not 0 or 1", i, raw[i])
+			}
+			t.Bools[i] = raw[i] == 1
+		}
+	default:
+		return fillBinaryTexts(raw, t.Strings)
+	}
+	return ""
+}
+
+// fillBinaryTexts reads texts that each follow their length, a little-endian uint32.
+func fillBinaryTexts(raw []byte, dst []string) string {
+	for i := range dst {
+		if len(raw) < 4 {
+			return fmt.Sprintf("its data ends before value %d", i)
+		}
+		n := int64(binary.LittleEndian.Uint32(raw))
+		if raw = raw[4:]; n > int64(len(raw)) {
+			return fmt.Sprintf("value %d has %d bytes, its data ends after %d", i, n, len(raw))
+		}
+		if dst[i] = string(raw[:n]); checkText(dst[i]) != "" {
+			return fmt.Sprintf("value %d: %s", i, checkText(dst[i]))
+		}
+		raw = raw[n:]
+	}
+	if len(raw) > 0 {
+		return fmt.Sprintf("has %d bytes more than its shape needs", len(raw))
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	ort "github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/inference/internal/batch"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
+	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
+)
+
+// Wait is nil when the job has its result; else the job is no longer the caller's. timer is stopped.
+func Wait(ctx context.Context, timer *time.Timer, job *batch.Job, left time.Duration) error {
+	timer.Reset(left)
+	defer timer.Stop()
+	err := error(context.DeadlineExceeded)
+	select {
+	case <-job.Done():
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if !job.Abandon() {
+		return nil // the result came at the same moment
+	}
+	return err
+}
+
+// LateFault is the answer to a caller whose result did not come in time, or who has left.
+func (c *Call) LateFault(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return problem.From(err)
+	}
+	return problem.DeadlineExceeded.New(fmt.Sprintf("There was no prediction within %s.", c.Limit))
+}
+
+// RunFault is the answer when the run failed, and what it counts as. What names the rows concerned, such as "this row".
+func RunFault(slot *catalog.Slot, what string, err error) (outcome int, answer *problem.Error) {
+	if errors.Is(err, ort.ErrOverran) || errors.Is(err, batch.ErrTakenOut) {
+		return metrics.Timeout, problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s took too long and was taken out of service; GET /health says why.", slot.Name, slot.Version)).WithCause(err)
+	}
+	return metrics.Failed, fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on %s: %s.", slot.Name, slot.Version, what, strings.TrimSuffix(err.Error(), "."))).WithCause(err)
+}
+
+// KindOf is what the model answers.
+func KindOf(m *model.Model) snapshot.Kind {
+	switch {
+	case m.Schema().Output.Kind != schema.Label:
+		return snapshot.Number
+	case m.TextLabels():
+		return snapshot.TextLabel
+	}
+	return snapshot.NumberLabel
+}

@@ -1,0 +1,226 @@
+// Package serving is what every way of asking for a prediction shares: who may enter, which copy answers, how long that
+// may take, and what is counted.
+package serving
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/shadow"
+	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
+	"github.com/mlp-platform/platform/services/inference/internal/traffic"
+)
+
+// Config of a Core; all fields are required.
+type Config struct {
+	Catalog   *catalog.Catalog
+	Snapshots *snapshot.Writer
+	Metrics   *metrics.Set
+	Log       *slog.Logger
+	Traffic   *traffic.Traffic
+	Shadows   *shadow.Scorer
+	Timeout   time.Duration // of a request, unless it asks for less
+	Admit     int           // requests of one model inside at once, waiting or running
+}
+
+// Core is safe for concurrent use.
+type Core struct{ Config }
+
+// New returns a Core.
+func New(cfg Config) (*Core, error) {
+	if err := service.RequireParts("serving", cfg); err != nil {
+		return nil, err
+	}
+	return &Core{cfg}, nil
+}
+
+// Call is one request, however it came.
+type Call struct {
+	Name  string // of the model, upper-case
+	Probe bool   // sent by a tool that tries the service
+	Bus   bool   // brought by the bus bridge
+	Key   string // what a split is sticky by, if the caller says so
+	Start time.Time
+	Limit time.Duration // from Start
+}
+
+// Deadline is when the caller stops waiting.
+func (c *Call) Deadline() time.Time { return c.Start.Add(c.Limit) }
+
+// Source is what the call's snapshots say of its way here: route, unless a bridge brought it.
+func (c *Call) Source(route snapshot.Source) snapshot.Source {
+	if c.Bus {
+		return snapshot.Bus
+	}
+	return route
+}
+
+// Left is the time until then.
+func (c *Call) Left() time.Duration { return c.Limit - time.Since(c.Start) }
+
+// Headers in the canonical form that net/http stores. headerProbe marks a request of a tool that tries the service. Its
+// made-up rows say nothing of the model's traffic: a benchmark alone would fill the window that drift is judged by with
+// one value.
+const (
+	headerProbe      = "X-Platform-Probe"
+	headerSource     = "X-Platform-Source" // says how a request reached the caller, which passes it on
+	headerTimeout    = "X-Request-Timeout-Ms"
+	headerRoutingKey = "X-Routing-Key"
+)
+
+// Begin reads what a request's headers say. The call is usable for Refuse even with an error.
+func (s *Core) Begin(r *http.Request, name string) (Call, error) {
+	c := Call{Name: name, Start: time.Now(), Limit: s.Timeout}
+	if values := r.Header[headerProbe]; len(values) == 1 && values[0] == "1" {
+		c.Probe = true
+	}
+	if values := r.Header[headerSource]; len(values) == 1 && values[0] == string(snapshot.Bus) {
+		c.Bus = true
+	}
+	if values := r.Header[headerRoutingKey]; len(values) > 0 {
+		c.Key = values[0]
+	}
+	if values := r.Header[headerTimeout]; len(values) > 0 {
+		ms, err := strconv.ParseInt(values[0], 10, 32)
+		if err != nil || ms < 1 {
+			return c, InvalidRequest([]problem.Field{{Loc: []string{"header", headerTimeout}, Msg: "expected a whole number of milliseconds, at least 1"}})
+		}
+		c.Limit = min(s.Timeout, time.Duration(ms)*time.Millisecond)
+	}
+	return c, nil
+}
+
+// Admit limits the requests of one model before any work is done for them. weight is how many requests this one counts
+// as.
+func (s *Core) Admit(c *Call, weight int) (leave func(), err error) {
+	e := s.Catalog.Table().Model(c.Name)
+	if e == nil {
+		return func() {}, nil // Find tells what is wrong; it costs no session
+	}
+	if !e.Gate.EnterMany(weight, s.Config.Admit) {
+		return nil, s.Refuse(c, metrics.Shed, fault.Overloaded.
+			Errorf("Model %s has %d requests waiting, as many as it takes; send the request again later.", c.Name, s.Config.Admit).After(time.Second))
+	}
+	if weight == 1 {
+		return e.Gate.Leave, nil
+	}
+	return func() { e.Gate.LeaveMany(weight) }, nil
+}
+
+// Wanted is the copy that a request names. User is who the prediction is for, as JSON, if the body says so.
+type Wanted struct {
+	Alias, Version string
+	User           []byte
+}
+
+// Find acquires the copy: of the version, else of the alias, else of the alias that the traffic rules choose, else of
+// Production. The caller releases it.
+func (s *Core) Find(ctx context.Context, c *Call, w Wanted) (*catalog.Slot, error) {
+	find := ctx
+	if w.Version != "" || w.Alias != "" { // may have to be loaded first
+		var cancel context.CancelFunc
+		find, cancel = context.WithDeadline(ctx, c.Deadline())
+		defer cancel()
+	} else if rule := s.Traffic.Rule(c.Name); rule != nil {
+		if slot := s.bySplit(ctx, c, rule, w.User); slot != nil {
+			return slot, nil
+		}
+	}
+	slot, err := s.Catalog.Find(find, c.Name, w.Alias, w.Version)
+	if err != nil {
+		return nil, s.Refuse(c, outcomeOf(err), err)
+	}
+	return slot, nil
+}
+
+// bySplit acquires the copy of the alias that a rule chooses. It is nil when that alias is not loaded: the request
+// then gets Production, which is counted.
+func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []byte) *catalog.Slot {
+	e := s.Catalog.Table().Model(c.Name)
+	if e == nil {
+		return nil // Find tells what is wrong
+	}
+	alias := rule.Alias(e.Tracker, func() string { return c.routingKey(ctx, user) })
+	slot := s.Catalog.Acquire(c.Name, alias)
+	if slot == nil && alias != catalog.Production {
+		s.Metrics.TrafficFallback.WithLabelValues(c.Name, alias).Inc()
+	}
+	return slot
+}
+
+// routingKey is what a split is sticky by: what the caller says, else whom the prediction is for, else who asks, else
+// the request alone.
+func (c *Call) routingKey(ctx context.Context, user []byte) string {
+	if c.Key != "" {
+		return c.Key
+	}
+	if len(user) > 0 {
+		var text string
+		if json.Unmarshal(user, &text) == nil {
+			user = []byte(text)
+		}
+		if len(user) > 0 {
+			return string(user)
+		}
+	}
+	if p, ok := auth.FromContext(ctx); ok {
+		return p.Name
+	}
+	return service.RequestID(ctx)
+}
+
+func outcomeOf(err error) int {
+	switch {
+	case fault.ModelNotLoaded.Has(err):
+		return metrics.NotFound
+	case problem.DeadlineExceeded.Has(err):
+		return metrics.Timeout
+	}
+	return metrics.Failed
+}
+
+// Refuse counts a request that got no slot under its model's Production, or under other, and returns err.
+func (s *Core) Refuse(c *Call, outcome int, err error) error {
+	name, alias := c.Name, catalog.Production
+	if s.Catalog.Table().Model(name) == nil {
+		name, alias = metrics.Other, ""
+	}
+	counts := s.Metrics.For(name, alias)
+	if c.Probe {
+		counts = counts.Probes
+	}
+	counts.Count(outcome)
+	return err
+}
+
+// Counts are the counters of a request that a slot answers.
+func (c *Call) Counts(slot *catalog.Slot) *metrics.Predictions {
+	if c.Probe {
+		return slot.Metrics.Probes
+	}
+	return slot.Metrics
+}
+
+// InvalidRequest is the 422 that lists what is wrong.
+func InvalidRequest(faults []problem.Field) *problem.Error { return Faulty(problem.Validation, faults) }
+
+// Faulty is a problem of that kind that lists what is wrong.
+func Faulty(kind problem.Kind, faults []problem.Field) *problem.Error {
+	detail := "The request is not valid: " + strings.Join(faults[0].Loc, ".") + ": " + faults[0].Msg + "."
+	if more := len(faults) - 1; more > 0 {
+		detail += fmt.Sprintf(" %d more in errors.", more)
+	}
+	return kind.New(detail).WithErrors(faults...)
+}
