@@ -1,7 +1,7 @@
 #!/bin/bash
 # Assembles the images of compose.yaml on a machine that can pull none: from Debian packages, Go modules and the Python
 # environments of the end-to-end tests. Each image is made again only when what it holds has changed.
-# usage: scripts/images.sh [NAME...]    base python stack nats control-plane inference assistant dashboard evidence-api
+# usage: scripts/images.sh [NAME...]    base python stack nats control-plane inference bus-bridge assistant dashboard evidence-api
 #                                       postgres redis metrics-store tracker orchestrator worker; default: all
 # Needs Debian, root (for mmdebstrap) and an engine that `docker` reaches. IMAGES_BIN: a folder of built binaries.
 set -eu -o pipefail
@@ -106,7 +106,7 @@ make_image() {
 	python) debian "$prefix/python:bookworm" libc6,libstdc++6,libgcc-s1,ca-certificates,tzdata,netbase,base-files,python3.11-minimal,libpython3.11-stdlib,zlib1g,dash,coreutils ;;
 	stack) service stack stack ;;
 	nats) service nats nats-server stack ;;
-	control-plane | assistant) service "$1" "$1" ;;
+	control-plane | assistant | bus-bridge) service "$1" "$1" ;;
 	inference) service inference inference ;;
 	dashboard) service dashboard dashboard-bff ;;
 	evidence-api) service evidence-api stack evidence-api ;;
@@ -159,6 +159,6 @@ make_image() {
 }
 
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(base python stack nats control-plane inference assistant dashboard evidence-api postgres redis metrics-store tracker orchestrator worker)
+[ ${#names[@]} -gt 0 ] || names=(base python stack nats control-plane inference bus-bridge assistant dashboard evidence-api postgres redis metrics-store tracker orchestrator worker)
 docker version >/dev/null 2>&1 || die "no Docker engine answers; make up starts one where it can"
 for name in "${names[@]}"; do make_image "$name"; done

@@ -60,7 +60,7 @@ running() { [ -n "$(compose ps -q 2>/dev/null)" ]; }
 # check_ports names each published port that another program holds.
 check_ports() {
 	local variable port used=
-	for variable in DASHBOARD_PORT=8099 DASHBOARD_TOOLS_PORT=8098 CONTROL_PLANE_PORT=18002 INFERENCE_PORT=18001 ASSISTANT_PORT=18004 EVIDENCE_API_PORT=8770 TRACKER_PORT=15000 ORCHESTRATOR_PORT=14200; do
+	for variable in DASHBOARD_PORT=8099 DASHBOARD_TOOLS_PORT=8098 CONTROL_PLANE_PORT=18002 INFERENCE_PORT=18001 ASSISTANT_PORT=18004 BUS_BRIDGE_PORT=18003 EVIDENCE_API_PORT=8770 TRACKER_PORT=15000 ORCHESTRATOR_PORT=14200; do
 		port=${variable#*=}
 		variable=${variable%=*}
 		port=${!variable:-$port}
@@ -81,7 +81,7 @@ make_secrets() {
 # stack_tool runs the tool of the containers with the secrets, as root: the files belong to who reads them.
 stack_tool() {
 	docker run --rm --network none --read-only --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --user 0:0 \
-		-e DASHBOARD_PORT -e CONTROL_PLANE_PORT -e INFERENCE_PORT -e TRACKER_PORT -e ORCHESTRATOR_PORT -e EVIDENCE_API_PORT -e ASSISTANT_PORT \
+		-e DASHBOARD_PORT -e CONTROL_PLANE_PORT -e INFERENCE_PORT -e TRACKER_PORT -e ORCHESTRATOR_PORT -e EVIDENCE_API_PORT -e ASSISTANT_PORT -e BUS_BRIDGE_PORT \
 		-v "$PLATFORM_SECRETS_DIR:/secrets" "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" "$@"
 }
 
@@ -171,6 +171,7 @@ banner() {
   control plane   http://127.0.0.1:${CONTROL_PLANE_PORT:-18002}/docs
   inference       http://127.0.0.1:${INFERENCE_PORT:-18001}/docs
   assistant       http://127.0.0.1:${ASSISTANT_PORT:-18004}/docs   (on its sample cluster)
+  bus bridge      http://127.0.0.1:${BUS_BRIDGE_PORT:-18003}/health
   evidence        http://127.0.0.1:${EVIDENCE_API_PORT:-8770}
   tracker         http://127.0.0.1:${TRACKER_PORT:-15000}   orchestrator http://127.0.0.1:${ORCHESTRATOR_PORT:-14200}   (any user, the tokens as password)
   secrets         $PLATFORM_SECRETS_DIR, readable by root and by each service

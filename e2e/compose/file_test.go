@@ -116,7 +116,7 @@ func TestServicesAndTheirHealth(t *testing.T) {
 	t.Parallel()
 	f := loadFile(t)
 	optional := []string{"object-store", "dashboards"}
-	for _, name := range []string{"postgres", "redis", "nats", "object-store", "tracker", "orchestrator", "worker", "inference", "control-plane", "dashboard", "assistant", "evidence-api", "metrics-store", "dashboards"} {
+	for _, name := range []string{"postgres", "redis", "nats", "object-store", "tracker", "orchestrator", "worker", "inference", "bus-bridge", "control-plane", "dashboard", "assistant", "evidence-api", "metrics-store", "dashboards"} {
 		s, ok := f.Services[name]
 		if !ok {
 			t.Errorf("no service %s", name)

@@ -64,7 +64,7 @@ func TestRefusedUps(t *testing.T) {
 	}
 }
 
-var portVariables = []string{"DASHBOARD_PORT", "DASHBOARD_TOOLS_PORT", "CONTROL_PLANE_PORT", "INFERENCE_PORT", "ASSISTANT_PORT", "EVIDENCE_API_PORT", "TRACKER_PORT", "ORCHESTRATOR_PORT"}
+var portVariables = []string{"DASHBOARD_PORT", "DASHBOARD_TOOLS_PORT", "CONTROL_PLANE_PORT", "INFERENCE_PORT", "ASSISTANT_PORT", "BUS_BRIDGE_PORT", "EVIDENCE_API_PORT", "TRACKER_PORT", "ORCHESTRATOR_PORT"}
 
 // composed plays a docker that has compose of the version, no container, and a secrets tool that refuses.
 func composed(version string) string {

@@ -3,6 +3,7 @@ package stack
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
@@ -30,11 +31,12 @@ func PrintEnv(dir string, environ []string, out io.Writer) error {
 	exports := c.Exports(credentials.Addresses{
 		Dashboard: at("DASHBOARD_PORT", "8099"), ControlPlane: at("CONTROL_PLANE_PORT", "18002"), Serving: at("INFERENCE_PORT", "18001"),
 		Tracker: at("TRACKER_PORT", "15000"), Orchestrator: at("ORCHESTRATOR_PORT", "14200") + "/api",
-		Evidence: at("EVIDENCE_API_PORT", "8770"), Assistant: at("ASSISTANT_PORT", "18004"), DataDir: dir,
+		Evidence: at("EVIDENCE_API_PORT", "8770"), Assistant: at("ASSISTANT_PORT", "18004"), Bus: at("BUS_BRIDGE_PORT", "18003"), DataDir: dir,
 	})
 	for line := range strings.Lines(exports) {
-		// Files of the data directory of a single process; here they are on volumes.
-		if !strings.HasPrefix(line, "export PLATFORM_EVIDENCE_STORE=") && !strings.HasPrefix(line, "export PLATFORM_MODELREPO=") {
+		// Files of the data directory of a single process, here on volumes; the broker publishes no port.
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		if !slices.Contains([]string{"PLATFORM_EVIDENCE_STORE", "PLATFORM_MODELREPO", "BUS_NATS_URL"}, name) {
 			if _, err := io.WriteString(out, line); err != nil {
 				return err
 			}

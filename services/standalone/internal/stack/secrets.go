@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -89,7 +90,7 @@ func WriteSecrets(dir string) error {
 
 // layout is every file by service and name. A file with a variable's name holds its value.
 func layout(c credentials.Credentials, d databases, delegationKey string) (map[string]map[string]string, error) {
-	natsURL, redisURL := "nats://"+c.NATSToken+"@nats:4222", "redis://:"+d.Redis+"@redis:6379/0"
+	brokerURL, redisURL := natsURL("platform", c.NATSToken), "redis://:"+d.Redis+"@redis:6379/0"
 	databaseURL := "postgres://platform:" + d.Platform + "@postgres:5432/platform?sslmode=disable"
 	trust, err := trustOf(delegationKey, "read", "write", "predict", "admin")
 	if err != nil {
@@ -104,14 +105,14 @@ func layout(c credentials.Credentials, d databases, delegationKey string) (map[s
 		return nil, err
 	}
 	with := func(own map[string]string) map[string]string {
-		own["PLATFORM_DATABASE_URL"], own["NATS_URL"], own["REDIS_URL"] = databaseURL, natsURL, redisURL
+		own["PLATFORM_DATABASE_URL"], own["NATS_URL"], own["REDIS_URL"] = databaseURL, brokerURL, redisURL
 		return own
 	}
 	return map[string]map[string]string{
 		"postgres":      {"password": d.Postgres},
 		"postgres-init": {"init.sql": initSQL(d)}, // a folder that the image runs once
 		"redis":         {"redis.conf": "requirepass " + d.Redis + "\n"},
-		"nats":          {"nats.conf": "authorization { token: \"" + c.NATSToken + "\" }\njetstream { store_dir: \"/data\", max_file: 4G }\nhttp: 8222\nmax_payload: 1MB\n"},
+		"nats":          {"nats.conf": natsConf(c)},
 		"tracker":       {"token": c.TrackerToken},
 		"orchestrator": {
 			"token":         c.OrchestratorKey,
@@ -130,6 +131,10 @@ func layout(c credentials.Credentials, d databases, delegationKey string) (map[s
 			"INFERENCE_CREDENTIALS_JSON": c.InferenceMap(), "DELEGATION_TRUST_JSON": trust,
 			"CONTROL_PLANE_TOKEN": c.InferenceToken, "MLFLOW_TRACKING_TOKEN": c.TrackerToken,
 		}),
+		"bus-bridge": {
+			"BUS_NATS_URL": natsURL(credentials.BridgeUser, c.BridgePassword), "BUS_CREDENTIALS_JSON": c.BusMap(),
+			"SERVING_TOKEN": c.BusServingToken, "CONTROL_PLANE_TOKEN": c.BusControlPlaneToken,
+		},
 		"assistant": with(map[string]string{
 			"ASSISTANT_ADMIN_KEYS": c.AssistantAdminKey(), "ASSISTANT_OPERATOR_KEYS": c.AssistantOperatorKey(),
 			"ASSISTANT_READONLY_KEYS": c.AssistantReadonlyKey(), "DELEGATION_TRUST_JSON": assistantTrust,
@@ -142,6 +147,28 @@ func layout(c credentials.Credentials, d databases, delegationKey string) (map[s
 		}),
 		"evidence-api": {"SVC_CONTROL_TOWER_TOKEN": c.EvidenceToken},
 	}, nil
+}
+
+func natsURL(user, password string) string { return "nats://" + user + ":" + password + "@nats:4222" }
+
+// The subjects of the message bus. Requests are what producers send and the bridge answers.
+var (
+	busRequests = []string{"bus.infer.*", "bus.vector.*", "bus.retrain", "bus.jobs"}
+	busReplies  = []string{"_INBOX.>", "bus.results"}
+)
+
+// natsConf is the broker's configuration. Producers and the bridge may use the bus and nothing else of it: the bridge
+// publishes where a producer asks it to reply, and would write events for whoever names a subject of theirs.
+func natsConf(c credentials.Credentials) string {
+	user := func(name, password string, publish, subscribe []string) string {
+		return fmt.Sprintf("    { user: %q, password: %q, permissions: { publish: [%s], subscribe: [%s] } }\n",
+			name, password, `"`+strings.Join(publish, `", "`)+`"`, `"`+strings.Join(subscribe, `", "`)+`"`)
+	}
+	return "authorization {\n  users: [\n" +
+		fmt.Sprintf("    { user: %q, password: %q }\n", "platform", c.NATSToken) +
+		user(credentials.BusUser, c.BusPassword, busRequests, busReplies) +
+		user(credentials.BridgeUser, c.BridgePassword, busReplies, busRequests) +
+		"  ]\n}\njetstream { store_dir: \"/data\", max_file: 4G }\nhttp: 8222\nmax_payload: 1MB\n"
 }
 
 // initSQL gives the platform and the orchestrator a database each; neither is a superuser.
@@ -157,8 +184,8 @@ func trustOf(publicKey string, scopes ...string) (string, error) {
 	return string(text), err
 }
 
-// credentialMap is the control plane's. Names of the platform's own cannot come from a variable, so the trainer and
-// the inference service bear plain ones here.
+// credentialMap is the control plane's. Names of the platform's own cannot come from a variable, so the trainer,
+// the inference service and the bus bridge bear plain ones here.
 func credentialMap(c credentials.Credentials) (string, error) {
 	type grant struct {
 		Principal string   `json:"principal"`
@@ -170,6 +197,8 @@ func credentialMap(c credentials.Credentials) (string, error) {
 		c.OperatorToken:  {"operator", auth.LegacyTenant, []string{"read", "write"}},
 		c.TrainerToken:   {"trainer", auth.LegacyTenant, []string{"read", "manage"}},
 		c.InferenceToken: {"inference", auth.LegacyTenant, []string{"read"}},
+
+		c.BusControlPlaneToken: {"bus-bridge", auth.LegacyTenant, []string{"retrain"}},
 	})
 	return string(text), err
 }

@@ -2,10 +2,16 @@ package stack
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/mlp-platform/platform/services/inference"
 )
 
 func TestSecretsStayAcrossStarts(t *testing.T) {
@@ -91,5 +97,30 @@ func TestWeakSecretsAreNamed(t *testing.T) {
 				t.Error("files were written for a service; want none")
 			}
 		})
+	}
+}
+
+func TestBrokerUsersOfTheBus(t *testing.T) {
+	t.Parallel()
+	if got, want := busRequests, inference.BusRequests(); !slices.Equal(got, want) {
+		t.Errorf("requests %v; want the subjects that the bridge serves, %v", got, want)
+	}
+	if !slices.Contains(busReplies, inference.BusResults) {
+		t.Errorf("replies %v; want %s in them", busReplies, inference.BusResults)
+	}
+	dir := t.TempDir()
+	if err := WriteSecrets(dir); err != nil {
+		t.Fatal(err)
+	}
+	options, err := server.ProcessConfigFile(filepath.Join(dir, "nats", "nats.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := map[string]bool{}
+	for _, u := range options.Users {
+		limited[u.Username] = u.Permissions != nil
+	}
+	if want := map[string]bool{"platform": false, "bus": true, "bus-bridge": true}; !maps.Equal(limited, want) {
+		t.Errorf("users and whether they are limited: %v; want %v", limited, want)
 	}
 }
