@@ -129,7 +129,7 @@ func TestServicesAndTheirHealth(t *testing.T) {
 			t.Errorf("%s has no health check", name)
 		}
 	}
-	for _, name := range []string{"migrate-control-plane", "migrate-inference", "migrate-assistant", "migrate-dashboard", "secrets", "evidence-store"} {
+	for _, name := range []string{"migrate-control-plane", "migrate-inference", "migrate-assistant", "migrate-dashboard", "secrets", "evidence-store", "modelrepo"} {
 		if s, ok := f.Services[name]; !ok || s.Restart != "no" {
 			t.Errorf("%s: there %v, restart %q; want a service that runs once", name, ok, s.Restart)
 		}

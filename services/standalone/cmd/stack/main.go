@@ -10,17 +10,20 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mlp-platform/platform/deploy/modelrepo"
 	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/service/startup"
+	"github.com/mlp-platform/platform/services/standalone/internal/samples"
 	"github.com/mlp-platform/platform/services/standalone/internal/stack"
 )
 
-const usage = `usage: stack [secrets DIR | evidence DIR | env DIR | password DIR [viewer] | door OPTIONS -- COMMAND | health URL | version | help]
+const usage = `usage: stack [secrets DIR | evidence DIR | modelrepo DIR | env DIR | password DIR [viewer] | door OPTIONS -- COMMAND | health URL | version | help]
 
   secrets DIR            make the secrets of a stack once, and a folder a service with those that it reads
   evidence DIR           make an empty evidence store, or migrate the one that is there
+  modelrepo DIR          make a git repository of the sample models, unless one is there
   env DIR                print addresses and tokens as export lines; ports come from the variables of compose.yaml
   password DIR [viewer]  print the dashboard's password for admins, or for viewers
   door OPTIONS -- COMMAND
@@ -58,6 +61,9 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 		err = stack.WriteSecrets(args[0])
 	case verb == "evidence" && len(args) == 1:
 		err = stack.MakeEvidence(ctx, args[0], store.WriterOptions{Now: time.Now})
+	case verb == "modelrepo" && len(args) == 1:
+		// A version whose definition no commit holds goes no further than Staging: plain files would not do.
+		_, err = samples.Ensure(args[0], modelrepo.Files, time.Now())
 	case verb == "env" && len(args) == 1:
 		err = stack.PrintEnv(args[0], environ, stdout)
 	case verb == "password" && (len(args) == 1 || len(args) == 2 && args[1] == "viewer"):
