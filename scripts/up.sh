@@ -176,7 +176,7 @@ banner() {
   tracker         http://127.0.0.1:${TRACKER_PORT:-15000}   orchestrator http://127.0.0.1:${ORCHESTRATOR_PORT:-14200}   (any user, the tokens as password)
   secrets         $PLATFORM_SECRETS_DIR, readable by root and by each service
 
-  No model is trained yet. The first thing to try:
+  The first start trains no model. The first thing to try:
     eval "\$(scripts/up.sh env)"
     bin/mlp retrain RuntimeClass --yes --follow && bin/mlp models list      # make build makes bin/mlp
   make logs follows the logs, make down stops everything and keeps the data.
