@@ -40,6 +40,18 @@ run: build ## start the whole platform here (first start trains the samples); Ct
 stop: ## stop the platform that make run started
 	@bin/platform stop
 
+.PHONY: up
+up: ## the platform as containers: finds or starts Docker, builds or assembles images, waits until healthy
+	@scripts/up.sh up
+
+.PHONY: down
+down: ## stop the containers that make up started; data stays (scripts/up.sh down --volumes deletes it)
+	@scripts/up.sh down
+
+.PHONY: logs
+logs: ## follow the containers' logs
+	@scripts/up.sh logs
+
 .PHONY: test
 test: ## every unit and integration test, with the race detector, against real Postgres, NATS and Redis
 	@scripts/setup.sh test

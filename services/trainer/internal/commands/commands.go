@@ -51,6 +51,11 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 				Flags: []cli.Flag{repo, env, model(""), set,
 					&cli.BoolFlag{Name: "dummy", Usage: "train on 500 generated rows; reaches at most Staging"},
 					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
+					&cli.StringFlag{Name: "commit", Usage: "commit whose models are trained"},
+					&cli.StringFlag{Name: "tenant", Usage: "tenant of the request"},
+					&cli.StringFlag{Name: "requested-by", Usage: "who asked for the training"},
+					&cli.StringFlag{Name: "approval", Usage: "id of the approval that allowed it"},
+					&cli.StringFlag{Name: "request-id", Usage: "id of the request that led to it"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
 					&cli.StringFlag{Name: "flow-run", Usage: "id of the orchestrator's flow run that this training is (default: PREFECT_FLOW_RUN_ID)"},
 				},
@@ -121,7 +126,9 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	req := trainer.Request{Model: c.String("model"), Dataset: c.String("dataset"), Dummy: c.Bool("dummy"), Backend: c.String("backend")}
+	req := trainer.Request{Model: c.String("model"), Dataset: c.String("dataset"), Dummy: c.Bool("dummy"), Backend: c.String("backend"),
+		CommitSHA: c.String("commit"), Tenant: c.String("tenant"),
+		RequestedBy: c.String("requested-by"), ApprovalID: c.String("approval"), RequestID: c.String("request-id")}
 	if text := c.String("parameters"); text != "" {
 		if err := json.Unmarshal([]byte(text), &req.Parameters); err != nil {
 			return fmt.Errorf("%w: --parameters is no JSON object: %w", errUsage, err)

@@ -1,0 +1,87 @@
+// Command stack is what the containers of compose.yaml need beside the services; see docs/compose.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/mlp-platform/platform/deploy/modelrepo"
+	"github.com/mlp-platform/platform/libs/cli/printable"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
+	"github.com/mlp-platform/platform/services/standalone/internal/samples"
+	"github.com/mlp-platform/platform/services/standalone/internal/stack"
+)
+
+const usage = `usage: stack [secrets DIR | evidence DIR | modelrepo DIR | env DIR | password DIR [viewer] | door OPTIONS -- COMMAND | health URL | version | help]
+
+  secrets DIR            make the secrets of a stack once, and a folder a service with those that it reads
+  evidence DIR           make an empty evidence store, or migrate the one that is there
+  modelrepo DIR          make a git repository of the sample models, unless one is there
+  env DIR                print addresses and tokens as export lines; ports come from the variables of compose.yaml
+  password DIR [viewer]  print the dashboard's password for admins, or for viewers
+  door OPTIONS -- COMMAND
+                         run COMMAND, a server on loopback, and let callers with the secret to it:
+                         --listen=HOST:PORT --to=HOST:PORT [--token-file=FILE] [--health=PATH]
+                         [--secret=NAME=FILE]...
+  health URL             exit 0 if the URL answers 200, else 1
+  version                print the version
+
+Exit codes: 0 done, 1 failed, 2 wrong arguments.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(runCommand(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}
+
+// runCommand runs one command and returns the exit code.
+func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
+	verb := "help"
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
+	var err error
+	switch {
+	case (verb == "help" || verb == "--help" || verb == "-h") && len(args) == 0:
+		fmt.Fprint(stdout, usage)
+	case verb == "version" && len(args) == 0:
+		fmt.Fprintf(stdout, "stack %s\n", service.Version)
+	case verb == "health" && len(args) == 1:
+		return startup.ReportHealth("stack", startup.CheckHealth(ctx, args[0]), stdout, stderr)
+	case verb == "secrets" && len(args) == 1:
+		err = stack.WriteSecrets(args[0])
+	case verb == "evidence" && len(args) == 1:
+		err = stack.MakeEvidence(ctx, args[0], store.WriterOptions{Now: time.Now})
+	case verb == "modelrepo" && len(args) == 1:
+		// A version whose definition no commit holds goes no further than Staging: plain files would not do.
+		_, err = samples.Ensure(args[0], modelrepo.Files, time.Now())
+	case verb == "env" && len(args) == 1:
+		err = stack.PrintEnv(args[0], environ, stdout)
+	case verb == "password" && (len(args) == 1 || len(args) == 2 && args[1] == "viewer"):
+		err = stack.PrintPassword(args[0], len(args) == 2, stdout)
+	case verb == "door":
+		d, parseErr := stack.ParseDoor(args)
+		if parseErr != nil {
+			fmt.Fprintf(stderr, "stack: %v\n", parseErr)
+			return startup.ExitUsage
+		}
+		err = d.Run(ctx, service.NewLogger(stderr, "info"))
+	default:
+		fmt.Fprintf(stderr, "stack: unknown arguments; stack help lists what there is\n")
+		return startup.ExitUsage
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "stack: %v\n", err)
+		return startup.ExitFailed
+	}
+	return startup.ExitOK
+}
