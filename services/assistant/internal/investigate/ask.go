@@ -90,7 +90,7 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 		w.say(describeAbsent(t))
 		if len(t.objects) == 0 {
 			if found := t.quoting(t.missing[0].Name); len(found) > 0 {
-				w.say("It is named here. " + engine.Answer(t.snap, found))
+				w.say("A finding mentions it. " + engine.Answer(t.snap, found))
 				return nil
 			}
 			if t.namespace != "" {
@@ -167,7 +167,11 @@ func (w *work) health(t *topic) {
 	}
 	left := t.unexplained(about)
 	if len(about) == 0 {
-		w.say(t.verdict(left))
+		gap := ""
+		if len(t.objects) > 0 && len(t.view().LogSources(engine.Recent)) > 0 {
+			gap = "its logs were not read; ask " + report.Code("what is wrong with "+t.objects[0].Name+"?") + " to have them read"
+		}
+		w.say(t.verdict(left, gap))
 		return
 	}
 	w.say(engine.Answer(t.snap, about))

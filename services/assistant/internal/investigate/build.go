@@ -75,6 +75,10 @@ func (b *builder) build() {
 // chosen returns the objects of the change: those named, or the only one that fits.
 func (b *builder) chosen() []operation.Ref {
 	kinds := takes[b.change.Verb]
+	if !b.takesKind(kinds) {
+		b.miss("A %s cannot be changed that way; it works on %s.", b.change.Kind, strings.ToLower(strings.Join(kinds, ", ")))
+		return nil
+	}
 	var fit []operation.Ref
 	for _, r := range b.objects {
 		if r, ok := b.as(r, kinds); ok && !slices.Contains(fit, r) {
@@ -92,6 +96,15 @@ func (b *builder) chosen() []operation.Ref {
 		return nil
 	}
 	return b.only(kinds)
+}
+
+// takesKind reports whether the verb works on the kind that was said. Without this, a request for a
+// kind it does not work on would change what was spoken of before. Pods and services stand for their
+// workload, a job for the cron job that makes it.
+func (b *builder) takesKind(kinds []string) bool {
+	said := b.change.Kind
+	return said == "" || len(kinds) == 0 || said == "pod" || said == "service" || said == "job" && slices.Contains(kinds, "CronJob") ||
+		slices.ContainsFunc(kinds, func(kind string) bool { return strings.EqualFold(kind, said) })
 }
 
 // as returns the object that a verb works on in the place of the one that was named: the

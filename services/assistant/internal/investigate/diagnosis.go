@@ -262,7 +262,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		w.say(engine.Answer(t.snap, about))
 		w.say(besides(left))
 	case len(t.objects) == 0:
-		w.say(t.verdict(left))
+		w.say(t.verdict(left, ""))
 		if len(left) == 0 {
 			w.say("The logs of pods that look healthy were not read for this; ask about one workload to have them read.")
 		}
@@ -290,12 +290,12 @@ func (w *work) diagnoseByLogs(ctx context.Context, t *topic, left []symptom.Symp
 	}
 	t.logs = e.sources
 	if len(e.groups) == 0 {
-		w.say(strings.TrimSpace(t.verdict(left) + " " + e.read))
+		w.say(strings.TrimSpace(t.verdict(left, e.gap) + " " + e.read))
 		return nil
 	}
 	w.say(fmt.Sprintf("No object shows a fault of %s, but its logs do not look healthy.", refTitles(t.objects)))
 	if len(left) > 0 {
-		w.say("Not healthy is:\n\n" + listSymptoms(left))
+		w.say("Not healthy:\n\n" + listSymptoms(left))
 	}
 	w.say(e.quote(t))
 	w.say(e.read + listUnread(t.snap))

@@ -29,6 +29,7 @@ type logEvidence struct {
 	sources []logtext.Source
 	read    string // what was read and what was not, as a sentence
 	groups  []logtext.Group
+	gap     string // which logs were not read, as the end of a sentence; empty: none
 }
 
 // readEvidence reads the logs of the pods of a topic, of all containers and of the run before a
@@ -66,17 +67,26 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 	}
 	var lines int
 	e.groups, lines = logtext.Telling(e.sources)
+	switch {
+	case t.snap.Unread["pods"], len(wanted) > 0 && len(e.sources) == 0:
+		e.gap = "its logs were not read"
+	case failed > 0, skipped > 0:
+		e.gap = "not all of its logs were read"
+	}
 	if len(wanted) == 0 {
 		return e, nil
 	}
-	e.read = fmt.Sprintf("Read were %d lines: the last %d at most of each of %d logs of %d pods", lines, operation.MaxLimit, len(e.sources), len(pods))
+	e.read = fmt.Sprintf("Read %s (at most the last %d per log) from %s of %s", engine.CountNoun(lines, "line", "lines"), operation.MaxLimit,
+		engine.CountNoun(len(e.sources), "log", "logs"), engine.CountNoun(len(pods), "pod", "pods"))
 	if t.within > 0 {
-		e.read += ", of the last " + t.within.String()
+		e.read += ", from the last " + report.FormatPeriod(t.within)
 	}
 	if failed > 0 {
-		e.read += fmt.Sprintf("; %d logs could not be read", failed)
+		e.read += fmt.Sprintf("; %s could not be read", engine.CountNoun(failed, "log", "logs"))
 	}
-	if skipped > 0 {
+	if skipped == 1 {
+		e.read += "; 1 further log was not read"
+	} else if skipped > 1 {
 		e.read += fmt.Sprintf("; %d further logs were not read", skipped)
 	}
 	e.read += "."
@@ -86,7 +96,7 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 // quote shows the lines that tell of trouble, and where they lead.
 func (e logEvidence) quote(t *topic) string {
 	var b strings.Builder
-	b.WriteString("The logs tell of trouble:\n\n")
+	b.WriteString("The logs show problems:\n\n")
 	for i, g := range e.groups {
 		if i == evidenceGroups {
 			fmt.Fprintf(&b, "- And %d further kinds of such lines.\n", len(e.groups)-evidenceGroups)
@@ -98,7 +108,7 @@ func (e logEvidence) quote(t *topic) string {
 		}
 		b.WriteString(".\n")
 	}
-	for _, lead := range t.leads(e.groups) {
+	for _, lead := range t.leads(e.groups[:min(evidenceGroups, len(e.groups))]) {
 		b.WriteString("- " + lead + "\n")
 	}
 	return b.String()
@@ -122,8 +132,10 @@ func countLines(g logtext.Group) string {
 // mostLeads limits the hosts of log lines that are followed.
 const mostLeads = 4
 
-// leads follow the hosts in lines to the Services that have these names or addresses.
+// leads follow the hosts in lines to the Services that have these names or addresses. A Service
+// without a selector, or with an external name, has no pods whose readiness could be told.
 func (t *topic) leads(groups []logtext.Group) []string {
+	unread := t.snap.Unread["services"] || t.snap.Unread["endpointslices"]
 	var leads []string
 	seen := map[string]bool{}
 	for _, g := range groups {
@@ -131,9 +143,12 @@ func (t *topic) leads(groups []logtext.Group) []string {
 			seen[text] = true
 			leads = append(leads, text)
 		}
+		if unread {
+			continue
+		}
 		for _, h := range logtext.Hosts(g.Line) {
 			s := t.serviceOf(h.Name)
-			if s == nil || len(leads) == mostLeads {
+			if s == nil || len(leads) == mostLeads || len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
 				continue
 			}
 			key := s.Namespace + "/" + s.Name
@@ -171,7 +186,7 @@ func (t *topic) serviceOf(host string) *corev1.Service {
 func (t *topic) describeLead(s *corev1.Service, h logtext.Host) string {
 	r := engine.ServiceRef(s)
 	ready := report.View{Snapshot: t.snap}.Endpoints(s.Namespace, s.Name)
-	text := fmt.Sprintf("%s is %s, which has %d ready endpoints.", report.Code(h.Name), refTitle(r), ready)
+	text := fmt.Sprintf("%s is %s, which has %s.", report.Code(h.Name), refTitle(r), engine.CountNoun(ready, "ready endpoint", "ready endpoints"))
 	if h.Port != "" && !slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return fmt.Sprint(p.Port) == h.Port }) {
 		text += fmt.Sprintf(" It has no port %s.", report.Code(h.Port))
 	}
@@ -187,48 +202,76 @@ func (t *topic) describeLead(s *corev1.Service, h logtext.Host) string {
 
 var (
 	fullDiskExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("no space left on device", "ENOSPC", "disk quota exceeded") + `\b`)
-	pathExpr     = regexp.MustCompile(`(?:^|[\s"'=(:])(/[\w./@+-]+)`)
+	// otherSpaceExpr names what the kernel calls "no space" too, and is no disk.
+	otherSpaceExpr = regexp.MustCompile(`(?i)inotify|\bwatch|\bshm|/shm\b`)
+	pathExpr       = regexp.MustCompile(`(?:^|[\s"'=(:])(/[\w./@+-]+)`)
 )
 
-// fullDisk leads from a line about a full disk to the volume that is full.
+// fullDisk leads from a line about a full disk to the volume that may be full.
 func (t *topic) fullDisk(line string) string {
-	if !fullDiskExpr.MatchString(line) {
+	if !fullDiskExpr.MatchString(line) || otherSpaceExpr.MatchString(line) {
 		return ""
 	}
 	path := ""
 	for _, m := range pathExpr.FindAllStringSubmatch(line, -1) {
 		path = m[1]
-		for _, w := range t.view().Workloads() {
-			for i := range w.Template.Spec.Containers {
-				for _, mount := range w.Template.Spec.Containers[i].VolumeMounts {
-					if m[1] == mount.MountPath || strings.HasPrefix(m[1], strings.TrimSuffix(mount.MountPath, "/")+"/") {
-						return t.describeVolume(w, mount)
-					}
-				}
-			}
+		if w, mount := t.mountOf(path); mount != nil {
+			return t.describeVolume(w, *mount)
 		}
 	}
 	if path == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s is on no volume, so the container's own file system or the node's disk is full.", report.Code(path))
+	return fmt.Sprintf("%s is on no volume, so the container's own file system or the node's disk may be full.", report.Code(path))
 }
 
-func (t *topic) describeVolume(w report.Workload, mount corev1.VolumeMount) string {
-	for _, v := range w.Template.Spec.Volumes {
-		if v.Name != mount.Name {
-			continue
-		}
-		if v.PersistentVolumeClaim == nil {
-			return fmt.Sprintf("The volume %s at %s is full.", report.Code(v.Name), report.Code(mount.MountPath))
-		}
-		for i := range t.snap.Claims {
-			c := &t.snap.Claims[i]
-			if c.Name == v.PersistentVolumeClaim.ClaimName && c.Namespace == w.Ref.Namespace {
-				size := c.Status.Capacity[corev1.ResourceStorage]
-				return fmt.Sprintf("%s is on volume claim %s of %s, and full. To enlarge it, raise its `spec.resources.requests.storage`, if its storage class allows that.", report.Code(mount.MountPath), report.Code(c.Name), size.String())
+// mountOf is the innermost mount that a path is on, with its workload, or nil.
+func (t *topic) mountOf(path string) (of report.Workload, found *corev1.VolumeMount) {
+	for _, w := range t.view().Workloads() {
+		for i := range w.Template.Spec.Containers {
+			mounts := w.Template.Spec.Containers[i].VolumeMounts
+			for j := range mounts {
+				at := strings.TrimSuffix(mounts[j].MountPath, "/")
+				if (path == at || strings.HasPrefix(path, at+"/")) && (found == nil || len(at) > len(strings.TrimSuffix(found.MountPath, "/"))) {
+					of, found = w, &mounts[j]
+				}
 			}
 		}
 	}
-	return fmt.Sprintf("The volume at %s is full.", report.Code(mount.MountPath))
+	return of, found
+}
+
+// describeVolume tells what a mount leads to; other volumes than claims and emptyDirs do not fill up
+// by what a container writes.
+func (t *topic) describeVolume(w report.Workload, mount corev1.VolumeMount) string {
+	for _, v := range w.Template.Spec.Volumes {
+		switch {
+		case v.Name != mount.Name:
+		case v.EmptyDir != nil:
+			return fmt.Sprintf("The volume %s at %s may be full.", report.Code(v.Name), report.Code(mount.MountPath))
+		case v.PersistentVolumeClaim != nil:
+			return t.describeClaim(w.Ref.Namespace, v.PersistentVolumeClaim.ClaimName, mount.MountPath)
+		}
+	}
+	for i := range t.snap.StatefulSets {
+		s := &t.snap.StatefulSets[i]
+		if w.Ref.Kind != "StatefulSet" || s.Name != w.Ref.Name || s.Namespace != w.Ref.Namespace {
+			continue
+		}
+		if slices.ContainsFunc(s.Spec.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == mount.Name }) {
+			return fmt.Sprintf("%s is on a volume claim made from template %s, and may be full.", report.Code(mount.MountPath), report.Code(mount.Name))
+		}
+	}
+	return ""
+}
+
+func (t *topic) describeClaim(namespace, name, path string) string {
+	for i := range t.snap.Claims {
+		c := &t.snap.Claims[i]
+		if c.Name == name && c.Namespace == namespace {
+			size := c.Status.Capacity[corev1.ResourceStorage]
+			return fmt.Sprintf("%s is on volume claim %s of %s, and may be full. To enlarge it, raise its `spec.resources.requests.storage`, if its storage class allows that.", report.Code(path), report.Code(c.Name), size.String())
+		}
+	}
+	return fmt.Sprintf("The volume at %s may be full.", report.Code(path))
 }

@@ -28,18 +28,23 @@ func TestLogsAsEvidence(t *testing.T) {
 			Endpoints:  []discoveryv1.Endpoint{{Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
 		})
 	}
+	mountConfig := func(s *engine.Snapshot) {
+		spec := &s.Deployments[0].Spec.Template.Spec
+		spec.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}}}
+		spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: "/etc/gallery"}}
+	}
 	for _, row := range []struct {
 		name, query, log string
 		change           func(*engine.Snapshot)
 		must, not        []string
 	}{
-		{"nothing in the log", "what is wrong with gallery?", "INFO ready\nINFO 0 errors\n", nil, []string{allClear + " with deployment `gallery`", "Read were 2 lines"}, []string{"left out"}},
+		{"nothing in the log", "what is wrong with gallery?", "INFO ready\nINFO 0 errors\n", nil, []string{allClear + " with deployment `gallery`", "Read 2 lines (at most the last 500 per log) from 1 log of 1 pod."}, []string{"left out"}},
 		{"first error and what precedes it", "why does gallery fail?", "2026-01-02T10:00:00Z INFO POST /upload\n2026-01-02T10:00:01Z ERROR relation \"albums\" does not exist\n2026-01-02T10:00:09Z ERROR relation \"albums\" does not exist\n", nil,
 			[]string{"2 times from 2026-01-02 10:00:01 to 2026-01-02 10:00:09", `relation "albums" does not exist`, "the line before it is", "POST /upload"}, []string{allClear}},
 		{"host leads to its service", "is gallery failing?", "ERROR could not connect to gallery-db:5432: connection refused\n", func(s *engine.Snapshot) { addService(s, "gallery-db", false) },
 			[]string{"`gallery-db` is service `gallery-db` in namespace `media`, which has 0 ready endpoints"}, []string{allClear}},
 		{"host with a namespace, on another port", "is gallery failing?", "ERROR dial tcp gallery-db.media.svc.cluster.local:5433: i/o timeout\n", func(s *engine.Snapshot) { addService(s, "gallery-db", true) },
-			[]string{"1 ready endpoints", "It has no port `5433`"}, []string{allClear}},
+			[]string{"1 ready endpoint.", "It has no port `5433`"}, []string{allClear}},
 		{"address of a service", "is gallery failing?", "ERROR dial tcp 10.96.0.77:5432: i/o timeout\n", func(s *engine.Snapshot) { addService(s, "gallery-db", true) }, []string{"`10.96.0.77` is service `gallery-db`"}, []string{allClear}},
 		{"full disk", "why does gallery fail?", "ERROR write /var/lib/gallery/thumbs/1.png: no space left on device\n", func(s *engine.Snapshot) {
 			spec := &s.Deployments[0].Spec.Template.Spec
@@ -50,11 +55,25 @@ func TestLogsAsEvidence(t *testing.T) {
 				Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}},
 			})
 		}, []string{"volume claim `thumbs` of 5Gi", "To enlarge it"}, []string{allClear}},
+		{"no space for watches", "why does gallery fail?", "ERROR failed to watch /etc/gallery/app.yaml: no space left on device\n", mountConfig, []string{"no space left on device"}, []string{"be full", "is full"}},
+		{"no space on a volume that nothing fills", "why does gallery fail?", "ERROR write /etc/gallery/app.yaml: no space left on device\n", mountConfig, nil, []string{"be full", "is full"}},
+		{"innermost mount", "why does gallery fail?", "ERROR write /etc/gallery/tmp/x: no space left on device\n", func(s *engine.Snapshot) {
+			mountConfig(s)
+			spec := &s.Deployments[0].Spec.Template.Spec
+			spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+			spec.Containers[0].VolumeMounts = append(spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "tmp", MountPath: "/etc/gallery/tmp"})
+		}, []string{"The volume `tmp` at `/etc/gallery/tmp` may be full"}, nil},
+		{"word that is a service by chance", "is gallery failing?", "ERROR failed to write to cache: permission denied\n", func(s *engine.Snapshot) { addService(s, "cache", false) }, []string{"permission denied"}, []string{"`cache` is service"}},
+		{"service of an external name", "is gallery failing?", "ERROR dial tcp: lookup cache: no such host\n", func(s *engine.Snapshot) {
+			addService(s, "cache", false)
+			s.Services[len(s.Services)-1].Spec.Type, s.Services[len(s.Services)-1].Spec.Selector = corev1.ServiceTypeExternalName, nil
+		}, []string{"no such host"}, []string{"`cache` is service"}},
 		{"slow by its log", "why is gallery slow?", "GET /a took 20ms\nGET /b took 4.2s\nGET /c took 3900ms\n", func(s *engine.Snapshot) {
 			s.Pods[0].Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 			s.Usage = map[engine.Log]corev1.ResourceList{{Namespace: "media", Pod: s.Pods[0].Name, Container: "gallery"}: {corev1.ResourceCPU: resource.MustParse("99m")}}
 		}, []string{"the longest is 4.2s", "uses 99m of its CPU limit of 100m", "99th percentile"}, nil},
-		{"what could not be read", "what is wrong with gallery?", "", nil, []string{"1 logs could not be read"}, nil},
+		{"what could not be read", "what is wrong with gallery?", "", nil, []string{"No object shows a fault of deployment `gallery`", "but its logs were not read", "1 log could not be read"}, []string{allClear}},
+		{"health without logs", "is gallery healthy?", "INFO ready\n", nil, []string{"No object shows a fault of deployment `gallery`", "its logs were not read"}, []string{allClear}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +112,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 		return turn.Output{Text: "INFO ready\n"}, nil
 	}
 	a := askOnce(t, b, "", "what is wrong with gallery?")
-	checkAnswer(t, "gallery", a, []string{"20 logs of 20 pods", "5 further logs were not read"}, nil)
+	checkAnswer(t, "gallery", a, []string{"20 logs of 20 pods", "5 further logs were not read", "but not all of its logs were read"}, []string{allClear})
 	reads := 0
 	for _, line := range b.lines {
 		if strings.HasPrefix(line, "kubectl logs") {

@@ -49,7 +49,7 @@ func TestQuestions(t *testing.T) {
 		{"shop", "logs of api", []string{"FATAL configuration"}, nil},
 		{"shop", "revisions of web", []string{"2.3.1"}, nil},
 		{"shop", "why does frobnicator crash?", []string{"no object with the name `frobnicator`", "healthy"}, nil},
-		{"shop", "why does catlog get no traffic?", []string{"`catlog`", "Near is", "`catalog`"}, nil},
+		{"shop", "why does catlog get no traffic?", []string{"`catlog`", "I assumed you meant", "`catalog`"}, nil},
 		{"shop", "why is api-5d97d6fd7c-zzzzz gone?", []string{"Near is", "`api`"}, nil},
 		{"", "what is wrong in shopp?", []string{"no namespace `shopp`", "`shop`"}, nil},
 		{"media", "what is wrong in shop?", []string{"3 things are wrong", "**1. Deployment `api`"}, []string{"**4.", "media"}},

@@ -22,7 +22,7 @@ func (w *work) speed(ctx context.Context, a question.Ask, t *topic) error {
 	var lines []string
 	lines = append(lines, t.throttled()...)
 	if all := logtext.Durations(t.logs); len(all) > 0 {
-		lines = append(lines, fmt.Sprintf("%d durations stand in its logs: half are over %s, the longest is %s.", len(all), all[len(all)/2], all[len(all)-1].Round(time.Millisecond)))
+		lines = append(lines, fmt.Sprintf("Its logs contain %s: half are over %s, the longest is %s.", engine.CountNoun(len(all), "duration", "durations"), all[len(all)/2], all[len(all)-1].Round(time.Millisecond)))
 	}
 	if len(lines) > 0 {
 		w.say("How fast it is:\n\n- " + strings.Join(lines, "\n- "))
@@ -53,7 +53,7 @@ func (t *topic) throttled() []string {
 		}
 	}
 	if len(lines) == 0 {
-		lines = append(lines, "No container of "+report.Code(t.objects[0].Name)+" uses its CPU limit up now.")
+		lines = append(lines, "No container of "+report.Code(t.objects[0].Name)+" is at its CPU limit now.")
 	}
 	return lines
 }

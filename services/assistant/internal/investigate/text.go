@@ -115,7 +115,7 @@ func describeStanding(s *engine.Snapshot, r operation.Ref) string {
 	case "Service":
 		for i := range s.Services {
 			if sv := &s.Services[i]; sv.Name == r.Name && sv.Namespace == r.Namespace && sv.Spec.Type != corev1.ServiceTypeExternalName {
-				return fmt.Sprintf("%s has %d ready endpoints.", head, v.Endpoints(r.Namespace, r.Name))
+				return fmt.Sprintf("%s has %s.", head, engine.CountNoun(v.Endpoints(r.Namespace, r.Name), "ready endpoint", "ready endpoints"))
 			}
 		}
 	case "Pod":

@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // guess is a word that was taken for another one.
@@ -87,9 +88,9 @@ func describeGuesses(guesses []guess) string {
 		case "":
 			words = append(words, fmt.Sprintf("%s for %s", report.Code(g.word), report.Code(g.taken)))
 		case "namespace":
-			parts = append(parts, fmt.Sprintf("There is no namespace %s. Near is namespace %s, which I took it for.", report.Code(g.word), report.Code(g.taken)))
+			parts = append(parts, fmt.Sprintf("There is no namespace %s. I assumed you meant namespace %s.", report.Code(g.word), report.Code(g.taken)))
 		default:
-			parts = append(parts, fmt.Sprintf("There is no object with the name %s. Near is %s %s, which I took it for.", report.Code(g.word), g.what, report.Code(g.taken)))
+			parts = append(parts, fmt.Sprintf("There is no object with the name %s. I assumed you meant %s %s.", report.Code(g.word), g.what, report.Code(g.taken)))
 		}
 	}
 	if len(words) > 0 {
@@ -211,9 +212,12 @@ func examplesHere(t *topic) string {
 	return strings.Join(lines, "\n")
 }
 
-// splitByNamespace makes one question for each namespace that a question names.
+// betweenExpr matches questions about what lies between two places, which are one question.
+var betweenExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("reach(es|ed|ing|able)?", "connect(s|ed|ing|ions?)?", "to", "from") + `\b`)
+
+// splitByNamespace makes one question for each namespace that a question lists.
 func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question.Ask, error) {
-	if a.Everywhere || wide[a.Intent] || len(a.Mentions) == 0 {
+	if a.Everywhere || wide[a.Intent] || len(a.Mentions) == 0 || betweenExpr.MatchString(a.Words) {
 		return []question.Ask{a}, nil
 	}
 	s, err := w.snapshot(ctx, cmp.Or(a.Namespace, w.turn.Scope))
@@ -227,7 +231,7 @@ func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question
 	var rest []question.Mention
 	for _, m := range a.Mentions {
 		object := slices.ContainsFunc(objectsNamed(s, a.Namespace, question.Mention{Name: m.Name}), func(r operation.Ref) bool { return r.Kind != "Namespace" && !quiet[r.Kind] })
-		if (m.Kind == "" && !object || m.Kind == "namespace") && hasNamespace(s, m.Name) {
+		if m.Sure && (m.Kind == "" && !object || m.Kind == "namespace") && hasNamespace(s, m.Name) {
 			if !slices.Contains(spaces, m.Name) {
 				spaces = append(spaces, m.Name)
 			}

@@ -27,10 +27,10 @@ func TestWordsOfPeople(t *testing.T) {
 	}{
 		{"what is wrong in shop and payments?", []string{"**Namespace `shop`**", "Deployment `api`", "**Namespace `payments`**", "Deployment `ledger`"}, []string{allClear}},
 		{"what is wrong in shop, payments and media?", []string{"**Namespace `media`**", "`transcoder`"}, []string{allClear}},
-		{"what is wrong in shop, paymets and media?", []string{"no namespace `paymets`. Near is namespace `payments`", "That is a guess.", "Deployment `ledger`"}, []string{allClear}},
+		{"what is wrong in shop, paymets and media?", []string{"no namespace `paymets`. I assumed you meant namespace `payments`", "That is a guess.", "Deployment `ledger`"}, []string{allClear}},
 		{"what is wrong in shop and frobnicator?", []string{"`frobnicator`", "There is no"}, nil},
 		{"any warnings in shop and media?", []string{"Warnings in namespace `shop`", "Warnings in namespace `media`"}, nil},
-		{"what is wrong in shopp?", []string{"no namespace `shopp`. Near is namespace `shop`", "Deployment `api`"}, nil},
+		{"what is wrong in shopp?", []string{"no namespace `shopp`. I assumed you meant namespace `shop`", "Deployment `api`"}, nil},
 		{"wat is wrng in shop", []string{"`wrng` for `wrong`", "Deployment `api`"}, []string{"There is no object"}},
 		{"why is depoyment catalog broken", []string{"`depoyment` for `deployment`", "version=v2"}, []string{allClear}},
 		{"¿qué pasa en shop?", []string{"did not understand", "`pasa`", "what is wrong in"}, []string{"There are no workloads", "things are wrong"}},
@@ -38,8 +38,12 @@ func TestWordsOfPeople(t *testing.T) {
 		{"что сломалось", []string{"did not understand", "`сломалось`"}, []string{"things are wrong"}},
 		{"show me pods showing errors in shop", []string{"CrashLoopBackOff"}, []string{"There is no pod"}},
 		{"how do I resolve the crash of api", []string{"DATABASE_URL"}, []string{"`resolve`"}},
+		{"what is wrong with deployment accounting?", []string{"There is no deployment `accounting`"}, []string{allClear}},
+		{"what is wrong with the reviews service?", []string{"There is no service `reviews`"}, []string{allClear}},
+		{"what is wrong with planning?", []string{"There is no object", "`planning`"}, []string{allClear}},
 		{"pods stuck in ContainerCreating", nil, []string{"no namespace"}},
 		{"what is wrong with the stateful set warehouse?", []string{"Statefulset `warehouse`", "fast-ssd"}, []string{"`stateful`"}},
+		{"why can web in shop not reach payments?", nil, []string{"**Namespace"}},
 		{"any warnings? who can delete pods in shop?", []string{"Warnings in namespace `shop`", "delete pods"}, nil},
 		{"which version of web is running?", []string{"shop/web:2.3.1` in 2 pods"}, nil},
 		{"warnings in the last hour", []string{"in the last hour"}, []string{"no namespace"}},
@@ -61,6 +65,20 @@ func TestGuessesChangeNothing(t *testing.T) {
 	for _, query := range []string{"restat api in shop", "scal cart to 3", "delet pod api", "deleet deployment cart", "roll bak web", "scale crt in shop to 3"} {
 		if a := askOnce(t, b, "", query); len(a.write) > 0 {
 			t.Errorf("%q wants to run %v", query, a.write)
+		}
+	}
+	// What was spoken of before takes no change that was asked of something else.
+	s := readFixture(t, unsetLog, "a1_empty_variable")
+	for _, name := range []string{"webhook", "account"} {
+		named := *s.Deployments[0].DeepCopy()
+		named.Name = name
+		s.Deployments = append(s.Deployments, named)
+	}
+	history := []chat.Message{{Role: chat.RoleUser, Text: "why does api crash?"}, {Role: chat.RoleAssistant, Text: "A variable is empty."}}
+	for _, query := range []string{"restart webhook", "scale webhook to 3", "restart service account", "restart service account api", "restart config map", "scale the node to 3"} {
+		a := runTurn(t, toolsOn(s), turn.Turn{Session: "s-1", Number: 2, Query: query, History: history, Who: event.Who{Principal: "ann", Role: guard.Admin}})
+		if ran := strings.Join(a.write, "\n"); strings.Contains(ran, "/api") || strings.Contains(query, "webhook") != strings.Contains(ran, "/webhook") {
+			t.Errorf("%q wants to run %q; want nothing on api, and of webhook only what names it", query, ran)
 		}
 	}
 }

@@ -30,24 +30,28 @@ func (t *topic) unexplained(found []engine.Finding) []symptom.Symptom {
 	}
 	left := symptom.Unexplained(symptom.List(t.snap, where), found)
 	if len(t.objects) == 0 {
-		return left
+		return slices.DeleteFunc(left, func(s symptom.Symptom) bool { return s.Survived })
 	}
 	near := relatedObjects(t.snap, t.objects)
 	return slices.DeleteFunc(left, func(s symptom.Symptom) bool { return !near[s.Object] && !near[s.Owner] })
 }
 
 // verdict is the answer where no playbook found a cause. It says that nothing is wrong only of
-// what was read in full, is judged by playbooks and shows no symptom.
-func (t *topic) verdict(left []symptom.Symptom) string {
+// what was read in full, is judged by playbooks and shows no symptom. gap says which logs were not
+// read, as the end of a sentence.
+func (t *topic) verdict(left []symptom.Symptom, gap string) string {
 	subject := t.where()
 	if len(t.objects) > 0 {
 		subject = "with " + refTitles(t.objects)
 	}
 	if len(left) > 0 {
-		return fmt.Sprintf("No known cause was found, yet not all is healthy %s:\n\n%s\nThe log or the description of one of them may tell more.%s", subject, listSymptoms(left), listUnread(t.snap))
+		return fmt.Sprintf("No known cause was found, but not everything is healthy %s:\n\n%s\nThe log or the description of one of them may tell more.%s", subject, listSymptoms(left), listUnread(t.snap))
 	}
 	if kinds := t.unjudged(); len(kinds) > 0 {
 		return fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged. In what uses them no fault is known.%s", strings.Join(kinds, ", "), listUnread(t.snap))
+	}
+	if gap != "" {
+		return fmt.Sprintf("No object shows a fault of %s, but %s.%s", refTitles(t.objects), gap, listUnread(t.snap))
 	}
 	if len(t.snap.Unread) > 0 {
 		return fmt.Sprintf("Nothing was found wrong %s in what could be read.%s", subject, listUnread(t.snap))

@@ -28,8 +28,14 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"healthy", "healthy", "what is wrong?", nil, []string{allClear + " in the cluster."}, nil},
 		{"crash without a cause", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 10*time.Minute) },
-			[]string{"No known cause was found, yet not all is healthy", "exit code 139 (signal SIGSEGV)"}, []string{allClear}},
+			[]string{"No known cause was found, but not everything is healthy", "exit code 139 (signal SIGSEGV)"}, []string{allClear}},
 		{"crash that was survived", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 48*time.Hour) }, []string{allClear}, nil},
+		{"many restarts, the last hours ago", "healthy", "what is wrong?", func(s *engine.Snapshot) {
+			ended(s, 139, 5*time.Hour)
+			s.Pods[0].Status.ContainerStatuses[0].RestartCount = 40
+		}, []string{"was restarted 40 times, last 5h0m0s ago"}, []string{allClear}},
+		{"one restart hours ago, asked about", "healthy", "why does gallery restart?", func(s *engine.Snapshot) { ended(s, 139, 5*time.Hour) }, []string{"was restarted 1 time, last 5h0m0s ago"}, []string{allClear}},
+		{"one restart hours ago, not asked about", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 5*time.Hour) }, []string{allClear}, nil},
 		{"kinds unread", "healthy", "what is wrong?", func(s *engine.Snapshot) { s.Unread["networkpolicies"] = true }, []string{"in what could be read", "networkpolicies"}, nil},
 		{"repeated warning", "healthy", "is everything ok?", func(s *engine.Snapshot) {
 			s.Events = append(s.Events, corev1.Event{
@@ -43,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 		{"webhook, asked of the workload", "webhook_away", "why does web not start?", nil, []string{"admission webhook `pods.policy.example.com` cannot be called"}, []string{allClear}},
 		{"webhook, asked by its own name", "webhook_away", "what is wrong with pods.policy.example.com?", nil, []string{"cannot be called"}, []string{allClear, "There is no"}},
 		{"webhook, asked by its configuration", "webhook_away", "what is wrong with webhook policy?", nil, []string{"cannot be called"}, []string{allClear, "There is no"}},
-		{"name that only a finding says", "a11_absent_class", "what is wrong with fast-ssd?", nil, []string{"It is named here", "storage class `fast-ssd` does not exist"}, []string{allClear}},
+		{"name that only a finding says", "a11_absent_class", "what is wrong with fast-ssd?", nil, []string{"A finding mentions it.", "storage class `fast-ssd` does not exist"}, []string{allClear}},
 		{"paused rollout", "rollout_paused", "which version of web is running?", func(s *engine.Snapshot) {
 			set := &s.ReplicaSets[0]
 			yes := true
@@ -52,7 +58,7 @@ func TestVerdicts(t *testing.T) {
 				Spec:       set.Spec.Template.Spec,
 				Status:     corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Ready: true}}},
 			})
-		}, []string{"not just the wanted image runs", "shop/web:2.3.1` in "}, nil},
+		}, []string{"not run exactly the wanted image", "shop/web:2.3.1` in "}, nil},
 		{"second container", "a1_empty_variable", "why does api crash?", func(s *engine.Snapshot) {
 			spec, st := &s.Pods[0].Spec, &s.Pods[0].Status
 			spec.Containers = append(spec.Containers, corev1.Container{Name: "proxy", Image: "proxy:1"})

@@ -34,14 +34,24 @@ const longest = 4 << 10
 var severities = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("panic", "fatal", "traceback", "segfault", "out of memory", "no space left on device", "emerg", "crit(ical)?") + `\b`),
 	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
-		"error", "err", "severe", "exception", "fail(ed|ure|s)?", "refused", "denied", "unauthori[sz]ed", "forbidden", "unavailable", "unreachable", "no such host",
-		"no route to host", "broken pipe", "reset by peer", "deadlock", "corrupt(ed)?", "cannot", "could not", "unable to", "too many (connections|open files|clients)", "expired", "rejected",
+		"errors?", "err", "severe", "exception", "fail(ed|ure|ures|s)?", "refused", "denied", "unauthori[sz]ed", "forbidden", "unavailable", "unreachable", "no such host",
+		"no route to host", "broken pipe", "reset by peer", "deadlock", "corrupt(ed)?", "cannot", "can't", "could not", "unable to", "too many (connections|open files|clients)", "expired", "rejected",
+		"ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENOTFOUND", "EPIPE", "ENOSPC",
 	) + `\b|[A-Za-z]+(Error|Exception)\b`),
 	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("warn(ing)?", "time ?out", "timed out", "deadline exceeded", "retry(ing)?", "slow", "throttl(ed|ing)", "backoff", "queue full") + `\b|\bstatus[=: "]+5\d\d\b|" 5\d\d \d`),
 }
 
-// calmExpr is a line that counts errors and has none.
-var calmExpr = regexp.MustCompile(`(?i)\b(0|no) (errors?|failures?|warnings?|failed)\b|\b(errors?|failed|failures)[=:] ?0\b`)
+// klogExpr is the head of a line of the Kubernetes components: severity, month and day.
+var klogExpr = regexp.MustCompile(`^(?:\S+Z )?([EF])(?:0[1-9]|1[0-2])[0-3]\d \d\d:\d\d:\d\d`)
+
+// calmExprs are the phrases that count errors and have none, or name a field that is empty. The rest of
+// the line may still tell of trouble. A number is a count only at the start of a word: "worker-0 errors"
+// counts nothing.
+var calmExprs = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no) (?:errors|failures|warnings)\b`),
+	regexp.MustCompile(`(?i)\b(?:(?:errors|failed|failures|warnings)"?[=:] ?|error"?[=:])0(?:[\s,;)}\]"]|$)`),
+	regexp.MustCompile(`(?i)\b(?:errors?|err|exception|failures?)"?[=:] ?(?:null|nil|none|<nil>|false|""|''|\[\]|\{\})(?:[\s,;)}\]]|$)`),
+}
 
 // Telling groups the lines that tell of trouble: the gravest first, then the most frequent. lines is
 // how many lines there were at all.
@@ -95,8 +105,11 @@ func (g *Group) add(line, pod string) {
 
 // severityOf is 1 for the gravest lines; 0 tells of no trouble.
 func severityOf(line string) int {
-	if calmExpr.MatchString(line) {
-		return 0
+	if m := klogExpr.FindStringSubmatch(line); m != nil {
+		return map[string]int{"F": 1, "E": 2}[m[1]]
+	}
+	for _, calm := range calmExprs {
+		line = calm.ReplaceAllString(line, " ")
 	}
 	for i, expr := range severities {
 		if expr.MatchString(line) {
@@ -149,13 +162,21 @@ type Host struct{ Name, Port string }
 
 var hostExpr = regexp.MustCompile(`\b([a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*)(?::(\d{1,5}))?\b`)
 
-// Hosts are the words of a line that may be hosts, with their ports. Most are plain words: what they
-// are, only the cluster knows.
+// beforeHostExpr is what stands before a short host name: other words of a line only look like one.
+var beforeHostExpr = regexp.MustCompile(`(?i)(?:://|@|\bhost(?:name)?["']?[=:] ?["']?|\b(?:lookup|dial(?:ing)?|connect(?:ing|ion)?)(?: (?:tcp|udp|to|with|server|host|at))* ["']?)$`)
+
+// Hosts are the words of a line that may be hosts, with their ports. A name without a dot needs a port,
+// or words before it that lead to a host. What they are, only the cluster knows.
 func Hosts(line string) []Host {
 	var hosts []Host
-	for _, m := range hostExpr.FindAllStringSubmatch(timeExpr.ReplaceAllString(line, " "), -1) {
-		h := Host{strings.ToLower(m[1]), m[2]}
-		if !slices.Contains(hosts, h) {
+	line = timeExpr.ReplaceAllString(line, " ")
+	for _, m := range hostExpr.FindAllStringSubmatchIndex(line, -1) {
+		h := Host{Name: strings.ToLower(line[m[2]:m[3]])}
+		if m[4] >= 0 {
+			h.Port = line[m[4]:m[5]]
+		}
+		certain := h.Port != "" || strings.Contains(h.Name, ".") || beforeHostExpr.MatchString(line[max(0, m[0]-40):m[0]])
+		if certain && !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
 		}
 	}

@@ -26,6 +26,37 @@ func TestTelling(t *testing.T) {
 	}
 }
 
+// TestSeverityOfALine: a count of nothing in a line hides no trouble that the rest of it tells.
+func TestSeverityOfALine(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"FATAL kafka-0 failed to elect a leader":                          true,
+		"ERROR worker 0 failed":                                           true,
+		"ERROR: 0 of 3 brokers reachable":                                 true,
+		`level=error msg="connection refused" failed=0`:                   true,
+		"kafka-0 errors on partition 3":                                   true,
+		"E0102 10:00:00.123456       1 reflector.go:1] list of pods":      true,
+		"2026-01-02T10:00:00.000000000Z F0102 10:00:00.1 1 main.go:1] ok": true,
+		"connect ECONNREFUSED 10.0.0.1:5432":                              true,
+		"read ETIMEDOUT":                                                  true,
+		"too many errors, giving up":                                      true,
+		"can't open the store":                                            true,
+		"error=0x17 from the driver":                                      true,
+		"3 done, 0 errors":                                                false,
+		"sync finished (no failures)":                                     false,
+		"done=3 failed=0":                                                 false,
+		"done=3 errors: 0, skipped=1":                                     false,
+		`{"msg":"served","error":null,"status":200}`:                      false,
+		`{"msg":"served","errors":[],"error":""}`:                         false,
+		"level=info msg=served err=<nil>":                                 false,
+		"I0102 10:00:00.123456       1 main.go:1] started":                false,
+	} {
+		if groups, _ := logtext.Telling([]logtext.Source{{Text: line}}); len(groups) > 0 != want {
+			t.Errorf("%q tells of trouble: %t; want %t", line, len(groups) > 0, want)
+		}
+	}
+}
+
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
@@ -53,6 +84,31 @@ func TestHosts(t *testing.T) {
 	} {
 		if got := logtext.Hosts(line); !slices.Contains(got, want) {
 			t.Errorf("%q names %v; want %v", line, got, want)
+		}
+	}
+}
+
+// Ordinary words of a line are no hosts.
+func TestHostsNeedAPlace(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]logtext.Host{
+		"failed to write to cache: permission denied":                     nil,
+		"dial tcp: lookup db on 10.96.0.10:53: no such host":              {{Name: "10.96.0.10", Port: "53"}},
+		"lookup db: no such host":                                         {{Name: "db"}},
+		`connection to server at "orders" failed`:                         {{Name: "orders"}},
+		"cannot reach postgres://app@orders/shop, queue search is stuck":  {{Name: "orders"}},
+		"error connecting to cache, no search results for account report": {{Name: "cache"}},
+	} {
+		got := logtext.Hosts(line)
+		for _, h := range want {
+			if !slices.Contains(got, h) {
+				t.Errorf("%q names %v; want %v too", line, got, h)
+			}
+		}
+		for _, word := range []string{"permission", "search", "queue", "account", "report", "write"} {
+			if slices.Contains(got, logtext.Host{Name: word}) || len(want) == 0 && len(got) > 0 {
+				t.Errorf("%q names %v; want no %s", line, got, word)
+			}
 		}
 	}
 }

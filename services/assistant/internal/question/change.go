@@ -206,7 +206,7 @@ func parseChange(s sentence) (c Change, ok bool) {
 			c.name(rest, taken, i)
 		case strings.Contains(w.low, "/") && c.slash(w.low):
 		case kindOf(w.low) != "":
-			if !belongsToName(rest, taken, i, isName) || c.Kind == "" {
+			if !belongsToName(rest, taken, i, func(at int) bool { return isName(rest[at]) }) || c.Kind == "" {
 				c.Kind = kindOf(w.low)
 			}
 		case nouns[w.low] && !fillers[w.low]:

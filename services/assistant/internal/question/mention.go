@@ -57,7 +57,7 @@ func findPlaces(s sentence) place {
 		}
 		if kind := kindOf(w.low); kind != "" && !w.quoted {
 			where := kind == "namespace" && p.everywhere && p.kind != "" // "pods in all namespaces"
-			if !belongsToName(s.words, taken, i, isNameInQuestion) && !where {
+			if !belongsToName(s.words, taken, i, func(at int) bool { return isNameAt(s.words, taken, at) }) && !where {
 				p.kind = kind
 			}
 			continue
@@ -87,8 +87,8 @@ func (p *place) add(m Mention) {
 }
 
 // belongsToName reports whether a kind word at i belongs to a name beside it.
-func belongsToName(words []word, taken []bool, i int, named func(word) bool) bool {
-	return i+1 < len(words) && !taken[i+1] && named(words[i+1]) || i > 0 && !taken[i-1] && named(words[i-1])
+func belongsToName(words []word, taken []bool, i int, named func(at int) bool) bool {
+	return i+1 < len(words) && !taken[i+1] && named(i+1) || i > 0 && !taken[i-1] && named(i-1)
 }
 
 // isName reports whether a word can only be a name.
@@ -112,7 +112,7 @@ func isVersion(low string) bool { return versionExpr.MatchString(low) }
 
 func (p *place) mention(words []word, taken []bool, i int) {
 	w := words[i]
-	if !isNameInQuestion(w) {
+	if !isNameAt(words, taken, i) {
 		if nouns[w.low] || isName(w) {
 			p.add(Mention{"", w.low, false})
 		}

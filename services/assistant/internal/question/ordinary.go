@@ -1,6 +1,9 @@
 package question
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // states are what kubectl shows in the column STATUS, and reasons of events: words of a question,
 // never a name.
@@ -13,6 +16,30 @@ var states = setOf(`containercreating crashloopbackoff imagepullbackoff errimage
 // such as "showing", and states are none, though an object may be called so.
 func isNameInQuestion(w word) bool {
 	return isName(w) && (w.quoted || !states[w.low] && !isInflected(w.low))
+}
+
+// isNameAt reports whether the word at i of a question can only be a name, by itself or by its place.
+func isNameAt(words []word, taken []bool, i int) bool {
+	return isNameInQuestion(words[i]) || isName(words[i]) && !states[words[i].low] && standsAsName(words, taken, i)
+}
+
+// beforeName are the words after which a form of an ordinary word, such as "accounting", is a name.
+var beforeName = setOf("about of with called named")
+
+// standsAsName reports whether the word at i stands where a name stands: beside a kind word, or after
+// a word that leads to a name. Beside a plural it describes: "pods showing errors".
+func standsAsName(words []word, taken []bool, i int) bool {
+	oneOfKind := func(at int) bool {
+		return at >= 0 && at < len(words) && !taken[at] && kindOf(words[at].low) != "" && !(strings.HasSuffix(words[at].low, "s") && kindOf(strings.TrimSuffix(words[at].low, "s")) != "")
+	}
+	if oneOfKind(i-1) || oneOfKind(i+1) && !(i+2 < len(words) && !taken[i+2] && isNameInQuestion(words[i+2])) {
+		return true
+	}
+	at := i - 1
+	for at >= 0 && articles[words[at].low] {
+		at--
+	}
+	return at >= 0 && beforeName[words[at].low]
 }
 
 // isInflected reports whether a word is a form of an ordinary one.
@@ -32,7 +59,8 @@ func isInflected(low string) bool {
 	return false
 }
 
-// pairs are kinds that people write as two words.
+// pairs are kinds that people write as two words. In a request for a change they are so only before a
+// name: "restart service account" may mean a deployment called "account".
 var pairs = map[string]string{
 	"stateful set": "statefulset", "stateful sets": "statefulsets", "daemon set": "daemonset", "daemon sets": "daemonsets", "replica set": "replicaset",
 	"replica sets": "replicasets", "cron job": "cronjob", "cron jobs": "cronjobs", "config map": "configmap", "config maps": "configmaps", "network policy": "networkpolicy",
@@ -41,18 +69,34 @@ var pairs = map[string]string{
 	"disruption budgets": "poddisruptionbudgets", "volume claim": "persistentvolumeclaim", "volume claims": "persistentvolumeclaims",
 }
 
-// joinPairs makes one word of each kind that was written as two.
-func joinPairs(words []word) []word {
+// joinPairs makes one word of each kind that was written as two, in a request only of those before a name.
+func (s sentence) joinPairs(request bool) sentence {
 	var joined []word
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		if i+1 < len(words) && !w.quoted && !words[i+1].quoted {
-			if kind, ok := pairs[w.low+" "+words[i+1].low]; ok {
+	for i := 0; i < len(s.words); i++ {
+		w := s.words[i]
+		if i+1 < len(s.words) && !w.quoted && !s.words[i+1].quoted && (!request || i+2 < len(s.words) && isName(s.words[i+2])) {
+			if kind, ok := pairs[w.low+" "+s.words[i+1].low]; ok {
 				w.text, w.low = kind, kind
 				i++
 			}
 		}
 		joined = append(joined, w)
 	}
-	return joined
+	s.words = joined
+	return s.from(0)
+}
+
+// readWebhooks makes the word webhook one for a kind. In a request for a change it is the name of a
+// workload.
+func (s sentence) readWebhooks() sentence {
+	s.words = slices.Clone(s.words)
+	for i, w := range s.words {
+		if first, name, named := strings.Cut(w.low, "/"); !w.quoted && (first == "webhook" || first == "webhooks") {
+			s.words[i].low = webhookWord
+			if named {
+				s.words[i].low += "/" + name
+			}
+		}
+	}
+	return s.from(0)
 }

@@ -60,15 +60,35 @@ func Parse(message string) Ask {
 		return Ask{Intent: Line, Line: line, Words: line}
 	}
 	s := readSentence(message)
+	request := s.joinPairs(true)
+	changes, held, requested := parseRequests(request)
+	if requested || held {
+		s = request
+	} else {
+		s = s.joinPairs(false).readWebhooks()
+	}
 	p := findPlaces(s)
 	a := Ask{
 		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Perhaps: p.perhaps, Everywhere: p.everywhere, Within: periodOf(s.low), Symptoms: symptomsOf(s.low),
-		Words: s.low, Invalid: findInvalidName(s), Unknown: unknownWords(s), parts: splitQuestions(message),
+		Words: request.low, Invalid: findInvalidName(s), Unknown: unknownWords(s), parts: splitQuestions(message),
 	}
 	if len(s.words) == 0 {
 		return a
 	}
-	a.Intent = findIntent(s, p, &a)
+	switch {
+	case requested:
+		a.Changes, a.Intent = changes, Request
+		if s.asks && !polite.MatchString(s.low) {
+			a.Intent = Advice
+		}
+	case held:
+		a.Intent = Held
+	default:
+		a.Intent = questionIntent(s, p)
+		if a.Intent != Assent && asksAdvice(s) && a.Intent != DrainPlan && a.Intent != WhoCan && a.Intent != RecentChanges {
+			a.Intent, a.Changes = Advice, advisedChanges(request)
+		}
+	}
 	a.Leans = len(p.mentions) == 0 && p.namespace == "" && !p.everywhere && (p.pronoun || p.several && a.Intent == Request || bareExpr.MatchString(s.low))
 	if a.Intent == WhoCan {
 		a.Right = rightOf(s)
@@ -76,30 +96,15 @@ func Parse(message string) Ask {
 	return a
 }
 
-func findIntent(s sentence, p place, a *Ask) Intent {
-	changes, held, ok := parseRequests(s)
-	switch {
-	case ok && (!s.asks || polite.MatchString(s.low)):
-		a.Changes = changes
-		return Request
-	case ok:
-		a.Changes = changes
-		return Advice
-	case held:
-		return Held
-	}
+// questionIntent is the intent of a sentence that requests no change.
+func questionIntent(s sentence, p place) Intent {
 	if assentExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && !(s.asks && badExpr.MatchString(s.low)) {
 		return Assent
 	}
 	if putOffExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && len(s.words) <= 4 {
 		return Assent
 	}
-	i := intentOf(s, p)
-	if !asksAdvice(s) || i == DrainPlan || i == WhoCan || i == RecentChanges {
-		return i
-	}
-	a.Changes = advisedChanges(s)
-	return Advice
+	return intentOf(s, p)
 }
 
 // asksAdvice reports whether a question is about making a change.

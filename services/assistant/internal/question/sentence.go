@@ -64,13 +64,7 @@ func readSentence(message string) sentence {
 		}
 		message = message[at[1]:]
 	}
-	s.words = joinPairs(s.words)
-	low := make([]string, len(s.words))
-	for i, w := range s.words {
-		low[i] = w.low
-	}
-	s.low = strings.Join(low, " ")
-	return s
+	return s.from(0)
 }
 
 // findQuotation is where the first quotation stands; an apostrophe inside a word opens none.

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -8,13 +9,16 @@ import (
 // mostQuestions limits the questions of one message that are answered.
 const mostQuestions = 4
 
+// questionEnd is a question mark that ends a question; one inside a word is part of a URL.
+var questionEnd = regexp.MustCompile(`\?+(?:\s+|$)`)
+
 // splitQuestions are the sentences of a message that end with a question mark each, or nil.
 func splitQuestions(message string) []string {
-	if strings.Count(message, "?") < 2 || strings.ContainsAny(message, "`\"\n") {
+	if len(questionEnd.FindAllString(message, 2)) < 2 || strings.ContainsAny(message, "`\"\n") {
 		return nil
 	}
 	var parts []string
-	for part := range strings.SplitSeq(message, "?") {
+	for _, part := range questionEnd.Split(message, -1) {
 		if part = strings.TrimSpace(part); part != "" {
 			parts = append(parts, part+"?")
 		}

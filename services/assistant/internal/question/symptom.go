@@ -74,7 +74,7 @@ var symptoms = []struct {
 	{Probe, regexp.MustCompile(`\b(probes?|liveness|readiness|not ready|unready)\b`)},
 	{Quota, regexp.MustCompile(`\bquota\b`)},
 	{Slow, regexp.MustCompile(`\b(slow\w*|sluggish|lag|lags|laggy|lagging|latency|takes (too |so )?long|throttled|unresponsive)\b`)},
-	{Webhook, regexp.MustCompile(`\b(webhooks?|admission)\b`)},
+	{Webhook, regexp.MustCompile(`\b(webhooks?|webhookconfiguration|admission)\b`)},
 }
 
 func symptomsOf(low string) []Symptom {

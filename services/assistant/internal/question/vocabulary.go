@@ -15,7 +15,7 @@ func init() {
 		"resourcequota": "resourcequotas quota quotas", "storageclass": "storageclasses sc", "endpointslice": "endpointslices", "event": "events",
 		"limitrange": "limitranges", "role": "roles", "rolebinding": "rolebindings", "clusterrole": "clusterroles", "clusterrolebinding": "clusterrolebindings",
 		"customresourcedefinition": "customresourcedefinitions crd crds",
-		"webhook":                  "webhooks validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
+		"webhook":                  webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
 	} {
 		kinds[kind] = kind
 		for word := range strings.FieldsSeq(all) {
@@ -23,7 +23,12 @@ func init() {
 		}
 	}
 	delete(kinds, "no") // kubectl's node is everybody's no
+	delete(kinds, "webhook")
 }
+
+// webhookWord stands in a question for the word webhook. That word itself names no kind: a request for
+// a change that says it means a workload called so.
+const webhookWord = "webhookconfiguration"
 
 // kindOf is the kind that a word names, or empty. kind.group is one too.
 func kindOf(low string) string {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"slices"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +59,7 @@ func (r *reading) clean() {
 	for i := range s.Events {
 		s.Events[i].Message = redact.Text(s.Events[i].Message)
 	}
+	cleanStatus(s)
 	r.hide()
 }
 
@@ -95,9 +97,25 @@ func (r *reading) isVisible(o metav1.Object) bool {
 	return true
 }
 
-// hide leaves out the subjects of bindings that are in a hidden namespace.
+// hide leaves out the subjects of bindings, and the services of webhooks, that are in a hidden
+// namespace.
 func (r *reading) hide() {
 	s := r.into
+	refers := func(to *admissionv1.WebhookClientConfig) {
+		if to.Service != nil && !r.policy.Visible(to.Service.Namespace) {
+			to.Service = nil
+		}
+	}
+	for i := range s.Validating {
+		for j := range s.Validating[i].Webhooks {
+			refers(&s.Validating[i].Webhooks[j].ClientConfig)
+		}
+	}
+	for i := range s.Mutating {
+		for j := range s.Mutating[i].Webhooks {
+			refers(&s.Mutating[i].Webhooks[j].ClientConfig)
+		}
+	}
 	hidden := func(subject rbacv1.Subject) bool { return !r.policy.Visible(subject.Namespace) }
 	for i := range s.ClusterBindings {
 		s.ClusterBindings[i].Subjects = slices.DeleteFunc(s.ClusterBindings[i].Subjects, hidden)

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -102,9 +103,26 @@ func TestRead(t *testing.T) {
 func TestHiddenAndSecret(t *testing.T) {
 	t.Parallel()
 	c := openCluster(t)
-	s, err := snapshot.Read(t.Context(), c, guard.Policy{Hidden: []string{"payments"}}, "", time.Now(), (&shown{t: t}).show)
+	notes, used := &shown{t: t}, ""
+	s, err := snapshot.Read(t.Context(), c, guard.Policy{Hidden: []string{"payments"}}, "", time.Now(), func(op operation.Operation) func(turn.Output, error) {
+		done := notes.show(op)
+		return func(out turn.Output, err error) {
+			if done(out, err); op.Verb == operation.Top {
+				used = out.Text
+			}
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	rows, more := strings.Count(used, " cpu="), 0
+	if _, rest, ok := strings.Cut(used, "\n  and "); ok {
+		if _, err := fmt.Sscanf(rest, "%d more", &more); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows+more != len(s.Usage) || rows == 0 {
+		t.Errorf("%d containers in use are told; want the %d visible ones:\n%s", rows+more, len(s.Usage), used)
 	}
 	load := 0
 	for _, p := range s.Pods {

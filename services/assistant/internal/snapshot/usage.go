@@ -40,7 +40,7 @@ func (r *reading) usage() *group {
 			}
 		}
 		r.into.Usage = found
-		return len(list.Items), true, nil
+		return len(found), true, nil // as many as there are rows
 	}, r.usageRows})
 	g.op.Verb, g.op.Kind = operation.Top, "pods"
 	return g

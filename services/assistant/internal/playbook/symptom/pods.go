@@ -20,7 +20,7 @@ func (l *lister) pods() {
 		switch {
 		case pod.DeletionTimestamp != nil:
 			if l.since(pod.DeletionTimestamp.Time) > endingGrace { // the timestamp is the end of its grace period
-				s.Text = name + " was to be gone and is still there."
+				s.Text = name + " should be gone and is still there."
 				l.add(s)
 			}
 			continue
@@ -78,16 +78,30 @@ func (l *lister) container(s Symptom, pod *corev1.Pod, c engine.Container) {
 	case c.Status.State.Terminated != nil && c.Status.State.Terminated.ExitCode != 0:
 		s.Text = fmt.Sprintf("%s ended with %s.", name, engine.ExitText(end.ExitCode))
 		s.ended = true
-	case c.Status.State.Running != nil && c.Status.RestartCount > 0 && end != nil && end.ExitCode != 0 && l.since(end.FinishedAt.Time) < freshRestart:
-		s.Text = fmt.Sprintf("%s was restarted %s, last %s ago after %s.", name, engine.CountNoun(int(c.Status.RestartCount), "time", "times"),
-			l.since(end.FinishedAt.Time).Truncate(time.Second), engine.ExitText(end.ExitCode))
-		s.ended = true
+	case l.restarted(c) && (c.Status.RestartCount >= 2 || l.since(end.FinishedAt.Time) < freshRestart):
+		s.Text, s.ended = l.restartText(name, c), true
 	case c.Init && c.Status.State.Running != nil && (c.Spec.RestartPolicy == nil || *c.Spec.RestartPolicy != corev1.ContainerRestartPolicyAlways):
 		s.Text = fmt.Sprintf("Init container %s of pod %s still runs, so the others wait.", engine.QuoteCode(c.Spec.Name), engine.QuoteCode(pod.Name))
 	case !c.Init && c.Status.State.Running != nil && !c.Status.Ready:
 		s.Text = name + " runs and is not ready."
 	default:
+		if l.restarted(c) {
+			s.Text, s.ended, s.Survived = l.restartText(name, c), true, true
+			l.survived = append(l.survived, s) // the object counts as healthy
+		}
 		return
 	}
 	l.add(s)
+}
+
+// restarted reports whether a container runs again after a failure that is not long ago.
+func (l *lister) restarted(c engine.Container) bool {
+	end := c.LastEnd()
+	return c.Status.State.Running != nil && c.Status.RestartCount > 0 && end != nil && end.ExitCode != 0 && l.since(end.FinishedAt.Time) < engine.Recent
+}
+
+func (l *lister) restartText(name string, c engine.Container) string {
+	end := c.LastEnd()
+	return fmt.Sprintf("%s was restarted %s, last %s ago after %s.", name, engine.CountNoun(int(c.Status.RestartCount), "time", "times"),
+		l.since(end.FinishedAt.Time).Truncate(time.Second), engine.ExitText(end.ExitCode))
 }

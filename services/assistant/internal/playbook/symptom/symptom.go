@@ -21,10 +21,13 @@ type Symptom struct {
 	Text      string // a sentence, foreign text in backticks
 	// ended says that a container ended, which a finding about readiness does not explain.
 	ended bool
+	// Survived says that a container failed once, over an hour ago, and runs since. It is worth telling
+	// only of an object that was asked about.
+	Survived bool
 }
 
 const (
-	freshRestart = time.Hour        // a restart of longer ago has been survived
+	freshRestart = time.Hour        // a single restart of longer ago has been survived
 	freshEvent   = 10 * time.Minute // repeated warnings; older ones of a healthy object are history
 	endingGrace  = time.Minute      // past the pod's own grace period
 )
@@ -43,6 +46,7 @@ func List(s *engine.Snapshot, namespace string) []Symptom {
 	l.terminating()
 	l.nodes()
 	l.events()
+	l.found = append(l.found, l.survived...)
 	slices.SortStableFunc(l.found, func(a, b Symptom) int {
 		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
@@ -55,6 +59,7 @@ type lister struct {
 	owners    map[operation.Ref]operation.Ref // of replica sets and jobs
 	unhealthy map[operation.Ref]bool          // objects with a symptom so far
 	found     []Symptom
+	survived  []Symptom // of objects that are healthy now
 }
 
 func ref(kind string, o metav1.Object) operation.Ref {

@@ -33,7 +33,7 @@ func Images(v View) string {
 	}
 	head := "Images " + v.where() + ":"
 	if differ > 0 {
-		head = fmt.Sprintf("Images %s; of %s not just the wanted image runs:", v.where(), countNoun(differ, "container", "containers"))
+		head = fmt.Sprintf("Images %s; %s exactly the wanted image:", v.where(), countNoun(differ, "container does not run", "containers do not run"))
 	}
 	return t.under(head, "There are no workloads "+v.where()+".")
 }

@@ -33,10 +33,11 @@ func (v View) period() string {
 	if v.Within == 0 {
 		return ""
 	}
-	return " in the last " + formatPeriod(v.Within)
+	return " in the last " + FormatPeriod(v.Within)
 }
 
-func formatPeriod(d time.Duration) string {
+// FormatPeriod is a period as it follows "the last".
+func FormatPeriod(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
 		of   time.Duration
