@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,10 @@ func TestBusAnswersWhatHTTPAnswers(t *testing.T) {
 		t.Errorf("by alias: got %+v, want 1014.5 by Staging", got)
 	}
 
+	if got := request(t, nc, "bus.vector."+runtimeUUID, `{"values": [[4, 1, 1, 2, 3], [5, 1, 1, 2, 3]]}`); got.Error != nil || fmt.Sprint(got.Results) != "[14.5 16.5]" {
+		t.Errorf("two rows: got %+v %+v, want 14.5 and 16.5", got.Results, got.Error)
+	}
+
 	results := make(chan *nats.Msg, 1)
 	sub, err := nc.ChanSubscribe("bus.results", results)
 	if err != nil {
@@ -220,7 +225,7 @@ func TestBusAnswersWhatHTTPAnswers(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("nothing came on bus.results")
 	}
-	wantSources(t, i.Database, map[string]int{"bus": 3})
+	wantSources(t, i.Database, map[string]int{"bus": 5})
 }
 
 // wantSources waits until the snapshots are of these sources.
@@ -268,6 +273,8 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 		"a time of no time":   {infer, edit(`2026-01-02T03:04:05Z`, `yesterday`), 422, "validation_error", "body.timestamp"},
 		"no question":         {infer, edit(`"features"`, `"partition2"`), 422, "validation_error", "unknown field"},
 		"two questions":       {infer, edit(`"features"`, `"embedding": [1], "features"`), 422, "validation_error", "not both"},
+		"an id of two lines":  {infer, edit(`"user_id": 7`, `"user_id": "a\nb"`), 422, "validation_error", "control characters"},
+		"a long id":           {infer, edit(`"j-1"`, `"`+strings.Repeat("<", 300)+`"`), 422, "validation_error", "256 bytes"},
 		"its own model":       {infer, edit(`"features"`, `"model_name": "OTHER", "features"`), 422, "validation_error", "the subject names the model"},
 		"other columns":       {infer, edit(`"procs": 4, `, ``), 500, "feature_shape_mismatch", "procs"},
 		"a text for a number": {infer, edit(`"procs": 4`, `"procs": "four"`), 422, "validation_error", "procs"},
@@ -290,6 +297,9 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 	}
 	if got := request(t, nc, infer, edit(`"num_nodes": 2`, `"num_nodes": -1`)); got.JobID != "j-1" {
 		t.Errorf("a refusal answers job %v, want that of the message", got.JobID)
+	}
+	if got := request(t, nc, "bus.retrain", `{"model_name": "RUNTIME", "dataset_name": "Jobs"}`, nats.MsgIdHdr, strings.Repeat("x", 300)); got.Error == nil || got.Error.Code != "validation_error" {
+		t.Errorf("a message id of 300 bytes: %+v, want validation_error", got.Error)
 	}
 	// The bridge publishes nothing where its caller could not.
 	events, err := nc.SubscribeSync("platform.>")
@@ -349,6 +359,22 @@ func TestBusStartsOneRunPerMessageID(t *testing.T) {
 	}
 	if one, two := ask(), ask(); one == two {
 		t.Error("two messages without an id got one run")
+	}
+}
+
+// A reply that no message can carry is a refusal, not silence.
+func TestBusAnswersWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	broker := testenv.NATS(t)
+	label := strings.Repeat("<", 4000)
+	serving := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"outputs": []any{map[string]any{"name": "label", "data": slices.Repeat([]string{label}, 100)}}})
+	}))
+	t.Cleanup(serving.Close)
+	startBridge(t, broker, serving.URL, newControl(t).URL)
+	got := request(t, connect(t, broker), "bus.vector."+runtimeUUID, `{"values": [`+strings.Repeat("[1],", 99)+`[1]]}`)
+	if got.Error == nil || got.Error.Code != "bad_gateway" || !strings.Contains(got.Error.Detail, "fewer rows") {
+		t.Errorf("got %+v, want bad_gateway that asks for fewer rows", got.Error)
 	}
 }
 

@@ -26,7 +26,7 @@ type Config struct {
 	Dir      string       // of the JetStream file store; made when absent
 	Port     int          // on 127.0.0.1; 0 means any free one
 	Token    string       // clients must give it; empty leaves the server open to every local user
-	Users    []User       // beside the holders of the token; an open server has none
+	Users    []User       // in an account of their own, beside the holders of the token; an open server has none
 	MaxBytes int64        // bound of all streams together; 0 means no bound but the disk
 	Log      *slog.Logger // nil drops the log
 	Name     string       // shown to clients; empty means platform
@@ -42,16 +42,22 @@ type User struct {
 	Publish, Subscribe []string
 }
 
-func (c Config) users() (out []*server.User) {
-	if c.Token == "" {
-		return nil
+// usersAccount separates the users from the holders of the token: no message of the one side reaches the other. Subjects
+// alone would not do, since every client's replies come to the same prefix.
+const usersAccount = "USERS"
+
+// addUsers puts the users into the options.
+func (c Config) addUsers(o *server.Options) {
+	if c.Token == "" || len(c.Users) == 0 {
+		return
 	}
+	account := server.NewAccount(usersAccount)
+	o.Accounts = append(o.Accounts, account)
 	for _, u := range c.Users {
-		out = append(out, &server.User{Username: u.Name, Password: u.Password, Permissions: &server.Permissions{
+		o.Users = append(o.Users, &server.User{Username: u.Name, Password: u.Password, Account: account, Permissions: &server.Permissions{
 			Publish: &server.SubjectPermission{Allow: u.Publish}, Subscribe: &server.SubjectPermission{Allow: u.Subscribe},
 		}})
 	}
-	return out
 }
 
 // Server is a running NATS server.
@@ -78,11 +84,13 @@ func Start(cfg Config) (*Server, error) {
 	} else if err := l.Close(); err != nil {
 		return nil, fmt.Errorf("nats: port %d: %w", port, err)
 	}
-	srv, err := server.NewServer(&server.Options{
-		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token, Users: cfg.users(),
+	options := &server.Options{
+		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token,
 		JetStream: true, StoreDir: cfg.Dir, SyncAlways: !cfg.Throwaway, JetStreamMaxStore: maxStore(cfg.MaxBytes),
 		MaxPayload: MaxMessage, NoSigs: true, DisableShortFirstPing: true,
-	})
+	}
+	cfg.addUsers(options)
+	srv, err := server.NewServer(options)
 	if err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
@@ -92,6 +100,13 @@ func Start(cfg Config) (*Server, error) {
 	fault := "no connection after " + readyTimeout.String()
 	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
 		if srv.ReadyForConnections(50 * time.Millisecond) {
+			// Beside other accounts the server gives none JetStream by itself.
+			if account := srv.GlobalAccount(); !account.JetStreamEnabled() {
+				if err := account.EnableJetStream(nil, nil); err != nil {
+					fault = err.Error()
+					break
+				}
+			}
 			return &Server{srv: srv, token: cfg.Token}, nil
 		}
 		select {

@@ -17,7 +17,7 @@ import (
 
 func TestStreamsSurviveARestart(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Dir: t.TempDir(), Token: "let-me-in", MaxBytes: 1 << 20}
+	cfg := Config{Dir: t.TempDir(), Token: "let-me-in", MaxBytes: 1 << 20, Users: []User{{Name: "u", Password: "of-the-user"}}}
 	for run := range 3 {
 		s, err := Start(cfg)
 		if err != nil {
@@ -71,62 +71,99 @@ func TestOnlyWithTheTokenAndOnlyOnLoopback(t *testing.T) {
 	}
 }
 
-// A user neither reads nor writes what is not named.
+// Users neither read nor write what is not named, nor see anything of the holders of the token.
 func TestUsersAreKeptToTheirSubjects(t *testing.T) {
 	t.Parallel()
-	s, err := Start(Config{Dir: t.TempDir(), Token: "let-me-in", Users: []User{{
-		Name: "bus", Password: "of-the-bus", Publish: []string{"bus.infer.*"}, Subscribe: []string{"_INBOX.>", "bus.results"},
-	}}})
+	s, err := Start(Config{Dir: t.TempDir(), Token: "let-me-in", Users: []User{
+		{Name: "bus", Password: "of-the-bus", Publish: []string{"bus.infer.*"}, Subscribe: []string{"_INBOX.>", "bus.results"}},
+		{Name: "bridge", Password: "of-the-bridge", Publish: []string{"_INBOX.>"}, Subscribe: []string{"bus.infer.*"}},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Stop()
-	address := "nats://bus:of-the-bus@" + s.srv.Addr().String()
-	if _, err := nats.Connect(strings.Replace(address, "of-the-bus", "guess", 1)); !errors.Is(err, nats.ErrAuthorization) {
+	if _, err := nats.Connect("nats://bus:guess@" + s.srv.Addr().String()); !errors.Is(err, nats.ErrAuthorization) {
 		t.Errorf("with another password: %v, want an authorization fault", err)
 	}
-	platform, err := nats.Connect(s.URL())
+	connect := func(address string) (nc *nats.Conn, refused chan error) {
+		t.Helper()
+		refused = make(chan error, 8)
+		nc, err := nats.Connect(address, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc, refused
+	}
+	platform, _ := connect(s.URL())
+	bridge, _ := connect("nats://bridge:of-the-bridge@" + s.srv.Addr().String())
+	producer, refused := connect("nats://bus:of-the-bus@" + s.srv.Addr().String())
+	if _, err := bridge.Subscribe("bus.infer.*", func(m *nats.Msg) { _ = m.Respond([]byte("answer")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := bridge.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := producer.SubscribeSync("_INBOX.>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer platform.Close()
-	if _, err := platform.Subscribe("bus.infer.*", func(m *nats.Msg) { _ = m.Respond([]byte("answer")) }); err != nil {
+	if m, err := producer.Request("bus.infer.x", []byte("question"), 20*time.Second); err != nil || string(m.Data) != "answer" {
+		t.Fatalf("a request on the bus: %v, %v; want the answer", m, err)
+	}
+	if m, err := all.NextMsg(20 * time.Second); err != nil || string(m.Data) != "answer" {
+		t.Fatalf("the producer's own inbox: %v, %v; want the answer", m, err)
+	}
+	// The platform's replies come to inboxes too; they are none of the producer's, nor can it write there.
+	js, err := jetstream.New(platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
+		t.Fatal(err)
+	}
+	inbox, err := platform.SubscribeSync("_INBOX.of-the-platform")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := platform.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	refused := make(chan error, 8)
-	producer, err := nats.Connect(address, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
-	if err != nil {
+	if err := producer.PublishRequest("bus.infer.x", "_INBOX.of-the-platform", []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
-	defer producer.Close()
-	if m, err := producer.Request("bus.infer.x", []byte("question"), 20*time.Second); err != nil || string(m.Data) != "answer" {
-		t.Fatalf("a request on the bus: %v, %v; want the answer", m, err)
+	if _, err := producer.Request("bus.infer.x", nil, 20*time.Second); err != nil { // the bridge has answered both by now
+		t.Fatal(err)
 	}
-	wantRefused := func(what string) {
-		t.Helper()
-		select {
-		case err := <-refused:
-			if !errors.Is(err, nats.ErrPermissionViolation) {
-				t.Errorf("%s: %v, want a permission fault", what, err)
-			}
-		case <-time.After(20 * time.Second):
-			t.Errorf("%s is allowed", what)
-		}
+	if n, _, _ := inbox.Pending(); n != 0 {
+		t.Errorf("%d messages of the bus reached the platform's inbox, want none", n)
+	}
+	if n, _, _ := all.Pending(); n > 2 {
+		t.Errorf("%d messages reached the producer, want its own two", n)
 	}
 	for _, subject := range []string{"platform.default.approval.requested", "$JS.API.STREAM.NAMES", "bus.results", "bus.infer.x.y"} {
 		if err := producer.Publish(subject, []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
-		wantRefused("publishing " + subject)
+		wantRefused(t, refused, "publishing "+subject)
 	}
 	for _, subject := range []string{"platform.>", "bus.infer.*", "$SYS.>"} {
 		if _, err := producer.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
 		}
-		wantRefused("reading " + subject)
+		wantRefused(t, refused, "reading "+subject)
+	}
+}
+
+func wantRefused(t *testing.T, refused <-chan error, what string) {
+	t.Helper()
+	select {
+	case err := <-refused:
+		if !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("%s: %v, want a permission fault", what, err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Errorf("%s is allowed", what)
 	}
 }
 

@@ -68,21 +68,24 @@ func (b *Bridge) infer(ctx context.Context, msg *nats.Msg) (any, error) {
 	return reply, nil
 }
 
+// maxModelName is the longest name of a model.
+const maxModelName = 128
+
 // job answers bus.jobs: the message names the model itself.
 func (b *Bridge) job(ctx context.Context, msg *nats.Msg) (any, error) {
 	start := time.Now()
 	var r inferRequest
 	var reply Reply
-	counted := "" // only names that the service knows
+	counted := "" // only names that the repository knows
 	err := parse(msg.Data, &r)
 	switch {
 	case err != nil:
-	case r.ModelName == nil || *r.ModelName == "":
+	case r.ModelName == nil || *r.ModelName == "" || len(*r.ModelName) > maxModelName:
+		r.ModelName = nil
 		err = invalid("model_name", "expected the name of a model")
 	default:
-		if reply, err = b.predict(ctx, *r.ModelName, &r); err == nil {
-			counted = *reply.ModelName
-		}
+		counted = b.models.named(*r.ModelName)
+		reply, err = b.predict(ctx, *r.ModelName, &r)
 	}
 	b.stats.countInference(counted, false, 1, time.Since(start), err != nil)
 	if err != nil {
@@ -182,21 +185,40 @@ func (b *Bridge) score(ctx context.Context, name string, rows [][]float64) ([]an
 		Method: http.MethodPost, Path: wire.Path("/v2/models/%s/infer", name),
 		Body: map[string]any{"inputs": []tensor{{"input", "FP64", []int{len(rows), width}, flat}}},
 	}
-	answer, err := wire.Decode[struct {
-		Outputs []struct {
-			Data []any `json:"data"`
-		} `json:"outputs"`
-	}](b.cfg.Serving.Send(ctx, call, fromBus("")))
+	answer, err := wire.Decode[tensorAnswer](b.cfg.Serving.Send(ctx, call, fromBus("")))
 	if err != nil {
 		return nil, servingFault(ctx, err)
 	}
-	if len(answer.Outputs) == 0 || len(answer.Outputs[0].Data) != len(rows) {
-		return nil, problem.BadGateway.New("The inference service did not answer with one result for each row.")
+	if results := answer.results(); len(results) == len(rows) {
+		return results, nil
 	}
-	return answer.Outputs[0].Data, nil
+	return nil, problem.BadGateway.New("The inference service did not answer with one result for each row.")
+}
+
+// tensorAnswer is what the bridge reads of a tensor answer.
+type tensorAnswer struct {
+	Parameters struct {
+		Answer string `json:"answer"` // the output that is the prediction
+	} `json:"parameters"`
+	Outputs []struct {
+		Name string `json:"name"`
+		Data []any  `json:"data"`
+	} `json:"outputs"`
+}
+
+func (a tensorAnswer) results() []any {
+	for _, o := range a.Outputs {
+		if o.Name == a.Parameters.Answer || len(a.Outputs) == 1 {
+			return o.Data
+		}
+	}
+	return nil
 }
 
 func refuseVector(_ []byte, err error) any { return vectorReply{Error: faultOf(err)} }
+
+// keyPrefix keeps the idempotency keys of messages apart from those of other callers of the bridge's principal.
+const keyPrefix = "bus:"
 
 // retrain answers bus.retrain. A message that carries Nats-Msg-Id may be sent again: it starts one run.
 func (b *Bridge) retrain(ctx context.Context, msg *nats.Msg) (any, error) {
@@ -204,10 +226,14 @@ func (b *Bridge) retrain(ctx context.Context, msg *nats.Msg) (any, error) {
 	if err := parse(msg.Data, &r); err != nil {
 		return refuseRetrain(msg.Data, err), err
 	}
+	if id := msg.Header.Get(nats.MsgIdHdr); len(id) > maxIdentity-len(keyPrefix) || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		err := problem.Validation.Errorf("The header %s must have at most %d printable characters and no space.", nats.MsgIdHdr, maxIdentity-len(keyPrefix))
+		return refuseRetrain(msg.Data, err), err
+	}
 	call := wire.Call{Method: http.MethodPost, Path: "/retrain", Body: r}
 	once := func(_ context.Context, req *http.Request) error {
 		if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
-			req.Header.Set("Idempotency-Key", "bus:"+id)
+			req.Header.Set("Idempotency-Key", keyPrefix+id)
 		}
 		return nil
 	}

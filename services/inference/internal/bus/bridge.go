@@ -1,8 +1,10 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
@@ -52,6 +55,7 @@ type Config struct {
 	ControlPlane *controlplane.Client
 	Mode         Mode
 	Timeout      time.Duration // of one request
+	Drain        time.Duration // what is in work may take so long at the end
 	MaxInflight  int           // requests at once; more are refused as overloaded
 	Registry     prometheus.Registerer
 	Log          *slog.Logger
@@ -63,8 +67,12 @@ type Bridge struct {
 	models directory
 	stats  stats
 
-	slots chan struct{}
-	work  sync.WaitGroup
+	life    context.Context // of the work
+	endWork context.CancelFunc
+	slots   chan struct{}
+	work    sync.WaitGroup
+	mu      sync.Mutex // guards closed: no work begins once Run waits for its end
+	closed  bool
 
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -86,6 +94,7 @@ func New(cfg Config) (*Bridge, error) {
 			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"kind"}),
 	}
+	b.life, b.endWork = context.WithCancel(context.Background())
 	cfg.Registry.MustRegister(b.requests, b.seconds, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "bus_connected", Help: "1 while the bridge is connected to the bus.",
 	}, func() float64 {
@@ -126,18 +135,31 @@ func (b *Bridge) Run(ctx context.Context) error {
 		if err := sub.Drain(); err == nil && b.cfg.Conn.IsConnected() {
 			select {
 			case <-ended: // every message that was delivered has been admitted
-			case <-time.After(b.cfg.Timeout):
+			case <-time.After(leaveTimeout):
 			}
 		}
 	}
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	// Who asked gets an answer, before the process ends.
+	stop := time.AfterFunc(max(b.cfg.Drain-answerTimeout, 0), b.endWork)
 	b.work.Wait()
+	stop.Stop()
 	if b.cfg.Conn.IsConnected() {
-		if err := b.cfg.Conn.FlushTimeout(5 * time.Second); err != nil {
+		if err := b.cfg.Conn.FlushTimeout(answerTimeout); err != nil {
 			b.cfg.Log.Warn("the last answers may not have been sent", slog.Any("err", err))
 		}
 	}
 	return nil
 }
+
+// The end of a bridge: how long it waits to have left the queue group, and what it keeps of the drain time to answer what
+// is cut short.
+const (
+	leaveTimeout  = 5 * time.Second
+	answerTimeout = 3 * time.Second
+)
 
 // handler answers one kind of message.
 type handler struct {
@@ -152,23 +174,35 @@ type handler struct {
 // what piles up behind it, and a dropped message gets no answer.
 func (b *Bridge) admit(h handler) nats.MsgHandler {
 	return func(msg *nats.Msg) {
-		select {
-		case b.slots <- struct{}{}:
-			b.work.Go(func() {
-				defer func() { <-b.slots }()
-				b.serve(h, msg)
-			})
-		default:
-			err := fault.Overloaded.Errorf("The bridge works on %d messages, as many as it takes; send this one again later.", b.cfg.MaxInflight)
+		if err := b.begin(func() { b.serve(h, msg) }); err != nil {
 			b.finish(context.Background(), h, msg, time.Now(), h.refuse(msg.Data, err), err)
 		}
+	}
+}
+
+// begin runs work beside the callers, unless there is too much of it or the bridge ends.
+func (b *Bridge) begin(work func()) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return problem.Draining.New("The bridge is shutting down; send the message again.")
+	}
+	select {
+	case b.slots <- struct{}{}:
+		b.work.Go(func() {
+			defer func() { <-b.slots }()
+			work()
+		})
+		return nil
+	default:
+		return fault.Overloaded.Errorf("The bridge works on %d messages, as many as it takes; send this one again later.", b.cfg.MaxInflight)
 	}
 }
 
 // serve answers one message.
 func (b *Bridge) serve(h handler, msg *nats.Msg) {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(service.WithTrace(context.Background(), msg.Header.Get("X-Request-ID"), msg.Header.Get("traceparent")), b.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(service.WithTrace(b.life, msg.Header.Get("X-Request-ID"), msg.Header.Get("traceparent")), b.cfg.Timeout)
 	defer cancel()
 	reply, err := h.answer(ctx, msg)
 	b.finish(ctx, h, msg, start, reply, err)
@@ -176,6 +210,8 @@ func (b *Bridge) serve(h handler, msg *nats.Msg) {
 
 // finish sends the reply, logs and counts.
 func (b *Bridge) finish(ctx context.Context, h handler, msg *nats.Msg, start time.Time, reply any, err error) {
+	body, encoding := b.encode(h, msg, reply)
+	err = cmp.Or(err, encoding)
 	status := "success"
 	if err != nil {
 		f := faultOf(err)
@@ -188,11 +224,6 @@ func (b *Bridge) finish(ctx context.Context, h handler, msg *nats.Msg, start tim
 	}
 	b.requests.WithLabelValues(h.kind, status).Inc()
 	b.seconds.WithLabelValues(h.kind).Observe(time.Since(start).Seconds())
-	body, err := json.Marshal(reply)
-	if err != nil { // a prediction that JSON cannot hold; the service would have refused it
-		b.cfg.Log.ErrorContext(ctx, "a bus reply could not be encoded", slog.String("kind", h.kind), slog.Any("err", err))
-		return
-	}
 	var to []string
 	if msg.Reply != "" && !isReserved(msg.Reply) {
 		to = append(to, msg.Reply)
@@ -205,6 +236,21 @@ func (b *Bridge) finish(ctx context.Context, h handler, msg *nats.Msg, start tim
 			b.cfg.Log.WarnContext(ctx, "a bus reply was not sent", slog.String("kind", h.kind), slog.Any("err", err))
 		}
 	}
+}
+
+// encode makes the body of a reply. One that the broker would not carry is replaced by a short refusal, which is the error.
+func (b *Bridge) encode(h handler, msg *nats.Msg, reply any) ([]byte, error) {
+	body, err := json.Marshal(reply)
+	limit := MaxMessage
+	if n := b.cfg.Conn.MaxPayload(); n > 0 {
+		limit = min(limit, int(n))
+	}
+	if err == nil && len(body) <= limit {
+		return body, nil
+	}
+	fault := problem.BadGateway.Errorf("The answer cannot be sent as a message of at most %d bytes; ask for fewer rows at a time.", limit).WithCause(err)
+	body, err = json.Marshal(h.refuse(msg.Data, fault))
+	return body, errors.Join(fault, err)
 }
 
 // isReserved reports whether a reply subject belongs to the platform or the broker: the bridge may be allowed more

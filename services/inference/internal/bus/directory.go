@@ -34,6 +34,18 @@ func (d *directory) lookUp(id string) (name string, ok bool) {
 	return name, ok
 }
 
+// named is a model on the bus by its name in any case, as the platform writes it; empty if there is none.
+func (d *directory) named(name string) string {
+	if models := d.models.Load(); models != nil {
+		for _, known := range *models {
+			if strings.EqualFold(known, name) {
+				return known
+			}
+		}
+	}
+	return ""
+}
+
 // size is how many models are on the bus.
 func (d *directory) size() int {
 	if models := d.models.Load(); models != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
@@ -110,10 +111,10 @@ func (r *inferRequest) check() error {
 	var faults []problem.Field
 	fault := func(name, msg string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
 	if !isIdentity(r.JobID) {
-		fault("job_id", "expected a string or a number")
+		fault("job_id", identityRule)
 	}
 	if !isIdentity(r.UserID) {
-		fault("user_id", "expected a string or a number")
+		fault("user_id", identityRule)
 	}
 	if r.NumNodes == nil || *r.NumNodes < 1 {
 		fault("num_nodes", "expected a whole number, at least 1")
@@ -143,9 +144,20 @@ func (r *inferRequest) check() error {
 
 func hasValue(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// isIdentity accepts a string or a number, as forges and schedulers write ids.
+// maxIdentity is the longest id, in bytes of JSON.
+const maxIdentity = 256
+
+const identityRule = "expected a string or a number of at most 256 bytes without control characters"
+
+// isIdentity accepts a string or a number, as forges and schedulers write ids. Ids are repeated in replies and headers.
 func isIdentity(raw json.RawMessage) bool {
-	return hasValue(raw) && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+	if !hasValue(raw) || len(raw) > maxIdentity {
+		return false
+	}
+	if raw[0] == '"' {
+		return !strings.ContainsFunc(identityText(raw), unicode.IsControl)
+	}
+	return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
 }
 
 // identityText is an id as text, without quotes.

@@ -70,7 +70,7 @@ func newBridge(cfg Config, conn *nats.Conn, srv *service.Server, log *slog.Logge
 		return nil, fmt.Errorf("CONTROL_PLANE_URL: %w", err)
 	}
 	return bus.New(bus.Config{
-		Conn: conn, Serving: serving, ControlPlane: control, Mode: mode, Timeout: cfg.timeout(), MaxInflight: cfg.MaxInflight,
+		Conn: conn, Serving: serving, ControlPlane: control, Mode: mode, Timeout: cfg.timeout(), Drain: time.Duration(cfg.DrainSeconds) * time.Second, MaxInflight: cfg.MaxInflight,
 		Registry: srv.Registry, Log: log,
 	})
 }

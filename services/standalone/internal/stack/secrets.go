@@ -157,18 +157,18 @@ var (
 	busReplies  = []string{"_INBOX.>", "bus.results"}
 )
 
-// natsConf is the broker's configuration. Producers and the bridge may use the bus and nothing else of it: the bridge
-// publishes where a producer asks it to reply, and would write events for whoever names a subject of theirs.
+// natsConf is the broker's configuration. Producers and the bridge have an account of their own, and there the bus alone:
+// the bridge publishes where a producer asks it to reply, and every client's replies come to the same prefix.
 func natsConf(c credentials.Credentials) string {
 	user := func(name, password string, publish, subscribe []string) string {
-		return fmt.Sprintf("    { user: %q, password: %q, permissions: { publish: [%s], subscribe: [%s] } }\n",
+		return fmt.Sprintf("      { user: %q, password: %q, permissions: { publish: [%s], subscribe: [%s] } }\n",
 			name, password, `"`+strings.Join(publish, `", "`)+`"`, `"`+strings.Join(subscribe, `", "`)+`"`)
 	}
-	return "authorization {\n  users: [\n" +
-		fmt.Sprintf("    { user: %q, password: %q }\n", "platform", c.NATSToken) +
+	return "accounts {\n  PLATFORM: { jetstream: enabled, users: [ " +
+		fmt.Sprintf("{ user: %q, password: %q }", "platform", c.NATSToken) + " ] }\n  BUS: {\n    users: [\n" +
 		user(credentials.BusUser, c.BusPassword, busRequests, busReplies) +
 		user(credentials.BridgeUser, c.BridgePassword, busReplies, busRequests) +
-		"  ]\n}\njetstream { store_dir: \"/data\", max_file: 4G }\nhttp: 8222\nmax_payload: 1MB\n"
+		"    ]\n  }\n}\njetstream { store_dir: \"/data\", max_file: 4G }\nhttp: 8222\nmax_payload: 1MB\n"
 }
 
 // initSQL gives the platform and the orchestrator a database each; neither is a superuser.

@@ -116,9 +116,12 @@ func TestBrokerUsersOfTheBus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited := map[string]bool{}
+	limited, accounts := map[string]bool{}, map[string]string{}
 	for _, u := range options.Users {
-		limited[u.Username] = u.Permissions != nil
+		limited[u.Username], accounts[u.Username] = u.Permissions != nil, u.Account.Name
+	}
+	if want := map[string]string{"platform": "PLATFORM", "bus": "BUS", "bus-bridge": "BUS"}; !maps.Equal(accounts, want) {
+		t.Errorf("accounts %v; want %v", accounts, want)
 	}
 	if want := map[string]bool{"platform": false, "bus": true, "bus-bridge": true}; !maps.Equal(limited, want) {
 		t.Errorf("users and whether they are limited: %v; want %v", limited, want)
