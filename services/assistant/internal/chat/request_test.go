@@ -53,6 +53,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := chat.Parse([]byte(tc.body))
+			tc.want.StreamAbsent = !strings.Contains(tc.body, `"stream":`)
 			if err != nil || !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %.300q\nwant %.300q\n%v", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", tc.want), err)
 			}
