@@ -74,6 +74,7 @@ func TestV2TakesTensorsByGraphColumnsAndMatrix(t *testing.T) {
 		"flat":   `{"name": "a", "datatype": "FP32", "shape": [3, 1], "data": [0, 1, 2]}, {"name": "b", "datatype": "FP32", "shape": [3, 1], "data": [0, 3, 6]}, {"name": "v", "datatype": "FP32", "shape": [3, 2], "data": [0, 0, 1, 2, 2, 4]}`,
 		"nested": `{"name": "v", "datatype": "FP32", "shape": [3, 2], "data": [[0, 0], [1, 2], [2, 4]]}, {"name": "a", "datatype": "FP32", "shape": [3], "data": [0, 1, 2]}, {"name": "b", "datatype": "FP32", "shape": [3, 1], "data": [[0], [3], [6]]}`,
 		"matrix": `{"name": "input", "datatype": "FP32", "shape": [3, 4], "data": [[0, 0, 0, 0], [1, 1, 2, 3], [2, 2, 4, 6]]}`,
+		"wide":   `{"name": "input", "datatype": "FP64", "shape": [3, 4], "data": [[0, 0, 0, 0], [1, 1, 2, 3], [2, 2, 4, 6]]}`,
 	} {
 		got := i.infer("/v2/models/rows/infer", `{"id": "r-1", "inputs": [`+inputs+`]}`)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -235,6 +236,8 @@ func TestV2RefusesWhatTheModelDoesNotTake(t *testing.T) {
 		{"text", "pair", x(`"datatype": "FP32", "shape": [1, 1], "data": ["1"]`), 400, "value 0: expected a number, got a string"},
 		{"null", "pair", x(`"datatype": "FP32", "shape": [1, 1], "data": [null]`), 400, "expected a number, got null"},
 		{"too large for the type", "pair", x(`"datatype": "FP32", "shape": [1, 1], "data": [1e39]`), 400, "too large for FP32"},
+		{"matrix of integers", "rows", `{"inputs": [{"name": "input", "datatype": "INT64", "shape": [1, 4], "data": [1, 2, 3, 4]}]}`, 400, `has the datatype "INT64", the model takes FP32`},
+		{"matrix beyond the type", "rows", `{"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 4], "data": [1, 2, -1e39, 4]}]}`, 400, "body.inputs.0.data: value 2: the number is too large for FP32"},
 		{"no data", "pair", x(`"datatype": "FP32", "shape": [1, 1]`), 400, "body.inputs.0.data: this member is missing"},
 		{"no inputs", "pair", `{"inputs": []}`, 400, "there must be at least one tensor"},
 		{"empty object", "pair", `{}`, 400, "body.inputs: this member is missing"},
@@ -325,7 +328,7 @@ func TestV2RowsAreCountedAndRecorded(t *testing.T) {
 	const matrix = `{"id": "job-7", "inputs": [{"name": "input", "datatype": "FP32", "shape": [2, 4], "data": [0, 3, 4, 0, 1, 1, 2, 3]}]}`
 	i.infer("/v2/models/rows/infer", matrix)
 	i.infer("/v2/models/rows/infer", matrix, "X-Platform-Probe", "1")
-	i.Do(http.MethodPost, "/v2/models/rows/infer", `{"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 4], "data": [1, 2, 3, 4]}]}`)
+	i.Do(http.MethodPost, "/v2/models/rows/infer", `{"inputs": [{"name": "input", "datatype": "INT64", "shape": [1, 4], "data": [1, 2, 3, 4]}]}`)
 	_, text := i.Get("/metrics")
 	for _, want := range []string{
 		`predict_requests_total{alias="Production",model="ROWS",status="success"} 1`,
