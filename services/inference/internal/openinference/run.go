@@ -80,7 +80,7 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 	case len(bad) > 0:
 		return nil, bad
 	}
-	return model.JoinRows(parts), nil
+	return model.JoinRows(parts)
 }
 
 // errLate means that the result did not come before the caller's deadline, or that the caller has left.
