@@ -268,6 +268,29 @@ func TestV2RefusesWhatTheModelDoesNotTake(t *testing.T) {
 	}
 }
 
+// A row's outputs do not depend on the runs that a request is divided into: those that do are refused, and outputs
+// without values are joined as all others.
+func TestV2JoinsTheRunsOfARequest(t *testing.T) {
+	t.Parallel()
+	reg := fixturetest.NewRegistry(t)
+	reg.Alias("empty", "Production", reg.Register("empty", fixturetest.Empty(t, "empty"), nil))
+	reg.Alias("each", "Production", reg.Register("each", fixturetest.EachToEach(t, "each"), nil))
+	i := start(t, reg)
+	body := func(rows int) string {
+		return fmt.Sprintf(`{"inputs": [{"name": "x", "datatype": "FP32", "shape": [%d, 1], "data": [%s1]}]}`, rows, strings.Repeat("1,", rows-1))
+	}
+	for _, rows := range []int{1, 33} {
+		got := i.infer("/v2/models/empty/infer", body(rows))
+		if diff := cmp.Diff([]tensor{{Name: "out", Datatype: "FP32", Shape: []int64{int64(rows), 0}, Data: []any{}}}, got.Outputs); diff != "" {
+			t.Errorf("%d rows without values: outputs differ from want:\n%s", rows, diff)
+		}
+	}
+	s, out := i.Post("/v2/models/each/infer", body(33))
+	if p := inferencetest.ProblemOf(t, s, out); s != http.StatusInternalServerError || p.Code != "model_exception" || !strings.Contains(p.Detail, "shape [32 32] in one run of the rows and [1 1] in another") {
+		t.Errorf("each row to each: %d %s, want 500 model_exception with both shapes", s, out)
+	}
+}
+
 // A graph that makes 512 KiB of each row answers 128 rows; a request of more is refused before its other rows run,
 // whether the graph says how large its output is or not.
 func TestV2RefusesAnswersThatAreTooLarge(t *testing.T) {
@@ -322,6 +345,29 @@ func TestV2RefusesBinaryThatDoesNotFit(t *testing.T) {
 		s, _, out := i.Do(http.MethodPost, "/v2/models/pair/infer", body, "Inference-Header-Content-Length", length)
 		if p := inferencetest.ProblemOf(t, s, out); s != http.StatusBadRequest || p.Code != "invalid_tensors" || !strings.Contains(p.Detail, c.want) {
 			t.Errorf("%s: %d %s, want 400 invalid_tensors with %q", c.name, s, out, c.want)
+		}
+	}
+}
+
+// Asking whether a version is ready loads it not; asking what it takes does, in the time that the call has.
+func TestV2ReadyLoadsNothing(t *testing.T) {
+	t.Parallel()
+	reg := v2Registry(t)
+	second := reg.Register("rows", fixturetest.Linear(t, "rows", 2, fixturetest.Column{Name: "a", Kind: "number", Weight: 1}), nil)
+	i := start(t, reg)
+	before := reg.Downloads("rows")
+	path := "/v2/models/rows/versions/" + second
+	s, out := i.Get(path + "/ready")
+	if p := inferencetest.ProblemOf(t, s, out); s != http.StatusNotFound || p.Code != "model_not_loaded" || reg.Downloads("rows") != before {
+		t.Errorf("ready: %d %s after %d downloads, want 404 model_not_loaded and none", s, out, reg.Downloads("rows")-before)
+	}
+	s, _, out = i.Do(http.MethodGet, path, nil, "X-Request-Timeout-Ms", "1")
+	if p := inferencetest.ProblemOf(t, s, out); s != http.StatusGatewayTimeout || p.Code != "deadline_exceeded" {
+		t.Errorf("metadata within 1 ms: %d %s, want 504 deadline_exceeded", s, out)
+	}
+	for _, p := range []string{path, path + "/ready"} {
+		if s, out := i.Get(p); s != http.StatusOK {
+			t.Errorf("%s: %d %s, want 200 once it is loaded", p, s, out)
 		}
 	}
 }

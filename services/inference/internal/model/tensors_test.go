@@ -12,7 +12,9 @@ import (
 func TestJoinRows(t *testing.T) {
 	t.Parallel()
 	run := func(tensors ...runtime.Tensor) []runtime.Tensor { return tensors }
-	floats := func(dims []int64, v ...float32) runtime.Tensor { return runtime.Tensor{Name: "y", Dims: dims, Floats: v} }
+	floats := func(dims []int64, v ...float32) runtime.Tensor {
+		return runtime.Tensor{Name: "y", Dims: dims, Floats: v}
+	}
 	for _, c := range []struct {
 		name  string
 		parts [][]runtime.Tensor

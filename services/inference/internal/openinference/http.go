@@ -1,6 +1,7 @@
 package openinference
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -67,18 +68,15 @@ func (h *Handlers) ReadyState(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.V2Ready{Ready: true})
 }
 
-// find acquires the copy that a path names.
-func (h *Handlers) find(c echo.Context) (*catalog.Slot, error) {
-	call, err := h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name")))
-	if err != nil {
-		return nil, err
-	}
-	return h.core.Catalog.Find(c.Request().Context(), call.Name, "", c.Param("version"))
-}
-
-// ModelReady is GET /v2/models/{model_name}/ready and its form with a version.
+// ModelReady is GET /v2/models/{model_name}/ready and its form with a version. It tells what is loaded and loads
+// nothing: probes that ask for many versions must not push others out.
 func (h *Handlers) ModelReady(c echo.Context) error {
-	slot, err := h.find(c)
+	call, leave, err := h.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	slot, err := h.core.Catalog.Loaded(call.Name, c.Param("version"))
 	if err != nil {
 		return err
 	}
@@ -86,9 +84,25 @@ func (h *Handlers) ModelReady(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.V2ModelReady{Name: slot.Name, Ready: true})
 }
 
-// Model is GET /v2/models/{model_name} and its form with a version.
+// enter admits a request that asks about a model, as if it were one of its predictions.
+func (h *Handlers) enter(c echo.Context) (call serving.Call, leave func(), err error) {
+	if call, err = h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name"))); err != nil {
+		return call, nil, err
+	}
+	leave, err = h.core.Admit(&call, 1)
+	return call, leave, err
+}
+
+// Model is GET /v2/models/{model_name} and its form with a version, which may have to be loaded first.
 func (h *Handlers) Model(c echo.Context) error {
-	slot, err := h.find(c)
+	call, leave, err := h.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithDeadline(c.Request().Context(), call.Deadline())
+	defer cancel()
+	slot, err := h.core.Catalog.Find(ctx, call.Name, "", c.Param("version"))
 	if err != nil {
 		return err
 	}
