@@ -67,7 +67,7 @@ func TestV2TakesTensorsByGraphColumnsAndMatrix(t *testing.T) {
 	t.Parallel()
 	i := start(t, v2Registry(t))
 	want := inferResponse{
-		ModelName: "ROWS", ModelVersion: "1", ID: "r-1", Parameters: map[string]any{"alias": "Production"},
+		ModelName: "ROWS", ModelVersion: "1", ID: "r-1", Parameters: map[string]any{"alias": "Production", "answer": "prediction"},
 		Outputs: []tensor{{Name: "prediction", Datatype: "FP32", Shape: []int64{3, 1}, Data: []any{1.0, 332.0, 663.0}}},
 	}
 	for name, inputs := range map[string]string{
@@ -82,8 +82,8 @@ func TestV2TakesTensorsByGraphColumnsAndMatrix(t *testing.T) {
 		}
 	}
 	byVersion := i.infer("/v2/models/Rows/versions/1/infer", `{"inputs": [{"name": "input", "datatype": "FP32", "shape": [1, 4], "data": [0, 0, 0, 0]}]}`)
-	if byVersion.ModelVersion != "1" || byVersion.Parameters != nil {
-		t.Errorf("by version: %+v, want version 1 and no alias", byVersion)
+	if diff := cmp.Diff(map[string]any{"answer": "prediction"}, byVersion.Parameters); byVersion.ModelVersion != "1" || diff != "" {
+		t.Errorf("by version: %+v, want version 1 and no alias; parameters differ from want:\n%s", byVersion, diff)
 	}
 }
 
@@ -110,9 +110,19 @@ func TestV2ServesModelsWithoutColumns(t *testing.T) {
 	if diff := cmp.Diff([]tensor{{Name: "spread", Datatype: "FP32", Shape: []int64{2, 1}, Data: []any{2.0, 4.0}}}, got.Outputs); diff != "" {
 		t.Errorf("the output that was wanted differs:\n%s", diff)
 	}
+	if _, ok := got.Parameters["answer"]; ok {
+		t.Errorf("parameters %v, want no answer where the output is not wanted", got.Parameters)
+	}
+	got = i.infer("/v2/models/pair/infer", `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1]}]}`)
+	if diff := cmp.Diff(map[string]any{"alias": "Production", "answer": "mean"}, got.Parameters); diff != "" {
+		t.Errorf("parameters of two outputs differ from want:\n%s", diff)
+	}
 	got = i.infer("/v2/models/image/infer", `{"inputs": [{"name": "pixels", "datatype": "FP32", "shape": [1, 2, 2], "data": [[[1, 2], [3, 4]]]}]}`)
 	if diff := cmp.Diff([]tensor{{Name: "flipped", Datatype: "FP32", Shape: []int64{1, 2, 2}, Data: []any{-1.0, -2.0, -3.0, -4.0}}}, got.Outputs); diff != "" {
 		t.Errorf("image: outputs differ:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"alias": "Production"}, got.Parameters); diff != "" {
+		t.Errorf("parameters of a graph that answers no single value differ from want:\n%s", diff)
 	}
 	s, body := i.Post("/predict/pair", `{"features": {"x": 1}}`)
 	if p := inferencetest.ProblemOf(t, s, body); s != http.StatusNotFound || p.Code != "model_not_loaded" || !strings.Contains(p.Detail, "/v2/models/PAIR/infer: MLmodel has no signature") {

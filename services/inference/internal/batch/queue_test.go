@@ -113,7 +113,11 @@ func TestTensorsDoNotHoldUpRows(t *testing.T) {
 		t.Errorf("rows of the runs, in their order, differ from want:\n%s", diff)
 	}
 	for i, j := range submitted {
-		<-j.Done()
+		select {
+		case <-j.Done():
+		default:
+			t.Fatalf("job %d has no result after the session's end, want one", i)
+		}
 		if j.Result.Err != nil || j.Rows != len(firstOutput(j)) {
 			t.Errorf("job %d: error %v and outputs %v; want %d rows", i, j.Result.Err, j.Outputs, j.Rows)
 		}

@@ -16,6 +16,10 @@ func (m *Model) Inputs() []runtime.Info { return m.session.Inputs() }
 // Outputs are the graph's own, in the order that RunTensors returns them. Do not change the result.
 func (m *Model) Outputs() []runtime.Info { return m.session.Outputs() }
 
+// Answer is the output, by its place in Outputs, that is the prediction of a row: what /predict answers and drift
+// follows; −1 if there is none.
+func (m *Model) Answer() int { return m.output.answer }
+
 // TensorsOnly is why the model takes tensors and no named columns; empty if it takes both.
 func (m *Model) TensorsOnly() string { return m.tensorsOnly }
 

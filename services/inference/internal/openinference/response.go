@@ -59,10 +59,7 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 	if id != "" {
 		dst = serving.AppendString(append(dst, `,"id":`...), id)
 	}
-	if slot.Alias != "" {
-		dst = append(dst, `,"parameters":{"alias":`...)
-		dst = append(serving.AppendString(dst, slot.Alias), '}')
-	}
+	dst = appendParameters(dst, slot, wanted)
 	dst = append(dst, `,"outputs":[`...)
 	for i, w := range wanted {
 		if i > 0 {
@@ -78,6 +75,27 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 		}
 	}
 	return dst, json
+}
+
+// appendParameters appends the alias that was chosen, and which of the outputs is the model's answer: a caller that wants
+// one prediction a row cannot tell it from labels' scores or probabilities by itself.
+func appendParameters(dst []byte, slot *catalog.Slot, wanted []wantedOutput) []byte {
+	sep := `,"parameters":{`
+	if slot.Alias != "" {
+		dst = append(append(dst, sep...), `"alias":`...)
+		dst = serving.AppendString(dst, slot.Alias)
+		sep = ","
+	}
+	answer := slot.Model.Answer()
+	if slices.ContainsFunc(wanted, func(w wantedOutput) bool { return w.index == answer }) {
+		dst = append(append(dst, sep...), `"answer":`...)
+		dst = serving.AppendString(dst, slot.Model.Outputs()[answer].Name)
+		sep = ","
+	}
+	if sep == "," {
+		dst = append(dst, '}')
+	}
+	return dst
 }
 
 // appendTensor appends a tensor of the type elem, which the slices of one without values do not tell.
