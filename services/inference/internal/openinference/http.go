@@ -1,11 +1,13 @@
 package openinference
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -38,15 +40,15 @@ type Handlers struct {
 // New returns the handlers.
 func New(core *serving.Core, ready Ready) *Handlers { return &Handlers{core, ready} }
 
-// AddError puts the member error into the problem documents of a route, where clients of the protocol look for it.
-func AddError(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		err := next(c)
-		if err == nil || c.Response().Committed {
-			return err
+// AddError puts the member error into the problem documents of all paths below /v2, where clients of the protocol look
+// for it: also into those of requests that no route sees, such as bodies that are too large.
+func AddError(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
+	return func(err error, c echo.Context) {
+		if path := c.Request().URL.Path; path == "/v2" || strings.HasPrefix(path, "/v2/") {
+			p := problem.From(err)
+			err = p.With(map[string]any{"error": cmp.Or(p.Detail, p.Kind.Title)})
 		}
-		p := problem.From(err)
-		return p.With(map[string]any{"error": p.Detail})
+		next(err, c)
 	}
 }
 
