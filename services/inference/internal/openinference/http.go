@@ -18,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
 )
@@ -185,6 +186,14 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, slot *catalog.Slot
 		counts.Count(metrics.Mismatch)
 		return serving.Faulty(fault.InvalidTensors, faults)
 	}
+	leave, err := h.admitAnswer(c.Request(), call, slot.Model, rows)
+	if err != nil {
+		if fault.InvalidTensors.Has(err) {
+			counts.Count(metrics.Mismatch)
+		}
+		return err
+	}
+	defer leave()
 	outs, err := infer(c.Request().Context(), call, slot, in, rows)
 	if err != nil {
 		outcome, err := runFault(call, slot, err)
@@ -216,6 +225,20 @@ func weightOf(r *http.Request) int {
 		return MaxBody / service.DefaultBodyLimit
 	}
 	return 1 + int(r.ContentLength/service.DefaultBodyLimit)
+}
+
+// admitAnswer makes a request count as its answer as well, as far as the graph says how large that is.
+func (h *Handlers) admitAnswer(r *http.Request, call *serving.Call, m *model.Model, rows int) (leave func(), err error) {
+	perRow := declaredBytes(m.Outputs())
+	if err := refuseLargeAnswer(perRow, rows); err != nil {
+		return nil, err
+	}
+	more := perRow * rows / service.DefaultBodyLimit
+	if more == 0 {
+		return func() {}, nil
+	}
+	had := weightOf(r)
+	return h.core.AdmitMore(call, had, had+more)
 }
 
 // readRequest returns the JSON part of a body and what follows it.

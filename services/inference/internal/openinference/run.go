@@ -96,6 +96,25 @@ func answerSize(outs []runtime.Tensor) (bytes int) {
 	return bytes
 }
 
+// elemBytes are the sizes of element types; texts have none that is known.
+var elemBytes = map[string]int{runtime.Float: 4, runtime.Double: 8, runtime.Int64: 8, runtime.Int32: 4, runtime.Bool: 1}
+
+// declaredBytes is what a row of the outputs takes, of those whose size the graph declares.
+func declaredBytes(outs []runtime.Info) (perRow int) {
+	for _, o := range outs {
+		n := elemBytes[o.Type]
+		for _, d := range o.Dims[min(1, len(o.Dims)):] {
+			if d < 0 || n > 0 && d > maxAnswer/int64(n) {
+				n = 0 // not known; or absurd, which the run will tell
+				break
+			}
+			n *= int(d)
+		}
+		perRow += n
+	}
+	return perRow
+}
+
 // refuseLargeAnswer judges an answer by the bytes of one row.
 func refuseLargeAnswer(perRow, rows int) error {
 	if perRow == 0 || rows <= maxAnswer/perRow {

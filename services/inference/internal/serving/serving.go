@@ -107,13 +107,18 @@ func (s *Core) Begin(r *http.Request, name string) (Call, error) {
 
 // Admit limits the requests of one model before any work is done for them. weight is how many requests this one counts
 // as. Models that are not loaded under an alias, and names of none, share one limit: their bodies take memory as well.
-func (s *Core) Admit(c *Call, weight int) (leave func(), err error) {
+func (s *Core) Admit(c *Call, weight int) (leave func(), err error) { return s.AdmitMore(c, 0, weight) }
+
+// AdmitMore makes a request that counts as had count as weight, which is more: what it takes may be known only once it
+// was read. leave gives the difference back.
+func (s *Core) AdmitMore(c *Call, had, weight int) (leave func(), err error) {
 	gate := &s.unlisted
 	e := s.Catalog.Table().Model(c.Name)
 	if e != nil {
 		gate = e.Gate
 	}
-	weight = min(weight, s.Config.Admit) // what counts as more than there is room for enters alone, and not never
+	// What counts as more than there is room for enters alone, and not never.
+	weight = min(weight, s.Config.Admit) - min(had, s.Config.Admit)
 	if !gate.EnterMany(weight, s.Config.Admit) {
 		detail := fmt.Sprintf("Model %s has %d requests waiting, as many as it takes", c.Name, s.Config.Admit)
 		if e == nil {

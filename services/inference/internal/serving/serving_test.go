@@ -55,3 +55,30 @@ func TestHeavyRequestEntersAlone(t *testing.T) {
 	}
 	leave()
 }
+
+// A request that turns out to be heavier counts as more from then on, up to all there is, and gives all of it back.
+func TestRequestsGrow(t *testing.T) {
+	t.Parallel()
+	s := newCore(t, 4)
+	call := &Call{Name: "A"}
+	leave, err := s.Admit(call, 2)
+	if err != nil {
+		t.Fatalf("two of four: %v, want them admitted", err)
+	}
+	more, err := s.AdmitMore(call, 2, 9)
+	if err != nil {
+		t.Fatalf("from two to nine: %v, want it admitted alone", err)
+	}
+	if _, err := s.Admit(call, 1); !fault.Overloaded.Has(err) {
+		t.Errorf("beside it: %v, want overloaded", err)
+	}
+	more()
+	if _, err := s.AdmitMore(&Call{Name: "B"}, 0, 3); !fault.Overloaded.Has(err) {
+		t.Errorf("three beside two: %v, want overloaded", err)
+	}
+	leave()
+	if leave, err = s.Admit(call, 4); err != nil {
+		t.Fatalf("after it: %v, want four admitted", err)
+	}
+	leave()
+}
