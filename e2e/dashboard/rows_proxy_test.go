@@ -83,11 +83,10 @@ func TestRow19ProxyOddities(t *testing.T) {
 		t.Logf("504 after %s", time.Since(asked).Round(time.Second))
 	})
 	t.Run("metadata address", func(t *testing.T) {
-		asked := time.Now()
 		a := w.call(t, http.MethodGet, r.url+"/api/proxy/dashboards/latest/meta-data/", admin, nil)
 		a.problem(t, http.StatusBadGateway, "upstream_unavailable")
-		if took := time.Since(asked); took > time.Second {
-			t.Errorf("refused after %s: somebody tried to connect", took)
+		if !strings.Contains(string(a.Body), "an address that the proxy never connects to") {
+			t.Errorf("got %s: somebody tried to connect", a.Body)
 		}
 	})
 	for _, path := range []string{"/..%252f..%252fapi", "/..%2f..%2fapi", "/a/%2e%2e/b", "/a%5c..%5cb", "//evil.test/x", "/a/%00"} {

@@ -255,7 +255,7 @@ func TestDrainCutsOffWhatDoesNotFinish(t *testing.T) {
 // Browsers open connections ahead of use; they must not hold up a stop.
 func TestDrainDoesNotWaitForSilentConnections(t *testing.T) {
 	t.Parallel()
-	s := New(Options{Name: "t"})
+	s := New(Options{Name: "t", Drain: time.Minute}) // far beyond the bound below
 	url, stop := startServer(t, s)
 	for range 3 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -270,8 +270,8 @@ func TestDrainDoesNotWaitForSilentConnections(t *testing.T) {
 	}
 	resp.Body.Close()
 	began := time.Now()
-	if err := stop(); err != nil || time.Since(began) > 4*time.Second {
-		t.Errorf("took %s: %v; want time.Since(began) <= 4 * time.Second", time.Since(began), err)
+	if err := stop(); err != nil || time.Since(began) > 15*time.Second {
+		t.Errorf("took %s: %v; want time.Since(began) <= 15 * time.Second", time.Since(began), err)
 	}
 }
 

@@ -203,9 +203,12 @@ func TestRedisCoordinator(t *testing.T) {
 	t.Run("there", func(t *testing.T) {
 		t.Parallel()
 		p := controlplanetest.Start(t, "REDIS_URL="+testenv.Redis(t), "RETRAIN_RATE_LIMIT_PER_MIN=1000000")
-		if r := p.Health()["runtime"].(map[string]any); r["configured_coordinator"] != "redis" || r["active_coordination"] != "redis" {
-			t.Fatalf(`runtime %v; want r["configured_coordinator"] == "redis" && r["active_coordination"] == "redis"`, r)
-		}
+		testenv.Eventually(t, 20*time.Second, func() error {
+			if r := p.Health()["runtime"].(map[string]any); r["configured_coordinator"] != "redis" || r["active_coordination"] != "redis" {
+				return fmt.Errorf(`runtime %v; want r["configured_coordinator"] == "redis" && r["active_coordination"] == "redis"`, r)
+			}
+			return nil
+		})
 		p.Notice("JPCP", "abc")
 		p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 		p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`)
@@ -222,13 +225,16 @@ func TestRedisCoordinator(t *testing.T) {
 		p.Refused(503, "coordinator_unavailable", "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`)
 		id := p.Notice("JPCP", "abc")
 		p.Want(200, "POST", "/approvals/"+id+"/approve", controlplanetest.Operator, nil)
-		h := p.Health()
-		if r := h["runtime"].(map[string]any); r["active_coordination"] != "none" || !strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable") {
-			t.Fatalf(`runtime %v; want r["active_coordination"] == "none" && strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable")`, r)
-		}
-		if h["status"] != "degraded" || h["ready"] != true || h["circuit_breaker"].(map[string]any)["state"] != "unknown" {
-			t.Fatalf(`health %v; want h["status"] == "degraded" && h["ready"] == true && h["circuit_breaker"].(map[string]any)["state"] == "unknown"`, h)
-		}
+		testenv.Eventually(t, 20*time.Second, func() error {
+			h := p.Health()
+			if r := h["runtime"].(map[string]any); r["active_coordination"] != "none" || !strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable") {
+				return fmt.Errorf(`runtime %v; want r["active_coordination"] == "none" && strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable")`, r)
+			}
+			if h["status"] != "degraded" || h["ready"] != true || h["circuit_breaker"].(map[string]any)["state"] != "unknown" {
+				return fmt.Errorf(`health %v; want h["status"] == "degraded" && h["ready"] == true && h["circuit_breaker"].(map[string]any)["state"] == "unknown"`, h)
+			}
+			return nil
+		})
 		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 		p.Refused(429, "rate_limited", "POST", "/approve/JPCP", controlplanetest.Operator, nil)

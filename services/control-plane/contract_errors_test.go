@@ -240,7 +240,11 @@ func TestContractErrorsOfSpecialSetups(t *testing.T) {
 		})
 		server.Handle.Store(&hang)
 		done := sendInBackground(p, "POST", "/modelrepo/sync", all, nil)
-		<-reached
+		select {
+		case <-reached:
+		case <-time.After(time.Minute):
+			t.Fatal("the repository was not asked")
+		}
 		p.Refused(409, "sync_in_progress", "POST", "/modelrepo/sync", all, nil)
 		server.Handle.Store(nil)
 		server.CloseClientConnections()

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -141,9 +142,13 @@ func TestContractErrors(t *testing.T) {
 		if got := len(w.want(200, nobody, "GET", "/api/auth/sso/providers", "").at("providers").([]any)); got != 0 {
 			t.Errorf("got %d providers of a broken trust file, want none", got)
 		}
-		if ready := w.call(nobody, "GET", "/readyz", ""); !regexp.MustCompile(`trust.yaml:\d+: surprise`).Match(ready.body) {
-			t.Errorf("got %s, want the line named", ready.body)
-		}
+		line := regexp.MustCompile(`trust.yaml:\d+: surprise`)
+		testenv.Eventually(t, 20*time.Second, func() error {
+			if ready := w.call(nobody, "GET", "/readyz", ""); !line.Match(ready.body) {
+				return fmt.Errorf("got %s, want the line named", ready.body)
+			}
+			return nil
+		})
 	})
 }
 

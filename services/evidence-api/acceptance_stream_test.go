@@ -87,8 +87,8 @@ func TestRow43LiveEvent(t *testing.T) {
 			t.Errorf("%q; want strings.HasPrefix(frame, fmt.Sprintf(\"id: %%d\\nevent: run.created\\ndata: {\", i+5)) && strings.Contains(frame, `\"run_id\":\"`+id+`\"`) && strings.Count(frame, \"\\n\\n\") == 1", frame)
 		}
 	}
-	if best > 500*time.Millisecond {
-		t.Errorf("after %v at best; want best <= 500 * time.Millisecond", best)
+	if best > 5*time.Second {
+		t.Errorf("after %v at best; want best <= 5 * time.Second", best)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestRow47HeartbeatAndLength(t *testing.T) {
 
 func TestRow48Drain(t *testing.T) {
 	t.Parallel()
-	tw := evidenceapitest.Start(t)
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = time.Minute }) // far beyond the bound below
 	c := openStream(t, tw, stream)
 	held := holdSlot(t, tw)
 	tw.Drain()
@@ -187,19 +187,21 @@ func TestRow48Drain(t *testing.T) {
 	tw.Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
 	began := time.Now()
 	held.finish(t)
-	if err := tw.Wait(); err != nil || time.Since(began) > 4*time.Second {
-		t.Errorf("%v after %v; want time.Since(began) <= 4 * time.Second", err, time.Since(began))
+	if err := tw.Wait(); err != nil || time.Since(began) > 15*time.Second {
+		t.Errorf("%v after %v; want time.Since(began) <= 15 * time.Second", err, time.Since(began))
 	}
 }
 
 func TestDrainEndsAfterItsTime(t *testing.T) {
 	t.Parallel()
-	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = 200 * time.Millisecond })
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) {
+		c.DrainTimeout, c.RequestTimeout = 200*time.Millisecond, time.Minute // the latter far beyond the bound below
+	})
 	holdSlot(t, tw)
 	began := time.Now()
 	tw.Drain()
-	if err := tw.Wait(); err != nil || time.Since(began) > 5*time.Second {
-		t.Errorf("%v after %v; want time.Since(began) <= 5 * time.Second", err, time.Since(began))
+	if err := tw.Wait(); err != nil || time.Since(began) > 15*time.Second {
+		t.Errorf("%v after %v; want time.Since(began) <= 15 * time.Second", err, time.Since(began))
 	}
 }
 
@@ -262,7 +264,7 @@ func TestDrainDoesNotWaitForTheStore(t *testing.T) {
 // store.
 func TestRow48DrainOfALockedStore(t *testing.T) {
 	t.Parallel()
-	tw := evidenceapitest.Start(t)
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = time.Minute }) // far beyond the bound below
 	c := openStream(t, tw, stream)
 	holdSlot(t, tw) // until the end of the drain
 	lockStore(t, tw.Store)
@@ -272,8 +274,8 @@ func TestRow48DrainOfALockedStore(t *testing.T) {
 	if rest := c.Rest(); rest != ": stream-ended reason=shutdown\n\n" {
 		t.Errorf("%q; want \": stream-ended reason=shutdown\\n\\n\"", rest)
 	}
-	if err := tw.Wait(); err != nil || time.Since(began) > 5500*time.Millisecond {
-		t.Errorf("%v after %v; want time.Since(began) <= 5500 * time.Millisecond", err, time.Since(began))
+	if err := tw.Wait(); err != nil || time.Since(began) > 15*time.Second {
+		t.Errorf("%v after %v; want time.Since(began) <= 15 * time.Second", err, time.Since(began))
 	}
 }
 

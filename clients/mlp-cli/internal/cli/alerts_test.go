@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -60,6 +61,7 @@ func TestAlertIsShownAndAcknowledged(t *testing.T) {
 // A lost connection is tried once more under the same key, so that a mutation cannot happen twice.
 func TestGeneratedClientsRetryUnderOneKey(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex // guards keys: the retry comes over another connection
 	var keys []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -67,13 +69,19 @@ func TestGeneratedClientsRetryUnderOneKey(t *testing.T) {
 			return
 		}
 		_, _ = io.ReadAll(r.Body)
-		if keys = append(keys, r.Header.Get("Idempotency-Key")); len(keys) == 1 {
+		mu.Lock()
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		first := len(keys) == 1
+		mu.Unlock()
+		if first {
 			panic(http.ErrAbortHandler)
 		}
 		fmt.Fprint(w, `{"flow_run_id":"f1","is_terminal":false,"stale":false}`)
 	}))
 	t.Cleanup(srv.Close)
 	got := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": srv.URL}, "", "runs", "cancel", "f1")
+	mu.Lock()
+	defer mu.Unlock()
 	if got.code != 0 || len(keys) != 2 || keys[0] != keys[1] || keys[0] == "" {
 		t.Fatalf("got %+v with keys %q, want two requests with one key", got, keys)
 	}

@@ -158,10 +158,12 @@ func (p *Plane) Serve(change ...func(*controlplane.Config)) (stop func()) {
 	return stop
 }
 
-func (p *Plane) Ready()     { p.T.Helper(); p.Probe("/readyz") }
+// Ready waits until every check has run, optional ones too, and none fails.
+func (p *Plane) Ready()     { p.T.Helper(); p.Probe("/readyz", "not checked yet") }
 func (p *Plane) Answering() { p.T.Helper(); p.Probe("/livez") }
 
-func (p *Plane) Probe(path string) {
+// Probe waits until the path answers 200 with none of these texts.
+func (p *Plane) Probe(path string, without ...string) {
 	p.T.Helper()
 	testenv.Eventually(p.T, 30*time.Second, func() error {
 		resp, err := http.Get(p.URL + path)
@@ -169,8 +171,11 @@ func (p *Plane) Probe(path string) {
 			return err
 		}
 		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		if resp.StatusCode != http.StatusOK {
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK || slices.ContainsFunc(without, func(text string) bool { return strings.Contains(string(b), text) }) {
 			return fmt.Errorf("%d %s", resp.StatusCode, b)
 		}
 		return nil

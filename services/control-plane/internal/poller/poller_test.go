@@ -201,7 +201,11 @@ func TestReplicas(t *testing.T) {
 		}
 		ended <- r
 	}()
-	<-asked
+	select {
+	case <-asked:
+	case <-time.After(time.Minute):
+		t.Fatal("the repository was not asked")
+	}
 	r := b.Refused(409, "sync_in_progress", "POST", "/modelrepo/sync", controlplanetest.Operator, nil)
 	if r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")

@@ -233,14 +233,10 @@ func TestChanged(t *testing.T) {
 	here := openSecondReplica(t, p)
 	changed := here.Changed()
 	p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 42})
-	begin := time.Now()
 	select {
 	case <-changed:
 	case <-time.After(10 * time.Second):
-		t.Fatal("not told")
-	}
-	if took := time.Since(begin); took > time.Second {
-		t.Errorf("told after %s; want took <= time.Second", took)
+		t.Fatal("not told within 10 s")
 	}
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if s := here.Current(); s.PollIntervalSeconds != 42 {

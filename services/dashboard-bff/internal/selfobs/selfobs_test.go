@@ -233,7 +233,7 @@ func TestActionThatTheDatabaseRefusesIsNotAudited(t *testing.T) {
 	began := time.Now()
 	got := act(t, self, `{"action":"x","target":"y"}`)
 	got.Want(map[string]any{"audited": false})
-	if got.Status != 200 || time.Since(began) > 3*time.Second {
+	if got.Status != 200 || time.Since(began) > 10*time.Second {
 		t.Errorf("%d after %s, want 200 soon", got.Status, time.Since(began))
 	}
 }

@@ -113,6 +113,16 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// awaitStart waits until an attempt runs.
+func awaitStart(t *testing.T, started <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-started:
+	case <-time.After(time.Minute):
+		t.Fatal("no attempt was started")
+	}
+}
+
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
@@ -123,7 +133,7 @@ func TestCancel(t *testing.T) {
 	}))
 	run, waiting := b.create(t, orchestrator.CreateFlowRun{}), b.create(t, orchestrator.CreateFlowRun{})
 	startExecutor(t, b.server)
-	<-started
+	awaitStart(t, started)
 	for _, id := range []uuid.UUID{waiting.ID, run.ID} {
 		if _, err := b.c.SetState(t.Context(), id, orchestrator.State{Type: orchestrator.Cancelling}, false); err != nil {
 			t.Fatal(err)
@@ -140,12 +150,12 @@ func TestCancel(t *testing.T) {
 
 	// Put elsewhere by force, the attempt ends and the state stays.
 	forced := b.create(t, orchestrator.CreateFlowRun{})
-	<-started
+	awaitStart(t, started)
 	if _, err := b.c.SetState(t.Context(), forced.ID, orchestrator.State{Type: orchestrator.Failed, Message: "by hand"}, true); err != nil {
 		t.Fatal(err)
 	}
 	next := b.create(t, orchestrator.CreateFlowRun{})
-	<-started
+	awaitStart(t, started)
 	if run := b.await(t, forced.ID, orchestrator.Failed); run.Message() != "by hand" {
 		t.Fatalf(`message %q; want "by hand"`, run.Message())
 	}
@@ -166,7 +176,7 @@ func TestStop(t *testing.T) {
 	}))
 	run := b.create(t, orchestrator.CreateFlowRun{})
 	stop := startExecutor(t, b.server)
-	<-started
+	awaitStart(t, started)
 	stop()
 	got, err := b.c.ReadFlowRun(t.Context(), run.ID)
 	if err != nil || got.StateType != orchestrator.Crashed || !strings.Contains(got.Message(), "stopped") {
