@@ -67,13 +67,14 @@ func TestV2TakesTensorsByGraphColumnsAndMatrix(t *testing.T) {
 	t.Parallel()
 	i := start(t, v2Registry(t))
 	want := inferResponse{
-		ModelName: "ROWS", ModelVersion: "1", ID: "r-1", Parameters: map[string]any{"alias": "Production"},
+		ModelName: "ROWS", ModelVersion: "1", ID: "r-1", Parameters: map[string]any{"alias": "Production", "answer": "prediction"},
 		Outputs: []tensor{{Name: "prediction", Datatype: "FP32", Shape: []int64{3, 1}, Data: []any{1.0, 332.0, 663.0}}},
 	}
 	for name, inputs := range map[string]string{
 		"flat":   `{"name": "a", "datatype": "FP32", "shape": [3, 1], "data": [0, 1, 2]}, {"name": "b", "datatype": "FP32", "shape": [3, 1], "data": [0, 3, 6]}, {"name": "v", "datatype": "FP32", "shape": [3, 2], "data": [0, 0, 1, 2, 2, 4]}`,
 		"nested": `{"name": "v", "datatype": "FP32", "shape": [3, 2], "data": [[0, 0], [1, 2], [2, 4]]}, {"name": "a", "datatype": "FP32", "shape": [3], "data": [0, 1, 2]}, {"name": "b", "datatype": "FP32", "shape": [3, 1], "data": [[0], [3], [6]]}`,
 		"matrix": `{"name": "input", "datatype": "FP32", "shape": [3, 4], "data": [[0, 0, 0, 0], [1, 1, 2, 3], [2, 2, 4, 6]]}`,
+		"wide":   `{"name": "input", "datatype": "FP64", "shape": [3, 4], "data": [[0, 0, 0, 0], [1, 1, 2, 3], [2, 2, 4, 6]]}`,
 	} {
 		got := i.infer("/v2/models/rows/infer", `{"id": "r-1", "inputs": [`+inputs+`]}`)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -81,8 +82,8 @@ func TestV2TakesTensorsByGraphColumnsAndMatrix(t *testing.T) {
 		}
 	}
 	byVersion := i.infer("/v2/models/Rows/versions/1/infer", `{"inputs": [{"name": "input", "datatype": "FP32", "shape": [1, 4], "data": [0, 0, 0, 0]}]}`)
-	if byVersion.ModelVersion != "1" || byVersion.Parameters != nil {
-		t.Errorf("by version: %+v, want version 1 and no alias", byVersion)
+	if diff := cmp.Diff(map[string]any{"answer": "prediction"}, byVersion.Parameters); byVersion.ModelVersion != "1" || diff != "" {
+		t.Errorf("by version: %+v, want version 1 and no alias; parameters differ from want:\n%s", byVersion, diff)
 	}
 }
 
@@ -109,9 +110,19 @@ func TestV2ServesModelsWithoutColumns(t *testing.T) {
 	if diff := cmp.Diff([]tensor{{Name: "spread", Datatype: "FP32", Shape: []int64{2, 1}, Data: []any{2.0, 4.0}}}, got.Outputs); diff != "" {
 		t.Errorf("the output that was wanted differs:\n%s", diff)
 	}
+	if _, ok := got.Parameters["answer"]; ok {
+		t.Errorf("parameters %v, want no answer where the output is not wanted", got.Parameters)
+	}
+	got = i.infer("/v2/models/pair/infer", `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1]}]}`)
+	if diff := cmp.Diff(map[string]any{"alias": "Production", "answer": "mean"}, got.Parameters); diff != "" {
+		t.Errorf("parameters of two outputs differ from want:\n%s", diff)
+	}
 	got = i.infer("/v2/models/image/infer", `{"inputs": [{"name": "pixels", "datatype": "FP32", "shape": [1, 2, 2], "data": [[[1, 2], [3, 4]]]}]}`)
 	if diff := cmp.Diff([]tensor{{Name: "flipped", Datatype: "FP32", Shape: []int64{1, 2, 2}, Data: []any{-1.0, -2.0, -3.0, -4.0}}}, got.Outputs); diff != "" {
 		t.Errorf("image: outputs differ:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"alias": "Production"}, got.Parameters); diff != "" {
+		t.Errorf("parameters of a graph that answers no single value differ from want:\n%s", diff)
 	}
 	s, body := i.Post("/predict/pair", `{"features": {"x": 1}}`)
 	if p := inferencetest.ProblemOf(t, s, body); s != http.StatusNotFound || p.Code != "model_not_loaded" || !strings.Contains(p.Detail, "/v2/models/PAIR/infer: MLmodel has no signature") {
@@ -235,6 +246,8 @@ func TestV2RefusesWhatTheModelDoesNotTake(t *testing.T) {
 		{"text", "pair", x(`"datatype": "FP32", "shape": [1, 1], "data": ["1"]`), 400, "value 0: expected a number, got a string"},
 		{"null", "pair", x(`"datatype": "FP32", "shape": [1, 1], "data": [null]`), 400, "expected a number, got null"},
 		{"too large for the type", "pair", x(`"datatype": "FP32", "shape": [1, 1], "data": [1e39]`), 400, "too large for FP32"},
+		{"matrix of integers", "rows", `{"inputs": [{"name": "input", "datatype": "INT64", "shape": [1, 4], "data": [1, 2, 3, 4]}]}`, 400, `has the datatype "INT64", the model takes FP32`},
+		{"matrix beyond the type", "rows", `{"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 4], "data": [1, 2, -1e39, 4]}]}`, 400, "body.inputs.0.data: value 2: the number is too large for FP32"},
 		{"no data", "pair", x(`"datatype": "FP32", "shape": [1, 1]`), 400, "body.inputs.0.data: this member is missing"},
 		{"no inputs", "pair", `{"inputs": []}`, 400, "there must be at least one tensor"},
 		{"empty object", "pair", `{}`, 400, "body.inputs: this member is missing"},
@@ -259,7 +272,7 @@ func TestV2RefusesWhatTheModelDoesNotTake(t *testing.T) {
 		if s != c.status || !strings.Contains(strings.ReplaceAll(p.Detail+" "+p.ErrorList(), `"`, `\"`), strings.ReplaceAll(strings.ReplaceAll(c.want, `\"`, `"`), `"`, `\"`)) {
 			t.Errorf("%s: %d %.400s, want %d with %s", c.name, s, body, c.status, c.want)
 		}
-		if c.status != 413 && withError.Error != p.Detail {
+		if withError.Error != p.Detail {
 			t.Errorf("%s: error %q, want the detail %q", c.name, withError.Error, p.Detail)
 		}
 	}
@@ -295,6 +308,29 @@ func TestV2RefusesBinaryThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// Asking whether a version is ready loads it not; asking what it takes does, in the time that the call has.
+func TestV2ReadyLoadsNothing(t *testing.T) {
+	t.Parallel()
+	reg := v2Registry(t)
+	second := reg.Register("rows", fixturetest.Linear(t, "rows", 2, fixturetest.Column{Name: "a", Kind: "number", Weight: 1}), nil)
+	i := start(t, reg)
+	before := reg.Downloads("rows")
+	path := "/v2/models/rows/versions/" + second
+	s, out := i.Get(path + "/ready")
+	if p := inferencetest.ProblemOf(t, s, out); s != http.StatusNotFound || p.Code != "model_not_loaded" || reg.Downloads("rows") != before {
+		t.Errorf("ready: %d %s after %d downloads, want 404 model_not_loaded and none", s, out, reg.Downloads("rows")-before)
+	}
+	s, _, out = i.Do(http.MethodGet, path, nil, "X-Request-Timeout-Ms", "1")
+	if p := inferencetest.ProblemOf(t, s, out); s != http.StatusGatewayTimeout || p.Code != "deadline_exceeded" {
+		t.Errorf("metadata within 1 ms: %d %s, want 504 deadline_exceeded", s, out)
+	}
+	for _, p := range []string{path, path + "/ready"} {
+		if s, out := i.Get(p); s != http.StatusOK {
+			t.Errorf("%s: %d %s, want 200 once it is loaded", p, s, out)
+		}
+	}
+}
+
 func TestV2NeedsTheScopeOfPredictions(t *testing.T) {
 	t.Parallel()
 	i := start(t, v2Registry(t), func(c *inference.Config) {
@@ -325,7 +361,7 @@ func TestV2RowsAreCountedAndRecorded(t *testing.T) {
 	const matrix = `{"id": "job-7", "inputs": [{"name": "input", "datatype": "FP32", "shape": [2, 4], "data": [0, 3, 4, 0, 1, 1, 2, 3]}]}`
 	i.infer("/v2/models/rows/infer", matrix)
 	i.infer("/v2/models/rows/infer", matrix, "X-Platform-Probe", "1")
-	i.Do(http.MethodPost, "/v2/models/rows/infer", `{"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 4], "data": [1, 2, 3, 4]}]}`)
+	i.Do(http.MethodPost, "/v2/models/rows/infer", `{"inputs": [{"name": "input", "datatype": "INT64", "shape": [1, 4], "data": [1, 2, 3, 4]}]}`)
 	_, text := i.Get("/metrics")
 	for _, want := range []string{
 		`predict_requests_total{alias="Production",model="ROWS",status="success"} 1`,

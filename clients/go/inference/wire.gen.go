@@ -859,7 +859,7 @@ type V2InferResponse struct {
 	ModelVersion string     `json:"model_version"`
 	Outputs      []V2Tensor `json:"outputs"`
 
-	// Parameters `alias` that chose the version
+	// Parameters `alias` that chose the version; `answer`, the name of the output that is the prediction of each row, as `/predict` chooses it, if the model has one and it is among the outputs
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 }
 

@@ -252,15 +252,15 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 
 // addV2Routes adds the routes of the Open Inference Protocol.
 func addV2Routes(e *echo.Echo, h *openinference.Handlers, predict []echo.MiddlewareFunc) {
-	guarded := append([]echo.MiddlewareFunc{openinference.AddError}, predict...)
-	service.Get(e, "/v2/health/live", h.Live, openinference.AddError)
-	service.Get(e, "/v2/health/ready", h.ReadyState, openinference.AddError)
-	service.Get(e, "/v2", h.Server, guarded...)
-	e.POST("/v2/repository/index", h.Index, guarded...)
+	e.HTTPErrorHandler = openinference.AddError(e.HTTPErrorHandler)
+	service.Get(e, "/v2/health/live", h.Live)
+	service.Get(e, "/v2/health/ready", h.ReadyState)
+	service.Get(e, "/v2", h.Server, predict...)
+	e.POST("/v2/repository/index", h.Index, predict...)
 	for _, path := range []string{v2Model, v2Version} {
-		service.Get(e, path, h.Model, guarded...)
-		service.Get(e, path+"/ready", h.ModelReady, guarded...)
-		e.POST(path+"/infer", h.Infer, guarded...)
+		service.Get(e, path, h.Model, predict...)
+		service.Get(e, path+"/ready", h.ModelReady, predict...)
+		e.POST(path+"/infer", h.Infer, predict...)
 	}
 }
 

@@ -121,17 +121,25 @@ func (q *Queue) session() {
 	taken := make([]*Job, 0, q.opt.Rows)
 	rows := make([]*schema.Row, 0, q.opt.Rows)
 	results := make([]model.Result, q.opt.Rows)
-	for first := range q.jobs {
-		taken = q.take(append(taken[:0], first))
+	var held *Job
+	for {
+		first := held
+		if held = nil; first == nil {
+			var ok bool
+			if first, ok = <-q.jobs; !ok {
+				return
+			}
+		}
+		if first.Tensors != nil {
+			q.runTensors(first)
+			continue
+		}
+		taken, held = q.take(append(taken[:0], first))
 		rows = rows[:0]
 		live := taken[:0]
 		for _, j := range taken {
 			if j.state.Load() == abandoned { // nobody waits: the session's time is for the others
 				j.Free()
-				continue
-			}
-			if j.Tensors != nil {
-				q.runTensors(j)
 				continue
 			}
 			live = append(live, j)
@@ -168,6 +176,10 @@ func (j *Job) finish() {
 
 // runTensors runs one job's tensors. Rows of other jobs do not join them: the caller has made a batch of them already.
 func (q *Queue) runTensors(j *Job) {
+	if j.state.Load() == abandoned {
+		j.Free()
+		return
+	}
 	if err := q.stop.Load(); err != nil {
 		j.Result.Err = *err
 	} else {
@@ -179,8 +191,9 @@ func (q *Queue) runTensors(j *Job) {
 	j.finish()
 }
 
-// take adds waiting jobs up to the most a run takes.
-func (q *Queue) take(taken []*Job) []*Job {
+// take adds waiting rows up to the most a run takes. It stops at a job of tensors, which is the next round's: a session
+// that collected many of them would let the rows beside them wait for them all.
+func (q *Queue) take(taken []*Job) (rows []*Job, held *Job) {
 	// Requests that are ready to run are about to submit their rows: with them first in turn, a busy
 	// service makes batches of ten instead of one. Without load this returns at once.
 	goruntime.Gosched()
@@ -188,7 +201,10 @@ func (q *Queue) take(taken []*Job) []*Job {
 		select {
 		case j, ok := <-q.jobs:
 			if !ok {
-				return taken
+				return taken, nil
+			}
+			if j.Tensors != nil {
+				return taken, j
 			}
 			taken = append(taken, j)
 			continue
@@ -197,7 +213,7 @@ func (q *Queue) take(taken []*Job) []*Job {
 		break
 	}
 	if q.opt.Wait <= 0 || len(taken) == q.opt.Rows {
-		return taken
+		return taken, nil
 	}
 	timer := time.NewTimer(q.opt.Wait)
 	defer timer.Stop()
@@ -205,12 +221,15 @@ func (q *Queue) take(taken []*Job) []*Job {
 		select {
 		case j, ok := <-q.jobs:
 			if !ok {
-				return taken
+				return taken, nil
+			}
+			if j.Tensors != nil {
+				return taken, j
 			}
 			taken = append(taken, j)
 		case <-timer.C:
-			return taken
+			return taken, nil
 		}
 	}
-	return taken
+	return taken, nil
 }

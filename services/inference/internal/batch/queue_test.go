@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
@@ -87,4 +90,44 @@ func TestEachJobGetsItsOwnResult(t *testing.T) {
 			t.Errorf("%d rows ran for %d results; want got >= kept.Load()", got, kept.Load())
 		}
 	}
+}
+
+// A row does not wait for the tensors that were submitted after it, and none of them for a later one.
+func TestTensorsDoNotHoldUpRows(t *testing.T) {
+	t.Parallel()
+	m := openModel(t, fixturetest.Linear(t, "m", 0, fixturetest.Column{Name: "x", Kind: "number", Weight: 2}))
+	var ran []int
+	q := &Queue{model: m, opt: Options{Rows: 32, Observe: func(n int) { ran = append(ran, n) }}, jobs: make(chan *Job, 16)}
+	tensors := func(rows int) *Job {
+		j := NewJob()
+		j.Tensors, j.Rows = []runtime.Tensor{model.NewTensor(runtime.Float, []int64{int64(rows), 1})}, rows
+		return j
+	}
+	submitted := []*Job{newTestJob(m, 1), tensors(2), tensors(3), newTestJob(m, 2), newTestJob(m, 3), tensors(4)}
+	for _, j := range submitted {
+		q.Submit(j)
+	}
+	close(q.jobs)
+	q.session() // alone, so that the order of the runs is the queue's
+	if diff := cmp.Diff([]int{1, 2, 3, 2, 4}, ran); diff != "" {
+		t.Errorf("rows of the runs, in their order, differ from want:\n%s", diff)
+	}
+	for i, j := range submitted {
+		select {
+		case <-j.Done():
+		default:
+			t.Fatalf("job %d has no result after the session's end, want one", i)
+		}
+		if j.Result.Err != nil || j.Rows != len(firstOutput(j)) {
+			t.Errorf("job %d: error %v and outputs %v; want %d rows", i, j.Result.Err, j.Outputs, j.Rows)
+		}
+		j.Free()
+	}
+}
+
+func firstOutput(j *Job) []float32 {
+	if j.Tensors == nil {
+		return nil
+	}
+	return j.Outputs[0].Floats
 }

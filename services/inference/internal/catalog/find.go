@@ -35,6 +35,21 @@ func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot,
 	return nil, c.absence(c.Table().Model(name), name, canonical)
 }
 
+// Loaded acquires the slot of Production, or of the version, if it is loaded now. It loads nothing. Its errors are
+// problems. The caller releases the slot.
+func (c *Catalog) Loaded(name, version string) (*Slot, error) {
+	if version == "" {
+		if s := c.Acquire(name, Production); s != nil {
+			return s, nil
+		}
+		return nil, c.absence(c.Table().Model(name), name, Production)
+	}
+	if cp := c.loaded(name, c.trackerName(name), version); cp != nil {
+		return newSlot(cp, "", c.cfg.Metrics), nil
+	}
+	return nil, c.notLoaded(name, fmt.Sprintf("its version %s is not loaded; a request for it loads it, if it exists", problem.Shorten(version)))
+}
+
 // Acquire acquires the slot that is loaded under an alias now, or returns nil.
 func (c *Catalog) Acquire(name, alias string) *Slot {
 	for {

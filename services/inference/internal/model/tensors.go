@@ -16,6 +16,10 @@ func (m *Model) Inputs() []runtime.Info { return m.session.Inputs() }
 // Outputs are the graph's own, in the order that RunTensors returns them. Do not change the result.
 func (m *Model) Outputs() []runtime.Info { return m.session.Outputs() }
 
+// Answer is the output, by its place in Outputs, that is the prediction of a row: what /predict answers and drift
+// follows; −1 if there is none.
+func (m *Model) Answer() int { return m.output.answer }
+
 // TensorsOnly is why the model takes tensors and no named columns; empty if it takes both.
 func (m *Model) TensorsOnly() string { return m.tensorsOnly }
 
@@ -59,7 +63,7 @@ func (m *Model) RunTensors(in []runtime.Tensor, n int) ([]runtime.Tensor, error)
 	if len(bad) > 0 {
 		return nil, bad
 	}
-	return JoinRows(parts), nil
+	return JoinRows(parts)
 }
 
 func (m *Model) tryTensors(in []runtime.Tensor, n int) ([]runtime.Tensor, error) {
@@ -117,23 +121,46 @@ func SliceRows(in []runtime.Tensor, from, to int) []runtime.Tensor {
 	return out
 }
 
-// JoinRows puts the outputs of runs over consecutive rows together.
-func JoinRows(parts [][]runtime.Tensor) []runtime.Tensor {
+// JoinRows puts the outputs of runs over consecutive rows together. Outputs whose rows differ in shape from run to run,
+// such as a distance of each row to each, are an error: they belong to their run and make no whole.
+func JoinRows(parts [][]runtime.Tensor) ([]runtime.Tensor, error) {
 	if len(parts) == 1 {
-		return parts[0]
+		return parts[0], nil
 	}
 	out := make([]runtime.Tensor, len(parts[0]))
 	for i := range out {
-		t := runtime.Tensor{Name: parts[0][i].Name, Dims: slices.Clone(parts[0][i].Dims)}
+		first := &parts[0][i]
+		t := runtime.Tensor{Name: first.Name, Dims: slices.Clone(first.Dims)}
 		t.Dims[0] = 0
 		for _, part := range parts {
-			p := &part[i]
-			t.Dims[0] += p.Dims[0]
-			t.Floats, t.Doubles = append(t.Floats, p.Floats...), append(t.Doubles, p.Doubles...)
-			t.Int64s, t.Int32s = append(t.Int64s, p.Int64s...), append(t.Int32s, p.Int32s...)
-			t.Bools, t.Strings = append(t.Bools, p.Bools...), append(t.Strings, p.Strings...)
+			if dims := part[i].Dims; !slices.Equal(dims[1:], first.Dims[1:]) {
+				return nil, fmt.Errorf("output %q has shape %v in one run of the rows and %v in another; a row must have one shape, whatever rows run with it", t.Name, first.Dims, dims)
+			}
+			t.Dims[0] += part[i].Dims[0]
 		}
+		t.Floats = joinValues(parts, i, func(t *runtime.Tensor) []float32 { return t.Floats })
+		t.Doubles = joinValues(parts, i, func(t *runtime.Tensor) []float64 { return t.Doubles })
+		t.Int64s = joinValues(parts, i, func(t *runtime.Tensor) []int64 { return t.Int64s })
+		t.Int32s = joinValues(parts, i, func(t *runtime.Tensor) []int32 { return t.Int32s })
+		t.Bools = joinValues(parts, i, func(t *runtime.Tensor) []bool { return t.Bools })
+		t.Strings = joinValues(parts, i, func(t *runtime.Tensor) []string { return t.Strings })
 		out[i] = t
+	}
+	return out, nil
+}
+
+// joinValues is nil only if the parts hold no values of this type: an empty slice tells the type of an output with none.
+func joinValues[T any](parts [][]runtime.Tensor, i int, values func(*runtime.Tensor) []T) []T {
+	if values(&parts[0][i]) == nil {
+		return nil
+	}
+	n := 0
+	for _, part := range parts {
+		n += len(values(&part[i]))
+	}
+	out := make([]T, 0, n)
+	for _, part := range parts {
+		out = append(out, values(&part[i])...)
 	}
 	return out
 }

@@ -1,10 +1,13 @@
 package openinference
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -15,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
 )
@@ -37,15 +41,15 @@ type Handlers struct {
 // New returns the handlers.
 func New(core *serving.Core, ready Ready) *Handlers { return &Handlers{core, ready} }
 
-// AddError puts the member error into the problem documents of a route, where clients of the protocol look for it.
-func AddError(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		err := next(c)
-		if err == nil || c.Response().Committed {
-			return err
+// AddError puts the member error into the problem documents of all paths below /v2, where clients of the protocol look
+// for it: also into those of requests that no route sees, such as bodies that are too large.
+func AddError(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
+	return func(err error, c echo.Context) {
+		if path := c.Request().URL.Path; path == "/v2" || strings.HasPrefix(path, "/v2/") {
+			p := problem.From(err)
+			err = p.With(map[string]any{"error": cmp.Or(p.Detail, p.Kind.Title)})
 		}
-		p := problem.From(err)
-		return p.With(map[string]any{"error": p.Detail})
+		next(err, c)
 	}
 }
 
@@ -67,18 +71,15 @@ func (h *Handlers) ReadyState(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.V2Ready{Ready: true})
 }
 
-// find acquires the copy that a path names.
-func (h *Handlers) find(c echo.Context) (*catalog.Slot, error) {
-	call, err := h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name")))
-	if err != nil {
-		return nil, err
-	}
-	return h.core.Catalog.Find(c.Request().Context(), call.Name, "", c.Param("version"))
-}
-
-// ModelReady is GET /v2/models/{model_name}/ready and its form with a version.
+// ModelReady is GET /v2/models/{model_name}/ready and its form with a version. It tells what is loaded and loads
+// nothing: probes that ask for many versions must not push others out.
 func (h *Handlers) ModelReady(c echo.Context) error {
-	slot, err := h.find(c)
+	call, leave, err := h.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	slot, err := h.core.Catalog.Loaded(call.Name, c.Param("version"))
 	if err != nil {
 		return err
 	}
@@ -86,9 +87,25 @@ func (h *Handlers) ModelReady(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.V2ModelReady{Name: slot.Name, Ready: true})
 }
 
-// Model is GET /v2/models/{model_name} and its form with a version.
+// enter admits a request that asks about a model, as if it were one of its predictions.
+func (h *Handlers) enter(c echo.Context) (call serving.Call, leave func(), err error) {
+	if call, err = h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name"))); err != nil {
+		return call, nil, err
+	}
+	leave, err = h.core.Admit(&call, 1)
+	return call, leave, err
+}
+
+// Model is GET /v2/models/{model_name} and its form with a version, which may have to be loaded first.
 func (h *Handlers) Model(c echo.Context) error {
-	slot, err := h.find(c)
+	call, leave, err := h.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithDeadline(c.Request().Context(), call.Deadline())
+	defer cancel()
+	slot, err := h.core.Catalog.Find(ctx, call.Name, "", c.Param("version"))
 	if err != nil {
 		return err
 	}
@@ -169,6 +186,14 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, slot *catalog.Slot
 		counts.Count(metrics.Mismatch)
 		return serving.Faulty(fault.InvalidTensors, faults)
 	}
+	leave, err := h.admitAnswer(c.Request(), call, slot.Model, rows)
+	if err != nil {
+		if fault.InvalidTensors.Has(err) {
+			counts.Count(metrics.Mismatch)
+		}
+		return err
+	}
+	defer leave()
 	outs, err := infer(c.Request().Context(), call, slot, in, rows)
 	if err != nil {
 		outcome, err := runFault(call, slot, err)
@@ -200,6 +225,20 @@ func weightOf(r *http.Request) int {
 		return MaxBody / service.DefaultBodyLimit
 	}
 	return 1 + int(r.ContentLength/service.DefaultBodyLimit)
+}
+
+// admitAnswer makes a request count as its answer as well, as far as the graph says how large that is.
+func (h *Handlers) admitAnswer(r *http.Request, call *serving.Call, m *model.Model, rows int) (leave func(), err error) {
+	perRow := declaredBytes(m.Outputs())
+	if err := refuseLargeAnswer(perRow, rows); err != nil {
+		return nil, err
+	}
+	more := perRow * rows / service.DefaultBodyLimit
+	if more == 0 {
+		return func() {}, nil
+	}
+	had := weightOf(r)
+	return h.core.AdmitMore(call, had, had+more)
 }
 
 // readRequest returns the JSON part of a body and what follows it.

@@ -59,16 +59,13 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 	if id != "" {
 		dst = serving.AppendString(append(dst, `,"id":`...), id)
 	}
-	if slot.Alias != "" {
-		dst = append(dst, `,"parameters":{"alias":`...)
-		dst = append(serving.AppendString(dst, slot.Alias), '}')
-	}
+	dst = appendParameters(dst, slot, wanted)
 	dst = append(dst, `,"outputs":[`...)
 	for i, w := range wanted {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendTensor(dst, &outs[w.index], w.binary)
+		dst = appendTensor(dst, &outs[w.index], slot.Model.Outputs()[w.index].Type, w.binary)
 	}
 	dst = append(dst, "]}"...)
 	json = len(dst)
@@ -80,11 +77,33 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 	return dst, json
 }
 
-func appendTensor(dst []byte, t *runtime.Tensor, binary bool) []byte {
+// appendParameters appends the alias that was chosen, and which of the outputs is the model's answer: a caller that wants
+// one prediction a row cannot tell it from labels' scores or probabilities by itself.
+func appendParameters(dst []byte, slot *catalog.Slot, wanted []wantedOutput) []byte {
+	sep := `,"parameters":{`
+	if slot.Alias != "" {
+		dst = append(append(dst, sep...), `"alias":`...)
+		dst = serving.AppendString(dst, slot.Alias)
+		sep = ","
+	}
+	answer := slot.Model.Answer()
+	if slices.ContainsFunc(wanted, func(w wantedOutput) bool { return w.index == answer }) {
+		dst = append(append(dst, sep...), `"answer":`...)
+		dst = serving.AppendString(dst, slot.Model.Outputs()[answer].Name)
+		sep = ","
+	}
+	if sep == "," {
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// appendTensor appends a tensor of the type elem, which the slices of one without values do not tell.
+func appendTensor(dst []byte, t *runtime.Tensor, elem string, binary bool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = serving.AppendString(dst, t.Name)
 	dst = append(dst, `,"datatype":"`...)
-	dst = append(dst, datatypes[elemOf(t)]...)
+	dst = append(dst, datatypes[elem]...)
 	dst = append(dst, `","shape":[`...)
 	for i, d := range t.Dims {
 		if i > 0 {
@@ -124,22 +143,6 @@ func appendList[T any](dst []byte, values []T, each func([]byte, T) []byte) []by
 		dst = each(dst, v)
 	}
 	return dst
-}
-
-func elemOf(t *runtime.Tensor) string {
-	switch {
-	case t.Floats != nil:
-		return runtime.Float
-	case t.Doubles != nil:
-		return runtime.Double
-	case t.Int64s != nil:
-		return runtime.Int64
-	case t.Int32s != nil:
-		return runtime.Int32
-	case t.Bools != nil:
-		return runtime.Bool
-	}
-	return runtime.String
 }
 
 func binarySize(t *runtime.Tensor) int {

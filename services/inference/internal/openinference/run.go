@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/inference/internal/batch"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
@@ -47,6 +48,7 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 	parts := make([][]runtime.Tensor, 0, len(jobs))
 	bad := model.RowErrors{}
 	var failed error
+	done, bytes := 0, 0 // rows that have run, and what their outputs take
 	for i := 0; i < submitted; i++ {
 		j := jobs[i]
 		if err := serving.Wait(ctx, timer, j, max(call.Left(), 0)); err != nil {
@@ -63,8 +65,11 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 			}
 		case err != nil:
 			failed = err
+		case failed == nil && len(bad) == 0: // what is too large is known after the first run, before others are paid for
+			parts = append(parts, out)
+			done, bytes = min(done+size, rows), bytes+answerSize(out)
+			failed = refuseLargeAnswer(bytes/done, rows)
 		}
-		parts = append(parts, out)
 		if submitted < len(jobs) && failed == nil {
 			submit()
 		}
@@ -75,16 +80,57 @@ func infer(ctx context.Context, call *serving.Call, slot *catalog.Slot, in []run
 	case len(bad) > 0:
 		return nil, bad
 	}
-	return model.JoinRows(parts), nil
+	return model.JoinRows(parts)
 }
 
 // errLate means that the result did not come before the caller's deadline, or that the caller has left.
 var errLate = errors.New("no result in time")
 
+// maxAnswer limits the outputs of one request, in bytes: a graph may answer thousands of values for each that it takes.
+const maxAnswer = 64 << 20
+
+func answerSize(outs []runtime.Tensor) (bytes int) {
+	for i := range outs {
+		bytes += binarySize(&outs[i])
+	}
+	return bytes
+}
+
+// elemBytes are the sizes of element types; texts have none that is known.
+var elemBytes = map[string]int{runtime.Float: 4, runtime.Double: 8, runtime.Int64: 8, runtime.Int32: 4, runtime.Bool: 1}
+
+// declaredBytes is what a row of the outputs takes, of those whose size the graph declares.
+func declaredBytes(outs []runtime.Info) (perRow int) {
+	for _, o := range outs {
+		n := elemBytes[o.Type]
+		for _, d := range o.Dims[min(1, len(o.Dims)):] {
+			if d < 0 || n > 0 && d > maxAnswer/int64(n) {
+				n = 0 // not known; or absurd, which the run will tell
+				break
+			}
+			n *= int(d)
+		}
+		perRow += n
+	}
+	return perRow
+}
+
+// refuseLargeAnswer judges an answer by the bytes of one row.
+func refuseLargeAnswer(perRow, rows int) error {
+	if perRow == 0 || rows <= maxAnswer/perRow {
+		return nil
+	}
+	return serving.Faulty(fault.InvalidTensors, []problem.Field{{Loc: []string{"body", "inputs"},
+		Msg: fmt.Sprintf("the outputs of %d rows would have more than %d MiB; at %d bytes a row, a request may have %d rows", rows, maxAnswer>>20, perRow, maxAnswer/perRow)}})
+}
+
 // runFault is the answer to a run that failed, and what it counts as.
 func runFault(call *serving.Call, slot *catalog.Slot, err error) (outcome int, answer error) {
 	if errors.Is(err, errLate) {
 		return metrics.Timeout, call.LateFault(err)
+	}
+	if fault.InvalidTensors.Has(err) {
+		return metrics.Mismatch, err
 	}
 	var bad model.RowErrors
 	if !errors.As(err, &bad) {

@@ -1,8 +1,11 @@
 package openinference
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
@@ -13,11 +16,8 @@ import (
 
 // scoreLater keeps a request's tensors to be scored by another alias. It is nil for a request too large to be kept.
 func scoreLater(id string, tensors []sent) shadow.Score {
-	size := 0
-	for _, t := range tensors {
-		size += len(t.Data) + len(t.binary)
-	}
-	if size > service.DefaultBodyLimit {
+	tensors, ok := keep(tensors)
+	if !ok {
 		return nil
 	}
 	return func(ctx context.Context, slot *catalog.Slot) ([]snapshot.Record, error) {
@@ -33,4 +33,25 @@ func scoreLater(id string, tensors []sent) shadow.Score {
 		}
 		return records(slot, id, in, outs, rows), nil
 	}
+}
+
+// maxKept limits what one request keeps, in bytes; how many are kept, the scorer limits.
+const maxKept = service.DefaultBodyLimit
+
+// keep copies what a score needs of the tensors. They are parts of the request's body, which may be many times as large
+// and must not live on with them.
+func keep(tensors []sent) (kept []sent, ok bool) {
+	size := 0
+	for _, t := range tensors {
+		size += int(unsafe.Sizeof(t)) + len(t.Name) + len(t.Datatype) + 8*len(t.Shape) + len(t.Data) + len(t.binary)
+	}
+	if size > maxKept {
+		return nil, false
+	}
+	kept = slices.Clone(tensors)
+	for i := range kept {
+		t := &kept[i]
+		t.Data, t.binary = bytes.Clone(t.Data), bytes.Clone(t.binary)
+	}
+	return kept, true
 }

@@ -38,6 +38,7 @@ type sent struct {
 type assembler struct {
 	m      *model.Model
 	rows   int64 // of all tensors; −1 until the first
+	matrix bool  // the only tensor is `input`, whose numbers are converted to the graph's type
 	faults []problem.Field
 }
 
@@ -50,7 +51,7 @@ func (a *assembler) fault(msg string, loc ...string) {
 
 // assemble returns the inputs of the model's graph, in its order, and the number of rows; or what is wrong.
 func assemble(m *model.Model, tensors []sent) (in []runtime.Tensor, rows int, faults []problem.Field) {
-	a := &assembler{m: m, rows: -1}
+	a := &assembler{m: m, rows: -1, matrix: len(tensors) == 1 && tensors[0].Name == matrixName}
 	byName := map[string]*sent{}
 	for i := range tensors {
 		t := &tensors[i]
@@ -68,7 +69,7 @@ func assemble(m *model.Model, tensors []sent) (in []runtime.Tensor, rows int, fa
 		in = a.byGraph(byName)
 	case len(columns) > 0 && hasNames(byName, len(columns), func(i int) string { return columns[i].Name }):
 		in = a.byColumn(byName)
-	case len(columns) > 0 && len(tensors) == 1 && tensors[0].Name == matrixName:
+	case len(columns) > 0 && a.matrix:
 		in = a.byMatrix(&tensors[0])
 	default:
 		a.nameFaults(tensors, byName)
@@ -204,8 +205,12 @@ func columnWidth(c *schema.Column) int {
 // decode reads a tensor, which must have the element type and the size of a row; the first of dims is the rows.
 func (a *assembler) decode(t *sent, elem string, dims []int64) (out runtime.Tensor) {
 	at := strconv.Itoa(t.at)
-	if want := datatypes[elem]; t.Datatype != want {
-		a.fault(fmt.Sprintf("the tensor %q has the datatype %q, the model takes %s", problem.Shorten(t.Name), problem.Shorten(t.Datatype), want), at, "datatype")
+	read := elem
+	if a.matrix {
+		read = matrixElem(t.Datatype, elem)
+	}
+	if t.Datatype != datatypes[read] {
+		a.fault(fmt.Sprintf("the tensor %q has the datatype %q, the model takes %s", problem.Shorten(t.Name), problem.Shorten(t.Datatype), datatypes[elem]), at, "datatype")
 		return out
 	}
 	shape, ok := matchShape(t.Shape, dims)
@@ -234,12 +239,15 @@ func (a *assembler) decode(t *sent, elem string, dims []int64) (out runtime.Tens
 		a.fault(fmt.Sprintf("the shape %v has %d values, the data have only %d bytes", t.Shape, n, size), at, "data")
 		return out
 	}
-	out = model.NewTensor(elem, shape)
+	out = model.NewTensor(read, shape)
 	var msg string
 	if t.Data != nil {
 		msg = request.FillJSON(t.Data, t.Shape, &out)
 	} else {
 		msg = request.FillBinary(t.binary, &out)
+	}
+	if msg == "" && read != elem {
+		out, msg = convertFloats(&out, elem)
 	}
 	if msg != "" {
 		a.fault(msg, at, "data")

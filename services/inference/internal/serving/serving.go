@@ -36,14 +36,17 @@ type Config struct {
 }
 
 // Core is safe for concurrent use.
-type Core struct{ Config }
+type Core struct {
+	Config
+	unlisted catalog.Gate // of all requests whose model is not loaded under an alias
+}
 
 // New returns a Core.
 func New(cfg Config) (*Core, error) {
 	if err := service.RequireParts("serving", cfg); err != nil {
 		return nil, err
 	}
-	return &Core{cfg}, nil
+	return &Core{Config: cfg}, nil
 }
 
 // Call is one request, however it came.
@@ -103,20 +106,30 @@ func (s *Core) Begin(r *http.Request, name string) (Call, error) {
 }
 
 // Admit limits the requests of one model before any work is done for them. weight is how many requests this one counts
-// as.
-func (s *Core) Admit(c *Call, weight int) (leave func(), err error) {
+// as. Models that are not loaded under an alias, and names of none, share one limit: their bodies take memory as well.
+func (s *Core) Admit(c *Call, weight int) (leave func(), err error) { return s.AdmitMore(c, 0, weight) }
+
+// AdmitMore makes a request that counts as had count as weight, which is more: what it takes may be known only once it
+// was read. leave gives the difference back.
+func (s *Core) AdmitMore(c *Call, had, weight int) (leave func(), err error) {
+	gate := &s.unlisted
 	e := s.Catalog.Table().Model(c.Name)
-	if e == nil {
-		return func() {}, nil // Find tells what is wrong; it costs no session
+	if e != nil {
+		gate = e.Gate
 	}
-	if !e.Gate.EnterMany(weight, s.Config.Admit) {
-		return nil, s.Refuse(c, metrics.Shed, fault.Overloaded.
-			Errorf("Model %s has %d requests waiting, as many as it takes; send the request again later.", c.Name, s.Config.Admit).After(time.Second))
+	// What counts as more than there is room for enters alone, and not never.
+	weight = min(weight, s.Config.Admit) - min(had, s.Config.Admit)
+	if !gate.EnterMany(weight, s.Config.Admit) {
+		detail := fmt.Sprintf("Model %s has %d requests waiting, as many as it takes", c.Name, s.Config.Admit)
+		if e == nil {
+			detail = fmt.Sprintf("There are %d requests for models that are not loaded, as many as the service takes", s.Config.Admit)
+		}
+		return nil, s.Refuse(c, metrics.Shed, fault.Overloaded.New(detail+"; send the request again later.").After(time.Second))
 	}
 	if weight == 1 {
-		return e.Gate.Leave, nil
+		return gate.Leave, nil
 	}
-	return func() { e.Gate.LeaveMany(weight) }, nil
+	return func() { gate.LeaveMany(weight) }, nil
 }
 
 // Wanted is the copy that a request names. User is who the prediction is for, as JSON, if the body says so.

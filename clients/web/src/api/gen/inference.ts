@@ -279,7 +279,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Report whether a model is loaded [predict] */
+        /** Report whether a version is loaded, without loading it [predict] */
         get: operations["v2ModelReadyVersion"];
         put?: never;
         post?: never;
@@ -853,7 +853,7 @@ export interface components {
             model_name: string;
             model_version: string;
             id?: string;
-            /** @description `alias` that chose the version */
+            /** @description `alias` that chose the version; `answer`, the name of the output that is the prediction of each row, as `/predict` chooses it, if the model has one and it is among the outputs */
             parameters?: {
                 [key: string]: unknown;
             };
