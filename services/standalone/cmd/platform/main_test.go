@@ -35,7 +35,7 @@ func runningPlatform(t *testing.T, url string) string {
 	}
 	t.Cleanup(func() { dir.Close() })
 	addresses := map[string]string{}
-	for _, key := range []string{"control_plane", "inference", "tracker", "orchestrator", "evidence_api", "assistant", "dashboard"} {
+	for _, key := range []string{"control_plane", "inference", "tracker", "orchestrator", "evidence_api", "assistant", "bus", "dashboard"} {
 		addresses[key] = url + "/" + key
 	}
 	if err := dir.WriteRuntime(datadir.Runtime{PID: os.Getpid(), Addresses: addresses}); err != nil {

@@ -66,6 +66,9 @@ func Status(ctx context.Context, cfg Config, w io.Writer, asJSON bool) error {
 	rows := []row{}
 	for _, e := range statusEndpoints {
 		url := rt.Addresses[e.key]
+		if url == "" {
+			continue // an earlier version runs, which has no such part
+		}
 		r := row{e.key, url, "ready"}
 		switch code, err := probeStatus(ctx, url+e.probe); {
 		case err != nil:
@@ -113,6 +116,9 @@ func CheckHealth(ctx context.Context, cfg Config) error {
 	errs := make([]error, len(endpoints)) // in their order, not in that of their answers
 	var g errgroup.Group
 	for i, e := range endpoints {
+		if rt.Addresses[e.key] == "" {
+			continue // an earlier version runs, which has no such part
+		}
 		g.Go(func() error {
 			if err := startup.CheckHealth(ctx, rt.Addresses[e.key]+e.probe); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", e.name, err)
