@@ -105,8 +105,8 @@ func TestSecondShell(t *testing.T) {
 		PID      int `json:"pid"`
 		Services []struct{ Name, Status string }
 	}
-	if err := json.Unmarshal([]byte(p.Run(t, "platform", "status", "--json")), &doc); err != nil || doc.PID != p.Pid() || len(doc.Services) != 7 {
-		t.Fatalf("%v %+v; want doc.PID == p.Pid() && len(doc.Services) == 7", err, doc)
+	if err := json.Unmarshal([]byte(p.Run(t, "platform", "status", "--json")), &doc); err != nil || doc.PID != p.Pid() || len(doc.Services) != 8 {
+		t.Fatalf("%v %+v; want doc.PID == p.Pid() && len(doc.Services) == 8", err, doc)
 	}
 	for _, s := range doc.Services {
 		if s.Status != "ready" {
