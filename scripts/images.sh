@@ -19,7 +19,7 @@ die() { say "$@"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
 mkdir -p "$cache"
-work=$(mktemp -d "$cache/work.XXXXXX")
+work=$(mktemp -d -p "$cache")
 trap 'rm -rf "$work"' EXIT
 
 # up_to_date TAG INPUTS: whether the image was made from the same.
