@@ -66,6 +66,8 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 			s.inFlight.n.Add(1)
 			s.metrics.inFlight.Inc()
 		}
+		body, length := r.Body, r.ContentLength // r.Body may be bounded below
+		defer linger(c, body, length)
 		defer s.finish(c, route, probe, start)
 		if err := s.admit(c, r, route, probe); err != nil {
 			c.Error(err)
