@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -22,13 +23,22 @@ func TestRefusedBodiesAreAnswered(t *testing.T) {
 	s.Echo.POST("/", func(c echo.Context) error { _, err := ReadBody(c); return err })
 	s.Echo.POST("/unread", func(echo.Context) error { return problem.NotFound.New("nothing here") })
 	url, _ := startServer(t, s)
-	address := strings.TrimPrefix(url, "http://")
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer LimitBody(w, r, 1000)()
+		_, err := io.ReadAll(r.Body)
+		http.Error(w, fmt.Sprint(err), http.StatusTeapot)
+	}))
+	t.Cleanup(plain.Close)
 	const size = 12 << 20
 	sized, chunked := fmt.Sprintf("Content-Length: %d", size), "Transfer-Encoding: chunked"
-	for path, want := range map[string]int{"/": 413, "/unread": 404} {
+	for path, want := range map[string]int{"/": 413, "/unread": 404, "/plain": http.StatusTeapot} {
 		for _, length := range []string{sized, chunked} {
 			t.Run(path+" "+length, func(t *testing.T) {
 				t.Parallel()
+				address := strings.TrimPrefix(url, "http://")
+				if path == "/plain" {
+					address = plain.Listener.Addr().String()
+				}
 				conn, err := net.Dial("tcp", address)
 				if err != nil {
 					t.Fatal(err)

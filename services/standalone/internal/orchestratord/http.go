@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 )
 
@@ -124,7 +125,7 @@ func (s *Server) handle(fn endpoint) http.Handler {
 				writeJSON(w, http.StatusInternalServerError, problem{Message: "Internal Server Error"})
 			}
 		}()
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		defer service.LimitBody(w, r, maxBody)()
 		body, err := fn(r)
 		if err != nil {
 			s.writeError(w, r, err)

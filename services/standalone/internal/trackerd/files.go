@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/artifact"
 )
 
@@ -49,6 +50,9 @@ func (s *Server) serveFiles(w http.ResponseWriter, r *http.Request, p string) {
 	}
 	if err != nil {
 		s.writeError(w, r, s.fileError(r.Context(), p, err))
+	}
+	if errors.Is(err, artifact.ErrTooLarge) {
+		service.Linger(w, r.Body)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/filter"
 )
@@ -149,7 +150,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 		defer cancel()
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(callTimeout)) // not offered by every writer; net/http resets it
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		defer service.LimitBody(w, r, maxBody)()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 	guarded := sites.Guard(inner, s.hosts, func(w http.ResponseWriter, r *http.Request, reason string) {
