@@ -1,4 +1,4 @@
-// Command stack is what the containers of compose.yaml need beside the services; see docs/compose.md.
+// Command stack is what containers need beside the services; see docs/compose.md and docs/kubernetes.md.
 package main
 
 import (
@@ -19,13 +19,15 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/stack"
 )
 
-const usage = `usage: stack [secrets DIR | evidence DIR | modelrepo DIR | env DIR | password DIR [viewer] | door OPTIONS -- COMMAND | health URL | version | help]
+const usage = `usage: stack [secrets DIR | evidence DIR | modelrepo DIR | env DIR | password DIR [viewer] | manifests DIR RELEASE | copy FROM TO | door OPTIONS -- COMMAND | health URL | version | help]
 
   secrets DIR            make the secrets of a stack once, and a folder a service with those that it reads
   evidence DIR           make an empty evidence store, or migrate the one that is there
   modelrepo DIR          make a git repository of the sample models, unless one is there
   env DIR                print addresses and tokens as export lines; ports come from the variables of compose.yaml
   password DIR [viewer]  print the dashboard's password for admins, or for viewers
+  manifests DIR RELEASE  print the secrets in DIR as the Kubernetes Secrets that the chart's release reads
+  copy FROM TO           copy the files of a mounted Secret to a folder, for this user alone
   door OPTIONS -- COMMAND
                          run COMMAND, a server on loopback, and let callers with the secret to it:
                          --listen=HOST:PORT --to=HOST:PORT [--token-file=FILE] [--health=PATH]
@@ -68,6 +70,10 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 		err = stack.PrintEnv(args[0], environ, stdout)
 	case verb == "password" && (len(args) == 1 || len(args) == 2 && args[1] == "viewer"):
 		err = stack.PrintPassword(args[0], len(args) == 2, stdout)
+	case verb == "manifests" && len(args) == 2:
+		err = stack.PrintManifests(args[0], args[1], stdout)
+	case verb == "copy" && len(args) == 2:
+		err = stack.CopySecrets(args[0], args[1])
 	case verb == "door":
 		d, parseErr := stack.ParseDoor(args)
 		if parseErr != nil {

@@ -43,6 +43,9 @@ const minSecret = 24
 // WriteSecrets makes the secrets of a stack in dir on the first call, and writes for each service the files that it
 // alone can read. Secrets that are there stay, so a stack can be given its own.
 func WriteSecrets(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
 	creds, err := credentials.LoadOrCreate(dir)
 	if err != nil {
 		return err
