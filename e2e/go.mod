@@ -48,7 +48,6 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
-	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 require (
@@ -160,6 +159,7 @@ replace github.com/mlp-platform/platform/libs => ../libs
 require (
 	github.com/mlp-platform/platform/libs/samplecluster v0.0.0
 	github.com/rogpeppe/go-internal v1.14.1
+	sigs.k8s.io/yaml v1.6.0
 )
 
 replace github.com/mlp-platform/platform/libs/samplecluster => ../libs/samplecluster
