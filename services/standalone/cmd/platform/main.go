@@ -19,13 +19,15 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/app"
 )
 
-const usage = `usage: platform [serve | env | password [viewer] | status [--json] | stop | health [URL] | version | help]
+const usage = `usage: platform [serve | env | password [viewer] | status [--json] | stop | backup FILE | restore FILE | health [URL] | version | help]
 
   serve              start everything and serve until Ctrl-C or SIGTERM; the default
   env                print the addresses and tokens as export lines: eval "$(bin/platform env)"
   password [viewer]  print the dashboard's password for admins, or for viewers
   status [--json]    what runs, where, and whether it is ready
   stop               ask the running platform to end, and wait for it
+  backup FILE        write the data directory of a stopped platform to one file, with every secret
+  restore FILE       make an empty data directory of such a file, once all its digests are checked
   health [URL]       exit 0 if all its services are ready, or the one at URL, else 1
   version            print the version
 
@@ -51,12 +53,16 @@ var arguments = map[string]func(args []string) bool{
 	"password": func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"viewer"}) },
 	"status":   func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"--json"}) },
 	"stop":     noArguments,
+	"backup":   oneArgument,
+	"restore":  oneArgument,
 	"health":   func(args []string) bool { return len(args) <= 1 },
 	"version":  noArguments,
 	"help":     noArguments,
 }
 
 func noArguments(args []string) bool { return len(args) == 0 }
+
+func oneArgument(args []string) bool { return len(args) == 1 && args[0] != "" }
 
 // runCommand runs one command and returns the exit code.
 func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
@@ -101,6 +107,10 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 			err = app.Status(ctx, cfg, stdout, len(args) == 1)
 		case "stop":
 			err = app.Stop(ctx, cfg, stdout)
+		case "backup":
+			err = app.Backup(cfg, args[0], stdout)
+		case "restore":
+			err = app.Restore(cfg, args[0], stdout)
 		case "health":
 			return startup.ReportHealth("platform", app.CheckHealth(ctx, cfg), stdout, stderr)
 		}

@@ -1,0 +1,223 @@
+package backup
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
+)
+
+// maxText bounds backup.json and SHA256SUMS, in bytes; a million files have sums of 150 MB.
+const maxText = 256 << 20
+
+// Restore makes the data directory dir of the backup at file. dir must be absent or empty; it appears whole, with every
+// digest checked, or not at all.
+func Restore(file, dir string) (_ Result, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := checkEmpty(dir); err != nil {
+		return Result{}, err
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return Result{}, fmt.Errorf("the backup cannot be read: %w", err)
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return Result{}, err
+	}
+	// Beside the directory, so that a rename puts it in place.
+	next, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".restore-*")
+	if err != nil {
+		return Result{}, fmt.Errorf("the data directory cannot be made; name another in PLATFORM_DATA_DIR: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(next)) }()
+	r, err := newReader(in, next)
+	if err != nil {
+		return Result{}, err
+	}
+	defer r.close()
+	if err := r.read(); err != nil {
+		return Result{}, fmt.Errorf("the backup %s is refused: %w", file, err)
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Result{}, fmt.Errorf("the data directory cannot be put in place: %w", err)
+	}
+	if err := os.Rename(next, dir); err != nil {
+		return Result{}, fmt.Errorf("the data directory cannot be put in place: %w", err)
+	}
+	return r.result, nil
+}
+
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the data directory %s cannot be read: %w", dir, err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("the data directory %s is not empty: a backup is restored into an empty one; name it in PLATFORM_DATA_DIR", dir)
+	}
+	return nil
+}
+
+type reader struct {
+	tar    *tar.Reader
+	packed *zstd.Decoder
+	root   *os.Root // entries cannot leave it, by names or by links
+	sums   map[string]string
+	folder []*tar.Header // their modes are set last: a folder may be closed to writing
+	result Result
+}
+
+func newReader(in io.Reader, next string) (*reader, error) {
+	packed, err := zstd.NewReader(in, zstd.WithDecoderMaxMemory(128<<20))
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(next)
+	if err != nil {
+		packed.Close()
+		return nil, err
+	}
+	return &reader{tar: tar.NewReader(packed), packed: packed, root: root, sums: map[string]string{}}, nil
+}
+
+func (r *reader) close() {
+	r.packed.Close()
+	_ = r.root.Close()
+}
+
+func (r *reader) read() error {
+	if err := r.readAbout(); err != nil {
+		return err
+	}
+	for {
+		h, err := r.tar.Next()
+		if errors.Is(err, io.EOF) {
+			return errors.New("it is cut off: its list of digests is missing")
+		}
+		if err != nil {
+			return err
+		}
+		if h.Name == sumsAs {
+			break
+		}
+		if err := r.extract(h); err != nil {
+			return err
+		}
+	}
+	if err := r.checkSums(); err != nil {
+		return err
+	}
+	if h, err := r.tar.Next(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("something follows its list of digests: %v, %w", h, err)
+	}
+	if r.sums[dataRoot+"layout"] == "" {
+		return errors.New("it holds no data directory")
+	}
+	for _, h := range r.folder {
+		if err := r.root.Chmod(localName(h), fs.FileMode(h.Mode).Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) readAbout() error {
+	h, err := r.tar.Next()
+	if err != nil || h.Name != aboutAs {
+		return errors.New("it is no backup of a platform")
+	}
+	if err := json.NewDecoder(io.LimitReader(r.tar, maxText)).Decode(&r.result.About); err != nil {
+		return fmt.Errorf("%s: %w", aboutAs, err)
+	}
+	if a := r.result.About; a.Format != format || a.Layout > datadir.Layout {
+		return fmt.Errorf("version %s wrote it, in a newer format than this program reads; use that version", a.Version)
+	}
+	return nil
+}
+
+func localName(h *tar.Header) string {
+	return filepath.FromSlash(strings.TrimSuffix(strings.TrimPrefix(h.Name, dataRoot), "/"))
+}
+
+func (r *reader) extract(h *tar.Header) error {
+	name := localName(h)
+	if !strings.HasPrefix(h.Name, dataRoot) || !filepath.IsLocal(name) || path.Clean(h.Name) != strings.TrimSuffix(h.Name, "/") {
+		return fmt.Errorf("the entry %q leads out of the data directory", h.Name)
+	}
+	mode := fs.FileMode(h.Mode).Perm()
+	switch h.Typeflag {
+	case tar.TypeDir:
+		r.folder = append(r.folder, h)
+		if err := r.root.Mkdir(name, 0o700); err != nil {
+			return err
+		}
+	case tar.TypeSymlink:
+		if err := r.root.Symlink(h.Linkname, name); err != nil {
+			return err
+		}
+	case tar.TypeReg:
+		if err := r.extractFile(h, name, mode); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("the entry %q is neither file, folder nor link", h.Name)
+	}
+	if os.Geteuid() == 0 { // the database's files belong to the user it runs as
+		return r.root.Lchown(name, h.Uid, h.Gid)
+	}
+	return nil
+}
+
+func (r *reader) extractFile(h *tar.Header, name string, mode fs.FileMode) error {
+	f, err := r.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, sum), r.tar)
+	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	r.sums[h.Name] = fmt.Sprintf("%x", sum.Sum(nil))
+	r.result.Files++
+	r.result.Bytes += n
+	return nil
+}
+
+// checkSums holds the list against what was extracted: the same files, with the same digests.
+func (r *reader) checkSums() error {
+	raw, err := io.ReadAll(io.LimitReader(r.tar, maxText))
+	if err != nil {
+		return err
+	}
+	listed := 0
+	for line := range strings.Lines(string(raw)) {
+		digest, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if !ok || r.sums[name] != digest {
+			return fmt.Errorf("%s differs from its digest", name)
+		}
+		listed++
+	}
+	if listed != len(r.sums) {
+		return fmt.Errorf("it lists %d files and holds %d", listed, len(r.sums))
+	}
+	return nil
+}
