@@ -73,6 +73,11 @@ generate: ## regenerate typed SQL, API types and clients
 	@scripts/setup.sh run
 	@for m in $(MODULES); do (cd $$m && go generate ./...); done
 
+.PHONY: dashboards
+dashboards: ## make deploy/grafana/dashboards of deploy/grafana/panels.yaml
+	@scripts/setup.sh e2e
+	@cd e2e && go test -tags e2e -count 1 -run TestDashboardsAreUpToDate ./rules -update
+
 .PHONY: bench
 bench: build ## the figures of docs/performance.md, each as a ratio to a floor of the same run
 	@scripts/bench.sh

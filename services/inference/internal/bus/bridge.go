@@ -128,6 +128,9 @@ func (b *Bridge) Run(ctx context.Context) error {
 			return fmt.Errorf("subscribe to %s: %w", subject, err)
 		}
 		subs = append(subs, sub)
+		// A rate needs the series before the first message.
+		b.requests.WithLabelValues(h.kind, "success")
+		b.seconds.WithLabelValues(h.kind)
 	}
 	<-ctx.Done()
 	for _, sub := range subs {
