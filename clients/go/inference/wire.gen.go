@@ -293,18 +293,36 @@ func (e V2TensorInfoDatatype) Valid() bool {
 	}
 }
 
+// Defines values for InputDriftStatusParamsZMode.
+const (
+	InputDriftStatusParamsZModeSpread        InputDriftStatusParamsZMode = "spread"
+	InputDriftStatusParamsZModeStandardError InputDriftStatusParamsZMode = "standard_error"
+)
+
+// Valid indicates whether the value is a known member of the InputDriftStatusParamsZMode enum.
+func (e InputDriftStatusParamsZMode) Valid() bool {
+	switch e {
+	case InputDriftStatusParamsZModeSpread:
+		return true
+	case InputDriftStatusParamsZModeStandardError:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DriftStatusParamsZMode.
 const (
-	Spread        DriftStatusParamsZMode = "spread"
-	StandardError DriftStatusParamsZMode = "standard_error"
+	DriftStatusParamsZModeSpread        DriftStatusParamsZMode = "spread"
+	DriftStatusParamsZModeStandardError DriftStatusParamsZMode = "standard_error"
 )
 
 // Valid indicates whether the value is a known member of the DriftStatusParamsZMode enum.
 func (e DriftStatusParamsZMode) Valid() bool {
 	switch e {
-	case Spread:
+	case DriftStatusParamsZModeSpread:
 		return true
-	case StandardError:
+	case DriftStatusParamsZModeStandardError:
 		return true
 	default:
 		return false
@@ -385,6 +403,22 @@ type DriftReset struct {
 	Deleted int `json:"deleted"`
 }
 
+// DriftStatistic defines model for DriftStatistic.
+type DriftStatistic struct {
+	BaselineMean *float64                `json:"baseline_mean,omitempty"`
+	BaselineStd  *float64                `json:"baseline_std,omitempty"`
+	LiveMean     *float64                `json:"live_mean,omitempty"`
+	LiveStd      *float64                `json:"live_std,omitempty"`
+	Measures     map[string]DriftMeasure `json:"measures"`
+
+	// Overall The worst measure's level
+	Overall DriftLevel `json:"overall"`
+
+	// Status The level of z_score alone
+	Status DriftLevel `json:"status"`
+	ZScore *float64   `json:"z_score,omitempty"`
+}
+
 // DriftStatus defines model for DriftStatus.
 type DriftStatus struct {
 	Alias         string     `json:"alias"`
@@ -412,8 +446,14 @@ type DriftStatus struct {
 	Overall DriftLevel `json:"overall"`
 	Reason  *string    `json:"reason,omitempty"`
 
-	// Recent The newest 24 predictions, oldest first
+	// Recent The newest 24 predictions (of inputs their norms, null where not finite), oldest first
 	Recent []interface{} `json:"recent"`
+
+	// Statistic Of inputs: which of norm, mean and std decided overall, or has the largest z_score if that is OK
+	Statistic *string `json:"statistic,omitempty"`
+
+	// Statistics Of inputs: norm, mean and std, each compared alone
+	Statistics *map[string]DriftStatistic `json:"statistics,omitempty"`
 
 	// Status The level of z_score alone
 	Status DriftLevel `json:"status"`
@@ -970,6 +1010,28 @@ type NotLoaded = Problem
 // PredictionFailed defines model for PredictionFailed.
 type PredictionFailed = Problem
 
+// InputDriftStatusParams defines parameters for InputDriftStatus.
+type InputDriftStatusParams struct {
+	// Model Only this model, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Alias Only this alias, any case
+	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
+
+	// Window Number of newest snapshots compared
+	Window *int `form:"window,omitempty" json:"window,omitempty"`
+
+	// ZMode Divisor of z_score
+	ZMode *InputDriftStatusParamsZMode `form:"z_mode,omitempty" json:"z_mode,omitempty"`
+	Limit *Limit                       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque cursor from the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// InputDriftStatusParamsZMode defines parameters for InputDriftStatus.
+type InputDriftStatusParamsZMode string
+
 // DriftStatusParams defines parameters for DriftStatus.
 type DriftStatusParams struct {
 	// Model Only this model, any case
@@ -1124,6 +1186,12 @@ type TrackerWebhookParams struct {
 	// XMLflowTimestamp Seconds since 1970
 	XMLflowTimestamp string `json:"X-MLflow-Timestamp"`
 }
+
+// SetInputDriftBaselineJSONRequestBody defines body for SetInputDriftBaseline for application/json ContentType.
+type SetInputDriftBaselineJSONRequestBody = AliasChoice
+
+// ResetInputDriftJSONRequestBody defines body for ResetInputDrift for application/json ContentType.
+type ResetInputDriftJSONRequestBody = AliasChoice
 
 // SetDriftBaselineJSONRequestBody defines body for SetDriftBaseline for application/json ContentType.
 type SetDriftBaselineJSONRequestBody = AliasChoice
@@ -1441,6 +1509,21 @@ var (
 func NewClient(server string, opts ...ClientOption) (*Client, error) {
 	c, err := wire.NewClient(server, opts...)
 	return &Client{c}, err
+}
+
+// InputDriftStatus calls GET /drift/input/status.
+func (c *Client) InputDriftStatus(ctx context.Context, params *InputDriftStatusParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/drift/input/status"), Params: params}, editors...)
+}
+
+// SetInputDriftBaseline calls POST /drift/input/{model_name}/baseline.
+func (c *Client) SetInputDriftBaseline(ctx context.Context, modelName ModelName, body SetInputDriftBaselineJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/drift/input/%s/baseline", modelName), Body: body}, editors...)
+}
+
+// ResetInputDrift calls POST /drift/input/{model_name}/reset.
+func (c *Client) ResetInputDrift(ctx context.Context, modelName ModelName, body ResetInputDriftJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/drift/input/%s/reset", modelName), Body: body}, editors...)
 }
 
 // DriftStatus calls GET /drift/status.

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ import (
 // Limits of the status query's window.
 const minWindow, maxWindow = 20, 5000
 
-// Status is GET /drift/status.
+// Status is GET /drift/status, or for inputs /drift/input/status.
 func (m *Monitor) Status(c echo.Context) error {
 	ctx := c.Request().Context()
 	model := catalog.UpperName(c.QueryParam("model"))
@@ -51,7 +52,7 @@ func (m *Monitor) Status(c echo.Context) error {
 	if _, err := service.Cursor(c, &after); err != nil {
 		return err
 	}
-	baselines, err := m.baselines(ctx)
+	baselines, err := m.subject.baselines(ctx)
 	if err != nil {
 		return storeFault(err)
 	}
@@ -85,7 +86,10 @@ func (st *status) wire() api.DriftStatus {
 		NewestAt: st.newest,
 	}
 	for name, v := range st.Measures {
-		out.Measures[name] = api.DriftMeasure{Status: api.DriftLevel(v.Status), Value: v.Value, PValue: v.P}
+		out.Measures[name] = wireMeasure(v)
+	}
+	if st.inputs != nil {
+		out.Statistic, out.Statistics = wireStatistics(st.inputs)
 	}
 	if st.DecidedBy != "" {
 		out.DecidedBy = &st.DecidedBy
@@ -94,8 +98,8 @@ func (st *status) wire() api.DriftStatus {
 		out.Reason = &st.Reason
 	}
 	if st.baseline != nil {
-		out.NBaseline = max(len(st.baseline.Predictions), len(st.baseline.Labels))
-		out.BaselineSetAt = &st.baseline.SetAt
+		out.NBaseline = st.baseline.n
+		out.BaselineSetAt = &st.baseline.setAt
 	}
 	if out.Recent == nil {
 		out.Recent = []any{}
@@ -103,7 +107,35 @@ func (st *status) wire() api.DriftStatus {
 	return out
 }
 
-// SetBaseline is POST /drift/{model_name}/baseline.
+func wireMeasure(m drift.Measure) api.DriftMeasure {
+	return api.DriftMeasure{Status: api.DriftLevel(m.Status), Value: m.Value, PValue: m.P}
+}
+
+func wireStatistics(r *drift.InputReport) (decisive *string, all *map[string]api.DriftStatistic) {
+	if r.Statistic != "" {
+		decisive = &r.Statistic
+	}
+	out := map[string]api.DriftStatistic{}
+	for name, s := range r.Statistics {
+		w := api.DriftStatistic{Status: api.DriftLevel(s.Status), Overall: api.DriftLevel(s.Overall), ZScore: s.Z, LiveMean: s.LiveMean, LiveStd: s.LiveStd,
+			BaselineMean: s.BaselineMean, BaselineStd: s.BaselineStd, Measures: map[string]api.DriftMeasure{}}
+		for measure, v := range s.Measures {
+			w.Measures[measure] = wireMeasure(v)
+		}
+		out[name] = w
+	}
+	return decisive, &out
+}
+
+// finiteValue is v, or nil where JSON has no form for it.
+func finiteValue(v float64) any {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return v
+}
+
+// SetBaseline is POST /drift/{model_name}/baseline, or for inputs /drift/input/{model_name}/baseline.
 func (m *Monitor) SetBaseline(c echo.Context) error {
 	p, err := m.chosen(c)
 	if err != nil {
@@ -115,14 +147,14 @@ func (m *Monitor) SetBaseline(c echo.Context) error {
 	case errors.As(err, &few):
 		return fault.NotEnoughSnapshots.Errorf("Model %s has %d recent predictions under %s; a baseline needs at least %d.", p.model, few.have, p.alias, drift.MinSnapshots)
 	case errors.Is(err, errUnusable):
-		return problem.Conflict.New("The recent predictions hold values that are not finite; reset them and collect new ones first.")
+		return problem.Conflict.New("The recent " + m.subject.kind() + "s hold values that are not finite; reset them and collect new ones first.")
 	case err != nil:
 		return storeFault(err)
 	}
 	return c.JSON(http.StatusOK, api.DriftBaseline{Model: p.model, Alias: p.alias, N: n, Mean: set.Mean, Std: set.Std, SetAt: set.SetAt})
 }
 
-// Reset is POST /drift/{model_name}/reset.
+// Reset is POST /drift/{model_name}/reset, or for inputs /drift/input/{model_name}/reset.
 func (m *Monitor) Reset(c echo.Context) error {
 	p, err := m.chosen(c)
 	if err != nil {
@@ -151,7 +183,7 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 		return place{}, err
 	}
 	ctx := c.Request().Context()
-	baselines, err := m.baselines(ctx)
+	baselines, err := m.subject.baselines(ctx)
 	if err != nil {
 		return place{}, storeFault(err)
 	}
