@@ -205,3 +205,58 @@ func TestInputsOfZerosAreCorrupt(t *testing.T) {
 		t.Errorf("got %+v; want CORRUPT, zeros", d)
 	}
 }
+
+// The report names the columns that moved, also where the statistics of the vector stay what they were.
+func TestReportNamesTheFeaturesThatMoved(t *testing.T) {
+	t.Parallel()
+	reg := fixturetest.NewRegistry(t)
+	reg.Alias("jobs", "Production", reg.Register("jobs", fixturetest.Linear(t, "jobs", 0,
+		fixturetest.Column{Name: "procs", Kind: "number", Weight: 1, Stats: map[string]any{"mean": 10, "std": 5}},
+		fixturetest.Column{Name: "hour", Kind: "number", Weight: 1, Stats: map[string]any{"mean": 12, "std": 7}}), nil))
+	i := start(t, reg, slow)
+	ask := func(n, from int, procs func(k int) int) {
+		t.Helper()
+		for k := range n {
+			i.OK("/predict/jobs", map[string]any{"features": map[string]any{"procs": procs(k), "hour": k % 24}}, nil)
+		}
+		testenv.Eventually(t, 20*time.Second, func() error {
+			if got := i.inputs("?model=jobs&window=5000")[0].NSnapshots; got != from+n {
+				return fmt.Errorf("%d inputs written, want %d", got, from+n)
+			}
+			return nil
+		})
+	}
+	report := func() (out api.DriftReport) {
+		t.Helper()
+		s, body := i.Get("/drift/input/jobs/report")
+		if err := json.Unmarshal([]byte(body), &out); err != nil || s != 200 {
+			t.Fatalf("%d %s: %v; want 200", s, body, err)
+		}
+		return out
+	}
+	ask(120, 0, func(k int) int { return 5 + k%11 })
+	if r := report(); r.Overall != "NO_BASELINE" || len(r.Features) != 2 || r.Features[0].Overall != "NO_BASELINE" || r.NSnapshots != 100 || len(r.Features[0].Histogram.Live) != 20 {
+		t.Errorf("without a baseline: %+v; want NO_BASELINE, two columns with histograms of 100 requests", r)
+	}
+	i.OK("/drift/input/jobs/baseline", nil, nil)
+	ask(100, 120, func(k int) int { return 40 + k%11 })
+	r := report()
+	if len(r.Features) != 2 || len(r.Statistics) != 3 || r.NBaseline != 120 || r.BaselineSetAt == nil || r.Overall != "CRITICAL" {
+		t.Fatalf("report %+v; want CRITICAL, two columns and three statistics against 120", r)
+	}
+	procs, hour := r.Features[0], r.Features[1]
+	if procs.Name != "procs" || procs.Overall != "CRITICAL" || *procs.LiveMean < 44 || *procs.BaselineMean > 11 || *procs.ZScore < 9 || procs.Kind != "number" {
+		t.Errorf("first %+v; want procs, CRITICAL, from 10 to 45", procs)
+	}
+	if hour.Name != "hour" || hour.Overall != "OK" {
+		t.Errorf("second %+v; want hour, OK", hour)
+	}
+	if h := procs.Histogram; len(*h.Edges) != 21 || h.Live[0] != 0 || h.Baseline[19] != 0 || h.Live[19] == 0 {
+		t.Errorf("histogram %+v; want 20 bins, the window at the upper end and the baseline at the lower", h)
+	}
+	for path, want := range map[string]int{"/drift/input/nosuch/report": 404, "/drift/input/jobs/report?alias=Canary": 404, "/drift/input/jobs/report?alias=huh": 422, "/drift/input/jobs/report?window=1": 422} {
+		if s, body := i.Get(path); s != want {
+			t.Errorf("%s: %d %s; want %d", path, s, body, want)
+		}
+	}
+}

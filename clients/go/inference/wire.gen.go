@@ -56,6 +56,24 @@ func (e ColumnKind) Valid() bool {
 	}
 }
 
+// Defines values for DriftFeatureKind.
+const (
+	DriftFeatureKindCategory DriftFeatureKind = "category"
+	DriftFeatureKindNumber   DriftFeatureKind = "number"
+)
+
+// Valid indicates whether the value is a known member of the DriftFeatureKind enum.
+func (e DriftFeatureKind) Valid() bool {
+	switch e {
+	case DriftFeatureKindCategory:
+		return true
+	case DriftFeatureKindNumber:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DriftLevel.
 const (
 	CORRUPT      DriftLevel = "CORRUPT"
@@ -388,6 +406,47 @@ type DriftBaseline struct {
 	Std   *float64  `json:"std"`
 }
 
+// DriftFeature defines model for DriftFeature.
+type DriftFeature struct {
+	BaselineMean *float64                `json:"baseline_mean,omitempty"`
+	BaselineStd  *float64                `json:"baseline_std,omitempty"`
+	DecidedBy    *string                 `json:"decided_by,omitempty"`
+	Histogram    DriftHistogram          `json:"histogram"`
+	Kind         DriftFeatureKind        `json:"kind"`
+	LiveMean     *float64                `json:"live_mean,omitempty"`
+	LiveStd      *float64                `json:"live_std,omitempty"`
+	Measures     map[string]DriftMeasure `json:"measures"`
+	N            int                     `json:"n"`
+	NBaseline    int                     `json:"n_baseline"`
+	Name         string                  `json:"name"`
+
+	// Overall The worst measure's level
+	Overall DriftLevel `json:"overall"`
+	Reason  *string    `json:"reason,omitempty"`
+
+	// Status The level of z_score alone
+	Status DriftLevel `json:"status"`
+	ZScore *float64   `json:"z_score,omitempty"`
+}
+
+// DriftFeatureKind defines model for DriftFeature.Kind.
+type DriftFeatureKind string
+
+// DriftHistogram defines model for DriftHistogram.
+type DriftHistogram struct {
+	// Baseline Share of the baseline in each bin or class
+	Baseline []float64 `json:"baseline"`
+
+	// Classes Of categories; (other) stands for all that are not listed
+	Classes *[]string `json:"classes,omitempty"`
+
+	// Edges Of numbers: one more than bins
+	Edges *[]float64 `json:"edges,omitempty"`
+
+	// Live Share of the window in each bin or class
+	Live []float64 `json:"live"`
+}
+
 // DriftLevel defines model for DriftLevel.
 type DriftLevel string
 
@@ -396,6 +455,25 @@ type DriftMeasure struct {
 	PValue *float64   `json:"p_value,omitempty"`
 	Status DriftLevel `json:"status"`
 	Value  *float64   `json:"value,omitempty"`
+}
+
+// DriftReport defines model for DriftReport.
+type DriftReport struct {
+	Alias         string     `json:"alias"`
+	BaselineSetAt *time.Time `json:"baseline_set_at,omitempty"`
+
+	// Features Columns by name
+	Features   []DriftFeature `json:"features"`
+	Model      string         `json:"model"`
+	NBaseline  int            `json:"n_baseline"`
+	NSnapshots int            `json:"n_snapshots"`
+
+	// Overall As in the status of inputs
+	Overall DriftLevel `json:"overall"`
+	Reason  *string    `json:"reason,omitempty"`
+
+	// Statistics norm, mean and std of the inputs; empty if one is not finite
+	Statistics []DriftFeature `json:"statistics"`
 }
 
 // DriftReset defines model for DriftReset.
@@ -1032,6 +1110,15 @@ type InputDriftStatusParams struct {
 // InputDriftStatusParamsZMode defines parameters for InputDriftStatus.
 type InputDriftStatusParamsZMode string
 
+// InputDriftReportParams defines parameters for InputDriftReport.
+type InputDriftReportParams struct {
+	// Alias Any case
+	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
+
+	// Window Number of newest snapshots compared
+	Window *int `form:"window,omitempty" json:"window,omitempty"`
+}
+
 // DriftStatusParams defines parameters for DriftStatus.
 type DriftStatusParams struct {
 	// Model Only this model, any case
@@ -1519,6 +1606,11 @@ func (c *Client) InputDriftStatus(ctx context.Context, params *InputDriftStatusP
 // SetInputDriftBaseline calls POST /drift/input/{model_name}/baseline.
 func (c *Client) SetInputDriftBaseline(ctx context.Context, modelName ModelName, body SetInputDriftBaselineJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/drift/input/%s/baseline", modelName), Body: body}, editors...)
+}
+
+// InputDriftReport calls GET /drift/input/{model_name}/report.
+func (c *Client) InputDriftReport(ctx context.Context, modelName ModelName, params *InputDriftReportParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/drift/input/%s/report", modelName), Params: params}, editors...)
 }
 
 // ResetInputDrift calls POST /drift/input/{model_name}/reset.

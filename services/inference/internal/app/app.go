@@ -237,6 +237,7 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 	e.POST("/drift/:model_name/baseline", h.drift.SetBaseline, write...)
 	e.POST("/drift/:model_name/reset", h.drift.Reset, write...)
 	service.Get(e, "/drift/input/status", h.inputs.Status, may(scopePredict)...)
+	service.Get(e, "/drift/input/:model_name/report", h.inputs.Report, may(scopePredict)...)
 	e.POST("/drift/input/:model_name/baseline", h.inputs.SetBaseline, write...)
 	e.POST("/drift/input/:model_name/reset", h.inputs.Reset, write...)
 	service.Get(e, "/traffic-rules", h.traffic.List, may(scopePredict)...)

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -30,11 +31,9 @@ func (m *Monitor) Status(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	window := DefaultWindow
-	if v := c.QueryParam("window"); v != "" {
-		if window, err = strconv.Atoi(v); err != nil || window < minWindow || window > maxWindow {
-			return invalidQuery("window", "expected a whole number from 20 to 5000")
-		}
+	window, err := windowOf(c)
+	if err != nil {
+		return err
 	}
 	mode := drift.Mode(c.QueryParam("z_mode"))
 	switch mode {
@@ -182,7 +181,24 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	ctx := c.Request().Context()
+	return m.known(c.Request().Context(), place{catalog.UpperName(c.Param("model_name")), alias})
+}
+
+// windowOf is how many of the newest requests a query asks for.
+func windowOf(c echo.Context) (int, error) {
+	v := c.QueryParam("window")
+	if v == "" {
+		return DefaultWindow, nil
+	}
+	window, err := strconv.Atoi(v)
+	if err != nil || window < minWindow || window > maxWindow {
+		return 0, invalidQuery("window", "expected a whole number from 20 to 5000")
+	}
+	return window, nil
+}
+
+// known is the place, or 404.
+func (m *Monitor) known(ctx context.Context, want place) (place, error) {
 	baselines, err := m.subject.baselines(ctx)
 	if err != nil {
 		return place{}, storeFault(err)
@@ -191,7 +207,6 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 	if err != nil {
 		return place{}, storeFault(err)
 	}
-	want := place{catalog.UpperName(c.Param("model_name")), alias}
 	for _, p := range places {
 		if p == want {
 			return p, nil

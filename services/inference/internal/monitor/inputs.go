@@ -90,7 +90,12 @@ func (inputs) collect(ctx context.Context, q *store.Queries, p place) (set store
 	zeros := int32(in.Zeros)
 	set = store.SetBaselineParams{Version: rows[0].Version, Predictions: in.Norms, Means: in.Means, Stds: in.Stds, Zeros: &zeros}
 	set.Mean, set.Std = drift.Sample{Values: in.Norms}.Moments()
-	return set, nil
+	columns, err := columnsOf(rows)
+	if err != nil {
+		return set, err
+	}
+	set.Features, err = storeColumns(columns)
+	return set, err
 }
 
 // forget leaves the snapshots to the drift of predictions.

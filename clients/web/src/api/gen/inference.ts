@@ -386,6 +386,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/drift/input/{model_name}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which inputs moved, and how far, with histograms of both samples [predict]
+         * @description Compares each column that is no vector, the first 64 of the model, and the three statistics, those that moved
+         *     furthest first. Columns decide nothing: alerts and retraining follow the status.
+         */
+        get: operations["inputDriftReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/drift/input/{model_name}/baseline": {
         parameters: {
             query?: never;
@@ -1030,6 +1051,58 @@ export interface components {
             /** Format: double */
             p_value?: number | null;
         };
+        DriftReport: {
+            model: string;
+            alias: string;
+            /** @description As in the status of inputs */
+            overall: components["schemas"]["DriftLevel"];
+            reason?: string;
+            n_snapshots: number;
+            n_baseline: number;
+            /** Format: date-time */
+            baseline_set_at?: string;
+            /** @description norm, mean and std of the inputs; empty if one is not finite */
+            statistics: components["schemas"]["DriftFeature"][];
+            /** @description Columns by name */
+            features: components["schemas"]["DriftFeature"][];
+        };
+        DriftFeature: {
+            name: string;
+            /** @enum {string} */
+            kind: "number" | "category";
+            /** @description The level of z_score alone */
+            status: components["schemas"]["DriftLevel"];
+            /** @description The worst measure's level */
+            overall: components["schemas"]["DriftLevel"];
+            decided_by?: string;
+            reason?: string;
+            /** Format: double */
+            z_score?: number | null;
+            /** Format: double */
+            live_mean?: number | null;
+            /** Format: double */
+            live_std?: number | null;
+            /** Format: double */
+            baseline_mean?: number | null;
+            /** Format: double */
+            baseline_std?: number | null;
+            n: number;
+            n_baseline: number;
+            measures: {
+                [key: string]: components["schemas"]["DriftMeasure"];
+            };
+            histogram: components["schemas"]["DriftHistogram"];
+        };
+        DriftHistogram: {
+            /** @description Of numbers: one more than bins */
+            edges?: number[];
+            /** @description Of categories; (other) stands for all that are not listed */
+            classes?: string[];
+            /** @description Share of the window in each bin or class */
+            live: number[];
+            /** @description Share of the baseline in each bin or class */
+            baseline: number[];
+        };
         DriftStatistic: {
             /** @description The level of z_score alone */
             status: components["schemas"]["DriftLevel"];
@@ -1362,6 +1435,9 @@ export type ShadowRule = components['schemas']['ShadowRule'];
 export type ShadowRuleList = components['schemas']['ShadowRuleList'];
 export type ShadowChange = components['schemas']['ShadowChange'];
 export type DriftMeasure = components['schemas']['DriftMeasure'];
+export type DriftReport = components['schemas']['DriftReport'];
+export type DriftFeature = components['schemas']['DriftFeature'];
+export type DriftHistogram = components['schemas']['DriftHistogram'];
 export type DriftStatistic = components['schemas']['DriftStatistic'];
 export type DriftLevel = components['schemas']['DriftLevel'];
 export type DriftStatus = components['schemas']['DriftStatus'];
@@ -1935,6 +2011,36 @@ export interface operations {
                     "application/json": components["schemas"]["DriftStatus"][];
                 };
             };
+            default: components["responses"]["Problem"];
+        };
+    };
+    inputDriftReport: {
+        parameters: {
+            query?: {
+                /** @description Any case */
+                alias?: string;
+                /** @description Number of newest snapshots compared */
+                window?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The window against its baseline */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftReport"];
+                };
+            };
+            404: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };
