@@ -85,6 +85,7 @@ func driftCommand(env *Env) *cli.Command {
 			}},
 		driftBaselineCommand(env, predictionDrift, "store the last 500 snapshots as the baseline"),
 		driftResetCommand(env, predictionDrift, "delete the recent predictions of a model; the baseline stays"),
+		driftReportCommand(env),
 		driftInputCommand(env),
 		driftAutoRetrainCommand(env),
 		driftTriggerCommand(env),

@@ -115,3 +115,42 @@ func TestAutoRetrainKind(t *testing.T) {
 		t.Errorf("exit %d, %s; want 2, the kinds there are", r.code, r.err)
 	}
 }
+
+const inputReport = `{"model":"JOBS","alias":"Production","overall":"CRITICAL","n_snapshots":100,"n_baseline":1000,"statistics":[],
+	"features":[{"name":"procs","kind":"number","status":"CRITICAL","overall":"CRITICAL","decided_by":"z_score","z_score":9.5,"live_mean":45,"baseline_mean":10,"n":100,"n_baseline":1000,
+	"measures":{"psi":{"status":"CRITICAL","value":8.5}},"histogram":{"edges":[0,25,50],"live":[0,1],"baseline":[0.75,0.25]}},
+	{"name":"queue\u001b[31m","kind":"category","status":"WARNING","overall":"WARNING","decided_by":"psi","n":100,"n_baseline":1000,"measures":{},"histogram":{"classes":["debug","batch"],"live":[1,0],"baseline":[0.5,0.5]}},
+	{"name":"hour","kind":"number","status":"OK","overall":"OK","z_score":0.1,"n":100,"n_baseline":1000,"measures":{},"histogram":{"edges":[0,24],"live":[1],"baseline":[1]}}]}`
+
+// The terminal shows what moved as bars; documents hold everything.
+func TestDriftReport(t *testing.T) {
+	t.Parallel()
+	url := serveAnswer(t, 200, "application/json", inputReport)
+	env := map[string]string{"HOME": t.TempDir(), "SERVING_URL": url, "COLUMNS": "200"}
+	r := runMLP(t, env, "", "-o", "table", "drift", "report", "jobs")
+	full, part := strings.Repeat("█", 30), strings.Repeat("░", 8)
+	for _, want := range []string{"procs: █ the last 100 requests, ░ the baseline's 1000", "25 … │" + full + " 100 %", "│" + part + "                       25 %", "batch │", "debug │" + full} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("exit %d, got\n%s%s\nwant %q", r.code, r.out, r.err, want)
+		}
+	}
+	if strings.Contains(r.out, "hour:") || strings.Contains(r.out, "\x1b[31m") {
+		t.Errorf("got\n%q\nwant no plot of what did not move, no control characters of names", r.out)
+	}
+	var doc struct{ Features []struct{ Name string } }
+	if r := runMLP(t, env, "", "--json", "drift", "report", "jobs"); json.Unmarshal([]byte(r.out), &doc) != nil || len(doc.Features) != 3 || doc.Features[0].Name != "procs" {
+		t.Errorf("exit %d, %s; want a document with three features, procs first", r.code, r.out)
+	}
+	if r := runMLP(t, env, "", "-o", "csv", "drift", "report", "jobs"); !strings.HasPrefix(r.out, "input,live") || strings.Contains(r.out, "█") {
+		t.Errorf("csv:\n%s\nwant rows alone", r.out)
+	}
+	for _, args := range [][]string{{"drift", "report"}, {"drift", "report", "jobs", "--window", "5"}, {"drift", "report", "jobs", "--alias", "Champion"}} {
+		if r := runMLP(t, env, "", args...); r.code != 2 {
+			t.Errorf("%v: exit %d; want 2", args, r.code)
+		}
+	}
+	absent := serveAnswer(t, 404, "application/problem+json", `{"status":404,"code":"model_not_loaded","title":"Model not loaded","detail":"Model NOBODY is not loaded."}`)
+	if r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": absent}, "", "drift", "report", "nobody"); r.code != 1 || !strings.Contains(r.err, "not loaded") {
+		t.Errorf("nobody: exit %d, %s; want 1, not loaded", r.code, r.err)
+	}
+}

@@ -33,6 +33,7 @@ var examples = map[string]string{
 	"drift status":               "mlp drift status JPCP --plot",
 	"drift baseline":             "mlp drift baseline JPCP --alias Canary",
 	"drift reset":                "mlp drift reset JPCP",
+	"drift report":               "mlp drift report JPCP --window 500",
 	"drift input status":         "mlp drift input status JPCP",
 	"drift input baseline":       "mlp drift input baseline JPCP",
 	"drift input reset":          "mlp drift input reset JPCP --alias Canary",
