@@ -56,6 +56,24 @@ func (e ColumnKind) Valid() bool {
 	}
 }
 
+// Defines values for DriftFeatureKind.
+const (
+	DriftFeatureKindCategory DriftFeatureKind = "category"
+	DriftFeatureKindNumber   DriftFeatureKind = "number"
+)
+
+// Valid indicates whether the value is a known member of the DriftFeatureKind enum.
+func (e DriftFeatureKind) Valid() bool {
+	switch e {
+	case DriftFeatureKindCategory:
+		return true
+	case DriftFeatureKindNumber:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DriftLevel.
 const (
 	CORRUPT      DriftLevel = "CORRUPT"
@@ -293,18 +311,36 @@ func (e V2TensorInfoDatatype) Valid() bool {
 	}
 }
 
+// Defines values for InputDriftStatusParamsZMode.
+const (
+	InputDriftStatusParamsZModeSpread        InputDriftStatusParamsZMode = "spread"
+	InputDriftStatusParamsZModeStandardError InputDriftStatusParamsZMode = "standard_error"
+)
+
+// Valid indicates whether the value is a known member of the InputDriftStatusParamsZMode enum.
+func (e InputDriftStatusParamsZMode) Valid() bool {
+	switch e {
+	case InputDriftStatusParamsZModeSpread:
+		return true
+	case InputDriftStatusParamsZModeStandardError:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DriftStatusParamsZMode.
 const (
-	Spread        DriftStatusParamsZMode = "spread"
-	StandardError DriftStatusParamsZMode = "standard_error"
+	DriftStatusParamsZModeSpread        DriftStatusParamsZMode = "spread"
+	DriftStatusParamsZModeStandardError DriftStatusParamsZMode = "standard_error"
 )
 
 // Valid indicates whether the value is a known member of the DriftStatusParamsZMode enum.
 func (e DriftStatusParamsZMode) Valid() bool {
 	switch e {
-	case Spread:
+	case DriftStatusParamsZModeSpread:
 		return true
-	case StandardError:
+	case DriftStatusParamsZModeStandardError:
 		return true
 	default:
 		return false
@@ -370,6 +406,47 @@ type DriftBaseline struct {
 	Std   *float64  `json:"std"`
 }
 
+// DriftFeature defines model for DriftFeature.
+type DriftFeature struct {
+	BaselineMean *float64                `json:"baseline_mean,omitempty"`
+	BaselineStd  *float64                `json:"baseline_std,omitempty"`
+	DecidedBy    *string                 `json:"decided_by,omitempty"`
+	Histogram    DriftHistogram          `json:"histogram"`
+	Kind         DriftFeatureKind        `json:"kind"`
+	LiveMean     *float64                `json:"live_mean,omitempty"`
+	LiveStd      *float64                `json:"live_std,omitempty"`
+	Measures     map[string]DriftMeasure `json:"measures"`
+	N            int                     `json:"n"`
+	NBaseline    int                     `json:"n_baseline"`
+	Name         string                  `json:"name"`
+
+	// Overall The worst measure's level
+	Overall DriftLevel `json:"overall"`
+	Reason  *string    `json:"reason,omitempty"`
+
+	// Status The level of z_score alone
+	Status DriftLevel `json:"status"`
+	ZScore *float64   `json:"z_score,omitempty"`
+}
+
+// DriftFeatureKind defines model for DriftFeature.Kind.
+type DriftFeatureKind string
+
+// DriftHistogram defines model for DriftHistogram.
+type DriftHistogram struct {
+	// Baseline Share of the baseline in each bin or class
+	Baseline []float64 `json:"baseline"`
+
+	// Classes Of categories; (other) stands for all that are not listed
+	Classes *[]string `json:"classes,omitempty"`
+
+	// Edges Of numbers: one more than bins
+	Edges *[]float64 `json:"edges,omitempty"`
+
+	// Live Share of the window in each bin or class
+	Live []float64 `json:"live"`
+}
+
 // DriftLevel defines model for DriftLevel.
 type DriftLevel string
 
@@ -380,9 +457,44 @@ type DriftMeasure struct {
 	Value  *float64   `json:"value,omitempty"`
 }
 
+// DriftReport defines model for DriftReport.
+type DriftReport struct {
+	Alias         string     `json:"alias"`
+	BaselineSetAt *time.Time `json:"baseline_set_at,omitempty"`
+
+	// Features Columns by name
+	Features   []DriftFeature `json:"features"`
+	Model      string         `json:"model"`
+	NBaseline  int            `json:"n_baseline"`
+	NSnapshots int            `json:"n_snapshots"`
+
+	// Overall As in the status of inputs
+	Overall DriftLevel `json:"overall"`
+	Reason  *string    `json:"reason,omitempty"`
+
+	// Statistics norm, mean and std of the inputs; empty if one is not finite
+	Statistics []DriftFeature `json:"statistics"`
+}
+
 // DriftReset defines model for DriftReset.
 type DriftReset struct {
 	Deleted int `json:"deleted"`
+}
+
+// DriftStatistic defines model for DriftStatistic.
+type DriftStatistic struct {
+	BaselineMean *float64                `json:"baseline_mean,omitempty"`
+	BaselineStd  *float64                `json:"baseline_std,omitempty"`
+	LiveMean     *float64                `json:"live_mean,omitempty"`
+	LiveStd      *float64                `json:"live_std,omitempty"`
+	Measures     map[string]DriftMeasure `json:"measures"`
+
+	// Overall The worst measure's level
+	Overall DriftLevel `json:"overall"`
+
+	// Status The level of z_score alone
+	Status DriftLevel `json:"status"`
+	ZScore *float64   `json:"z_score,omitempty"`
 }
 
 // DriftStatus defines model for DriftStatus.
@@ -412,8 +524,14 @@ type DriftStatus struct {
 	Overall DriftLevel `json:"overall"`
 	Reason  *string    `json:"reason,omitempty"`
 
-	// Recent The newest 24 predictions, oldest first
+	// Recent The newest 24 predictions (of inputs their norms, null where not finite), oldest first
 	Recent []interface{} `json:"recent"`
+
+	// Statistic Of inputs: which of norm, mean and std decided overall, or has the largest z_score if that is OK
+	Statistic *string `json:"statistic,omitempty"`
+
+	// Statistics Of inputs: norm, mean and std, each compared alone
+	Statistics *map[string]DriftStatistic `json:"statistics,omitempty"`
 
 	// Status The level of z_score alone
 	Status DriftLevel `json:"status"`
@@ -970,6 +1088,37 @@ type NotLoaded = Problem
 // PredictionFailed defines model for PredictionFailed.
 type PredictionFailed = Problem
 
+// InputDriftStatusParams defines parameters for InputDriftStatus.
+type InputDriftStatusParams struct {
+	// Model Only this model, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Alias Only this alias, any case
+	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
+
+	// Window Number of newest snapshots compared
+	Window *int `form:"window,omitempty" json:"window,omitempty"`
+
+	// ZMode Divisor of z_score
+	ZMode *InputDriftStatusParamsZMode `form:"z_mode,omitempty" json:"z_mode,omitempty"`
+	Limit *Limit                       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque cursor from the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// InputDriftStatusParamsZMode defines parameters for InputDriftStatus.
+type InputDriftStatusParamsZMode string
+
+// InputDriftReportParams defines parameters for InputDriftReport.
+type InputDriftReportParams struct {
+	// Alias Any case
+	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
+
+	// Window Number of newest snapshots compared
+	Window *int `form:"window,omitempty" json:"window,omitempty"`
+}
+
 // DriftStatusParams defines parameters for DriftStatus.
 type DriftStatusParams struct {
 	// Model Only this model, any case
@@ -1124,6 +1273,12 @@ type TrackerWebhookParams struct {
 	// XMLflowTimestamp Seconds since 1970
 	XMLflowTimestamp string `json:"X-MLflow-Timestamp"`
 }
+
+// SetInputDriftBaselineJSONRequestBody defines body for SetInputDriftBaseline for application/json ContentType.
+type SetInputDriftBaselineJSONRequestBody = AliasChoice
+
+// ResetInputDriftJSONRequestBody defines body for ResetInputDrift for application/json ContentType.
+type ResetInputDriftJSONRequestBody = AliasChoice
 
 // SetDriftBaselineJSONRequestBody defines body for SetDriftBaseline for application/json ContentType.
 type SetDriftBaselineJSONRequestBody = AliasChoice
@@ -1441,6 +1596,26 @@ var (
 func NewClient(server string, opts ...ClientOption) (*Client, error) {
 	c, err := wire.NewClient(server, opts...)
 	return &Client{c}, err
+}
+
+// InputDriftStatus calls GET /drift/input/status.
+func (c *Client) InputDriftStatus(ctx context.Context, params *InputDriftStatusParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/drift/input/status"), Params: params}, editors...)
+}
+
+// SetInputDriftBaseline calls POST /drift/input/{model_name}/baseline.
+func (c *Client) SetInputDriftBaseline(ctx context.Context, modelName ModelName, body SetInputDriftBaselineJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/drift/input/%s/baseline", modelName), Body: body}, editors...)
+}
+
+// InputDriftReport calls GET /drift/input/{model_name}/report.
+func (c *Client) InputDriftReport(ctx context.Context, modelName ModelName, params *InputDriftReportParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/drift/input/%s/report", modelName), Params: params}, editors...)
+}
+
+// ResetInputDrift calls POST /drift/input/{model_name}/reset.
+func (c *Client) ResetInputDrift(ctx context.Context, modelName ModelName, body ResetInputDriftJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/drift/input/%s/reset", modelName), Body: body}, editors...)
 }
 
 // DriftStatus calls GET /drift/status.

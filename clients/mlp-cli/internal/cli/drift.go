@@ -83,11 +83,30 @@ func driftCommand(env *Env) *cli.Command {
 				}
 				return env.maybeWatch(c, func() error { return driftStatus(c.Context, env, a[0], c.Bool("plot")) })
 			}},
-		{Name: "baseline", Usage: "store the last 500 snapshots as the baseline", ArgsUsage: "<model>", Flags: []cli.Flag{
-			&cli.StringFlag{Name: "alias", Usage: strings.Join(aliases, ", ") + " (default Production)"},
-			reasonFlag(),
-			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
-		}, Action: func(c *cli.Context) error {
+		driftBaselineCommand(env, predictionDrift, "store the last 500 snapshots as the baseline"),
+		driftResetCommand(env, predictionDrift, "delete the recent predictions of a model; the baseline stays"),
+		driftReportCommand(env),
+		driftInputCommand(env),
+		driftAutoRetrainCommand(env),
+		driftTriggerCommand(env),
+	}}
+}
+
+// driftKind is what is compared with a baseline.
+type driftKind struct {
+	path              string // of its routes
+	many              string // what it is made of
+	forget, forgotten string // what a reset does with them
+}
+
+var (
+	predictionDrift = driftKind{"/drift", "predictions", "delete", "deleted"}
+	inputDrift      = driftKind{"/drift/input", "inputs", "forget", "forgotten"}
+)
+
+func driftBaselineCommand(env *Env, kind driftKind, usage string) *cli.Command {
+	return &cli.Command{Name: "baseline", Usage: usage, ArgsUsage: "<model>", Flags: []cli.Flag{aliasFlag("Production"), reasonFlag(), dryRunFlag()},
+		Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
 			if err != nil {
 				return err
@@ -98,32 +117,43 @@ func driftCommand(env *Env) *cli.Command {
 			if err := noReason(c, "inference", "a baseline"); err != nil {
 				return err
 			}
-			return driftBaseline(c.Context, env, a[0], c.String("alias"), c.Bool("dry-run"))
-		}},
-		driftResetCommand(env),
-		driftAutoRetrainCommand(env),
-		driftTriggerCommand(env),
-	}}
+			return driftBaseline(c.Context, env, kind, a[0], c.String("alias"), c.Bool("dry-run"))
+		}}
 }
 
 func (e *Env) drift(ctx context.Context, model string) ([]driftRow, error) {
-	r, err := e.Config()
-	if err != nil {
-		return nil, err
-	}
-	path := "/drift/status"
-	if model != "" {
-		path += "?" + url.Values{"model": {strings.ToUpper(model)}}.Encode()
-	}
-	var list []inference.DriftStatus
-	if err := e.serving(r).get(ctx, path, &list); err != nil {
-		return nil, err
-	}
+	list, err := e.driftStatuses(ctx, predictionDrift, model)
 	rows := make([]driftRow, len(list))
 	for i, d := range list {
 		rows[i] = driftRowOf(d)
 	}
-	return rows, nil
+	return rows, err
+}
+
+// driftStatuses are those of one model or, without a name, of all.
+func (e *Env) driftStatuses(ctx context.Context, kind driftKind, model string) ([]inference.DriftStatus, error) {
+	r, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	path := kind.path + "/status"
+	if model != "" {
+		path += "?" + url.Values{"model": {strings.ToUpper(model)}}.Encode()
+	}
+	var list []inference.DriftStatus
+	err = e.serving(r).get(ctx, path, &list)
+	return list, err
+}
+
+// driftUnder is the status under an alias, or nil.
+func (e *Env) driftUnder(ctx context.Context, kind driftKind, model, alias string) (*inference.DriftStatus, error) {
+	list, err := e.driftStatuses(ctx, kind, model)
+	for i := range list {
+		if strings.EqualFold(list[i].Alias, alias) {
+			return &list[i], err
+		}
+	}
+	return nil, err
 }
 
 func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
@@ -158,17 +188,11 @@ func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
 	return env.plotDrift(rows)
 }
 
-func driftBaseline(ctx context.Context, env *Env, model, alias string, dryRun bool) error {
+func driftBaseline(ctx context.Context, env *Env, kind driftKind, model, alias string, dryRun bool) error {
 	if alias == "" {
 		alias = "Production"
 	}
-	rows, err := env.drift(ctx, model)
-	var now *driftRow
-	for i := range rows {
-		if strings.EqualFold(rows[i].Alias, alias) {
-			now = &rows[i]
-		}
-	}
+	now, err := env.driftUnder(ctx, kind, model, alias)
 	if dryRun {
 		c := Check{Name: "at least 10 snapshots"}
 		switch {
@@ -177,15 +201,15 @@ func driftBaseline(ctx context.Context, env *Env, model, alias string, dryRun bo
 		case now == nil:
 			c.Detail = "the model is not served under " + alias
 		default:
-			c.Pass, c.Detail = now.Snapshots >= 10, output.Number(float64(now.Snapshots))+" snapshots"
+			c.Pass, c.Detail = now.NSnapshots >= 10, output.Number(float64(now.NSnapshots))+" snapshots"
 		}
-		return env.DryRun(strings.ToUpper(model), map[string]any{"alias": alias, "action": "store the newest snapshots as baseline"}, []Check{c})
+		return env.DryRun(strings.ToUpper(model), map[string]any{"alias": alias, "action": "store the newest snapshots as baseline of " + kind.many}, []Check{c})
 	}
 	if err != nil {
 		return err
 	}
-	if now != nil && now.BaselineMean != nil {
-		yes, err := env.Confirm(ctx, "Replace the baseline of "+strings.ToUpper(model)+" ("+alias+")?", false)
+	if now != nil && now.BaselineSetAt != nil {
+		yes, err := env.Confirm(ctx, "Replace the baseline of the "+kind.many+" of "+strings.ToUpper(model)+" ("+alias+")?", false)
 		if err != nil || !yes {
 			return err
 		}
@@ -195,9 +219,9 @@ func driftBaseline(ctx context.Context, env *Env, model, alias string, dryRun bo
 		return err
 	}
 	var res inference.DriftBaseline
-	if err := env.serving(r).post(ctx, "/drift/"+escapeSegment(strings.ToUpper(model))+"/baseline", inference.AliasChoice{Alias: &alias}, &res); err != nil {
+	if err := env.serving(r).post(ctx, kind.path+"/"+escapeSegment(strings.ToUpper(model))+"/baseline", inference.AliasChoice{Alias: &alias}, &res); err != nil {
 		return err
 	}
 	return env.done(map[string]any{"model": res.Model, "alias": res.Alias, "n": res.N, "mean": res.Mean, "std": res.Std, "set_at": res.SetAt},
-		"baseline of %s (%s) set from %d snapshots", res.Model, res.Alias, res.N)
+		"baseline of the %s of %s (%s) set from %d snapshots", kind.many, res.Model, res.Alias, res.N)
 }

@@ -18,8 +18,8 @@ func dryRunFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"}
 }
 
-func driftResetCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "reset", Usage: "delete the recent predictions of a model; the baseline stays", ArgsUsage: "<model>",
+func driftResetCommand(env *Env, kind driftKind, usage string) *cli.Command {
+	return &cli.Command{Name: "reset", Usage: usage, ArgsUsage: "<model>",
 		Flags: []cli.Flag{aliasFlag("Production"), reasonFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
 			if err != nil {
@@ -35,47 +35,41 @@ func driftResetCommand(env *Env) *cli.Command {
 			if alias == "" {
 				alias = "Production"
 			}
-			return driftReset(c.Context, env, strings.ToUpper(a[0]), alias, c.Bool("dry-run"))
+			return driftReset(c.Context, env, kind, strings.ToUpper(a[0]), alias, c.Bool("dry-run"))
 		}}
 }
 
-func driftReset(ctx context.Context, env *Env, model, alias string, dryRun bool) error {
-	rows, err := env.drift(ctx, model)
-	var now *driftRow
-	for i := range rows {
-		if strings.EqualFold(rows[i].Alias, alias) {
-			now = &rows[i]
-		}
-	}
+func driftReset(ctx context.Context, env *Env, kind driftKind, model, alias string, dryRun bool) error {
+	now, err := env.driftUnder(ctx, kind, model, alias)
 	if err == nil && now == nil {
 		err = fault.New("model_not_loaded", "%s is not served under %s", model, alias).WithHint("see what is served: mlp drift status")
 	}
 	if dryRun {
 		check := Check{Name: "model is served", Pass: err == nil}
-		would := map[string]any{"alias": alias, "action": "delete the recent predictions", "snapshots": nil}
+		would := map[string]any{"alias": alias, "action": kind.forget + " the recent " + kind.many, "snapshots": nil}
 		if err != nil {
 			check.Detail = err.Error()
 		} else {
-			check.Detail, would["snapshots"] = "under "+alias, now.Snapshots
+			check.Detail, would["snapshots"] = "under "+alias, now.NSnapshots
 		}
 		return env.DryRun(model, would, []Check{check})
 	}
 	if err != nil {
 		return err
 	}
-	yes, err := env.Confirm(ctx, fmt.Sprintf("Delete the %d recent predictions of %s (%s)?", now.Snapshots, model, alias), false)
+	yes, err := env.Confirm(ctx, fmt.Sprintf("%s the %d recent %s of %s (%s)?", strings.ToUpper(kind.forget[:1])+kind.forget[1:], now.NSnapshots, kind.many, model, alias), false)
 	if err != nil || !yes {
 		return err
 	}
-	client, err := env.servingClient()
+	r, err := env.Config()
 	if err != nil {
 		return err
 	}
-	res, err := decode[inference.DriftReset](client.ResetDrift(ctx, model, inference.AliasChoice{Alias: &alias}))
-	if err != nil {
+	var res inference.DriftReset
+	if err := env.serving(r).post(ctx, kind.path+"/"+escapeSegment(model)+"/reset", inference.AliasChoice{Alias: &alias}, &res); err != nil {
 		return err
 	}
-	return env.done(map[string]any{"model": model, "alias": alias, "deleted": res.Deleted}, "%d predictions of %s (%s) deleted; the baseline stays", res.Deleted, model, alias)
+	return env.done(map[string]any{"model": model, "alias": alias, "deleted": res.Deleted}, "%d %s of %s (%s) %s; the baseline stays", res.Deleted, kind.many, model, alias, kind.forgotten)
 }
 
 func driftAutoRetrainCommand(env *Env) *cli.Command {
@@ -85,6 +79,7 @@ func driftAutoRetrainCommand(env *Env) *cli.Command {
 			&cli.Float64Flag{Name: "min-z", Usage: "lowest z-score that counts as drift (default: the stored one, else 3)"},
 			&cli.IntFlag{Name: "cooldown", Usage: "seconds between two runs (default: the stored one, else 3600)"},
 			&cli.StringFlag{Name: "gate", Usage: "approval or direct (default: the stored one, else approval)"},
+			&cli.StringFlag{Name: "kind", Usage: "prediction, input or any (default: the stored one, else prediction)"},
 			reasonFlag(), dryRunFlag(),
 		}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
@@ -112,6 +107,12 @@ func driftAutoRetrainCommand(env *Env) *cli.Command {
 			}
 			if gate := c.String("gate"); gate != "" {
 				in.Gate = new(controlplane.AutoRetrainGate(gate))
+			}
+			if err := oneOf("--kind", c.String("kind"), "prediction", "input", "any"); err != nil {
+				return err
+			}
+			if kind := c.String("kind"); kind != "" {
+				in.Kind = new(controlplane.DriftKind(kind))
 			}
 			return autoRetrainPut(c.Context, env, strings.ToUpper(a[0]), in, c.Bool("dry-run"))
 		}},
@@ -155,7 +156,7 @@ func autoRetrainPut(ctx context.Context, env *Env, model string, in controlplane
 		} else {
 			check.Detail = "datasets: " + strings.Join(declared.Datasets, ", ")
 		}
-		return env.DryRun(model, map[string]any{"enabled": in.Enabled, "dataset_name": in.DatasetName, "min_z": in.MinZ, "cooldown_seconds": in.CooldownSeconds, "gate": in.Gate}, []Check{check})
+		return env.DryRun(model, map[string]any{"enabled": in.Enabled, "dataset_name": in.DatasetName, "min_z": in.MinZ, "cooldown_seconds": in.CooldownSeconds, "gate": in.Gate, "kind": in.Kind}, []Check{check})
 	}
 	if err != nil {
 		return err
@@ -179,7 +180,7 @@ func autoRetrainPut(ctx context.Context, env *Env, model string, in controlplane
 	if waits != nil {
 		return env.changeWaits(waits)
 	}
-	doc := map[string]any{"model": set.Model, "enabled": set.Enabled, "min_z": set.MinZ, "dataset_name": set.DatasetName, "cooldown_seconds": set.CooldownSeconds, "gate": set.Gate}
+	doc := map[string]any{"model": set.Model, "enabled": set.Enabled, "min_z": set.MinZ, "dataset_name": set.DatasetName, "cooldown_seconds": set.CooldownSeconds, "gate": set.Gate, "kind": set.Kind}
 	return env.done(doc, "auto-retrain of %s %sd: from z %s, %d s between runs, gate %s", set.Model, verb, output.Number(set.MinZ), set.CooldownSeconds, set.Gate)
 }
 
@@ -195,10 +196,10 @@ func autoRetrainStatus(ctx context.Context, env *Env, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	g := output.Grid{Columns: []string{"Model", "Enabled", "Min Z", "Dataset", "Cooldown (s)", "Gate", "Last Triggered"}, Doc: list,
+	g := output.Grid{Columns: []string{"Model", "Enabled", "Min Z", "Dataset", "Cooldown (s)", "Gate", "Last Triggered", "Kind"}, Doc: list,
 		Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
 	for _, a := range list {
-		g.Rows = append(g.Rows, []any{a.Model, a.Enabled, a.MinZ, a.DatasetName, int(a.CooldownSeconds), string(a.Gate), a.LastTriggeredAt})
+		g.Rows = append(g.Rows, []any{a.Model, a.Enabled, a.MinZ, a.DatasetName, int(a.CooldownSeconds), string(a.Gate), a.LastTriggeredAt, string(a.Kind)})
 	}
 	return env.printList(o, g, more)
 }

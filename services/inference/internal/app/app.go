@@ -100,7 +100,8 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	if err := splits.Load(ctx); err != nil { // before the first request, which must not get another alias than the next
 		return err
 	}
-	watch := monitor.New(base.Pool, cat, set, log, cmp.Or(cfg.DriftEvery, monitor.Every))
+	every := cmp.Or(cfg.DriftEvery, monitor.Every)
+	watch, inputs := monitor.New(base.Pool, cat, set, log, every), monitor.NewInputs(base.Pool, cat, set, log, every)
 
 	authenticator := cfg.authenticator(base.Coordinator)
 	for _, w := range authenticator.Warnings() {
@@ -126,7 +127,7 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 			}
 			return check.Detail, check.Status != service.Fail
 		}),
-		models: inventory.New(cat, events), drift: watch, traffic: splits,
+		models: inventory.New(cat, events), drift: watch, inputs: inputs, traffic: splits,
 		hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
@@ -136,7 +137,7 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	srv.Go("traffic rules", splits.Run)
 	srv.Go("shadows", shadows.Run)
 	srv.Go("events", events.Run)
-	return connectEvents(base, watch, changed, log)
+	return connectEvents(base, []*monitor.Monitor{watch, inputs}, changed, log)
 }
 
 // openAdmissions is nil where the tracker's aliases alone decide.
@@ -208,6 +209,7 @@ type handlers struct {
 	tensors     *openinference.Handlers
 	models      *inventory.Handlers
 	drift       *monitor.Monitor
+	inputs      *monitor.Monitor
 	traffic     *traffic.Traffic
 	hooks       *hook.Handlers
 	outbox      admin.Handlers
@@ -234,6 +236,10 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 	service.Get(e, "/series/:model_name", h.drift.Series, may(scopePredict)...)
 	e.POST("/drift/:model_name/baseline", h.drift.SetBaseline, write...)
 	e.POST("/drift/:model_name/reset", h.drift.Reset, write...)
+	service.Get(e, "/drift/input/status", h.inputs.Status, may(scopePredict)...)
+	service.Get(e, "/drift/input/:model_name/report", h.inputs.Report, may(scopePredict)...)
+	e.POST("/drift/input/:model_name/baseline", h.inputs.SetBaseline, write...)
+	e.POST("/drift/input/:model_name/reset", h.inputs.Reset, write...)
 	service.Get(e, "/traffic-rules", h.traffic.List, may(scopePredict)...)
 	service.Get(e, "/traffic-rules/:model_name", h.traffic.Get, may(scopePredict)...)
 	e.POST("/traffic-rules/:model_name", h.traffic.Set, write...)

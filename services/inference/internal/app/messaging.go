@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/service"
@@ -20,11 +22,17 @@ const (
 
 // connectEvents takes moved aliases in, and lets one replica watch drift. None of it keeps
 // predictions from being answered.
-func connectEvents(base *startup.Foundation, watch *monitor.Monitor, changed chan<- string, log *slog.Logger) error {
+func connectEvents(base *startup.Foundation, watches []*monitor.Monitor, changed chan<- string, log *slog.Logger) error {
 	srv := base.Server
 	srv.CheckOptional("coordinator", warnIf(base.Coordinator.Ping))
 	srv.Go("drift", func(ctx context.Context) error {
-		return coord.Lead(ctx, base.Coordinator, driftLease, coord.LeadTime, log, watch.Lead)
+		return coord.Lead(ctx, base.Coordinator, driftLease, coord.LeadTime, log, func(ctx context.Context) error {
+			group, ctx := errgroup.WithContext(ctx)
+			for _, w := range watches {
+				group.Go(func() error { return w.Lead(ctx) })
+			}
+			return group.Wait()
+		})
 	})
 	broker, err := base.ConnectNATS()
 	if err != nil {

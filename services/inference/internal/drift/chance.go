@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// chanceRounds decides a probability of 0.001 by the fifth exceedance.
+	// chanceRounds decides a probability of 0.001 by the fifth exceedance. Smaller ones get as many more rounds.
 	chanceRounds = 5000
 	// chanceRows is the largest window that needs the simulation: beyond it the bins hold enough for the
 	// chi-squared distribution to be true of the tail as well.
@@ -19,12 +19,13 @@ const (
 // is empty, and one empty bin alone is a psi of 0.7. So the rows are drawn. That the nb rows of the baseline
 // are a sample too widens the drawn psi as it widens the thresholds. Draws are seeded, so that equal samples
 // have equal verdicts, and end where the answer is past atLeast, which is all that the caller asks.
-func psiChance(psi float64, baseline []float64, n, nb int, atLeast float64) float64 {
+func psiChance(psi float64, baseline []float64, n, nb int, atLeast float64, s share) float64 {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(nb)))
 	widen := 1 + float64(n)/float64(nb)
 	live := make([]float64, len(baseline))
 	exceeded := 0
-	for range chanceRounds {
+	rounds := chanceRounds * int(s)
+	for range rounds {
 		clear(live)
 		for range n {
 			u, i := r.Float64(), 0
@@ -38,12 +39,12 @@ func psiChance(psi float64, baseline []float64, n, nb int, atLeast float64) floa
 			drawn += psiTerm(p, baseline[i])
 		}
 		if drawn*widen >= psi {
-			if exceeded++; float64(exceeded) >= atLeast*chanceRounds {
+			if exceeded++; float64(exceeded) >= atLeast*float64(rounds) {
 				break
 			}
 		}
 	}
-	return float64(exceeded) / chanceRounds
+	return float64(exceeded) / float64(rounds)
 }
 
 // wassersteinRounds decides a probability of 0.001 by the second exceedance.
@@ -52,7 +53,7 @@ const wassersteinRounds = 2000
 // wassersteinChance is the probability that the two samples, were their values dealt out anew, lie at least
 // that far apart: a permutation test. Where few values far out make up most of the deviation, which of the
 // samples they fall into moves the distance past its thresholds. As psiChance, it stops at atLeast.
-func wassersteinChance(distance float64, live, base []float64, atLeast float64) float64 {
+func wassersteinChance(distance float64, live, base []float64, atLeast float64, s share) float64 {
 	r := rand.New(rand.NewPCG(uint64(len(live)), uint64(len(base))))
 	pooled := slices.Concat(live, base)
 	slices.Sort(pooled)
@@ -61,7 +62,8 @@ func wassersteinChance(distance float64, live, base []float64, atLeast float64) 
 		isLive[i] = true
 	}
 	exceeded := 0
-	for range wassersteinRounds {
+	rounds := wassersteinRounds * int(s)
+	for range rounds {
 		r.Shuffle(len(isLive), func(i, j int) { isLive[i], isLive[j] = isLive[j], isLive[i] })
 		var area, gap float64 // gap is that of the two distribution functions
 		for i, of := range isLive {
@@ -75,10 +77,10 @@ func wassersteinChance(distance float64, live, base []float64, atLeast float64) 
 			}
 		}
 		if area >= distance {
-			if exceeded++; float64(exceeded) >= atLeast*wassersteinRounds {
+			if exceeded++; float64(exceeded) >= atLeast*float64(rounds) {
 				break
 			}
 		}
 	}
-	return float64(exceeded) / wassersteinRounds
+	return float64(exceeded) / float64(rounds)
 }

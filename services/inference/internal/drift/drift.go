@@ -43,11 +43,17 @@ const (
 // psiThresholds are what psi means something from. The psi of two samples of one distribution is about
 // chi-squared with bins − 1 degrees, times 1/n + 1/nb: with 100 predictions in ten bins chance alone passes
 // the usual 0.1 in every fourth window.
-func psiThresholds(bins, n, nb int) (warn, critical float64) {
+func psiThresholds(bins, n, nb int, s share) (warn, critical float64) {
 	scale := 1/float64(n) + 1/float64(nb)
-	return max(psiWarn, scale*chiSquaredQuantile(1-chanceWarn, bins-1)),
-		max(psiCritical, scale*chiSquaredQuantile(1-chanceCritical, bins-1))
+	return max(psiWarn, scale*chiSquaredQuantile(1-s.of(chanceWarn), bins-1)),
+		max(psiCritical, scale*chiSquaredQuantile(1-s.of(chanceCritical), bins-1))
 }
+
+// share is the number of comparisons that one verdict is made of. Each may err that much more seldom, so that
+// together they err as often as one alone.
+type share int
+
+func (s share) of(p float64) float64 { return p / float64(s) }
 
 // A live sample of which half is zero is corrupt when at most one in twenty of the baseline is: a
 // broken producer sends zeros more often than a model predicts them.
@@ -57,23 +63,23 @@ const (
 )
 
 // judgePSI compares psi with its thresholds, and with chance where those are too low for the window.
-func judgePSI(psi float64, baseline []float64, n, nb int) Measure {
-	warn, critical := psiThresholds(len(baseline), n, nb)
-	return gradeAbove(psi, warn, critical).unlessChance(n, func(atLeast float64) float64 {
-		return psiChance(psi, baseline, n, nb, atLeast)
+func judgePSI(psi float64, baseline []float64, n, nb int, s share) Measure {
+	warn, critical := psiThresholds(len(baseline), n, nb, s)
+	return gradeAbove(psi, warn, critical).unlessChance(n, s, func(atLeast float64) float64 {
+		return psiChance(psi, baseline, n, nb, atLeast, s)
 	})
 }
 
 // unlessChance withdraws a verdict that chance alone produces too often. chance is the probability of such a value
 // without drift; it need not be told exactly from atLeast on.
-func (m Measure) unlessChance(n int, chance func(atLeast float64) float64) Measure {
+func (m Measure) unlessChance(n int, s share, chance func(atLeast float64) float64) Measure {
 	if m.Status == OK || m.Value == nil || n > chanceRows {
 		return m
 	}
-	switch p := chance(chanceWarn); {
-	case p >= chanceWarn:
+	switch p := chance(s.of(chanceWarn)); {
+	case p >= s.of(chanceWarn):
 		m.Status = OK
-	case m.Status == Critical && p >= chanceCritical:
+	case m.Status == Critical && p >= s.of(chanceCritical):
 		m.Status = Warning
 	}
 	return m
@@ -182,10 +188,16 @@ func Evaluate(live, base Sample, mode Mode) Report {
 		return verdict(Corrupt, "zeros")
 	}
 	if live.Labels != nil {
-		r.labels(live.Labels, base.Labels, mode)
+		r.labels(live.Labels, base.Labels, mode, 1)
 	} else {
-		r.numbers(live.Values, base.Values, mode)
+		r.numbers(live.Values, base.Values, mode, 1)
 	}
+	r.conclude()
+	return r
+}
+
+// conclude sets the levels that follow from the measures.
+func (r *Report) conclude() {
 	r.Status = r.Measures[measureZ].Status
 	r.Overall = OK
 	for _, name := range measureOrder {
@@ -193,10 +205,9 @@ func Evaluate(live, base Sample, mode Mode) Report {
 			r.Overall, r.DecidedBy = m.Status, name
 		}
 	}
-	return r
 }
 
-func (r *Report) numbers(live, base []float64, mode Mode) {
+func (r *Report) numbers(live, base []float64, mode Mode, s share) {
 	m, _ := meanAndStd(live)
 	mu, sigma := meanAndStd(base)
 	w1 := wassersteinDistance(live, base)
@@ -217,24 +228,24 @@ func (r *Report) numbers(live, base []float64, mode Mode) {
 	} else {
 		spread := math.Abs(m-mu) / sigma
 		r.scores(spread, spread/seFactor(len(live), len(base)), mode)
-		r.Measures[measureW1] = gradeAbove(w1/sigma, w1Warn, w1Critical).unlessChance(len(live), func(atLeast float64) float64 {
-			return wassersteinChance(w1, live, base, atLeast)
+		r.Measures[measureW1] = gradeAbove(w1/sigma, w1Warn, w1Critical).unlessChance(len(live), s, func(atLeast float64) float64 {
+			return wassersteinChance(w1, live, base, atLeast, s)
 		})
 	}
 	psi, bins := psiNumbers(live, base)
-	r.Measures[measurePSI] = judgePSI(psi, bins, len(live), len(base))
+	r.Measures[measurePSI] = judgePSI(psi, bins, len(live), len(base), s)
 	d, p := twoSampleKS(live, base)
 	k := Measure{Status: OK, Value: finiteOrNil(d), P: finiteOrNil(p)}
 	switch {
-	case p < ksCritical:
+	case p < s.of(ksCritical):
 		k.Status = Critical
-	case p < ksWarn:
+	case p < s.of(ksWarn):
 		k.Status = Warning
 	}
 	r.Measures[measureKS] = k
 }
 
-func (r *Report) labels(live, base []string, mode Mode) {
+func (r *Report) labels(live, base []string, mode Mode, s share) {
 	p, q := labelShares(live), labelShares(base)
 	nb := float64(len(base))
 	var z float64
@@ -249,7 +260,7 @@ func (r *Report) labels(live, base []string, mode Mode) {
 	for _, class := range slices.Sorted(maps.Keys(unionKeys(p, q))) {
 		classes = append(classes, q[class])
 	}
-	r.Measures[measurePSI] = judgePSI(psiShares(p, q), classes, len(live), len(base))
+	r.Measures[measurePSI] = judgePSI(psiShares(p, q), classes, len(live), len(base), s)
 }
 
 func (r *Report) scores(spread, se float64, mode Mode) {

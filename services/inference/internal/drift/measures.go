@@ -108,7 +108,7 @@ func psiShares(p, q map[string]float64) float64 {
 
 // twoSampleKS is the two-sample Kolmogorov-Smirnov statistic and its exact two-sided p-value, ties not
 // corrected for. The p-value counts lattice paths (Hodges 1958) as a probability of reaching the border,
-// so that small ones keep their precision. Time grows with the product of the sizes.
+// so that small ones keep their precision. Time grows with the product of the sizes and the statistic.
 func twoSampleKS(a, b []float64) (d, p float64) {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)
@@ -130,21 +130,23 @@ func twoSampleKS(a, b []float64) (d, p float64) {
 	if most == 0 {
 		return 0, 1
 	}
-	// row[j] is the probability that a random path from the origin has met the border by (i, j).
+	// row[j] is the probability that a random path from the origin has met the border by (i, j): 1 outside the
+	// border, so that only the places between its two sides are visited.
 	row := make([]float64, n+1)
-	for j := 1; j <= n; j++ {
-		if row[j-1] == 1 || j*m >= most {
+	for j := range row {
+		if j*m >= most {
 			row[j] = 1
 		}
 	}
+	first := 0 // inside the border at i
 	for i := 1; i <= m; i++ {
-		if i*n >= most {
-			row[0] = 1
+		for first <= n && i*n-first*m >= most {
+			row[first] = 1
+			first++
 		}
-		for j := 1; j <= n; j++ {
-			if absInt(i*n-j*m) >= most {
-				row[j] = 1
-				continue
+		for j := first; j <= n && j*m-i*n < most; j++ {
+			if j == 0 {
+				continue // along the edge, not met yet
 			}
 			up := float64(i) / float64(i+j)
 			row[j] = up*row[j] + (1-up)*row[j-1]

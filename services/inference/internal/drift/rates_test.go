@@ -74,6 +74,7 @@ func wantSeldom(t *testing.T, windows int, evaluate func() Report) {
 			by["WARNING "+r.DecidedBy]++
 		}
 	}
+	t.Logf("of %d windows %d warn or worse and %d are critical, by %v", windows, warned, critical, by)
 	if warned*1000 > 30*windows || critical*1000 > 5*windows {
 		t.Errorf("of %d windows %d warn and %d are critical, by %v; want at most 3 %% and 0.5 %%", windows, warned, critical, by)
 	}
@@ -118,7 +119,7 @@ func TestPSIThresholdsKnowTheWindow(t *testing.T) {
 		{10, 100, 500, 21.665994333461924 * 0.012, 27.877164871256568 * 0.012},
 		{3, 100, 500, 9.21034037197618 * 0.012, 0.25},
 	} {
-		if warn, critical := psiThresholds(c.bins, c.n, c.nb); math.Abs(warn-c.warn) > 1e-9 || math.Abs(critical-c.critical) > 1e-9 {
+		if warn, critical := psiThresholds(c.bins, c.n, c.nb, 1); math.Abs(warn-c.warn) > 1e-9 || math.Abs(critical-c.critical) > 1e-9 {
 			t.Errorf("%d bins, %d of %d: got %g and %g, want %g and %g", c.bins, c.n, c.nb, warn, critical, c.warn, c.critical)
 		}
 	}

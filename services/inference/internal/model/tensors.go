@@ -178,10 +178,10 @@ func (m *Model) Answers(outs []runtime.Tensor, n int) []Result {
 	return results
 }
 
-// SummarizeTensors describes row i of the graph's inputs for input drift, as Schema.Summary does.
-func (m *Model) SummarizeTensors(in []runtime.Tensor, i int, scratch *schema.Row) (norm, mean, std float64) {
+// DescribeTensors describes row i of the graph's inputs for input drift, as Schema.Describe does.
+func (m *Model) DescribeTensors(in []runtime.Tensor, i int, scratch *schema.Row) schema.Input {
 	if m.tensorsOnly != "" {
-		return summarizeValues(in, i)
+		return schema.DescribeNumbers(numbersOf(in, i))
 	}
 	m.schema.Fit(scratch)
 	for k := range m.inputs {
@@ -190,6 +190,7 @@ func (m *Model) SummarizeTensors(in []runtime.Tensor, i int, scratch *schema.Row
 		for _, c := range m.inputs[k].columns {
 			switch m.schema.Columns[c].Kind {
 			case schema.Category:
+				*m.schema.Text(scratch, c) = t.Strings[at]
 				at++
 			case schema.Integer:
 				*m.schema.Int(scratch, c) = int64(valueAt(t, at))
@@ -202,7 +203,7 @@ func (m *Model) SummarizeTensors(in []runtime.Tensor, i int, scratch *schema.Row
 			}
 		}
 	}
-	return m.schema.Summary(scratch)
+	return m.schema.Describe(scratch)
 }
 
 // valueAt is a value of a tensor that holds no text.
@@ -222,27 +223,22 @@ func valueAt(t *runtime.Tensor, i int) float64 {
 	return 0
 }
 
-// summarizeValues takes all numbers of the row, where no columns say which belong together.
-func summarizeValues(in []runtime.Tensor, i int) (norm, mean, std float64) {
-	var n, sum, squares float64
-	for k := range in {
-		t := &in[k]
-		if t.Strings != nil || t.Bools != nil {
-			continue
-		}
-		w := width(t.Dims)
-		for j := i * w; j < (i+1)*w; j++ {
-			v := valueAt(t, j)
-			n++
-			sum += v
-			squares += v * v
+// numbersOf are all numbers of the row, where no columns say which belong together.
+func numbersOf(in []runtime.Tensor, i int) func(yield func(float64) bool) {
+	return func(yield func(float64) bool) {
+		for k := range in {
+			t := &in[k]
+			if t.Strings != nil || t.Bools != nil {
+				continue
+			}
+			w := width(t.Dims)
+			for j := i * w; j < (i+1)*w; j++ {
+				if !yield(valueAt(t, j)) {
+					return
+				}
+			}
 		}
 	}
-	if n == 0 {
-		return 0, 0, 0
-	}
-	mean = sum / n
-	return math.Sqrt(squares), mean, math.Sqrt(max(0, squares/n-mean*mean))
 }
 
 // NewTensor is a tensor of zeros.

@@ -34,15 +34,15 @@ type remembered struct {
 	status   status
 }
 
-func baselineTime(b *store.BaselinesRow) time.Time {
+func baselineTime(b *baseline) time.Time {
 	if b == nil {
 		return time.Time{}
 	}
-	return b.SetAt
+	return b.setAt
 }
 
 // get returns the status of a place if nothing has changed that it was made of.
-func (m *memo) get(p place, newest int64, b *store.BaselinesRow, now time.Time) (status, bool) {
+func (m *memo) get(p place, newest int64, b *baseline, now time.Time) (status, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.kept[p]
@@ -61,7 +61,7 @@ func (m *memo) put(newest int64, st status, now time.Time) {
 // evaluate compares the newest predictions of places with their baselines, and passes each on in order until
 // that fails. It reads those of many places at once: with a statement each, hundreds of models would wait for
 // the database one after the other.
-func (m *Monitor) evaluate(ctx context.Context, places []place, baselines map[place]*store.BaselinesRow, window int, mode drift.Mode, each func(status) error) error {
+func (m *Monitor) evaluate(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error {
 	remember := window == DefaultWindow && mode == drift.Spread // what the leader and the views ask
 	for batch := range slices.Chunk(places, max(1, readRows/window)) {
 		found := make(map[place]status, len(batch))
@@ -81,14 +81,17 @@ func (m *Monitor) evaluate(ctx context.Context, places []place, baselines map[pl
 				}
 			}
 		}
-		rows, err := m.recentSnapshots(ctx, missing, window)
-		if err != nil {
-			return err
-		}
-		for i, p := range missing {
-			found[p] = m.compare(p, rows[i], baselines[p], mode)
-			if remember {
-				m.memo.put(newest[p], found[p], now) // a snapshot that came in between makes newest differ next time
+		if len(missing) > 0 {
+			made, err := m.subject.compare(ctx, missing, baselines, window, mode)
+			if err != nil {
+				return err
+			}
+			for i, p := range missing {
+				m.setVersion(&made[i])
+				found[p] = made[i]
+				if remember {
+					m.memo.put(newest[p], found[p], now) // a snapshot that came in between makes newest differ next time
+				}
 			}
 		}
 		for _, p := range batch {
@@ -111,7 +114,7 @@ func split(places []place) (models, aliases []string) {
 // newestSnapshots are the ids of the places' newest snapshots.
 func (m *Monitor) newestSnapshots(ctx context.Context, places []place) (map[place]int64, error) {
 	models, aliases := split(places)
-	rows, err := m.queries.NewestSnapshots(ctx, store.NewestSnapshotsParams{Models: models, Aliases: aliases})
+	rows, err := m.queries.NewestSnapshots(ctx, store.NewestSnapshotsParams{Models: models, Aliases: aliases, Kind: m.subject.kind()})
 	if err != nil {
 		return nil, err
 	}
@@ -122,20 +125,12 @@ func (m *Monitor) newestSnapshots(ctx context.Context, places []place) (map[plac
 	return out, nil
 }
 
-// recentSnapshots are the newest of each place, newest first.
-func (m *Monitor) recentSnapshots(ctx context.Context, places []place, window int) ([][]store.RecentSnapshotsRow, error) {
-	out := make([][]store.RecentSnapshotsRow, len(places))
-	if len(places) == 0 {
-		return out, nil
+// setVersion sets the version of a place without snapshots: that of the loaded copy.
+func (m *Monitor) setVersion(st *status) {
+	if st.newest != nil {
+		return
 	}
-	models, aliases := split(places)
-	rows, err := m.queries.RecentSnapshotsOfMany(ctx, store.RecentSnapshotsOfManyParams{Models: models, Aliases: aliases, Newest: int32(window)})
-	if err != nil {
-		return nil, err
+	if e := m.catalog.Table().Model(st.model); e != nil && e.Aliases[st.alias] != nil {
+		st.version = e.Aliases[st.alias].Version
 	}
-	for _, r := range rows {
-		i := r.Place - 1
-		out[i] = append(out[i], store.RecentSnapshotsRow{Version: r.Version, Prediction: r.Prediction, Label: r.Label, Ts: r.Ts})
-	}
-	return out, nil
 }

@@ -1,7 +1,9 @@
 package monitor
 
 import (
+	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,7 +23,7 @@ import (
 // Limits of the status query's window.
 const minWindow, maxWindow = 20, 5000
 
-// Status is GET /drift/status.
+// Status is GET /drift/status, or for inputs /drift/input/status.
 func (m *Monitor) Status(c echo.Context) error {
 	ctx := c.Request().Context()
 	model := catalog.UpperName(c.QueryParam("model"))
@@ -29,11 +31,9 @@ func (m *Monitor) Status(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	window := DefaultWindow
-	if v := c.QueryParam("window"); v != "" {
-		if window, err = strconv.Atoi(v); err != nil || window < minWindow || window > maxWindow {
-			return invalidQuery("window", "expected a whole number from 20 to 5000")
-		}
+	window, err := windowOf(c)
+	if err != nil {
+		return err
 	}
 	mode := drift.Mode(c.QueryParam("z_mode"))
 	switch mode {
@@ -51,7 +51,7 @@ func (m *Monitor) Status(c echo.Context) error {
 	if _, err := service.Cursor(c, &after); err != nil {
 		return err
 	}
-	baselines, err := m.baselines(ctx)
+	baselines, err := m.subject.baselines(ctx)
 	if err != nil {
 		return storeFault(err)
 	}
@@ -85,7 +85,10 @@ func (st *status) wire() api.DriftStatus {
 		NewestAt: st.newest,
 	}
 	for name, v := range st.Measures {
-		out.Measures[name] = api.DriftMeasure{Status: api.DriftLevel(v.Status), Value: v.Value, PValue: v.P}
+		out.Measures[name] = wireMeasure(v)
+	}
+	if st.inputs != nil {
+		out.Statistic, out.Statistics = wireStatistics(st.inputs)
 	}
 	if st.DecidedBy != "" {
 		out.DecidedBy = &st.DecidedBy
@@ -94,8 +97,8 @@ func (st *status) wire() api.DriftStatus {
 		out.Reason = &st.Reason
 	}
 	if st.baseline != nil {
-		out.NBaseline = max(len(st.baseline.Predictions), len(st.baseline.Labels))
-		out.BaselineSetAt = &st.baseline.SetAt
+		out.NBaseline = st.baseline.n
+		out.BaselineSetAt = &st.baseline.setAt
 	}
 	if out.Recent == nil {
 		out.Recent = []any{}
@@ -103,7 +106,35 @@ func (st *status) wire() api.DriftStatus {
 	return out
 }
 
-// SetBaseline is POST /drift/{model_name}/baseline.
+func wireMeasure(m drift.Measure) api.DriftMeasure {
+	return api.DriftMeasure{Status: api.DriftLevel(m.Status), Value: m.Value, PValue: m.P}
+}
+
+func wireStatistics(r *drift.InputReport) (decisive *string, all *map[string]api.DriftStatistic) {
+	if r.Statistic != "" {
+		decisive = &r.Statistic
+	}
+	out := map[string]api.DriftStatistic{}
+	for name, s := range r.Statistics {
+		w := api.DriftStatistic{Status: api.DriftLevel(s.Status), Overall: api.DriftLevel(s.Overall), ZScore: s.Z, LiveMean: s.LiveMean, LiveStd: s.LiveStd,
+			BaselineMean: s.BaselineMean, BaselineStd: s.BaselineStd, Measures: map[string]api.DriftMeasure{}}
+		for measure, v := range s.Measures {
+			w.Measures[measure] = wireMeasure(v)
+		}
+		out[name] = w
+	}
+	return decisive, &out
+}
+
+// finiteValue is v, or nil where JSON has no form for it.
+func finiteValue(v float64) any {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return v
+}
+
+// SetBaseline is POST /drift/{model_name}/baseline, or for inputs /drift/input/{model_name}/baseline.
 func (m *Monitor) SetBaseline(c echo.Context) error {
 	p, err := m.chosen(c)
 	if err != nil {
@@ -115,14 +146,14 @@ func (m *Monitor) SetBaseline(c echo.Context) error {
 	case errors.As(err, &few):
 		return fault.NotEnoughSnapshots.Errorf("Model %s has %d recent predictions under %s; a baseline needs at least %d.", p.model, few.have, p.alias, drift.MinSnapshots)
 	case errors.Is(err, errUnusable):
-		return problem.Conflict.New("The recent predictions hold values that are not finite; reset them and collect new ones first.")
+		return problem.Conflict.New("The recent " + m.subject.kind() + "s hold values that are not finite; reset them and collect new ones first.")
 	case err != nil:
 		return storeFault(err)
 	}
 	return c.JSON(http.StatusOK, api.DriftBaseline{Model: p.model, Alias: p.alias, N: n, Mean: set.Mean, Std: set.Std, SetAt: set.SetAt})
 }
 
-// Reset is POST /drift/{model_name}/reset.
+// Reset is POST /drift/{model_name}/reset, or for inputs /drift/input/{model_name}/reset.
 func (m *Monitor) Reset(c echo.Context) error {
 	p, err := m.chosen(c)
 	if err != nil {
@@ -150,8 +181,25 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	ctx := c.Request().Context()
-	baselines, err := m.baselines(ctx)
+	return m.known(c.Request().Context(), place{catalog.UpperName(c.Param("model_name")), alias})
+}
+
+// windowOf is how many of the newest requests a query asks for.
+func windowOf(c echo.Context) (int, error) {
+	v := c.QueryParam("window")
+	if v == "" {
+		return DefaultWindow, nil
+	}
+	window, err := strconv.Atoi(v)
+	if err != nil || window < minWindow || window > maxWindow {
+		return 0, invalidQuery("window", "expected a whole number from 20 to 5000")
+	}
+	return window, nil
+}
+
+// known is the place, or 404.
+func (m *Monitor) known(ctx context.Context, want place) (place, error) {
+	baselines, err := m.subject.baselines(ctx)
 	if err != nil {
 		return place{}, storeFault(err)
 	}
@@ -159,7 +207,6 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 	if err != nil {
 		return place{}, storeFault(err)
 	}
-	want := place{catalog.UpperName(c.Param("model_name")), alias}
 	for _, p := range places {
 		if p == want {
 			return p, nil

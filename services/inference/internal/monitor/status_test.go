@@ -21,6 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/drift"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 )
@@ -77,11 +78,14 @@ func setup(t testing.TB, models int) (*Monitor, *statements) {
 	t.Cleanup(pool.Close)
 	for _, sql := range []string{
 		`insert into snapshots (model, alias, version, prediction, source, norm, mean, std, ts)
-		 select 'M' || lpad(m::text, 4, '0'), 'Production', case n when 100 then '2' else '1' end, 50 + 10 * sin(m * 7919.0 + n * 104729.0), 'http', 1, 0, 1, now()
-		 from generate_series(1, $1::int) m, generate_series(1, 100) n`,
+		 select 'M' || lpad(m::text, 4, '0'), 'Production', case n when 100 then '2' else '1' end, 50 + 10 * sin(m * 7919.0 + n * 104729.0), 'http', v, v, v, now()
+		 from generate_series(1, $1::int) m, generate_series(1, 100) n, lateral (select 1 + 0.1 * sin(m * 7919.0 + n * 104729.0) as v) x`,
 		`insert into drift_baselines (model, alias, kind, version, predictions, mean, std, set_at, set_by)
 		 select 'M' || lpad(m::text, 4, '0'), 'Production', 'prediction', '1', array(select 50 + 10 * sin(m * 15485863.0 + n * 32452843.0) from generate_series(1, 500) n), 50, 7.1, now(), 'test'
 		 from generate_series(1, $1::int) m`,
+		`insert into drift_baselines (model, alias, kind, version, predictions, means, stds, zeros, set_at, set_by)
+		 select 'M' || lpad(m::text, 4, '0'), 'Production', 'input', '1', v, v, v, 0, now(), 'test'
+		 from generate_series(1, $1::int) m, lateral (select array(select 1 + 0.1 * sin(m * 15485863.0 + n * 32452843.0) from generate_series(1, 1000) n) as v) x`,
 	} {
 		if _, err := plain.Exec(ctx, sql, models); err != nil {
 			t.Fatal(err)
@@ -204,6 +208,51 @@ func TestLatencySeriesIsThePercentileOfEachStep(t *testing.T) {
 	want := []string{"02:00:00 none", "03:00:00 95.05", "04:00:00 95.05", "05:00:00 none"}
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("points (-want +got):\n%s", diff)
+	}
+}
+
+// BenchmarkEvaluate is what the leader does every 30 s, but for telling what has changed, with 1,000 models of 100 snapshots each, of predictions and of
+// inputs: while all models get requests, so that each window is read and compared again, and while none does.
+func BenchmarkEvaluate(b *testing.B) {
+	m, _ := setup(b, 1000)
+	w := NewInputs(m.pool, m.catalog, m.metrics, m.log, m.every)
+	for name, m := range map[string]*Monitor{"predictions": m, "inputs": w} {
+		for _, forget := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/all-changed=%t", name, forget), func(b *testing.B) {
+				for b.Loop() {
+					if forget {
+						m.memo.kept = nil
+					}
+					baselines, err := m.subject.baselines(b.Context())
+					if err != nil {
+						b.Fatal(err)
+					}
+					places, err := m.places(b.Context(), baselines)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := m.evaluate(b.Context(), places, baselines, DefaultWindow, drift.Spread, func(status) error { return nil }); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/Every.Seconds()*100, "%of-30s")
+			})
+		}
+	}
+}
+
+// The inputs of a thousand models are read with two statements for a hundred of them, and their baselines only where
+// something has changed.
+func TestInputStatusReadsBaselinesOfWhatChangedAlone(t *testing.T) {
+	t.Parallel()
+	m, sent := setup(t, 250)
+	w := NewInputs(m.pool, m.catalog, m.metrics, m.log, m.every)
+	const first, newest, read = "InputBaselines SnapshotKeys", " NewestSnapshots", " RecentInputsOfMany InputBaselinesOfMany"
+	for _, want := range []string{first + strings.Repeat(newest+read, 3), first + strings.Repeat(newest, 3)} {
+		rows, _ := get[[]api.DriftStatus](t, w.Status, "limit=500")
+		if got := strings.Join(sent.take(), " "); got != want || len(rows) != 250 {
+			t.Errorf("%d rows, statements %s; want 250, %s", len(rows), got, want)
+		}
 	}
 }
 

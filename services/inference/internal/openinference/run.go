@@ -153,10 +153,10 @@ func records(slot *catalog.Slot, id string, in, outs []runtime.Tensor, rows int)
 		if a.Err != nil {
 			continue
 		}
-		norm, mean, std := slot.Model.SummarizeTensors(in, i, &scratch)
+		input := slot.Model.DescribeTensors(in, i, &scratch)
 		out = append(out, snapshot.Record{
 			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: a.Number, Label: a.Text, Kind: serving.KindOf(slot.Model),
-			JobID: id, Norm: norm, Mean: mean, Std: std,
+			JobID: id, Input: input,
 		})
 	}
 	return out

@@ -2,6 +2,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -80,6 +81,10 @@ func (h *Handlers) Predict(c echo.Context) error {
 	}
 	p, faults := request.ParsePredict(b.body, &b.object)
 	if faults != nil {
+		h.recordNonFinite(c, &call, b.body, snapshot.HTTP, func(body []byte) (serving.Wanted, bool) {
+			p, faults := request.ParsePredict(body, &b.object)
+			return serving.Wanted{Alias: p.Alias, Version: p.Version}, faults == nil
+		})
 		return h.core.Refuse(&call, metrics.Invalid, serving.InvalidRequest(faults))
 	}
 	slot, err := h.core.Find(c.Request().Context(), &call, serving.Wanted{Alias: p.Alias, Version: p.Version})
@@ -106,6 +111,11 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 		call.Name = defaultPipelineModel
 	}
 	if faults != nil {
+		h.recordNonFinite(c, &call, b.body, snapshot.Pipeline, func(body []byte) (serving.Wanted, bool) {
+			p, faults := request.ParsePipeline(body)
+			call.Name = cmp.Or(catalog.UpperName(p.Model), defaultPipelineModel)
+			return serving.Wanted{Alias: p.Alias, Version: p.Version, User: p.UserID}, faults == nil
+		})
 		return h.core.Refuse(&call, metrics.Invalid, serving.InvalidRequest(faults))
 	}
 	leave, err := h.core.Admit(&call, 1)
@@ -147,6 +157,9 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, b *buffers, slot *
 	job := batch.NewJob()
 	if f := request.Fill(a.features, s, &job.Row); f.Invalid != nil || f.Mismatch != nil {
 		job.Free()
+		if f.Infinite && f.Mismatch == nil {
+			h.core.RecordNonFinite(call, slot, a.source)
+		}
 		if f.Invalid != nil {
 			counts.Count(metrics.Invalid)
 			return serving.InvalidRequest(f.Invalid)
@@ -160,7 +173,7 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, b *buffers, slot *
 		counts.Count(metrics.Timeout)
 		return call.LateFault(nil)
 	}
-	norm, mean, std := s.Summary(&job.Row) // before the job may leave this goroutine's hands
+	input := s.Describe(&job.Row) // before the job may leave this goroutine's hands
 	slot.Submit(job)
 	if err := serving.Wait(c.Request().Context(), b.timer, job, left); err != nil {
 		counts.Count(metrics.Timeout)
@@ -185,7 +198,7 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, b *buffers, slot *
 	if !call.Probe {
 		h.core.Snapshots.Put(snapshot.Record{
 			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: res.Number, Label: res.Text, Kind: serving.KindOf(slot.Model),
-			Source: a.source, JobID: a.job, Norm: norm, Mean: mean, Std: std, TS: now, Took: took,
+			Source: a.source, JobID: a.job, Input: input, TS: now, Took: took,
 		})
 		h.core.Shadows.Offer(slot, func() shadow.Score { return scoreLater(a) })
 	}
@@ -193,6 +206,23 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, b *buffers, slot *
 		h.core.Log.DebugContext(c.Request().Context(), "prediction not delivered", slog.Any("err", err))
 	}
 	return nil
+}
+
+// recordNonFinite looks whether a body was refused for its NaN or Infinity alone, and keeps it for input drift. parse is
+// given the body with numbers in their place.
+func (h *Handlers) recordNonFinite(c echo.Context, call *serving.Call, body []byte, route snapshot.Source, parse func([]byte) (serving.Wanted, bool)) {
+	filled, found := request.FillNonFinite(body)
+	if !found {
+		return
+	}
+	wanted, ok := parse(filled)
+	if !ok {
+		return
+	}
+	if slot := h.core.FindLoaded(c.Request().Context(), call, wanted); slot != nil {
+		h.core.RecordNonFinite(call, slot, route)
+		slot.Release()
+	}
 }
 
 var jsonType = []string{"application/json"}

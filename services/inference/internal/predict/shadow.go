@@ -25,7 +25,7 @@ func scoreLater(a ask) shadow.Score {
 			j.Free()
 			return nil, shadow.ErrMismatch
 		}
-		norm, mean, std := s.Summary(&j.Row)
+		input := s.Describe(&j.Row)
 		slot.Submit(j)
 		timer := time.NewTimer(time.Hour)
 		defer timer.Stop()
@@ -40,7 +40,7 @@ func scoreLater(a ask) shadow.Score {
 		}
 		return []snapshot.Record{{
 			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: res.Number, Label: res.Text, Kind: serving.KindOf(slot.Model),
-			JobID: job, Norm: norm, Mean: mean, Std: std,
+			JobID: job, Input: input,
 		}}, nil
 	}
 }

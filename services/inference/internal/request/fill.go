@@ -17,9 +17,12 @@ import (
 // lengths that are not those of training.
 type Faults struct {
 	Invalid, Mismatch []problem.Field
+	// Infinite says that a value is too large for the model: to it, the value would be infinite.
+	Infinite bool
 }
 
 func (f *Faults) invalid(msg string, loc ...string) {
+	f.Infinite = f.Infinite || msg == tooLarge
 	if len(f.Invalid) < maxFaults {
 		f.Invalid = append(f.Invalid, problem.Field{Loc: append([]string{"body", "features"}, loc...), Msg: msg})
 	}
@@ -142,13 +145,15 @@ func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *sc
 // viewString is b as a string without a copy, for functions that do not keep it.
 func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
+const tooLarge = "the number is too large for the model"
+
 func parseNumber(raw []byte, limit float64) (float64, string) {
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, "expected a number, got " + kindName(c)
 	}
 	v, err := strconv.ParseFloat(viewString(raw), 64)
 	if err != nil || limit > 0 && math.Abs(v) > limit {
-		return 0, "the number is too large for the model"
+		return 0, tooLarge
 	}
 	return v, ""
 }
@@ -165,14 +170,14 @@ func parseInteger(raw []byte, limit float64) (int64, string) {
 		f, ferr := strconv.ParseFloat(viewString(raw), 64)
 		switch {
 		case ferr != nil || math.Abs(f) >= maxExact:
-			return 0, "the number is too large for the model"
+			return 0, tooLarge
 		case f != math.Trunc(f):
 			return 0, "expected a whole number"
 		}
 		v = int64(f)
 	}
 	if limit > 0 && math.Abs(float64(v)) > limit {
-		return 0, "the number is too large for the model"
+		return 0, tooLarge
 	}
 	return v, ""
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -106,13 +107,17 @@ func TestSummary(t *testing.T) {
 	vector.Fit(&r)
 	vector.Numbers(&r, 0)[0] = 99
 	copy(vector.Numbers(&r, 1), []float64{3, 4})
-	if norm, mean, std := vector.Summary(&r); norm != 5 || mean != 3.5 || std != 0.5 {
-		t.Errorf("vector: %v %v %v; want norm == 5 && mean == 3.5 && std == 0.5", norm, mean, std)
+	if in := vector.Describe(&r); in.Norm != 5 || in.Mean != 3.5 || in.Std != 0.5 || in.Zeros || string(in.Features.JSON()) != `{"n":99}` {
+		t.Errorf(`vector: %+v, features %s; want norm 5, mean 3.5, std 0.5, no zeros, {"n":99}`, in, in.Features.JSON())
 	}
 	scaled.Fit(&r)
-	scaled.Numbers(&r, 0)[0], *scaled.Int(&r, 1), scaled.Numbers(&r, 3)[0] = 25, 5, 1
-	if norm, mean, std := scaled.Summary(&r); norm != 5 || mean != 3.5 || math.Abs(std-0.5) > 1e-12 {
-		t.Errorf("columns: %v %v %v; want norm == 5 && mean == 3.5 && math.Abs(std - 0.5) <= 1e-12", norm, mean, std)
+	scaled.Numbers(&r, 0)[0], *scaled.Int(&r, 1), *scaled.Text(&r, 2), scaled.Numbers(&r, 3)[0] = 25, 5, "x", 1
+	if in := scaled.Describe(&r); in.Norm != 5 || in.Mean != 3.5 || math.Abs(in.Std-0.5) > 1e-12 || in.Zeros || string(in.Features.JSON()) != `{"a":25,"b":5,"c":"x","d":1}` {
+		t.Errorf(`columns: %+v, features %s; want norm 5, mean 3.5, std 0.5, no zeros, {"a":25,"b":5,"c":"x","d":1}`, in, in.Features.JSON())
+	}
+	scaled.Numbers(&r, 0)[0], *scaled.Int(&r, 1) = 0, 0
+	if in := scaled.Describe(&r); !in.Zeros || in.Norm == 0 {
+		t.Errorf("zeros: %+v; want zeros, and the norm of the scaled values", in)
 	}
 }
 
@@ -144,6 +149,8 @@ func FuzzRead(f *testing.F) {
 				s.Numbers(&r, i)[0] = 1
 			}
 		}
-		s.Summary(&r)
+		if f := s.Describe(&r).Features.JSON(); f != nil && !json.Valid(f) {
+			t.Errorf("features %s; want JSON", f)
+		}
 	})
 }

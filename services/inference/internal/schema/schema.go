@@ -4,7 +4,6 @@ package schema
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -172,37 +171,6 @@ func (s *Schema) Int(r *Row, i int) *int64 { return &r.ints[s.slots[i]] }
 
 // Text is where the value of category column i lives.
 func (s *Schema) Text(r *Row, i int) *string { return &r.texts[s.slots[i]] }
-
-// Summary describes a row for input drift: norm, mean and population standard deviation of its first
-// vector, else of its numbers and integers, each scaled by the mean and deviation of the training rows
-// where they are known. All are 0 for a row without numbers.
-func (s *Schema) Summary(r *Row) (norm, mean, std float64) {
-	var n, sum, squares float64
-	add := func(v float64) {
-		n++
-		sum += v
-		squares += v * v
-	}
-	if i := s.Vector(); i >= 0 {
-		for _, v := range s.Numbers(r, i) {
-			add(v)
-		}
-	} else {
-		for i := range s.Columns {
-			switch c := &s.Columns[i]; c.Kind {
-			case Number:
-				add(c.scale(s.Numbers(r, i)[0]))
-			case Integer:
-				add(c.scale(float64(*s.Int(r, i))))
-			}
-		}
-	}
-	if n == 0 {
-		return 0, 0, 0
-	}
-	mean = sum / n
-	return math.Sqrt(squares), mean, math.Sqrt(max(0, squares/n-mean*mean))
-}
 
 func (c *Column) scale(v float64) float64 {
 	if !c.Known {

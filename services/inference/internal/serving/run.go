@@ -62,3 +62,15 @@ func KindOf(m *model.Model) snapshot.Kind {
 	}
 	return snapshot.NumberLabel
 }
+
+// RecordNonFinite keeps for input drift that a request was refused because an input is not finite: a producer is broken,
+// which what it sent before may not show.
+func (s *Core) RecordNonFinite(c *Call, slot *catalog.Slot, route snapshot.Source) {
+	if c.Probe {
+		return
+	}
+	s.Snapshots.Put(snapshot.Record{
+		Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Kind: snapshot.Refused, Source: c.Source(route),
+		Input: schema.NonFinite(), TS: time.Now(), Took: time.Since(c.Start),
+	})
+}

@@ -158,6 +158,24 @@ func (s *Core) Find(ctx context.Context, c *Call, w Wanted) (*catalog.Slot, erro
 	return slot, nil
 }
 
+// FindLoaded acquires the copy that an alias or the traffic rules mean, or is nil where that is not loaded. It neither
+// loads nor counts anything.
+func (s *Core) FindLoaded(ctx context.Context, c *Call, w Wanted) *catalog.Slot {
+	alias, known := catalog.Production, true
+	switch rule, e := s.Traffic.Rule(c.Name), s.Catalog.Table().Model(c.Name); {
+	case w.Version != "":
+		return nil // drift is watched of aliases
+	case w.Alias != "":
+		alias, known = catalog.CanonicalAlias(w.Alias)
+	case rule != nil && e != nil:
+		alias = rule.Alias(e.Tracker, func() string { return c.routingKey(ctx, w.User) })
+	}
+	if !known {
+		return nil
+	}
+	return s.Catalog.Acquire(c.Name, alias)
+}
+
 // bySplit acquires the copy of the alias that a rule chooses. It is nil when that alias is not loaded: the request
 // then gets Production, which is counted.
 func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []byte) *catalog.Slot {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 )
 
@@ -31,11 +32,13 @@ const (
 // Kind is what a model answered.
 type Kind uint8
 
-// The kinds: a number, a class named by a number, a class named by a text.
+// The kinds: a number, a class named by a number, a class named by a text; none for a request that was refused
+// because of its input.
 const (
 	Number Kind = iota
 	NumberLabel
 	TextLabel
+	Refused
 )
 
 // Record is one answered prediction.
@@ -46,7 +49,7 @@ type Record struct {
 	Kind                  Kind
 	Source                Source
 	JobID                 string
-	Norm, Mean, Std       float64 // of the input, see schema.Summary
+	Input                 schema.Input
 	TS                    time.Time
 	Took                  time.Duration // from the request to its answer
 }
@@ -169,7 +172,7 @@ func (w *Writer) write(ctx context.Context, batch []Record) {
 	}
 }
 
-var columns = []string{"model", "alias", "version", "prediction", "label", "source", "job_id", "norm", "mean", "std", "ts", "seconds"}
+var columns = []string{"model", "alias", "version", "prediction", "label", "source", "job_id", "norm", "mean", "std", "ts", "seconds", "zeros", "features"}
 
 func (w *Writer) copy(ctx context.Context, batch []Record) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -182,7 +185,7 @@ func (w *Writer) copy(ctx context.Context, batch []Record) error {
 // rows is a batch as a source of COPY.
 type rows struct {
 	batch  []Record
-	values [12]any
+	values [14]any
 }
 
 func (r *rows) Next() bool { return len(r.batch) > 0 }
@@ -191,8 +194,9 @@ func (r *rows) Err() error { return nil }
 func (r *rows) Values() ([]any, error) {
 	rec := &r.batch[0]
 	r.batch = r.batch[1:]
-	var prediction, label, job any
+	var prediction, label, job, features any
 	switch rec.Kind {
+	case Refused:
 	case TextLabel:
 		label = rec.Label
 	case NumberLabel:
@@ -200,10 +204,14 @@ func (r *rows) Values() ([]any, error) {
 	default:
 		prediction = rec.Prediction
 	}
+	if f := rec.Input.Features.JSON(); f != nil {
+		features = f
+	}
 	if rec.JobID != "" {
 		job = rec.JobID
 	}
-	r.values = [...]any{rec.Model, rec.Alias, rec.Version, prediction, label, string(rec.Source), job, rec.Norm, rec.Mean, rec.Std, rec.TS, float32(rec.Took.Seconds())}
+	r.values = [...]any{rec.Model, rec.Alias, rec.Version, prediction, label, string(rec.Source), job, rec.Input.Norm, rec.Input.Mean, rec.Input.Std, rec.TS,
+		float32(rec.Took.Seconds()), rec.Input.Zeros, features}
 	return r.values[:], nil
 }
 

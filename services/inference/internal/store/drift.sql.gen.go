@@ -97,13 +97,14 @@ func (q *Queries) DeleteSnapshots(ctx context.Context, arg DeleteSnapshotsParams
 
 const driftState = `-- name: DriftState :one
 select status, coalesce(overall, status)::text as overall from drift_states
-where model = $1 and alias = $2 and kind = 'prediction'
+where model = $1 and alias = $2 and kind = $3
 for update
 `
 
 type DriftStateParams struct {
 	Model string
 	Alias string
+	Kind  string
 }
 
 type DriftStateRow struct {
@@ -112,7 +113,7 @@ type DriftStateRow struct {
 }
 
 func (q *Queries) DriftState(ctx context.Context, arg DriftStateParams) (DriftStateRow, error) {
-	row := q.db.QueryRow(ctx, driftState, arg.Model, arg.Alias)
+	row := q.db.QueryRow(ctx, driftState, arg.Model, arg.Alias, arg.Kind)
 	var i DriftStateRow
 	err := row.Scan(&i.Status, &i.Overall)
 	return i, err
@@ -120,7 +121,7 @@ func (q *Queries) DriftState(ctx context.Context, arg DriftStateParams) (DriftSt
 
 const driftStates = `-- name: DriftStates :many
 select model, alias, status, coalesce(overall, status)::text as overall from drift_states
-where kind = 'prediction'
+where kind = $1
 `
 
 type DriftStatesRow struct {
@@ -130,8 +131,8 @@ type DriftStatesRow struct {
 	Overall string
 }
 
-func (q *Queries) DriftStates(ctx context.Context) ([]DriftStatesRow, error) {
-	rows, err := q.db.Query(ctx, driftStates)
+func (q *Queries) DriftStates(ctx context.Context, kind string) ([]DriftStatesRow, error) {
+	rows, err := q.db.Query(ctx, driftStates, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +166,159 @@ func (q *Queries) ExpireSnapshots(ctx context.Context, before time.Time) (int64,
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const hideSnapshots = `-- name: HideSnapshots :one
+with counted as (
+    select count(*)::bigint as n, max(s.id)::bigint as newest
+    from snapshots s
+    where s.model = $1 and s.alias = $2
+      and s.id > coalesce((
+          select d.after_id from drift_resets d
+          where d.model = $1 and d.alias = $2 and d.kind = 'input'
+      ), 0)
+), marked as (
+    insert into drift_resets (model, alias, kind, after_id)
+    select $1, $2, 'input', newest from counted where newest is not null
+    on conflict (model, alias, kind) do update set after_id = greatest(drift_resets.after_id, excluded.after_id)
+)
+select n from counted
+`
+
+type HideSnapshotsParams struct {
+	Model string
+	Alias string
+}
+
+// Input drift no longer counts the snapshots there are; predictions still do.
+func (q *Queries) HideSnapshots(ctx context.Context, arg HideSnapshotsParams) (int64, error) {
+	row := q.db.QueryRow(ctx, hideSnapshots, arg.Model, arg.Alias)
+	var n int64
+	err := row.Scan(&n)
+	return n, err
+}
+
+const inputBaseline = `-- name: InputBaseline :one
+select version, predictions as norms, means, stds, coalesce(zeros, 0)::int as zeros, features, set_at
+from drift_baselines
+where model = $1 and alias = $2 and kind = 'input'
+`
+
+type InputBaselineParams struct {
+	Model string
+	Alias string
+}
+
+type InputBaselineRow struct {
+	Version  string
+	Norms    []float64
+	Means    []float64
+	Stds     []float64
+	Zeros    int32
+	Features []byte
+	SetAt    time.Time
+}
+
+func (q *Queries) InputBaseline(ctx context.Context, arg InputBaselineParams) (InputBaselineRow, error) {
+	row := q.db.QueryRow(ctx, inputBaseline, arg.Model, arg.Alias)
+	var i InputBaselineRow
+	err := row.Scan(
+		&i.Version,
+		&i.Norms,
+		&i.Means,
+		&i.Stds,
+		&i.Zeros,
+		&i.Features,
+		&i.SetAt,
+	)
+	return i, err
+}
+
+const inputBaselines = `-- name: InputBaselines :many
+select model, alias, version, cardinality(predictions)::int as n, set_at
+from drift_baselines
+where kind = 'input'
+`
+
+type InputBaselinesRow struct {
+	Model   string
+	Alias   string
+	Version string
+	N       int32
+	SetAt   time.Time
+}
+
+func (q *Queries) InputBaselines(ctx context.Context) ([]InputBaselinesRow, error) {
+	rows, err := q.db.Query(ctx, inputBaselines)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []InputBaselinesRow
+	for rows.Next() {
+		var i InputBaselinesRow
+		if err := rows.Scan(
+			&i.Model,
+			&i.Alias,
+			&i.Version,
+			&i.N,
+			&i.SetAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const inputBaselinesOfMany = `-- name: InputBaselinesOfMany :many
+select place.n::int as place, b.predictions as norms, b.means, b.stds, coalesce(b.zeros, 0)::int as zeros
+from generate_subscripts($1::text[], 1) as place(n)
+join drift_baselines b
+    on b.model = ($1::text[])[place.n] and b.alias = ($2::text[])[place.n] and b.kind = 'input'
+`
+
+type InputBaselinesOfManyParams struct {
+	Models  []string
+	Aliases []string
+}
+
+type InputBaselinesOfManyRow struct {
+	Place int32
+	Norms []float64
+	Means []float64
+	Stds  []float64
+	Zeros int32
+}
+
+// place is the position of model and alias in the two lists, from 1.
+func (q *Queries) InputBaselinesOfMany(ctx context.Context, arg InputBaselinesOfManyParams) ([]InputBaselinesOfManyRow, error) {
+	rows, err := q.db.Query(ctx, inputBaselinesOfMany, arg.Models, arg.Aliases)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []InputBaselinesOfManyRow
+	for rows.Next() {
+		var i InputBaselinesOfManyRow
+		if err := rows.Scan(
+			&i.Place,
+			&i.Norms,
+			&i.Means,
+			&i.Stds,
+			&i.Zeros,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const latencySeries = `-- name: LatencySeries :many
@@ -220,10 +374,13 @@ func (q *Queries) LatencySeries(ctx context.Context, arg LatencySeriesParams) ([
 const newestSnapshots = `-- name: NewestSnapshots :many
 select place.n::int as place, r.id::bigint as id
 from generate_subscripts($1::text[], 1) as place(n)
+left join drift_resets d
+    on d.model = ($1::text[])[place.n] and d.alias = ($2::text[])[place.n] and d.kind = $3
 cross join lateral (
     select s.id
     from snapshots s
     where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
+      and s.id > coalesce(d.after_id, 0)
     order by s.id desc
     limit 1
 ) r
@@ -232,6 +389,7 @@ cross join lateral (
 type NewestSnapshotsParams struct {
 	Models  []string
 	Aliases []string
+	Kind    string
 }
 
 type NewestSnapshotsRow struct {
@@ -239,9 +397,10 @@ type NewestSnapshotsRow struct {
 	ID    int64
 }
 
-// place is the position of model and alias in the two lists, from 1; those without a snapshot have no row.
+// place is the position of model and alias in the two lists, from 1; those without a snapshot that counts for
+// the kind have no row.
 func (q *Queries) NewestSnapshots(ctx context.Context, arg NewestSnapshotsParams) ([]NewestSnapshotsRow, error) {
-	rows, err := q.db.Query(ctx, newestSnapshots, arg.Models, arg.Aliases)
+	rows, err := q.db.Query(ctx, newestSnapshots, arg.Models, arg.Aliases, arg.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -263,13 +422,14 @@ func (q *Queries) NewestSnapshots(ctx context.Context, arg NewestSnapshotsParams
 const oldBaseline = `-- name: OldBaseline :one
 select cardinality(predictions)::int as n_numbers, coalesce(cardinality(labels), 0)::int as n_labels, mean, std, set_at
 from drift_baselines
-where model = $1 and alias = $2 and kind = 'prediction'
+where model = $1 and alias = $2 and kind = $3
 for update
 `
 
 type OldBaselineParams struct {
 	Model string
 	Alias string
+	Kind  string
 }
 
 type OldBaselineRow struct {
@@ -281,7 +441,7 @@ type OldBaselineRow struct {
 }
 
 func (q *Queries) OldBaseline(ctx context.Context, arg OldBaselineParams) (OldBaselineRow, error) {
-	row := q.db.QueryRow(ctx, oldBaseline, arg.Model, arg.Alias)
+	row := q.db.QueryRow(ctx, oldBaseline, arg.Model, arg.Alias, arg.Kind)
 	var i OldBaselineRow
 	err := row.Scan(
 		&i.NNumbers,
@@ -334,10 +494,128 @@ func (q *Queries) PruneSnapshots(ctx context.Context, arg PruneSnapshotsParams) 
 	return result.RowsAffected(), nil
 }
 
+const recentFeatures = `-- name: RecentFeatures :many
+select s.version, s.norm, s.mean, s.std, coalesce(s.zeros, false)::boolean as zeros, s.features, s.ts
+from snapshots s
+where s.model = $1 and s.alias = $2
+  and s.id > coalesce((
+      select d.after_id from drift_resets d
+      where d.model = $1 and d.alias = $2 and d.kind = 'input'
+  ), 0)
+order by s.id desc
+limit $3
+`
+
+type RecentFeaturesParams struct {
+	Model  string
+	Alias  string
+	Newest int32
+}
+
+type RecentFeaturesRow struct {
+	Version  string
+	Norm     float64
+	Mean     float64
+	Std      float64
+	Zeros    bool
+	Features []byte
+	Ts       time.Time
+}
+
+// The newest rows that count, newest first, with their scalar inputs.
+func (q *Queries) RecentFeatures(ctx context.Context, arg RecentFeaturesParams) ([]RecentFeaturesRow, error) {
+	rows, err := q.db.Query(ctx, recentFeatures, arg.Model, arg.Alias, arg.Newest)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RecentFeaturesRow
+	for rows.Next() {
+		var i RecentFeaturesRow
+		if err := rows.Scan(
+			&i.Version,
+			&i.Norm,
+			&i.Mean,
+			&i.Std,
+			&i.Zeros,
+			&i.Features,
+			&i.Ts,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const recentInputsOfMany = `-- name: RecentInputsOfMany :many
+select place.n::int as place, r.version, r.norm, r.mean, r.std, coalesce(r.zeros, false)::boolean as zeros, r.ts
+from generate_subscripts($1::text[], 1) as place(n)
+left join drift_resets d
+    on d.model = ($1::text[])[place.n] and d.alias = ($2::text[])[place.n] and d.kind = 'input'
+cross join lateral (
+    select s.id, s.version, s.norm, s.mean, s.std, s.zeros, s.ts
+    from snapshots s
+    where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
+      and s.id > coalesce(d.after_id, 0)
+    order by s.id desc
+    limit $3
+) r
+order by place.n, r.id desc
+`
+
+type RecentInputsOfManyParams struct {
+	Models  []string
+	Aliases []string
+	Newest  int32
+}
+
+type RecentInputsOfManyRow struct {
+	Place   int32
+	Version string
+	Norm    float64
+	Mean    float64
+	Std     float64
+	Zeros   bool
+	Ts      time.Time
+}
+
+// place is the position of model and alias in the two lists, from 1. Rows before the last reset of inputs do not count.
+func (q *Queries) RecentInputsOfMany(ctx context.Context, arg RecentInputsOfManyParams) ([]RecentInputsOfManyRow, error) {
+	rows, err := q.db.Query(ctx, recentInputsOfMany, arg.Models, arg.Aliases, arg.Newest)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RecentInputsOfManyRow
+	for rows.Next() {
+		var i RecentInputsOfManyRow
+		if err := rows.Scan(
+			&i.Place,
+			&i.Version,
+			&i.Norm,
+			&i.Mean,
+			&i.Std,
+			&i.Zeros,
+			&i.Ts,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const recentSnapshots = `-- name: RecentSnapshots :many
 select version, prediction, label, ts
 from snapshots
-where model = $1 and alias = $2
+where model = $1 and alias = $2 and (prediction is not null or label is not null)
 order by id desc
 limit $3
 `
@@ -387,6 +665,7 @@ cross join lateral (
     select s.id, s.version, s.prediction, s.label, s.ts
     from snapshots s
     where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
+      and (s.prediction is not null or s.label is not null)
     order by s.id desc
     limit $3
 ) r
@@ -435,22 +714,28 @@ func (q *Queries) RecentSnapshotsOfMany(ctx context.Context, arg RecentSnapshots
 }
 
 const setBaseline = `-- name: SetBaseline :exec
-insert into drift_baselines (model, alias, kind, version, predictions, labels, mean, std, set_at, set_by)
-values ($1, $2, 'prediction', $3, $4, $5, $6,
-        $7, $8, $9)
+insert into drift_baselines (model, alias, kind, version, predictions, labels, mean, std, means, stds, zeros, features, set_at, set_by)
+values ($1, $2, $3, $4, $5, $6, $7,
+        $8, $9, $10, $11, $12, $13, $14)
 on conflict (model, alias, kind) do update
 set version = excluded.version, predictions = excluded.predictions, labels = excluded.labels, mean = excluded.mean, std = excluded.std,
+    means = excluded.means, stds = excluded.stds, zeros = excluded.zeros, features = excluded.features,
     set_at = excluded.set_at, set_by = excluded.set_by
 `
 
 type SetBaselineParams struct {
 	Model       string
 	Alias       string
+	Kind        string
 	Version     string
 	Predictions []float64
 	Labels      []string
 	Mean        *float64
 	Std         *float64
+	Means       []float64
+	Stds        []float64
+	Zeros       *int32
+	Features    []byte
 	SetAt       time.Time
 	SetBy       string
 }
@@ -459,11 +744,16 @@ func (q *Queries) SetBaseline(ctx context.Context, arg SetBaselineParams) error 
 	_, err := q.db.Exec(ctx, setBaseline,
 		arg.Model,
 		arg.Alias,
+		arg.Kind,
 		arg.Version,
 		arg.Predictions,
 		arg.Labels,
 		arg.Mean,
 		arg.Std,
+		arg.Means,
+		arg.Stds,
+		arg.Zeros,
+		arg.Features,
 		arg.SetAt,
 		arg.SetBy,
 	)
@@ -472,13 +762,14 @@ func (q *Queries) SetBaseline(ctx context.Context, arg SetBaselineParams) error 
 
 const setDriftState = `-- name: SetDriftState :exec
 insert into drift_states (model, alias, kind, status, overall, changed_at)
-values ($1, $2, 'prediction', $3, $4::text, $5)
+values ($1, $2, $3, $4, $5::text, $6)
 on conflict (model, alias, kind) do update set status = excluded.status, overall = excluded.overall, changed_at = excluded.changed_at
 `
 
 type SetDriftStateParams struct {
 	Model     string
 	Alias     string
+	Kind      string
 	Status    string
 	Overall   string
 	ChangedAt time.Time
@@ -488,6 +779,7 @@ func (q *Queries) SetDriftState(ctx context.Context, arg SetDriftStateParams) er
 	_, err := q.db.Exec(ctx, setDriftState,
 		arg.Model,
 		arg.Alias,
+		arg.Kind,
 		arg.Status,
 		arg.Overall,
 		arg.ChangedAt,
@@ -544,7 +836,7 @@ select floor(extract(epoch from ts - $1::timestamptz) / $2::float8)::int as step
        count(prediction)::bigint as numbers
 from snapshots
 where model = $3 and alias = $4
-  and ts >= $1 and ts < $5
+  and ts >= $1 and ts < $5 and (prediction is not null or label is not null)
 group by 1
 order by 1
 `

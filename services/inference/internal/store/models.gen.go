@@ -26,6 +26,17 @@ type DriftBaseline struct {
 	Std         *float64
 	SetAt       time.Time
 	SetBy       string
+	Means       []float64
+	Stds        []float64
+	Zeros       *int32
+	Features    []byte
+}
+
+type DriftReset struct {
+	Model   string
+	Alias   string
+	Kind    string
+	AfterID int64
 }
 
 type DriftState struct {
@@ -59,6 +70,8 @@ type Snapshot struct {
 	Std        float64
 	Ts         time.Time
 	Seconds    *float32
+	Zeros      *bool
+	Features   []byte
 }
 
 type TrafficRevision struct {

@@ -363,6 +363,84 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/drift/input/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare recent inputs with their baseline [predict]
+         * @description As `/drift/status`, of norm, mean and standard deviation of each request's input: of its first vector, or of
+         *     its numeric columns, scaled by those of the training rows. `statistics` has all three; `z_score` and
+         *     `measures` are the worst of them, `live_mean` and the other moments and `recent` are of the norm. Requests
+         *     that were refused because an input is not finite count as well.
+         */
+        get: operations["inputDriftStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/drift/input/{model_name}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which inputs moved, and how far, with histograms of both samples [predict]
+         * @description Compares each column that is no vector, the first 64 of the model, and the three statistics, those that moved
+         *     furthest first. Columns decide nothing: alerts and retraining follow the status.
+         */
+        get: operations["inputDriftReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/drift/input/{model_name}/baseline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Set the newest 1,000 inputs as the baseline [admin] */
+        post: operations["setInputDriftBaseline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/drift/input/{model_name}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compare inputs from now on; predictions and baseline stay [admin] */
+        post: operations["resetInputDrift"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/series/{model_name}": {
         parameters: {
             query?: never;
@@ -973,6 +1051,77 @@ export interface components {
             /** Format: double */
             p_value?: number | null;
         };
+        DriftReport: {
+            model: string;
+            alias: string;
+            /** @description As in the status of inputs */
+            overall: components["schemas"]["DriftLevel"];
+            reason?: string;
+            n_snapshots: number;
+            n_baseline: number;
+            /** Format: date-time */
+            baseline_set_at?: string;
+            /** @description norm, mean and std of the inputs; empty if one is not finite */
+            statistics: components["schemas"]["DriftFeature"][];
+            /** @description Columns by name */
+            features: components["schemas"]["DriftFeature"][];
+        };
+        DriftFeature: {
+            name: string;
+            /** @enum {string} */
+            kind: "number" | "category";
+            /** @description The level of z_score alone */
+            status: components["schemas"]["DriftLevel"];
+            /** @description The worst measure's level */
+            overall: components["schemas"]["DriftLevel"];
+            decided_by?: string;
+            reason?: string;
+            /** Format: double */
+            z_score?: number | null;
+            /** Format: double */
+            live_mean?: number | null;
+            /** Format: double */
+            live_std?: number | null;
+            /** Format: double */
+            baseline_mean?: number | null;
+            /** Format: double */
+            baseline_std?: number | null;
+            n: number;
+            n_baseline: number;
+            measures: {
+                [key: string]: components["schemas"]["DriftMeasure"];
+            };
+            histogram: components["schemas"]["DriftHistogram"];
+        };
+        DriftHistogram: {
+            /** @description Of numbers: one more than bins */
+            edges?: number[];
+            /** @description Of categories; (other) stands for all that are not listed */
+            classes?: string[];
+            /** @description Share of the window in each bin or class */
+            live: number[];
+            /** @description Share of the baseline in each bin or class */
+            baseline: number[];
+        };
+        DriftStatistic: {
+            /** @description The level of z_score alone */
+            status: components["schemas"]["DriftLevel"];
+            /** @description The worst measure's level */
+            overall: components["schemas"]["DriftLevel"];
+            /** Format: double */
+            z_score?: number | null;
+            /** Format: double */
+            live_mean?: number | null;
+            /** Format: double */
+            live_std?: number | null;
+            /** Format: double */
+            baseline_mean?: number | null;
+            /** Format: double */
+            baseline_std?: number | null;
+            measures: {
+                [key: string]: components["schemas"]["DriftMeasure"];
+            };
+        };
         /** @enum {string} */
         DriftLevel: "OK" | "WARNING" | "CRITICAL" | "NO_BASELINE" | "INSUFFICIENT" | "CORRUPT";
         DriftStatus: {
@@ -1008,7 +1157,13 @@ export interface components {
                 [key: string]: components["schemas"]["DriftMeasure"];
             };
             reason?: string;
-            /** @description The newest 24 predictions, oldest first */
+            /** @description Of inputs: which of norm, mean and std decided overall, or has the largest z_score if that is OK */
+            statistic?: string;
+            /** @description Of inputs: norm, mean and std, each compared alone */
+            statistics?: {
+                [key: string]: components["schemas"]["DriftStatistic"];
+            };
+            /** @description The newest 24 predictions (of inputs their norms, null where not finite), oldest first */
             recent: unknown[];
             /** Format: date-time */
             baseline_set_at?: string;
@@ -1280,6 +1435,10 @@ export type ShadowRule = components['schemas']['ShadowRule'];
 export type ShadowRuleList = components['schemas']['ShadowRuleList'];
 export type ShadowChange = components['schemas']['ShadowChange'];
 export type DriftMeasure = components['schemas']['DriftMeasure'];
+export type DriftReport = components['schemas']['DriftReport'];
+export type DriftFeature = components['schemas']['DriftFeature'];
+export type DriftHistogram = components['schemas']['DriftHistogram'];
+export type DriftStatistic = components['schemas']['DriftStatistic'];
 export type DriftLevel = components['schemas']['DriftLevel'];
 export type DriftStatus = components['schemas']['DriftStatus'];
 export type SeriesMetric = components['schemas']['SeriesMetric'];
@@ -1817,6 +1976,122 @@ export interface operations {
                     "application/json": components["schemas"]["DriftStatus"][];
                 };
             };
+            default: components["responses"]["Problem"];
+        };
+    };
+    inputDriftStatus: {
+        parameters: {
+            query?: {
+                /** @description Only this model, any case */
+                model?: string;
+                /** @description Only this alias, any case */
+                alias?: string;
+                /** @description Number of newest snapshots compared */
+                window?: number;
+                /** @description Divisor of z_score */
+                z_mode?: "spread" | "standard_error";
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque cursor from the previous page */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One row per model and alias */
+            200: {
+                headers: {
+                    /** @description Cursor of the next page; absent on the last */
+                    "X-Next-Cursor"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftStatus"][];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    inputDriftReport: {
+        parameters: {
+            query?: {
+                /** @description Any case */
+                alias?: string;
+                /** @description Number of newest snapshots compared */
+                window?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The window against its baseline */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftReport"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    setInputDriftBaseline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["AliasChoice"];
+        responses: {
+            /** @description The baseline; mean and std are those of the norm */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftBaseline"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    resetInputDrift: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Model name, any case */
+                model_name: components["parameters"]["ModelName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["AliasChoice"];
+        responses: {
+            /** @description Number of inputs that no longer count */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftReset"];
+                };
+            };
+            404: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

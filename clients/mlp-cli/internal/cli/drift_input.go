@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
+)
+
+// inputDriftRow shows what is not known as null.
+type inputDriftRow struct {
+	Model      string                       `json:"model"`
+	Alias      string                       `json:"alias"`
+	NormMean   *float64                     `json:"norm_mean"`
+	EmbMean    *float64                     `json:"embedding_mean"`
+	EmbStd     *float64                     `json:"embedding_std"`
+	MaxZ       *float64                     `json:"max_z"`
+	Status     string                       `json:"status"`
+	Overall    string                       `json:"overall"`
+	DecidedBy  *string                      `json:"decided_by"`
+	Statistic  *string                      `json:"statistic"`
+	Reason     *string                      `json:"reason"`
+	Snapshots  int                          `json:"n_snapshots"`
+	Baseline   int                          `json:"n_baseline"`
+	Statistics map[string]inputStatisticRow `json:"statistics"`
+}
+
+type inputStatisticRow struct {
+	LiveMean     *float64 `json:"live_mean"`
+	LiveStd      *float64 `json:"live_std"`
+	BaselineMean *float64 `json:"baseline_mean"`
+	BaselineStd  *float64 `json:"baseline_std"`
+	ZScore       *float64 `json:"z_score"`
+	Status       string   `json:"status"`
+	Overall      string   `json:"overall"`
+}
+
+func inputDriftRowOf(d inference.DriftStatus) inputDriftRow {
+	row := inputDriftRow{Model: d.Model, Alias: d.Alias, MaxZ: d.ZScore, Status: string(d.Status), Overall: string(d.Overall), DecidedBy: d.DecidedBy,
+		Statistic: d.Statistic, Reason: d.Reason, Snapshots: d.NSnapshots, Baseline: d.NBaseline, Statistics: map[string]inputStatisticRow{}}
+	if d.Statistics == nil {
+		return row
+	}
+	for name, s := range *d.Statistics {
+		row.Statistics[name] = inputStatisticRow{s.LiveMean, s.LiveStd, s.BaselineMean, s.BaselineStd, s.ZScore, string(s.Status), string(s.Overall)}
+	}
+	row.NormMean, row.EmbMean, row.EmbStd = row.Statistics["norm"].LiveMean, row.Statistics["mean"].LiveMean, row.Statistics["std"].LiveMean
+	return row
+}
+
+func driftInputCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "input", Usage: "what models are asked, against its baseline", Subcommands: []*cli.Command{
+		{Name: "status", Usage: "drift of each model's inputs: norm, mean and deviation of the embedding, or of the numeric columns", ArgsUsage: "[model]",
+			Flags: watchFlags(), Action: func(c *cli.Context) error {
+				a, err := readArguments(c, "[model]")
+				if err != nil {
+					return err
+				}
+				return env.maybeWatch(c, func() error { return inputDriftStatus(c.Context, env, a[0]) })
+			}},
+		driftBaselineCommand(env, inputDrift, "store the inputs of the last 1000 snapshots as the baseline"),
+		driftResetCommand(env, inputDrift, "forget the recent inputs of a model; predictions and baseline stay"),
+	}}
+}
+
+func inputDriftStatus(ctx context.Context, env *Env, model string) error {
+	list, err := env.driftStatuses(ctx, inputDrift, model)
+	if err != nil {
+		return err
+	}
+	if model != "" && len(list) == 0 {
+		return fault.New("model_not_loaded", "%s is not served, so nothing is known of its inputs", strings.ToUpper(model)).WithHint("see what is served: mlp models list")
+	}
+	rows := make([]inputDriftRow, len(list))
+	g := output.Grid{Columns: []string{"Model", "Alias", "Norm μ", "Emb μ", "Emb σ", "Max Z", "Status", "Overall", "Decided by", "Snapshots"}, Empty: "No model is served."}
+	for i, d := range list {
+		row := inputDriftRowOf(d)
+		rows[i] = row
+		var decidedBy any
+		switch {
+		case row.DecidedBy != nil && row.Statistic != nil:
+			decidedBy = *row.DecidedBy + " of " + *row.Statistic
+		case row.Overall == "CORRUPT" && row.Reason != nil:
+			decidedBy = *row.Reason
+		}
+		g.Rows = append(g.Rows, []any{row.Model, row.Alias, row.NormMean, row.EmbMean, row.EmbStd, row.MaxZ, styledStatus(row.Status), styledStatus(row.Overall), decidedBy, row.Snapshots})
+		if row.Status == "NO_BASELINE" {
+			g.Notes = []string{"", "set a baseline with: mlp drift input baseline <model>"}
+		}
+	}
+	g.Doc = rows
+	return env.Printer().Print(g)
+}

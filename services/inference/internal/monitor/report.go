@@ -1,0 +1,177 @@
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/labstack/echo/v4"
+
+	api "github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/drift"
+	"github.com/mlp-platform/platform/services/inference/internal/store"
+)
+
+// storedColumn is a column of a baseline as it is stored.
+type storedColumn struct {
+	Numbers []float64 `json:"numbers,omitempty"`
+	Texts   []string  `json:"texts,omitempty"`
+}
+
+// columnsOf turns rows into columns. A row that has none of its features is left out; one that is no JSON object
+// was not written by this service.
+func columnsOf(rows []store.RecentFeaturesRow) (map[string]drift.Sample, error) {
+	out := map[string]drift.Sample{}
+	for _, r := range rows {
+		if r.Features == nil {
+			continue
+		}
+		var values map[string]any
+		if err := json.Unmarshal(r.Features, &values); err != nil {
+			return nil, fmt.Errorf("read the features of a snapshot: %w", err)
+		}
+		for name, v := range values {
+			s := out[name]
+			switch x := v.(type) {
+			case float64:
+				s.Values = append(s.Values, x)
+			case string:
+				s.Labels = append(s.Labels, x)
+			}
+			out[name] = s
+		}
+	}
+	for name, s := range out {
+		if s.Labels != nil && s.Values != nil { // the column has changed its kind within the window
+			delete(out, name)
+		}
+	}
+	return out, nil
+}
+
+func storeColumns(columns map[string]drift.Sample) ([]byte, error) {
+	if len(columns) == 0 {
+		return nil, nil
+	}
+	stored := make(map[string]storedColumn, len(columns))
+	for name, s := range columns {
+		stored[name] = storedColumn{s.Values, s.Labels}
+	}
+	return json.Marshal(stored)
+}
+
+func readColumns(raw []byte) (map[string]drift.Sample, error) {
+	out := map[string]drift.Sample{}
+	if raw == nil {
+		return out, nil
+	}
+	var stored map[string]storedColumn
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return nil, fmt.Errorf("read the features of a baseline: %w", err)
+	}
+	for name, c := range stored {
+		out[name] = drift.Sample{Values: c.Numbers, Labels: c.Texts}
+	}
+	return out, nil
+}
+
+// Report is GET /drift/input/{model_name}/report.
+func (m *Monitor) Report(c echo.Context) error {
+	alias, err := aliasOf(c.QueryParam("alias"), "query", catalog.Production)
+	if err != nil {
+		return err
+	}
+	window, err := windowOf(c)
+	if err != nil {
+		return err
+	}
+	p, err := m.known(c.Request().Context(), place{catalog.UpperName(c.Param("model_name")), alias})
+	if err != nil {
+		return err
+	}
+	out, err := m.report(c.Request().Context(), p, window)
+	if err != nil {
+		return storeFault(err)
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func (m *Monitor) report(ctx context.Context, p place, window int) (out api.DriftReport, err error) {
+	out = api.DriftReport{Model: p.model, Alias: p.alias, Statistics: []api.DriftFeature{}, Features: []api.DriftFeature{}}
+	rows, err := m.queries.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Newest: int32(window)})
+	if err != nil {
+		return out, err
+	}
+	base, err := m.queries.InputBaseline(ctx, store.InputBaselineParams{Model: p.model, Alias: p.alias})
+	switch {
+	case err == nil:
+		out.BaselineSetAt, out.NBaseline = &base.SetAt, len(base.Norms)
+	case !errors.Is(err, pgx.ErrNoRows):
+		return out, err
+	}
+	var live, was drift.Inputs
+	for _, r := range rows {
+		addInput(&live, r.Norm, r.Mean, r.Std, r.Zeros)
+	}
+	was = drift.Inputs{Norms: base.Norms, Means: base.Means, Stds: base.Stds, Zeros: int(base.Zeros)}
+	verdict := drift.EvaluateInputs(live, was, drift.Spread)
+	out.NSnapshots, out.Overall = len(rows), api.DriftLevel(verdict.Overall)
+	if verdict.Reason != "" {
+		out.Reason = &verdict.Reason
+	}
+	columns, err := columnsOf(rows)
+	if err != nil {
+		return out, err
+	}
+	stored, err := readColumns(base.Features)
+	if err != nil {
+		return out, err
+	}
+	if verdict.Statistics != nil && verdict.Reason != "non_finite_input" { // such values have no histogram
+		for _, f := range drift.CompareFeatures(statisticsOf(live), statisticsOf(was)) {
+			out.Statistics = append(out.Statistics, wireFeature(f))
+		}
+	}
+	for _, f := range drift.CompareFeatures(columns, stored) {
+		out.Features = append(out.Features, wireFeature(f))
+	}
+	return out, nil
+}
+
+func statisticsOf(in drift.Inputs) map[string]drift.Sample {
+	return map[string]drift.Sample{drift.StatisticNorm: {Values: in.Norms}, drift.StatisticMean: {Values: in.Means}, drift.StatisticStd: {Values: in.Stds}}
+}
+
+func wireFeature(f drift.Feature) api.DriftFeature {
+	out := api.DriftFeature{
+		Name: f.Name, Kind: api.DriftFeatureKindNumber, Status: api.DriftLevel(f.Status), Overall: api.DriftLevel(f.Overall), ZScore: f.Z,
+		LiveMean: f.LiveMean, LiveStd: f.LiveStd, BaselineMean: f.BaselineMean, BaselineStd: f.BaselineStd, N: f.N, NBaseline: f.NBase,
+		Measures: map[string]api.DriftMeasure{}, Histogram: api.DriftHistogram{Live: orEmpty(f.Histogram.Live), Baseline: orEmpty(f.Histogram.Base)},
+	}
+	for name, v := range f.Measures {
+		out.Measures[name] = wireMeasure(v)
+	}
+	if f.DecidedBy != "" {
+		out.DecidedBy = &f.DecidedBy
+	}
+	if f.Reason != "" {
+		out.Reason = &f.Reason
+	}
+	if f.Histogram.Classes != nil {
+		out.Kind, out.Histogram.Classes = api.DriftFeatureKindCategory, &f.Histogram.Classes
+	} else if f.Histogram.Edges != nil {
+		out.Histogram.Edges = &f.Histogram.Edges
+	}
+	return out
+}
+
+func orEmpty(v []float64) []float64 {
+	if v == nil {
+		return []float64{}
+	}
+	return v
+}
