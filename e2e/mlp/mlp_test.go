@@ -73,7 +73,7 @@ func (t inOrder) Verbose() bool { return testing.Verbose() }
 // another than the one who asks for things with $REQUESTER.
 func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 	for _, k := range []string{"CONTROL_PLANE_URL", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "ORCHESTRATOR_API_URL",
-		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL", "BUS_BRIDGE_URL", "BUS_NATS_URL"} {
+		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL", "ASSISTANT_KEY", "BUS_BRIDGE_URL", "BUS_NATS_URL"} {
 		env.Setenv(k, p.Env[k])
 	}
 	for _, kv := range p.Environ() {

@@ -250,6 +250,8 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 		tokenEnv, tokenKey = "SERVING_TOKEN", "inference_token"
 	case "dashboard":
 		tokenEnv, tokenKey = "DASHBOARD_TOKEN", "dashboard_token"
+	case "assistant":
+		tokenEnv, tokenKey = "ASSISTANT_KEY", "assistant_key"
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:

@@ -24,6 +24,7 @@ func allCommands(env *Env) []*cli.Command {
 		scaffoldCommand(env),
 		pipelineCommand(env),
 		auditCommand(env),
+		chatCommand(env),
 		stackCommand(env),
 		authCommand(env),
 		configCommand(env),

@@ -63,6 +63,7 @@ var examples = map[string]string{
 	"auth whoami":                "mlp --json auth whoami",
 	"auth logout":                "mlp auth logout",
 	"auth validate":              "mlp auth validate",
+	"chat":                       "mlp chat why is catalog in shop without traffic",
 	"stack up":                   "mlp stack up",
 	"stack down":                 "mlp stack down --volumes",
 	"stack restart":              "mlp stack restart --service inference",

@@ -39,11 +39,13 @@ var Keys = []Key{
 	{Name: "orchestrator", Env: "ORCHESTRATOR_API_URL", Default: "http://localhost:14200/api", section: "urls", field: "orchestrator", Doc: "workflow orchestrator API address"},
 	{Name: "dashboard", Env: "DASHBOARD_URL", Default: "http://localhost:8099", section: "urls", field: "dashboard", Doc: "dashboard address"},
 	{Name: "bus", Env: "BUS_BRIDGE_URL", Default: "http://localhost:18003", section: "urls", field: "bus", Doc: "bus bridge address"},
+	{Name: "assistant", Env: "ASSISTANT_URL", Default: "http://localhost:18004", section: "urls", field: "assistant", Doc: "cluster assistant address"},
 	{Name: "control_plane_token", Env: "CONTROL_PLANE_TOKEN", Secret: true, section: "auth", field: "control_plane_token", Doc: "bearer token for the control plane"},
 	{Name: "dashboard_token", Env: "DASHBOARD_TOKEN", Secret: true, section: "auth", field: "dashboard_token", Doc: "bearer token for the dashboard"},
 	{Name: "tracker_token", Env: "MLFLOW_TRACKING_TOKEN", Secret: true, section: "auth", field: "tracker_token", Doc: "bearer token for the experiment tracker"},
 	{Name: "orchestrator_token", Env: "PREFECT_API_KEY", Secret: true, section: "auth", field: "orchestrator_token", Doc: "bearer token for the workflow orchestrator"},
 	{Name: "inference_token", Env: "SERVING_TOKEN", Secret: true, section: "auth", field: "inference_token", Doc: "bearer token for inference"},
+	{Name: "assistant_key", Env: "ASSISTANT_KEY", Secret: true, section: "auth", field: "assistant_key", Doc: "key for the cluster assistant"},
 }
 
 // Find returns the key of that name, or a usage fault that lists the known ones.
@@ -74,8 +76,7 @@ func (s *Sections) table(k Key) *map[string]string {
 }
 
 // layout is what the file may hold, which strict decoding compares it with: decoding into the maps of File
-// would take any key. assistant belongs to a service that no command of mlp calls; other programs of
-// the platform share the file.
+// would take any key.
 type layout struct {
 	ActiveContext string `toml:"active_context"`
 	layoutSections
