@@ -23,6 +23,7 @@ func allCommands(env *Env) []*cli.Command {
 		busCommand(env),
 		scaffoldCommand(env),
 		pipelineCommand(env),
+		guardedCommand(env),
 		auditCommand(env),
 		chatCommand(env),
 		stackCommand(env),
