@@ -66,6 +66,8 @@ func Find(name string) (Key, error) {
 type Sections struct {
 	URLs map[string]string `toml:"urls,omitempty"`
 	Auth map[string]string `toml:"auth,omitempty"`
+	// Session is how the dashboard token is renewed, if single sign-on gave it.
+	Session *Session `toml:"session,omitempty"`
 }
 
 func (s *Sections) table(k Key) *map[string]string {
@@ -101,6 +103,7 @@ type layoutSections struct {
 		InferenceToken    string `toml:"inference_token"`
 		AssistantKey      string `toml:"assistant_key"`
 	} `toml:"auth"`
+	Session Session `toml:"session"`
 }
 
 // File is the configuration file.
@@ -271,6 +274,9 @@ func (f *File) Set(key Key, context, value string) error {
 		*t = map[string]string{}
 	}
 	(*t)[key.field] = value
+	if key.Name == dashboardToken {
+		s.Session = nil // it renews another token
+	}
 	return nil
 }
 
@@ -285,6 +291,9 @@ func (f *File) Unset(key Key, context string) bool {
 	t := s.table(key)
 	_, ok := (*t)[key.field]
 	delete(*t, key.field)
+	if key.Name == dashboardToken {
+		s.Session = nil
+	}
 	return ok
 }
 
@@ -299,6 +308,8 @@ type Value struct {
 type Resolved struct {
 	Context string
 	values  map[string]Value
+	session *Session
+	place   string // the context that holds the session; empty for the base
 }
 
 // Resolve joins environment, context and file. The context is the asked one, else PLATFORM_CONTEXT, else
@@ -325,14 +336,23 @@ func Resolve(f *File, asked string, getenv func(string) string) (*Resolved, erro
 		v := Value{Key: k, Value: k.Default, Source: "default"}
 		if s, ok := (*f.table(k))[k.field]; ok {
 			v.Value, v.Source = s, "file"
+			if k.Name == dashboardToken {
+				r.session = f.Session
+			}
 		}
 		if named != nil {
 			if s, ok := (*named.table(k))[k.field]; ok {
 				v.Value, v.Source = s, "context:"+context
+				if k.Name == dashboardToken {
+					r.session, r.place = named.Session, context
+				}
 			}
 		}
 		if s := getenv(k.Env); s != "" {
 			v.Value, v.Source = s, "environment"
+			if k.Name == dashboardToken {
+				r.session = nil
+			}
 		}
 		if k.section == "urls" {
 			if err := CheckURL(k.Name, v.Value); err != nil {
