@@ -76,6 +76,7 @@ func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
 		env.Setenv(k, v)
 	}
 	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("ROOT", harness.Root(t))
 	env.Setenv("NOW", time.Now().UTC().Format(time.RFC3339Nano))
 	env.Setenv("REQUESTER", p.Secret(t, "control_plane_token"))
 	env.Setenv("CI_TOKEN", p.Secret(t, "ci_token"))
