@@ -138,6 +138,7 @@ require (
 )
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0
 	golang.org/x/term v0.47.0
 )

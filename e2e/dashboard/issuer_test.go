@@ -22,6 +22,7 @@ const (
 	issuerClient   = "dashboard"
 	issuerSecret   = "secret-of-the-dashboard-at-the-issuer"
 	issuerAudience = "platform"
+	issuerCLI      = "mlp" // a public client
 )
 
 // issuer is an identity provider of several realms, each an issuer below its own path. Who signs in, and at which
@@ -31,6 +32,7 @@ type issuer struct {
 	key    ed25519.PrivateKey
 	mu     sync.Mutex // guards codes
 	codes  map[string]url.Values
+	cli    publicClient
 }
 
 func newIssuer() *issuer {
@@ -44,6 +46,8 @@ func newIssuer() *issuer {
 	mux.HandleFunc("GET /{realm}/keys", i.serveKeys)
 	mux.HandleFunc("GET /{realm}/authorize", i.authorize)
 	mux.HandleFunc("POST /{realm}/token", i.exchange)
+	mux.HandleFunc("POST /{realm}/device", i.cli.startDevice)
+	mux.HandleFunc("POST /{realm}/revoke", i.cli.revoke)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {}) // stands in for the bus bridge, which the platform does not run
 	i.server = httptest.NewServer(mux)
 	return i
@@ -53,14 +57,14 @@ func (i *issuer) url(realm string) string { return i.server.URL + "/" + realm }
 
 // trust is a realm's entry in a trust file; its people belong to the tenant.
 func (i *issuer) trust(realm, tenant, more string) string {
-	return fmt.Sprintf("- name: %s\n  issuer: %s\n  audience: %s\n  algorithms: [EdDSA]\n  tenant: %s\n  clients: {dashboard: {client_id: %s, client_secret_ref: \"env:E2E_ISSUER_SECRET\"}}\n%s",
-		realm, i.url(realm), issuerAudience, tenant, issuerClient, more)
+	return fmt.Sprintf("- name: %s\n  issuer: %s\n  audience: %s\n  algorithms: [EdDSA]\n  tenant: %s\n  clients: {dashboard: {client_id: %s, client_secret_ref: \"env:E2E_ISSUER_SECRET\"}, cli: {client_id: %s}}\n%s",
+		realm, i.url(realm), issuerAudience, tenant, issuerClient, issuerCLI, more)
 }
 
 func (i *issuer) describe(w http.ResponseWriter, r *http.Request) {
 	base := i.url(r.PathValue("realm"))
 	answerJSON(w, map[string]any{
-		"issuer": base, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token", "jwks_uri": base + "/keys",
+		"issuer": base, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token", "device_authorization_endpoint": base + "/device", "revocation_endpoint": base + "/revoke", "jwks_uri": base + "/keys",
 		"authorization_response_iss_parameter_supported": true, "response_types_supported": []string{"code"},
 		"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"EdDSA"},
 		"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
@@ -86,6 +90,10 @@ func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *issuer) exchange(w http.ResponseWriter, r *http.Request) {
+	if r.PostFormValue("client_id") == issuerCLI {
+		i.exchangePublic(w, r)
+		return
+	}
 	client, secret, _ := r.BasicAuth()
 	i.mu.Lock()
 	asked, known := i.codes[r.PostFormValue("code")]

@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			})
 		})
 	}
+	t.Run("documents", func(t *testing.T) { checkDocuments(t, p, mlp) })
 }
 
 // inOrder is a test whose subtests do not run beside others.
@@ -69,25 +70,34 @@ func (t inOrder) Run(_ string, f func(testscript.T)) { f(t) }
 
 func (t inOrder) Verbose() bool { return testing.Verbose() }
 
-// setUp gives a script a home of its own and the platform's addresses and tokens. Its user is the operator:
-// another than the one who asks for things with $REQUESTER.
+// setUp gives a script a home of its own and the platform's addresses and tokens.
 func setUp(t *testing.T, p *harness.Platform, env *testscript.Env) error {
-	for _, k := range []string{"CONTROL_PLANE_URL", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "ORCHESTRATOR_API_URL",
-		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL", "BUS_BRIDGE_URL", "BUS_NATS_URL"} {
-		env.Setenv(k, p.Env[k])
-	}
-	for _, kv := range p.Environ() {
-		if addr, ok := strings.CutPrefix(kv, "DASHBOARD_ADDR="); ok {
-			env.Setenv("DASHBOARD_URL", "http://"+addr)
-		}
+	for k, v := range environment(t, p) {
+		env.Setenv(k, v)
 	}
 	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("ROOT", harness.Root(t))
 	env.Setenv("NOW", time.Now().UTC().Format(time.RFC3339Nano))
-	env.Setenv("CONTROL_PLANE_TOKEN", p.Secret(t, "operator_token"))
 	env.Setenv("REQUESTER", p.Secret(t, "control_plane_token"))
 	env.Setenv("CI_TOKEN", p.Secret(t, "ci_token"))
 	env.Setenv("ADMIN_PASSWORD", p.Secret(t, "dashboard_admin_password"))
 	return nil
+}
+
+// environment has the platform's addresses and tokens. Its user is the operator: another than the one who asks for
+// things with $REQUESTER.
+func environment(t *testing.T, p *harness.Platform) map[string]string {
+	vars := map[string]string{"CONTROL_PLANE_TOKEN": p.Secret(t, "operator_token")}
+	for _, k := range []string{"CONTROL_PLANE_URL", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "ORCHESTRATOR_API_URL",
+		"PREFECT_API_KEY", "PLATFORM_MODELREPO", "ASSISTANT_URL", "ASSISTANT_KEY", "BUS_BRIDGE_URL", "BUS_NATS_URL"} {
+		vars[k] = p.Env[k]
+	}
+	for _, kv := range p.Environ() {
+		if addr, ok := strings.CutPrefix(kv, "DASHBOARD_ADDR="); ok {
+			vars["DASHBOARD_URL"] = "http://" + addr
+		}
+	}
+	return vars
 }
 
 func commands(t *testing.T, p *harness.Platform, mlp string) map[string]func(*testscript.TestScript, bool, []string) {

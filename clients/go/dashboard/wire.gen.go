@@ -1296,10 +1296,19 @@ type Proposal struct {
 
 // Provider defines model for Provider.
 type Provider struct {
-	DisplayName string `json:"display_name"`
-	LoginUrl    string `json:"login_url"`
-	Name        string `json:"name"`
-	StepUp      bool   `json:"step_up"`
+	// Cli How a command line signs in there, as a public client with PKCE; absent without one
+	Cli         *ProviderCLI `json:"cli,omitempty"`
+	DisplayName string       `json:"display_name"`
+	LoginUrl    string       `json:"login_url"`
+	Name        string       `json:"name"`
+	StepUp      bool         `json:"step_up"`
+}
+
+// ProviderCLI How a command line signs in there, as a public client with PKCE; absent without one
+type ProviderCLI struct {
+	ClientId string   `json:"client_id"`
+	Issuer   string   `json:"issuer"`
+	Scopes   []string `json:"scopes"`
 }
 
 // Providers defines model for Providers.

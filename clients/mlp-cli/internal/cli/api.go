@@ -35,6 +35,9 @@ type remote struct {
 	url   string
 	token string
 	http  *http.Client
+	// renew returns the token to send, a new one if the stored one has expired; nil: the token does not expire, or nobody
+	// but a person can renew it.
+	renew func() (string, error)
 	// probing marks requests as those of a tool that tries the service.
 	probing bool
 }
@@ -149,8 +152,15 @@ func (s *remote) send(req *http.Request) (*http.Response, []byte, error) {
 	if s.probing {
 		req.Header.Set("X-Platform-Probe", "1")
 	}
-	if s.token != "" {
-		req.Header.Set("Authorization", "Bearer "+s.token)
+	token := s.token
+	if s.renew != nil {
+		var err error
+		if token, err = s.renew(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := s.http.Do(req)
 	if err != nil {
@@ -250,6 +260,8 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 		tokenEnv, tokenKey = "SERVING_TOKEN", "inference_token"
 	case "dashboard":
 		tokenEnv, tokenKey = "DASHBOARD_TOKEN", "dashboard_token"
+	case "assistant":
+		tokenEnv, tokenKey = "ASSISTANT_KEY", "assistant_key"
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:

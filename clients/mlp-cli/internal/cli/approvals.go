@@ -208,11 +208,11 @@ func shortSHA(sha string) string {
 func styledStatus(s string) output.Styled {
 	style := output.Plain
 	switch strings.ToUpper(s) {
-	case "APPROVED", "COMPLETED", "OK", "PASS", "READY", "PROMOTED", "CURRENT", "ACKNOWLEDGED":
+	case "APPROVED", "COMPLETED", "OK", "PASS", "READY", "PROMOTED", "CURRENT", "ACKNOWLEDGED", "HEALTHY":
 		style = output.Good
-	case "PENDING", "APPROVING", "WARNING", "DEGRADED", "WARN", "RUNNING", "SCHEDULED", "STALE", "DENIED", "CANCELLING", "FIRING":
+	case "PENDING", "APPROVING", "WARNING", "DEGRADED", "WARN", "RUNNING", "SCHEDULED", "STALE", "DENIED", "CANCELLING", "FIRING", "STARTING":
 		style = output.Warn
-	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE", "REFUSED", "ERROR":
+	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE", "REFUSED", "ERROR", "UNHEALTHY":
 		style = output.Bad
 	case "EXPIRED", "SUPERSEDED", "CANCELLED", "RESOLVED", "NO_BASELINE", "INSUFFICIENT":
 		style = output.Dim

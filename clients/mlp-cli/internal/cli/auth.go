@@ -25,7 +25,7 @@ func authCommand(env *Env) *cli.Command {
 		}}
 	}
 	return &cli.Command{Name: "auth", Usage: "sign in, and see who you are signed in as", Subcommands: []*cli.Command{
-		leaf("login", "exchange a dashboard password for a session token, and store it", authLogin),
+		authLoginCommand(env),
 		leaf("whoami", "the dashboard's view of you", authWhoami),
 		leaf("logout", "end the dashboard session and remove its token", authLogout),
 		authValidateCommand(env),
@@ -114,7 +114,8 @@ type shownIdentity struct {
 	Name *string `json:"name"`
 }
 
-// authLogout ends the session at the dashboard; the stored token goes even if the dashboard took it for ended.
+// authLogout ends the session at the dashboard; the stored token goes even if the dashboard took it for ended. The
+// dashboard has no session of a token that an identity provider gave: that one ends by being forgotten.
 func authLogout(ctx context.Context, env *Env) error {
 	r, err := env.Config()
 	if err != nil {
@@ -127,14 +128,19 @@ func authLogout(ctx context.Context, env *Env) error {
 	if r.Get(key.Name) == "" {
 		return env.done(map[string]any{"ended": false, "removed": false}, "there is no dashboard token: nothing to log out of")
 	}
-	client, err := env.dashboardClient()
-	if err != nil {
-		return err
-	}
-	err = discard(client.Logout(ctx))
-	ended := err == nil
-	if err != nil && fault.From(err).Status != 401 {
-		return err
+	ended := false
+	if session, _ := r.Session(); session == nil {
+		client, err := env.dashboardClient()
+		if err != nil {
+			return err
+		}
+		err = discard(client.Logout(ctx))
+		ended = err == nil
+		if err != nil && fault.From(err).Status != 401 {
+			return err
+		}
+	} else {
+		ended = env.revokeSession(ctx, session)
 	}
 	f, err := env.configFile()
 	if err != nil {

@@ -65,7 +65,11 @@ func discard(resp *http.Response, err error) error {
 }
 
 func (e *Env) dashboard(r *config.Resolved) *remote {
-	return e.remote(r, "dashboard", "dashboard", "dashboard_token")
+	s := e.remote(r, "dashboard", "dashboard", "dashboard_token")
+	if session, place := r.Session(); session != nil {
+		s.renew = e.renewal(session, place, s.token)
+	}
+	return s
 }
 
 // controlPlaneClient, servingClient and dashboardClient are the generated clients of the configured services.

@@ -19,6 +19,7 @@ type listOptions struct {
 	limit   int // 0 is all
 	sort    string
 	columns []string
+	wrapped bool // the document is {items, more}
 }
 
 // listFlags are the options of a list; limit is the default of --limit, 0 for all.
@@ -36,11 +37,15 @@ func arrangeFlags(limit int) []cli.Flag {
 		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: limit, Usage: usage},
 		&cli.StringFlag{Name: "sort", Usage: "sort by this column; --sort=-COLUMN sorts downwards"},
 		&cli.StringFlag{Name: "columns", Usage: "only these columns, in this order, separated by commas (tables and CSV)"},
+		&cli.BoolFlag{Name: "envelope", Usage: "JSON and YAML: {items, more} instead of the list, where more tells that it was cut"},
 	}
 }
 
 func (e *Env) readListOptions(c *cli.Context) (listOptions, error) {
-	o := listOptions{limit: c.Int("limit"), sort: c.String("sort")}
+	o := listOptions{limit: c.Int("limit"), sort: c.String("sort"), wrapped: c.Bool("envelope")}
+	if o.wrapped && e.Format != output.JSON && e.Format != output.YAML {
+		return o, fault.Usage("--envelope is for JSON and YAML").WithHint("for example: mlp --json %s --envelope", e.command)
+	}
 	if o.limit < 0 || o.limit == 0 && c.IsSet("limit") {
 		return o, fault.Usage("--limit must be at least 1").WithHint("for every row: leave it out, or give --all")
 	}
@@ -86,8 +91,13 @@ func (e *Env) printList(o listOptions, g output.Grid, more bool) error {
 			return err
 		}
 		g.Doc = items.Elem().Interface()
+	} else if o.wrapped {
+		return fault.Usage("--envelope is for lists; the document of mlp %s is an object already", e.command)
 	} else if err := o.arrange(&g, nil); err != nil {
 		return err
+	}
+	if o.wrapped {
+		g.Doc = map[string]any{"items": g.Doc, "more": more}
 	}
 	if more {
 		e.Talk("the first %d; for more: --limit N or --all", len(g.Rows))

@@ -60,12 +60,17 @@ func modelsHistoryCommand(env *Env) *cli.Command {
 }
 
 func modelsAtCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "at", Usage: "which version held an alias at a time, and who had moved it", ArgsUsage: "<model> <time>", Flags: []cli.Flag{aliasFlag("Production")},
+	return &cli.Command{Name: "at", Usage: "which version of a model, or of each model, held an alias at a time, and who had moved it", ArgsUsage: "[model] <time>", Flags: []cli.Flag{aliasFlag("Production")},
 		Action: func(c *cli.Context) error {
-			a, err := readArguments(c, "model", "time")
+			names := []string{"model", "time"}
+			if c.NArg() < 2 {
+				names = names[1:]
+			}
+			a, err := readArguments(c, names...)
 			if err != nil {
 				return err
 			}
+			when := a[len(a)-1]
 			alias := c.String("alias")
 			if err := oneOf("--alias", alias, aliases...); err != nil {
 				return err
@@ -73,12 +78,15 @@ func modelsAtCommand(env *Env) *cli.Command {
 			if alias == "" {
 				alias = "Production"
 			}
-			at, err := parseTime(a[1], env.Now())
+			at, err := parseTime(when, env.Now())
 			if err != nil {
 				return err
 			}
 			if at.After(env.Now()) {
-				return fault.Usage("%s is in the future: nobody knows yet which version it will be", a[1])
+				return fault.Usage("%s is in the future: nobody knows yet which version it will be", when)
+			}
+			if len(a) == 1 {
+				return allModelsAt(c.Context, env, alias, at)
 			}
 			return modelsAt(c.Context, env, strings.ToUpper(a[0]), alias, at)
 		}}
@@ -190,6 +198,35 @@ func modelsAt(ctx context.Context, env *Env, model, alias string, at time.Time) 
 		{"Model", h.Model}, {"Alias", h.Alias}, {"Version", h.Version}, {"Previous version", h.PreviousVersion}, {"From", h.From}, {"To", h.To},
 		{"Moved by", h.Actor}, {"Via", string(h.Via)}, {"Promotion", promotion}, {"Digest", h.Digest},
 	}})
+}
+
+// allModelsAt shows what each model's alias held: what was in Production on that day. The API
+// answers for one model at a time, so the whole history of the alias is read.
+func allModelsAt(ctx context.Context, env *Env, alias string, at time.Time) error {
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	list, _, err := readItems(0, func(limit *int, cursor *string) ([]controlplane.AliasHolder, *string, error) {
+		page, err := decode[controlplane.AliasHistory](cp.ListAliasHistory(ctx, &controlplane.ListAliasHistoryParams{Alias: &alias, Limit: limit, Cursor: cursor}))
+		return page.Items, page.NextCursor, err
+	})
+	if err != nil {
+		return err
+	}
+	held := []controlplane.AliasHolder{}
+	for _, h := range list {
+		if !h.From.After(at) && (h.To == nil || h.To.After(at)) && h.Version != nil {
+			held = append(held, h)
+		}
+	}
+	slices.SortFunc(held, func(a, b controlplane.AliasHolder) int { return strings.Compare(a.Model, b.Model) })
+	g := output.Grid{Columns: []string{"Model", "Alias", "Version", "Previous", "From", "To", "By", "Via"}, Doc: held, Spare: []string{"Alias", "Previous", "Via"},
+		Empty: "No version of any model was " + alias + " at " + at.UTC().Format(time.RFC3339) + "."}
+	for _, h := range held {
+		g.Rows = append(g.Rows, []any{h.Model, h.Alias, h.Version, h.PreviousVersion, h.From, h.To, h.Actor, string(h.Via)})
+	}
+	return env.Printer().Print(g)
 }
 
 // parseTime reads a time as people write it: RFC 3339, a day, a day and time of day (UTC), or how long ago (90m, 12h, 30d, 4w).

@@ -57,6 +57,8 @@ func pipelineCommand(env *Env) *cli.Command {
 				dummy: c.Bool("dummy"), backend: c.String("backend"), env: c.String("env"),
 				report: c.String("report"), dryRun: c.Bool("dry-run")})
 		}},
+		pipelineDeployCommand(env),
+		pipelineExportCommand(env),
 		pipelineValidateModelCommand(env),
 		pipelinePromoteCommand(env),
 	}}

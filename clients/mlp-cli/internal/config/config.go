@@ -39,11 +39,13 @@ var Keys = []Key{
 	{Name: "orchestrator", Env: "ORCHESTRATOR_API_URL", Default: "http://localhost:14200/api", section: "urls", field: "orchestrator", Doc: "workflow orchestrator API address"},
 	{Name: "dashboard", Env: "DASHBOARD_URL", Default: "http://localhost:8099", section: "urls", field: "dashboard", Doc: "dashboard address"},
 	{Name: "bus", Env: "BUS_BRIDGE_URL", Default: "http://localhost:18003", section: "urls", field: "bus", Doc: "bus bridge address"},
+	{Name: "assistant", Env: "ASSISTANT_URL", Default: "http://localhost:18004", section: "urls", field: "assistant", Doc: "cluster assistant address"},
 	{Name: "control_plane_token", Env: "CONTROL_PLANE_TOKEN", Secret: true, section: "auth", field: "control_plane_token", Doc: "bearer token for the control plane"},
 	{Name: "dashboard_token", Env: "DASHBOARD_TOKEN", Secret: true, section: "auth", field: "dashboard_token", Doc: "bearer token for the dashboard"},
 	{Name: "tracker_token", Env: "MLFLOW_TRACKING_TOKEN", Secret: true, section: "auth", field: "tracker_token", Doc: "bearer token for the experiment tracker"},
 	{Name: "orchestrator_token", Env: "PREFECT_API_KEY", Secret: true, section: "auth", field: "orchestrator_token", Doc: "bearer token for the workflow orchestrator"},
 	{Name: "inference_token", Env: "SERVING_TOKEN", Secret: true, section: "auth", field: "inference_token", Doc: "bearer token for inference"},
+	{Name: "assistant_key", Env: "ASSISTANT_KEY", Secret: true, section: "auth", field: "assistant_key", Doc: "key for the cluster assistant"},
 }
 
 // Find returns the key of that name, or a usage fault that lists the known ones.
@@ -64,6 +66,8 @@ func Find(name string) (Key, error) {
 type Sections struct {
 	URLs map[string]string `toml:"urls,omitempty"`
 	Auth map[string]string `toml:"auth,omitempty"`
+	// Session is how the dashboard token is renewed, if single sign-on gave it.
+	Session *Session `toml:"session,omitempty"`
 }
 
 func (s *Sections) table(k Key) *map[string]string {
@@ -74,8 +78,7 @@ func (s *Sections) table(k Key) *map[string]string {
 }
 
 // layout is what the file may hold, which strict decoding compares it with: decoding into the maps of File
-// would take any key. assistant belongs to a service that no command of mlp calls; other programs of
-// the platform share the file.
+// would take any key.
 type layout struct {
 	ActiveContext string `toml:"active_context"`
 	layoutSections
@@ -100,6 +103,7 @@ type layoutSections struct {
 		InferenceToken    string `toml:"inference_token"`
 		AssistantKey      string `toml:"assistant_key"`
 	} `toml:"auth"`
+	Session Session `toml:"session"`
 }
 
 // File is the configuration file.
@@ -270,6 +274,9 @@ func (f *File) Set(key Key, context, value string) error {
 		*t = map[string]string{}
 	}
 	(*t)[key.field] = value
+	if key.Name == dashboardToken {
+		s.Session = nil // it renews another token
+	}
 	return nil
 }
 
@@ -284,6 +291,9 @@ func (f *File) Unset(key Key, context string) bool {
 	t := s.table(key)
 	_, ok := (*t)[key.field]
 	delete(*t, key.field)
+	if key.Name == dashboardToken {
+		s.Session = nil
+	}
 	return ok
 }
 
@@ -298,6 +308,8 @@ type Value struct {
 type Resolved struct {
 	Context string
 	values  map[string]Value
+	session *Session
+	place   string // the context that holds the session; empty for the base
 }
 
 // Resolve joins environment, context and file. The context is the asked one, else PLATFORM_CONTEXT, else
@@ -324,14 +336,23 @@ func Resolve(f *File, asked string, getenv func(string) string) (*Resolved, erro
 		v := Value{Key: k, Value: k.Default, Source: "default"}
 		if s, ok := (*f.table(k))[k.field]; ok {
 			v.Value, v.Source = s, "file"
+			if k.Name == dashboardToken {
+				r.session = f.Session
+			}
 		}
 		if named != nil {
 			if s, ok := (*named.table(k))[k.field]; ok {
 				v.Value, v.Source = s, "context:"+context
+				if k.Name == dashboardToken {
+					r.session, r.place = named.Session, context
+				}
 			}
 		}
 		if s := getenv(k.Env); s != "" {
 			v.Value, v.Source = s, "environment"
+			if k.Name == dashboardToken {
+				r.session = nil
+			}
 		}
 		if k.section == "urls" {
 			if err := CheckURL(k.Name, v.Value); err != nil {

@@ -112,7 +112,7 @@ func classifyError(ctx context.Context, err error) errorCode {
 		return agentTimeout
 	case errors.Is(err, assistant.ErrNoKey):
 		return agentAuth
-	case errors.Is(err, errNoAnswer), errors.Is(err, assistant.ErrFrameTooLarge):
+	case errors.Is(err, errNoAnswer), errors.Is(err, sse.ErrFrameTooLarge):
 		return agentResponse
 	}
 	return agentUnavailable
@@ -123,7 +123,7 @@ var errNoAnswer = errors.New("the assistant's answer cannot be read")
 
 // read adds the frames of a stream up to its end. An error means that the answer is not complete.
 func (a *answer) read(body io.Reader, first *time.Timer) error {
-	frames := assistant.NewFrameReader(&firstByte{r: body, timer: first})
+	frames := sse.NewFrameReader(&firstByte{r: body, timer: first})
 	for {
 		frame, err := frames.Next()
 		if errors.Is(err, io.EOF) {

@@ -103,7 +103,7 @@ var errClient = errors.New("the browser does not read")
 // copyFrames passes on whole frames and flushes each, up to an error, which is io.EOF at a clean end. done reports
 // whether the last frame was [DONE].
 func copyFrames(out *sse.Writer, in io.Reader, touch func()) (done bool, err error) {
-	frames := assistant.NewFrameReader(in)
+	frames := sse.NewFrameReader(in)
 	for {
 		frame, err := frames.Next()
 		if err != nil {

@@ -74,6 +74,9 @@ func (p *Provider) DisplayName() string { return p.trust.DisplayName }
 // Issuer identifies the provider in tokens and authorization responses.
 func (p *Provider) Issuer() string { return p.trust.Issuer }
 
+// CLI is the registration of the command line; nil without one.
+func (p *Provider) CLI() *trust.Client { return p.trust.CLI }
+
 // StepUp is what guarded actions ask of the provider's people; nil: nothing.
 func (p *Provider) StepUp() *trust.StepUp { return p.trust.StepUp }
 

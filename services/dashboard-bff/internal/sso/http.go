@@ -94,9 +94,11 @@ func (h *Handlers) Providers(c echo.Context) error {
 	}
 	list := api.Providers{Providers: []api.Provider{}, LocalLogin: h.cfg.LocalLogin}
 	for _, p := range h.cfg.Providers.Providers() {
-		list.Providers = append(list.Providers, api.Provider{
-			Name: p.Name(), DisplayName: p.DisplayName(), LoginUrl: p.LoginPath(), StepUp: p.StepUp() != nil,
-		})
+		shown := api.Provider{Name: p.Name(), DisplayName: p.DisplayName(), LoginUrl: p.LoginPath(), StepUp: p.StepUp() != nil}
+		if cli := p.CLI(); cli != nil {
+			shown.Cli = &api.ProviderCLI{Issuer: p.Issuer(), ClientId: cli.ClientID, Scopes: cli.Scopes}
+		}
+		list.Providers = append(list.Providers, shown)
 	}
 	return c.JSON(http.StatusOK, list)
 }

@@ -289,6 +289,7 @@ func (c Credentials) Exports(a Addresses) string {
 		{"ASSISTANT_ADMIN_KEY", c.AssistantAdminKey()},
 		{"ASSISTANT_OPERATOR_KEY", c.AssistantOperatorKey()},
 		{"ASSISTANT_READONLY_KEY", c.AssistantReadonlyKey()},
+		{"ASSISTANT_KEY", c.AssistantOperatorKey()}, // the name that mlp chat reads
 		{"PLATFORM_EVIDENCE_STORE", filepath.Join(dir, "evidence", "store.sqlite")},
 		{"PLATFORM_MODELREPO", filepath.Join(dir, "modelrepo")},
 	} {

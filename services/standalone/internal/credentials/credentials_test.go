@@ -169,6 +169,7 @@ func TestExports(t *testing.T) {
 		"export ASSISTANT_ADMIN_KEY='ki-admin-a1'\n" +
 		"export ASSISTANT_OPERATOR_KEY='ki-op-o1'\n" +
 		"export ASSISTANT_READONLY_KEY='ki-ro-r1'\n" +
+		"export ASSISTANT_KEY='ki-op-o1'\n" +
 		"export PLATFORM_EVIDENCE_STORE=" + quoteForShell(filepath.Join(dir, "evidence", "store.sqlite")) + "\n" +
 		"export PLATFORM_MODELREPO=" + quoteForShell(filepath.Join(dir, "modelrepo")) + "\n"
 	if got != want {

@@ -948,6 +948,13 @@ export interface components {
             display_name: string;
             login_url: string;
             step_up: boolean;
+            cli?: components["schemas"]["ProviderCLI"];
+        };
+        /** @description How a command line signs in there, as a public client with PKCE; absent without one */
+        ProviderCLI: {
+            issuer: string;
+            client_id: string;
+            scopes: string[];
         };
         Providers: {
             providers: components["schemas"]["Provider"][];
@@ -1740,6 +1747,7 @@ export type LoginRequest = components['schemas']['LoginRequest'];
 export type Login = components['schemas']['Login'];
 export type Identity = components['schemas']['Identity'];
 export type Provider = components['schemas']['Provider'];
+export type ProviderCli = components['schemas']['ProviderCLI'];
 export type Providers = components['schemas']['Providers'];
 export type SsoLogout = components['schemas']['SSOLogout'];
 export type ServiceHealth = components['schemas']['ServiceHealth'];

@@ -1,4 +1,4 @@
-package assistant_test
+package sse_test
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mlp-platform/platform/services/dashboard-bff/internal/assistant"
+	"github.com/mlp-platform/platform/libs/sse"
 )
 
 type frame struct{ Raw, Data string }
 
 func readFrames(r io.Reader) (frames []frame, err error) {
-	reader := assistant.NewFrameReader(r)
+	reader := sse.NewFrameReader(r)
 	for {
 		f, err := reader.Next()
 		if err != nil {
@@ -60,7 +60,7 @@ func TestEndlessFramesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, unit := range map[string]string{"line": "data: xxxxxxxx", "lines": "data: x\n", "comments": ": x\n"} {
 		endless := io.MultiReader(strings.NewReader(strings.Repeat(unit, 1<<20/len(unit)+1)), iotest.ErrReader(errors.New("read too far")))
-		if _, err := readFrames(endless); !errors.Is(err, assistant.ErrFrameTooLarge) {
+		if _, err := readFrames(endless); !errors.Is(err, sse.ErrFrameTooLarge) {
 			t.Errorf("endless %s: got %v, want ErrFrameTooLarge", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package assistant
+package sse
 
 import (
 	"bufio"
@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// maxFrame limits one frame, in bytes. The assistant's longest is an approval with a diff of 3,000 characters.
+// maxFrame limits one frame, in bytes. The longest of the platform is an approval of the assistant, with a diff of 3,000 characters.
 const maxFrame = 1 << 20
 
 // ErrFrameTooLarge means that a frame is longer than [maxFrame]; nothing more can be read.
-var ErrFrameTooLarge = errors.New("assistant: a frame of the stream is too large")
+var ErrFrameTooLarge = errors.New("sse: a frame of the stream is too large")
 
 // Frame is one server-sent event or comment of a stream.
 type Frame struct {
@@ -22,7 +22,7 @@ type Frame struct {
 	Data []byte
 }
 
-// Done reports whether the frame is the last of a complete answer.
+// Done reports whether the frame is the last of a complete answer of chat completions.
 func (f Frame) Done() bool { return string(f.Data) == "[DONE]" }
 
 // FrameReader splits a stream into frames. Use it from one goroutine.
@@ -63,7 +63,7 @@ func (f *FrameReader) Next() (Frame, error) {
 	}
 }
 
-// readLine reads up to and with LF, at most room bytes. The assistant ends lines by LF; one that ends by CR alone
+// readLine reads up to and with LF, at most room bytes. The platform ends lines by LF; one that ends by CR alone
 // is read as part of the next, which its JSON, having no raw CR, survives.
 func (f *FrameReader) readLine(room int) ([]byte, error) {
 	var line []byte

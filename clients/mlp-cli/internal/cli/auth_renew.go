@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
+	"github.com/mlp-platform/platform/libs/cli/fault"
+)
+
+// renewBefore is how long before its end a token is renewed, so that none expires on its way.
+const renewBefore = 30 * time.Second
+
+// identityProvider is what mlp reads of a discovery document.
+type identityProvider struct {
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Device        string   `json:"device_authorization_endpoint"`
+	Revocation    string   `json:"revocation_endpoint"`
+	Scopes        []string `json:"scopes_supported"`
+	SendsIssuer   bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// client is mlp as the provider knows it: public, so that it sends its id alone.
+func (p identityProvider) client(id string, scopes []string) *oauth2.Config {
+	return &oauth2.Config{ClientID: id, Scopes: scopesWith(scopes, p.Scopes), Endpoint: oauth2.Endpoint{
+		AuthURL: p.Authorization, TokenURL: p.Token, DeviceAuthURL: p.Device, AuthStyle: oauth2.AuthStyleInParams,
+	}}
+}
+
+// discover reads a provider's endpoints. Plain HTTP is for a provider on this machine.
+func (e *Env) discover(ctx context.Context, issuer string) (identityProvider, error) {
+	p := identityProvider{}
+	u, err := url.Parse(issuer)
+	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+		return p, fault.New("bad_issuer", "the issuer %.200q is no https address", issuer)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
+	if err != nil {
+		return p, fault.New("bad_issuer", "the issuer %.200q is no https address", issuer)
+	}
+	resp, err := e.HTTP.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return p, ctx.Err()
+		}
+		f := fault.New("idp_unreachable", "the identity provider at %s cannot be reached", issuer)
+		f.Cause = err
+		return p, f
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read from
+	err = json.NewDecoder(io.LimitReader(resp.Body, maxDiscovery)).Decode(&p)
+	if resp.StatusCode != http.StatusOK || err != nil || p.Issuer != issuer || p.Token == "" || p.Authorization == "" {
+		return p, fault.New("idp_unusable", "%s has no discovery document that can be used", issuer).WithHint("check it with: mlp auth validate --file TRUSTFILE --check-discovery")
+	}
+	return p, nil
+}
+
+func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
+
+// renewal returns the token of a sign-in, renewed once it has expired.
+func (e *Env) renewal(session *config.Session, place, token string) func() (string, error) {
+	if session.ExpiresAt.IsZero() || e.Now().Before(session.ExpiresAt.Add(-renewBefore)) {
+		return nil
+	}
+	return sync.OnceValues(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		return e.renewToken(ctx, place, token)
+	})
+}
+
+// renewToken exchanges the stored refresh token. One mlp at a time: a provider that gives a new refresh token takes the
+// old one no more, and some end the whole sign-in if it comes twice.
+func (e *Env) renewToken(ctx context.Context, place, expired string) (string, error) {
+	f, err := e.configFile()
+	if err != nil {
+		return "", err
+	}
+	unlock, err := f.Lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if f, err = e.configFile(); err != nil { // as the one before us left it
+		return "", err
+	}
+	s := &f.Sections
+	if place != "" {
+		if s = f.Contexts[place]; s == nil {
+			s = &config.Sections{}
+		}
+	}
+	if s.Session == nil {
+		return "", fault.New("session_expired", "you are signed out").WithHint("sign in again: mlp auth login")
+	}
+	session := *s.Session
+	if token := s.Auth["dashboard_token"]; token != expired {
+		return token, nil // another mlp has renewed it
+	}
+	again := fault.New("session_expired", "the sign-in at %s has ended", session.Provider).WithHint("sign in again: mlp auth login --provider %s", session.Provider)
+	if session.RefreshToken == "" {
+		return "", again
+	}
+	idp, err := e.discover(ctx, session.Issuer)
+	if err != nil {
+		return "", err
+	}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, e.HTTP)
+	token, err := idp.client(session.ClientID, nil).TokenSource(ctx, &oauth2.Token{RefreshToken: session.RefreshToken}).Token()
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode/100 == 4 {
+		again.Cause = err
+		return "", again
+	}
+	if err != nil {
+		return "", signInFault(ctx, session.Provider, err)
+	}
+	session.ExpiresAt = token.Expiry.UTC()
+	if token.RefreshToken != "" {
+		session.RefreshToken = token.RefreshToken
+	}
+	if err := f.SetSession(place, token.AccessToken, session); err != nil {
+		return "", err
+	}
+	return token.AccessToken, f.Save()
+}
+
+// revokeSession asks the provider to take the refresh token no more (RFC 7009). It is told whether it did, and fails
+// nothing: the token is forgotten here in any case.
+func (e *Env) revokeSession(ctx context.Context, s *config.Session) bool {
+	idp, err := e.discover(ctx, s.Issuer)
+	if err != nil || idp.Revocation == "" || s.RefreshToken == "" {
+		return false
+	}
+	form := url.Values{"token": {s.RefreshToken}, "token_type_hint": {"refresh_token"}, "client_id": {s.ClientID}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, idp.Revocation, strings.NewReader(form.Encode()))
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := e.HTTP.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mlp-platform/platform/libs/cli/fault"
+)
+
+// Causes of a wait or an answer that a signal ended.
+var (
+	errInterrupted = fault.New("interrupted", "interrupted")
+	errTerminated  = fault.New("terminated", "terminated")
+)
+
+// keys hears Ctrl-C for as long as a conversation lasts. Each press ends one answer or one wait, where elsewhere the
+// first one ends the command.
+type keys struct{ signals chan os.Signal }
+
+func listenForKeys() *keys {
+	k := &keys{make(chan os.Signal, 1)}
+	signal.Notify(k.signals, os.Interrupt, syscall.SIGTERM)
+	return k
+}
+
+func (k *keys) stop() { signal.Stop(k.signals) }
+
+// during returns a context that the next signal ends, with why as its cause. A press from before is forgotten: what it
+// was to end is over.
+func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	select {
+	case s := <-k.signals:
+		if s == syscall.SIGTERM {
+			select {
+			case k.signals <- s:
+			default: // another came meanwhile
+			}
+		}
+	default:
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case s := <-k.signals:
+			if s == syscall.SIGTERM {
+				cancel(errTerminated)
+			} else {
+				cancel(errInterrupted)
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+// typedLines are what a person types. One goroutine reads, for as long as the program runs: a read of a terminal cannot
+// be given up, and the next prompt takes over the one that an earlier prompt left behind.
+type typedLines struct{ lines chan typedLine }
+
+type typedLine struct {
+	text string
+	err  error
+}
+
+func readTypedLines(in io.Reader) *typedLines {
+	t := &typedLines{make(chan typedLine)}
+	go func() {
+		r := bufio.NewReader(in)
+		for {
+			text, err := r.ReadString('\n')
+			t.lines <- typedLine{text, err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return t
+}
+
+// next is the next line; io.EOF at the end of input, or which signal ended the wait.
+func (t *typedLines) next(keys *keys) (string, error) {
+	ctx, cancel := keys.during(context.Background())
+	defer cancel()
+	select {
+	case l := <-t.lines:
+		if errors.Is(l.err, io.EOF) {
+			return l.text, io.EOF
+		}
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// forget drops what was typed and not yet asked for.
+func (t *typedLines) forget(in io.Reader) {
+	if f, ok := in.(*os.File); ok {
+		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // no terminal has nothing to drop
+	}
+	select {
+	case <-t.lines:
+	default:
+	}
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+const dashboardToken = "dashboard_token"
+
+// Session is a sign-in at an identity provider, from which the dashboard token came and by which it is renewed.
+type Session struct {
+	Provider     string    `toml:"provider"`
+	Issuer       string    `toml:"issuer"`
+	ClientID     string    `toml:"client_id"`
+	RefreshToken string    `toml:"refresh_token,omitempty"` // empty: the token cannot be renewed
+	ExpiresAt    time.Time `toml:"expires_at"`
+}
+
+// Session is the sign-in that the dashboard token in force came from, nil if it came otherwise; place is the context that
+// holds it, empty for the base of the file.
+func (r *Resolved) Session() (s *Session, place string) { return r.session, r.place }
+
+// SetSession stores a token and the sign-in that it came from.
+func (f *File) SetSession(context, token string, s Session) error {
+	key, err := Find(dashboardToken)
+	if err != nil {
+		return err
+	}
+	if err := f.Set(key, context, token); err != nil {
+		return err
+	}
+	if context == "" {
+		f.Session = &s
+	} else {
+		f.Contexts[context].Session = &s
+	}
+	return nil
+}
+
+// Lock keeps other programs from renewing the file's tokens meanwhile: providers take a refresh token once. The lock
+// ends with unlock or with the process.
+func (f *File) Lock() (unlock func(), err error) {
+	lock, err := os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the configuration file: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("lock the configuration file: %w", err)
+	}
+	return func() { lock.Close() }, nil
+}
