@@ -117,20 +117,23 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	if err != nil {
 		return err
 	}
+	tensors := openinference.New(core, func() (string, bool) {
+		check := checkAliases(cat, time.Now())
+		if srv.Draining() {
+			check = service.Check{Status: service.Fail, Detail: "the service is shutting down"}
+		}
+		return check.Detail, check.Status != service.Fail
+	})
 	addRoutes(srv.Echo, authenticator, handlers{
-		predictions: predict.New(core),
-		tensors: openinference.New(core, func() (string, bool) {
-			check := checkAliases(cat, time.Now())
-			if srv.Draining() {
-				check = service.Check{Status: service.Fail, Detail: "the service is shutting down"}
-			}
-			return check.Detail, check.Status != service.Fail
-		}),
+		predictions: predict.New(core), tensors: tensors,
 		models: inventory.New(cat, events), drift: watch, traffic: splits,
 		hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
 
+	if err := serveGRPC(cfg, srv, authenticator, tensors, log); err != nil {
+		return err
+	}
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
 	srv.Go("snapshots", snapshots.Run)
 	srv.Go("traffic rules", splits.Run)

@@ -23,6 +23,9 @@ type Config struct {
 
 	// Addr is host:port. Without credentials it must be a loopback address.
 	Addr string `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`
+	// GRPCAddr is host:port of the Open Inference Protocol over gRPC; empty serves none. Without credentials it must be a
+	// loopback address.
+	GRPCAddr string `env:"INFERENCE_GRPC_ADDR"`
 	// AllowedHosts are the Host values served, without port. Empty: with credentials all, without them localhost and the
 	// addresses of loopback, to which these are added.
 	AllowedHosts []string `env:"INFERENCE_ALLOWED_HOSTS"`
@@ -74,6 +77,8 @@ type Config struct {
 
 	// Listener overrides Addr; it is for tests and for standalone.
 	Listener net.Listener `env:"-"`
+	// GRPCListener overrides GRPCAddr, for the same.
+	GRPCListener net.Listener `env:"-"`
 
 	// DriftEvery is how often drift is evaluated; 0 means monitor.Every. Tests shorten it.
 	DriftEvery time.Duration `env:"-"`
@@ -155,6 +160,14 @@ func (c *Config) Validate() error {
 	}
 	if err := service.RequireLoopbackIfOpen(addr, a.Configured()); err != nil {
 		fault("INFERENCE_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
+	}
+	if c.GRPCListener != nil {
+		c.GRPCAddr = c.GRPCListener.Addr().String()
+	}
+	if c.GRPCAddr != "" {
+		if err := service.RequireLoopbackIfOpen(c.GRPCAddr, a.Configured()); err != nil {
+			fault("INFERENCE_GRPC_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
+		}
 	}
 	if !a.Configured() && slices.ContainsFunc(c.AllowedHosts, func(host string) bool { return strings.TrimSpace(host) == "*" }) {
 		fault("INFERENCE_ALLOWED_HOSTS: every host is served only with credentials (INFERENCE_CREDENTIALS_JSON)")

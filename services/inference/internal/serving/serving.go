@@ -84,18 +84,18 @@ const (
 )
 
 // Begin reads what a request's headers say. The call is usable for Refuse even with an error.
-func (s *Core) Begin(r *http.Request, name string) (Call, error) {
+func (s *Core) Begin(h http.Header, name string) (Call, error) {
 	c := Call{Name: name, Start: time.Now(), Limit: s.Timeout}
-	if values := r.Header[headerProbe]; len(values) == 1 && values[0] == "1" {
+	if values := h[headerProbe]; len(values) == 1 && values[0] == "1" {
 		c.Probe = true
 	}
-	if values := r.Header[headerSource]; len(values) == 1 && values[0] == string(snapshot.Bus) {
+	if values := h[headerSource]; len(values) == 1 && values[0] == string(snapshot.Bus) {
 		c.Bus = true
 	}
-	if values := r.Header[headerRoutingKey]; len(values) > 0 {
+	if values := h[headerRoutingKey]; len(values) > 0 {
 		c.Key = values[0]
 	}
-	if values := r.Header[headerTimeout]; len(values) > 0 {
+	if values := h[headerTimeout]; len(values) > 0 {
 		ms, err := strconv.ParseInt(values[0], 10, 32)
 		if err != nil || ms < 1 {
 			return c, InvalidRequest([]problem.Field{{Loc: []string{"header", headerTimeout}, Msg: "expected a whole number of milliseconds, at least 1"}})
