@@ -178,7 +178,7 @@ func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, eve
 	}
 	replica := replicaName()
 	return catalog.New(catalog.Config{
-		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases, Admissions: admissions,
+		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases, Resident: cfg.ModelsResidentMax, Admissions: admissions,
 		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
 		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
 		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,

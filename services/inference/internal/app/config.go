@@ -39,7 +39,10 @@ type Config struct {
 	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
 	// TrackerWebhookSecret signs the registry's webhooks; empty refuses them all, and aliases are followed by poll alone.
 	TrackerWebhookSecret service.Secret `env:"TRACKER_WEBHOOK_SECRET"`
-	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all.
+	// ModelsResidentMax is how many aliases are loaded at a time: those asked for last, and of PreloadAliases as many as
+	// there is room for. 0 keeps all of PreloadAliases loaded.
+	ModelsResidentMax int `env:"MODELS_RESIDENT_MAX" envDefault:"0"`
+	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all, or none.
 	PreloadAliases string `env:"PRELOAD_ALIASES" envDefault:"all"`
 	// ReloadPollSeconds is the time between comparisons of aliases with the registry.
 	ReloadPollSeconds int `env:"RELOAD_POLL_SECONDS" envDefault:"10"`
@@ -126,6 +129,7 @@ func (c *Config) Validate() error {
 		{"RUN_TIMEOUT_MS", c.RunTimeoutMS, 1, 600_000},
 		{"MODEL_TRIAL_SECONDS", c.ModelTrialSeconds, 1, 600},
 		{"MODEL_MEMORY_MB", c.ModelMemoryMB, 64, 1 << 20},
+		{"MODELS_RESIDENT_MAX", c.ModelsResidentMax, 0, 100_000},
 		{"BATCH_MAX", c.BatchMax, 1, 1024},
 		{"BATCH_WAIT_US", c.BatchWaitUS, 0, 1_000_000},
 		{"MAX_INFLIGHT", c.MaxInflight, 1, 65536},

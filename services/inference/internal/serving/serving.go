@@ -146,10 +146,18 @@ func (s *Core) Find(ctx context.Context, c *Call, w Wanted) (*catalog.Slot, erro
 		var cancel context.CancelFunc
 		find, cancel = context.WithDeadline(ctx, c.Deadline())
 		defer cancel()
-	} else if rule := s.Traffic.Rule(c.Name); rule != nil {
-		if slot := s.bySplit(ctx, c, rule, w.User); slot != nil {
+	} else {
+		if rule := s.Traffic.Rule(c.Name); rule != nil {
+			if slot := s.bySplit(ctx, c, rule, w.User); slot != nil {
+				return slot, nil
+			}
+		}
+		if slot := s.Catalog.Acquire(c.Name, catalog.Production); slot != nil { // the usual case, without a timer
 			return slot, nil
 		}
+		var cancel context.CancelFunc
+		find, cancel = context.WithDeadline(ctx, c.Deadline())
+		defer cancel()
 	}
 	slot, err := s.Catalog.Find(find, c.Name, w.Alias, w.Version)
 	if err != nil {
@@ -161,12 +169,17 @@ func (s *Core) Find(ctx context.Context, c *Call, w Wanted) (*catalog.Slot, erro
 // bySplit acquires the copy of the alias that a rule chooses. It is nil when that alias is not loaded: the request
 // then gets Production, which is counted.
 func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []byte) *catalog.Slot {
-	e := s.Catalog.Table().Model(c.Name)
-	if e == nil {
+	tracker := s.Catalog.TrackerOf(c.Name)
+	if tracker == "" {
 		return nil // Find tells what is wrong
 	}
-	alias := rule.Alias(e.Tracker, func() string { return c.routingKey(ctx, user) })
+	alias := rule.Alias(tracker, func() string { return c.routingKey(ctx, user) })
 	slot := s.Catalog.Acquire(c.Name, alias)
+	if slot == nil && s.Catalog.Lazy(c.Name, alias) {
+		find, cancel := context.WithDeadline(ctx, c.Deadline())
+		defer cancel()
+		slot, _ = s.Catalog.Find(find, c.Name, alias, "") // nil if it cannot be loaded
+	}
 	if slot == nil && alias != catalog.Production {
 		s.Metrics.TrafficFallback.WithLabelValues(c.Name, alias).Inc()
 	}
