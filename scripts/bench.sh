@@ -2,7 +2,7 @@
 # Measures each figure beside a floor of the same run and prints the ratios. Never fails on a figure.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
-echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients; V2 batches of 64 rows beside the graph alone; /predict with a shadow of every request"
+echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients; V2 batches of 64 rows beside the graph alone; /predict with a shadow of every request; the bus beside a bare NATS responder; 1,000 models of which 100 may be loaded"
 go test ./services/inference/bench -run "^$" -bench . -benchtime 1x
 echo "== outbox: insert → relay → JetStream → consumer, beside the same messages through JetStream alone"
 go test ./libs/outbox -run '^$' -bench . -benchtime 1x

@@ -95,14 +95,14 @@ func (p *Platform) postgresEnded() error {
 
 func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 	t.Helper()
-	ports := FreePorts(t, 10)
+	ports := FreePorts(t, 11)
 	p := &Platform{Dir: filepath.Join(dir, "data"), bin: Bin(t, "platform"), Env: map[string]string{}}
 	p.extra = append([]string{
 		"PLATFORM_DATA_DIR=" + p.Dir,
 		"INFERENCE_ADDR=" + ports[0], "CONTROL_PLANE_ADDR=" + ports[1], "TRACKER_ADDR=" + ports[2],
 		"ORCHESTRATOR_ADDR=" + ports[3], "NATS_ADDR=" + ports[4], "EVIDENCE_API_ADDR=" + ports[5],
 		"ASSISTANT_ADDR=" + ports[6], "DASHBOARD_ADDR=" + ports[7], "DASHBOARD_TOOLS_ADDR=" + ports[8],
-		"BUS_ADDR=" + ports[9],
+		"BUS_ADDR=" + ports[9], "INFERENCE_GRPC_ADDR=" + ports[10],
 	}, extra...)
 	return p
 }
@@ -242,7 +242,7 @@ func (p *Platform) LoadEnv(t testing.TB) {
 
 // exported is what `platform env` promises.
 var exported = []string{
-	"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "ORCHESTRATOR_API_URL",
+	"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "SERVING_GRPC_ADDR", "TRACKING_URI", "ORCHESTRATOR_API_URL",
 	"MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO", "SVC_CONTROL_TOWER_URL", "SVC_CONTROL_TOWER_TOKEN", "PLATFORM_EVIDENCE_STORE",
 	"ASSISTANT_URL", "ASSISTANT_ADMIN_KEY", "ASSISTANT_OPERATOR_KEY", "ASSISTANT_READONLY_KEY", "ASSISTANT_KEY",
 	"MLFLOW_TRACKING_TOKEN", "PREFECT_API_KEY", "BUS_BRIDGE_URL", "BUS_NATS_URL",

@@ -25,7 +25,7 @@ import (
 const holdVariable = "STRANGER_HOLD"
 
 // defaultAddresses are those of docs/standalone.md.
-const defaultAddresses = "127.0.0.1:8099 127.0.0.1:8098 127.0.0.1:18001 127.0.0.1:18002 127.0.0.1:18003 127.0.0.1:18004 " +
+const defaultAddresses = "127.0.0.1:8099 127.0.0.1:8098 127.0.0.1:18001 127.0.0.1:18002 127.0.0.1:18003 127.0.0.1:18004 127.0.0.1:18005 " +
 	"127.0.0.1:8770 127.0.0.1:15000 127.0.0.1:14200 127.0.0.1:4222"
 
 // holdPorts listens until its input ends. An address that somebody else holds already serves as well.

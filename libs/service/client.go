@@ -14,7 +14,9 @@ var transport = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	t.MaxIdleConns = 256
-	t.MaxIdleConnsPerHost = 32
+	// A service that calls one other, as the bus bridge does, has hundreds of calls at once; connections beyond this number
+	// would be closed after each and opened again.
+	t.MaxIdleConnsPerHost = t.MaxIdleConns
 	t.IdleConnTimeout = 60 * time.Second
 	t.TLSHandshakeTimeout = 5 * time.Second
 	t.ExpectContinueTimeout = time.Second

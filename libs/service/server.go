@@ -214,6 +214,22 @@ func (s *Server) OnClose(fn func()) {
 	s.onClose = append(s.onClose, fn)
 }
 
+// Enter counts a request that came another way than by this server's listener, so that a stop waits for it as for the
+// others. It is refused while they are.
+func (s *Server) Enter() (leave func(), err error) {
+	s.inFlight.n.Add(1) // before draining is read: then either drain waits for it, or it is refused
+	s.metrics.inFlight.Inc()
+	leave = func() {
+		s.metrics.inFlight.Dec()
+		s.inFlight.done(&s.draining)
+	}
+	if s.draining.Load() {
+		leave()
+		return nil, problem.Draining.New("The service is shutting down; send the request again, it will reach another or the next process.").After(time.Second)
+	}
+	return leave, nil
+}
+
 // Draining reports whether new requests are refused.
 func (s *Server) Draining() bool { return s.draining.Load() }
 

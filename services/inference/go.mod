@@ -131,7 +131,11 @@ require github.com/mlp-platform/platform/libs v0.0.0
 
 replace github.com/mlp-platform/platform/libs => ../../libs
 
-require github.com/mlp-platform/platform/clients/go v0.0.0
+require (
+	github.com/mlp-platform/platform/clients/go v0.0.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc
+	google.golang.org/grpc v1.84.0
+)
 
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
 

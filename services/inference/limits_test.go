@@ -218,13 +218,13 @@ func TestOtherOriginsCannotWriteToAnOpenService(t *testing.T) {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	_, err := inference.LoadConfig([]string{
-		"INFERENCE_ADDR=0.0.0.0:18001", "TRACKING_URI=tracker", "PRELOAD_ALIASES=Champion", "BATCH_MAX=0", "QUEUE_MAX=many", "INFERENCE_ALLOWED_HOSTS=gpu01, *",
+		"INFERENCE_ADDR=0.0.0.0:18001", "INFERENCE_GRPC_ADDR=0.0.0.0:18005", "TRACKING_URI=tracker", "PRELOAD_ALIASES=Champion", "BATCH_MAX=0", "QUEUE_MAX=many", "INFERENCE_ALLOWED_HOSTS=gpu01, *",
 		`INFERENCE_CREDENTIALS_JSON=`,
 	})
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"PLATFORM_DATABASE_URL", "INFERENCE_ADDR", "TRACKING_URI", "PRELOAD_ALIASES", "BATCH_MAX", "QUEUE_MAX", "INFERENCE_ALLOWED_HOSTS"} {
+	for _, want := range []string{"PLATFORM_DATABASE_URL", "INFERENCE_ADDR", "INFERENCE_GRPC_ADDR", "TRACKING_URI", "PRELOAD_ALIASES", "BATCH_MAX", "QUEUE_MAX", "INFERENCE_ALLOWED_HOSTS"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not name %s:\n%v", want, err)
 		}

@@ -573,6 +573,9 @@ type Health struct {
 	Models       map[string]HealthModel `json:"models"`
 	ModelsLoaded int                    `json:"models_loaded"`
 
+	// Residency How many of the registry's aliases are loaded now
+	Residency *Residency `json:"residency,omitempty"`
+
 	// Status `degraded` when no Production model is loaded
 	Status  HealthStatus  `json:"status"`
 	Tracker *TrackerState `json:"tracker,omitempty"`
@@ -802,6 +805,15 @@ type Republished struct {
 	From        time.Time `json:"from"`
 	Republished int64     `json:"republished"`
 	To          time.Time `json:"to"`
+}
+
+// Residency How many of the registry's aliases are loaded now
+type Residency struct {
+	Known int `json:"known"`
+
+	// Max `MODELS_RESIDENT_MAX`; 0: no limit
+	Max      int `json:"max"`
+	Resident int `json:"resident"`
 }
 
 // Series defines model for Series.

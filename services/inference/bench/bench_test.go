@@ -152,6 +152,11 @@ func startService(b *testing.B) string {
 	for _, alias := range []string{"Production", "Canary"} {
 		reg.Alias("runtime", alias, reg.Register("runtime", fixturetest.Trees(b, "runtime", features, trees, depth), nil))
 	}
+	return serve(b, reg, testenv.NATS(b)) + "/predict/runtime"
+}
+
+// serve runs the service on the models of a registry and answers its URL.
+func serve(b *testing.B, reg *fixturetest.Registry, natsURL string, settings ...string) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -159,11 +164,11 @@ func startService(b *testing.B) string {
 	database := testenv.Migrated(b, "inference", func(ctx context.Context, url string) error {
 		return inference.Migrate(ctx, inference.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
 	})
-	cfg, err := inference.LoadConfig([]string{
-		"PLATFORM_DATABASE_URL=" + database, "NATS_URL=" + testenv.NATS(b), "DRAIN_DELAY=0s", "TRACKING_URI=" + reg.URL, "MODEL_CACHE_DIR=" + b.TempDir(),
+	cfg, err := inference.LoadConfig(append([]string{
+		"PLATFORM_DATABASE_URL=" + database, "NATS_URL=" + natsURL, "DRAIN_DELAY=0s", "TRACKING_URI=" + reg.URL, "MODEL_CACHE_DIR=" + b.TempDir(),
 		`INFERENCE_CREDENTIALS_JSON={"` + bearer + `":{"principal":"bench","tenant":"default","scopes":["predict"]},` +
 			`"` + adminBearer + `":{"principal":"ops","tenant":"default","scopes":["admin"]}}`,
-	})
+	}, settings...))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -189,5 +194,5 @@ func startService(b *testing.B) string {
 		}
 		return nil
 	})
-	return base + "/predict/runtime"
+	return base
 }

@@ -118,20 +118,23 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	if err != nil {
 		return err
 	}
+	tensors := openinference.New(core, func() (string, bool) {
+		check := checkAliases(cat, time.Now())
+		if srv.Draining() {
+			check = service.Check{Status: service.Fail, Detail: "the service is shutting down"}
+		}
+		return check.Detail, check.Status != service.Fail
+	})
 	addRoutes(srv.Echo, authenticator, handlers{
-		predictions: predict.New(core),
-		tensors: openinference.New(core, func() (string, bool) {
-			check := checkAliases(cat, time.Now())
-			if srv.Draining() {
-				check = service.Check{Status: service.Fail, Detail: "the service is shutting down"}
-			}
-			return check.Detail, check.Status != service.Fail
-		}),
+		predictions: predict.New(core), tensors: tensors,
 		models: inventory.New(cat, events), drift: watch, inputs: inputs, traffic: splits,
 		hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
 
+	if err := serveGRPC(cfg, srv, authenticator, tensors, log); err != nil {
+		return err
+	}
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
 	srv.Go("snapshots", snapshots.Run)
 	srv.Go("traffic rules", splits.Run)
@@ -176,7 +179,7 @@ func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, eve
 	}
 	replica := replicaName()
 	return catalog.New(catalog.Config{
-		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases, Admissions: admissions,
+		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases, Resident: cfg.ModelsResidentMax, Admissions: admissions,
 		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
 		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
 		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,

@@ -23,6 +23,9 @@ type Config struct {
 
 	// Addr is host:port. Without credentials it must be a loopback address.
 	Addr string `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`
+	// GRPCAddr is host:port of the Open Inference Protocol over gRPC; empty serves none. Without credentials it must be a
+	// loopback address.
+	GRPCAddr string `env:"INFERENCE_GRPC_ADDR"`
 	// AllowedHosts are the Host values served, without port. Empty: with credentials all, without them localhost and the
 	// addresses of loopback, to which these are added.
 	AllowedHosts []string `env:"INFERENCE_ALLOWED_HOSTS"`
@@ -36,7 +39,10 @@ type Config struct {
 	TrackingToken service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
 	// TrackerWebhookSecret signs the registry's webhooks; empty refuses them all, and aliases are followed by poll alone.
 	TrackerWebhookSecret service.Secret `env:"TRACKER_WEBHOOK_SECRET"`
-	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all.
+	// ModelsResidentMax is how many aliases are loaded at a time: those asked for last, and of PreloadAliases as many as
+	// there is room for. 0 keeps all of PreloadAliases loaded.
+	ModelsResidentMax int `env:"MODELS_RESIDENT_MAX" envDefault:"0"`
+	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all, or none.
 	PreloadAliases string `env:"PRELOAD_ALIASES" envDefault:"all"`
 	// ReloadPollSeconds is the time between comparisons of aliases with the registry.
 	ReloadPollSeconds int `env:"RELOAD_POLL_SECONDS" envDefault:"10"`
@@ -74,6 +80,8 @@ type Config struct {
 
 	// Listener overrides Addr; it is for tests and for standalone.
 	Listener net.Listener `env:"-"`
+	// GRPCListener overrides GRPCAddr, for the same.
+	GRPCListener net.Listener `env:"-"`
 
 	// DriftEvery is how often drift is evaluated; 0 means monitor.Every. Tests shorten it.
 	DriftEvery time.Duration `env:"-"`
@@ -121,6 +129,7 @@ func (c *Config) Validate() error {
 		{"RUN_TIMEOUT_MS", c.RunTimeoutMS, 1, 600_000},
 		{"MODEL_TRIAL_SECONDS", c.ModelTrialSeconds, 1, 600},
 		{"MODEL_MEMORY_MB", c.ModelMemoryMB, 64, 1 << 20},
+		{"MODELS_RESIDENT_MAX", c.ModelsResidentMax, 0, 100_000},
 		{"BATCH_MAX", c.BatchMax, 1, 1024},
 		{"BATCH_WAIT_US", c.BatchWaitUS, 0, 1_000_000},
 		{"MAX_INFLIGHT", c.MaxInflight, 1, 65536},
@@ -155,6 +164,14 @@ func (c *Config) Validate() error {
 	}
 	if err := service.RequireLoopbackIfOpen(addr, a.Configured()); err != nil {
 		fault("INFERENCE_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
+	}
+	if c.GRPCListener != nil {
+		c.GRPCAddr = c.GRPCListener.Addr().String()
+	}
+	if c.GRPCAddr != "" {
+		if err := service.RequireLoopbackIfOpen(c.GRPCAddr, a.Configured()); err != nil {
+			fault("INFERENCE_GRPC_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
+		}
 	}
 	if !a.Configured() && slices.ContainsFunc(c.AllowedHosts, func(host string) bool { return strings.TrimSpace(host) == "*" }) {
 		fault("INFERENCE_ALLOWED_HOSTS: every host is served only with credentials (INFERENCE_CREDENTIALS_JSON)")

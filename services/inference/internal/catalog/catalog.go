@@ -34,6 +34,7 @@ type Config struct {
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 	Aliases   []string      // kept loaded; other versions load when first asked for
+	Resident  int           // aliases loaded at a time, see Residency; 0: no limit
 	Poll      time.Duration // between scans
 	Patience  time.Duration // how long Refresh waits for the loads that it starts
 	RunLimit  time.Duration // of one run; a copy that takes longer is taken out
@@ -74,7 +75,7 @@ type Catalog struct {
 	takenOut  map[rawKey]*Outage
 	// unadmitted are the aliases that name a version which may not serve.
 	unadmitted map[place]Failure
-	lazy       map[place]string // versions of the aliases that are not kept loaded
+	lazy       map[place]want // the aliases that are not kept loaded
 	compared   map[string]time.Time
 	gates      map[string]*Gate
 	state      TrackerState
@@ -107,7 +108,7 @@ func New(cfg Config) *Catalog {
 	c := &Catalog{
 		cfg: cfg, pass: make(chan struct{}, 1), slots: make(chan struct{}, loadsAtOnce),
 		desired: map[place]want{}, following: map[rawKey]*following{}, failures: map[place]failure{}, takenOut: map[rawKey]*Outage{}, unadmitted: map[place]Failure{},
-		lazy: map[place]string{}, compared: map[string]time.Time{}, gates: map[string]*Gate{},
+		lazy: map[place]want{}, compared: map[string]time.Time{}, gates: map[string]*Gate{},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.table.Store(&Table{models: map[string]*Entry{}})

@@ -7,6 +7,7 @@ type Collector struct {
 	catalog *Catalog
 	loaded  *prometheus.Desc
 	depth   *prometheus.Desc
+	aliases *prometheus.Desc
 }
 
 // NewCollector returns the collector of c.
@@ -14,6 +15,7 @@ func NewCollector(c *Catalog) *Collector {
 	return &Collector{
 		catalog: c,
 		loaded:  prometheus.NewDesc("models_loaded", "Models with a loaded Production copy.", nil, nil),
+		aliases: prometheus.NewDesc("model_aliases", "Aliases of the registry, by whether they are loaded.", []string{"state"}, nil),
 		depth:   prometheus.NewDesc("predict_queue_depth", "Rows that wait for a free session.", []string{"model", "alias"}, nil),
 	}
 }
@@ -22,10 +24,14 @@ func NewCollector(c *Catalog) *Collector {
 func (k *Collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- k.loaded
 	ch <- k.depth
+	ch <- k.aliases
 }
 
 // Collect implements prometheus.Collector.
 func (k *Collector) Collect(ch chan<- prometheus.Metric) {
+	r := k.catalog.Residency()
+	ch <- prometheus.MustNewConstMetric(k.aliases, prometheus.GaugeValue, float64(r.Resident), "resident")
+	ch <- prometheus.MustNewConstMetric(k.aliases, prometheus.GaugeValue, float64(r.Known), "known")
 	loaded := 0
 	for _, s := range k.catalog.Slots() {
 		if s.Alias == Production {

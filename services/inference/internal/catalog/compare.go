@@ -111,7 +111,7 @@ func (c *Catalog) compare(ctx context.Context, only, via string) (comparison, er
 		c.readmit(only)
 	}
 	cmp := comparison{models: map[string]bool{}}
-	cmp.unloaded = c.unload(wants, only, via)
+	cmp.unloaded = c.unload(only, via)
 	started := map[rawKey]bool{}
 	for _, w := range wants {
 		cmp.models[w.model] = true
@@ -134,6 +134,7 @@ func (c *Catalog) compare(ctx context.Context, only, via string) (comparison, er
 		c.loads.Go(func() { c.settle(cmp.loads) })
 	}
 	c.mu.Unlock()
+	c.evict()
 	return cmp, nil
 }
 
@@ -159,15 +160,19 @@ func (c *Catalog) settle(loads []*following) {
 func (c *Catalog) keepLoaded(wants []want, only string) (kept []want) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.lazy, func(p place, _ string) bool { return only == "" || p.model == only })
+	before := maps.Clone(c.desired)
+	maps.DeleteFunc(c.lazy, func(p place, _ want) bool { return only == "" || p.model == only })
 	maps.DeleteFunc(c.desired, func(p place, _ want) bool { return only == "" || p.model == only })
 	maps.DeleteFunc(c.compared, func(name string, _ time.Time) bool { return only == "" || name == only })
+	if c.cfg.Resident > 0 {
+		return c.keepResident(wants, before)
+	}
 	for _, w := range wants {
 		if slices.Contains(c.cfg.Aliases, w.alias) {
 			kept = append(kept, w)
 			c.desired[w.place] = w
 		} else {
-			c.lazy[w.place] = w.version
+			c.lazy[w.place] = w
 		}
 	}
 	return kept
@@ -204,10 +209,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 	}
 	if only != "" {
 		// The tracker's names have a case: what is loaded knows it, else it is the platform's own.
-		name := TrackerName(only)
-		if e := c.Table().Model(only); e != nil {
-			name = e.Tracker
-		}
+		name := c.trackerName(only)
 		m, err := c.cfg.Tracker.GetRegisteredModel(ctx, name)
 		if errors.Is(err, tracker.ErrNotFound) {
 			return nil, nil
@@ -266,21 +268,21 @@ func (c *Catalog) dueAgain(w want) bool {
 }
 
 // unload drops the aliases that the registry no longer has.
-func (c *Catalog) unload(wants []want, only, via string) []place {
-	wanted := make(map[place]bool, len(wants))
-	for _, w := range wants {
-		wanted[w.place] = true
-	}
+func (c *Catalog) unload(only, via string) []place {
 	var gone []place
 	c.mu.Lock()
+	wanted := func(p place) bool { // a request may have asked for more since the registry was read
+		_, ok := c.desired[p]
+		return ok
+	}
 	for p := range c.failures {
-		if !wanted[p] && (only == "" || p.model == only) {
+		if !wanted(p) && (only == "" || p.model == only) {
 			delete(c.failures, p)
 		}
 	}
 	for name, e := range c.table.Load().models {
 		for alias := range e.Aliases {
-			if p := (place{name, alias}); !wanted[p] && (only == "" || name == only) {
+			if p := (place{name, alias}); !wanted(p) && (only == "" || name == only) {
 				gone = append(gone, p)
 			}
 		}

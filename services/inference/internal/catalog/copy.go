@@ -69,6 +69,8 @@ type Slot struct {
 	// Head and Tail are the parts of a prediction's JSON around the prediction itself, which are the same
 	// for every request. Tail is without the closing brace.
 	Head, Tail []byte
+
+	used atomic.Int64 // when it was acquired last, in nanoseconds; kept where residents are limited
 }
 
 func newSlot(c *Copy, alias string, m *metrics.Set) *Slot {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,10 @@ func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot,
 	if s := c.Acquire(name, canonical); s != nil {
 		return s, nil
 	}
-	if !slices.Contains(c.cfg.Aliases, canonical) {
+	switch {
+	case c.cfg.Resident > 0:
+		return c.ask(ctx, place{name, canonical})
+	case !slices.Contains(c.cfg.Aliases, canonical):
 		return c.byAlias(ctx, name, canonical)
 	}
 	return nil, c.absence(c.Table().Model(name), name, canonical)
@@ -59,6 +63,7 @@ func (c *Catalog) Acquire(name, alias string) *Slot {
 		}
 		// The copy may be on its way out between the two steps; then the table has the next one.
 		if s := e.Aliases[alias]; s.acquire() {
+			c.touch(s)
 			return s
 		}
 	}
@@ -71,6 +76,7 @@ func (c *Catalog) absence(e *Entry, name, alias string) error {
 	c.mu.Lock()
 	f, failed := c.failures[p]
 	state := c.state
+	_, lazy := c.lazy[p]
 	c.mu.Unlock()
 	switch {
 	case failed && f.unreachable:
@@ -83,6 +89,8 @@ func (c *Catalog) absence(e *Entry, name, alias string) error {
 		return trackerUnavailable("The service has just started and is still reading the tracker and loading what it names; send the request again later.")
 	case c.isLoading(p):
 		return trackerUnavailable("The version of the alias %s is being loaded; send the request again later.", alias)
+	case lazy:
+		return c.notLoaded(name, fmt.Sprintf("the version of its alias %s is not loaded now; a prediction loads it", alias))
 	case e == nil:
 		return c.notLoaded(name, "the registry has no such model with an alias that is served; check the name")
 	}
@@ -127,23 +135,39 @@ func (c *Catalog) loadedNames() []string {
 // would.
 func (c *Catalog) byAlias(ctx context.Context, name, alias string) (*Slot, error) {
 	c.mu.Lock()
-	version, ok := c.lazy[place{name, alias}]
+	w, ok := c.lazy[place{name, alias}]
 	c.mu.Unlock()
 	if !ok {
 		return nil, c.absence(c.Table().Model(name), name, alias)
 	}
-	s, err := c.byVersion(ctx, name, version)
+	s, err := c.byVersion(ctx, name, w.version)
 	if err != nil {
 		return nil, err
+	}
+	if err := checkAdmitted(w, s.Copy); err != nil {
+		s.Release()
+		return nil, c.notLoaded(name, Reason(err))
 	}
 	return newSlot(s.Copy, alias, c.cfg.Metrics), nil
 }
 
-func (c *Catalog) trackerName(name string) string {
+// TrackerOf is the tracker's name of a model that is loaded, or may be; else empty.
+func (c *Catalog) TrackerOf(name string) string {
 	if e := c.Table().Model(name); e != nil {
 		return e.Tracker
 	}
-	return TrackerName(name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, alias := range Aliases {
+		if w, ok := c.lazy[place{name, alias}]; ok {
+			return w.tracker
+		}
+	}
+	return ""
+}
+
+func (c *Catalog) trackerName(name string) string {
+	return cmp.Or(c.TrackerOf(name), TrackerName(name))
 }
 
 // maxVersion limits the digits of a version number.

@@ -133,9 +133,11 @@ func (c *Catalog) put(w want, cp *Copy, via string) bool {
 	gone := c.swapLocked(w.place, w.tracker, slot)
 	delete(c.failures, w.place)
 	c.mu.Unlock()
+	c.touch(slot)
 	if gone != nil {
 		gone.Release()
 	}
+	c.evict()
 	c.cfg.Metrics.Reloads.WithLabelValues("loaded", via).Inc()
 	c.cfg.Log.Info("alias loaded", slog.String("model", w.model), slog.String("alias", w.alias), slog.String("version", w.version),
 		slog.String("digest", cp.Digest), slog.Bool("verified", cp.Verified), slog.String("via", via))

@@ -26,9 +26,12 @@ func CanonicalAlias(s string) (string, bool) {
 	return "", false
 }
 
-// ParseAliases reads PRELOAD_ALIASES: a comma-separated list, or "all".
+// ParseAliases reads PRELOAD_ALIASES: a comma-separated list, "all" or "none".
 func ParseAliases(s string) ([]string, error) {
 	var out []string
+	if strings.EqualFold(strings.TrimSpace(s), "none") {
+		return out, nil
+	}
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
 		if strings.EqualFold(part, "all") {
@@ -36,7 +39,7 @@ func ParseAliases(s string) ([]string, error) {
 		}
 		a, ok := CanonicalAlias(part)
 		if !ok {
-			return nil, fmt.Errorf("PRELOAD_ALIASES has %q; it must be all, or a list of %s", part, strings.Join(Aliases, ", "))
+			return nil, fmt.Errorf("PRELOAD_ALIASES has %q; it must be all, none, or a list of %s", part, strings.Join(Aliases, ", "))
 		}
 		out = append(out, a)
 	}

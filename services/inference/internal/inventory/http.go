@@ -62,6 +62,8 @@ func (h *Handlers) Health(c echo.Context) error {
 	if len(failures) > 0 {
 		out.Failed = ptr(loadFailures(failures))
 	}
+	r := h.catalog.Residency()
+	out.Residency = &api.Residency{Resident: r.Resident, Known: r.Known, Max: r.Max}
 	now := time.Now()
 	state := h.catalog.State()
 	t := api.TrackerState{Ok: state.LastError == "" && !state.LastScan.IsZero() && !state.Overdue}

@@ -13,12 +13,12 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
-	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
 )
@@ -53,9 +53,12 @@ func AddError(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
 	}
 }
 
+// server is what the service says of itself.
+var server = api.V2Server{Name: "inference", Version: "1", Extensions: []string{"binary_tensor_data", "model_repository"}}
+
 // Server is GET /v2.
 func (h *Handlers) Server(c echo.Context) error {
-	return c.JSON(http.StatusOK, api.V2Server{Name: "inference", Version: "1", Extensions: []string{"binary_tensor_data", "model_repository"}})
+	return c.JSON(http.StatusOK, server)
 }
 
 // Live is GET /v2/health/live.
@@ -89,7 +92,7 @@ func (h *Handlers) ModelReady(c echo.Context) error {
 
 // enter admits a request that asks about a model, as if it were one of its predictions.
 func (h *Handlers) enter(c echo.Context) (call serving.Call, leave func(), err error) {
-	if call, err = h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name"))); err != nil {
+	if call, err = h.core.Begin(c.Request().Header, catalog.UpperName(c.Param("model_name"))); err != nil {
 		return call, nil, err
 	}
 	leave, err = h.core.Admit(&call, 1)
@@ -110,6 +113,11 @@ func (h *Handlers) Model(c echo.Context) error {
 		return err
 	}
 	defer slot.Release()
+	return c.JSON(http.StatusOK, describe(slot))
+}
+
+// describe is a copy's metadata.
+func describe(slot *catalog.Slot) api.V2Model {
 	m := slot.Model
 	out := api.V2Model{Name: slot.Name, Versions: []string{slot.Version}, Platform: "onnx_onnxv1", Inputs: []api.V2TensorInfo{}, Outputs: []api.V2TensorInfo{}}
 	for i, in := range m.Inputs() {
@@ -122,7 +130,7 @@ func (h *Handlers) Model(c echo.Context) error {
 		}
 		out.Outputs = append(out.Outputs, api.V2TensorInfo{Name: o.Name, Datatype: api.V2TensorInfoDatatype(datatypes[o.Type]), Shape: shape})
 	}
-	return c.JSON(http.StatusOK, out)
+	return out
 }
 
 // Index is POST /v2/repository/index.
@@ -149,11 +157,12 @@ func (h *Handlers) Index(c echo.Context) error {
 
 // Infer is POST /v2/models/{model_name}/infer and its form with a version.
 func (h *Handlers) Infer(c echo.Context) error {
-	call, err := h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name")))
+	call, err := h.core.Begin(c.Request().Header, catalog.UpperName(c.Param("model_name")))
 	if err != nil {
 		return h.core.Refuse(&call, metrics.Invalid, err)
 	}
-	leave, err := h.core.Admit(&call, weightOf(c.Request()))
+	q := query{version: c.Param("version"), weight: weightOf(c.Request().ContentLength)}
+	leave, err := h.core.Admit(&call, q.weight)
 	if err != nil {
 		return err
 	}
@@ -162,45 +171,20 @@ func (h *Handlers) Infer(c echo.Context) error {
 	if err != nil {
 		return h.core.Refuse(&call, serving.OutcomeOfBody(err), err)
 	}
-	p, faults := request.ParseInfer(text)
-	tensors, more := attach(p.Inputs, binary)
+	var faults, more []problem.Field
+	q.Infer, faults = request.ParseInfer(text)
+	q.tensors, more = attach(q.Inputs, binary)
 	if faults = append(faults, more...); faults != nil {
 		return h.core.Refuse(&call, metrics.Invalid, serving.Faulty(fault.InvalidTensors, faults))
 	}
-	if p.Timeout > 0 && p.Timeout < call.Limit.Microseconds() {
-		call.Limit = time.Duration(p.Timeout) * time.Microsecond
-	}
-	slot, err := h.core.Find(c.Request().Context(), &call, serving.Wanted{Alias: p.Alias, Version: c.Param("version")})
-	if err != nil {
-		return err
-	}
-	defer slot.Release()
-	return h.answer(c, &call, slot, &p, tensors)
+	return h.serve(c.Request().Context(), &call, &q, func(slot *catalog.Slot, outs []runtime.Tensor, wanted []wantedOutput) {
+		h.write(c, slot, q.ID, outs, wanted)
+	})
 }
 
-func (h *Handlers) answer(c echo.Context, call *serving.Call, slot *catalog.Slot, p *request.Infer, tensors []sent) error {
-	counts := call.Counts(slot)
-	in, rows, faults := assemble(slot.Model, tensors)
-	wanted, more := chooseOutputs(slot.Model, p)
-	if faults = append(faults, more...); faults != nil {
-		counts.Count(metrics.Mismatch)
-		return serving.Faulty(fault.InvalidTensors, faults)
-	}
-	leave, err := h.admitAnswer(c.Request(), call, slot.Model, rows)
-	if err != nil {
-		if fault.InvalidTensors.Has(err) {
-			counts.Count(metrics.Mismatch)
-		}
-		return err
-	}
-	defer leave()
-	outs, err := infer(c.Request().Context(), call, slot, in, rows)
-	if err != nil {
-		outcome, err := runFault(call, slot, err)
-		counts.Count(outcome)
-		return err
-	}
-	body, json := appendResponse(nil, slot, p.ID, outs, wanted)
+// write sends the response.
+func (h *Handlers) write(c echo.Context, slot *catalog.Slot, id string, outs []runtime.Tensor, wanted []wantedOutput) {
+	body, json := appendResponse(nil, slot, id, outs, wanted)
 	w := c.Response()
 	w.Header().Set("Content-Type", "application/json")
 	if json < len(body) {
@@ -212,33 +196,6 @@ func (h *Handlers) answer(c echo.Context, call *serving.Call, slot *catalog.Slot
 	if _, err := w.Write(body); err != nil { // the caller has gone; the predictions were made
 		h.core.Log.DebugContext(c.Request().Context(), "predictions not delivered", slog.Any("err", err))
 	}
-	counts.Count(metrics.Success)
-	counts.Seconds.Observe(time.Since(call.Start).Seconds())
-	h.record(call, slot, p.ID, tensors, records(slot, p.ID, in, outs, rows))
-	return nil
-}
-
-// weightOf is how many requests a body counts as, so that those of one model take no more memory than as many bodies of
-// the usual limit.
-func weightOf(r *http.Request) int {
-	if r.ContentLength < 0 {
-		return MaxBody / service.DefaultBodyLimit
-	}
-	return 1 + int(r.ContentLength/service.DefaultBodyLimit)
-}
-
-// admitAnswer makes a request count as its answer as well, as far as the graph says how large that is.
-func (h *Handlers) admitAnswer(r *http.Request, call *serving.Call, m *model.Model, rows int) (leave func(), err error) {
-	perRow := declaredBytes(m.Outputs())
-	if err := refuseLargeAnswer(perRow, rows); err != nil {
-		return nil, err
-	}
-	more := perRow * rows / service.DefaultBodyLimit
-	if more == 0 {
-		return func() {}, nil
-	}
-	had := weightOf(r)
-	return h.core.AdmitMore(call, had, had+more)
 }
 
 // readRequest returns the JSON part of a body and what follows it.

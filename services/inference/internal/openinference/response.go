@@ -86,16 +86,24 @@ func appendParameters(dst []byte, slot *catalog.Slot, wanted []wantedOutput) []b
 		dst = serving.AppendString(dst, slot.Alias)
 		sep = ","
 	}
-	answer := slot.Model.Answer()
-	if slices.ContainsFunc(wanted, func(w wantedOutput) bool { return w.index == answer }) {
+	if name, ok := wantedAnswer(slot, wanted); ok {
 		dst = append(append(dst, sep...), `"answer":`...)
-		dst = serving.AppendString(dst, slot.Model.Outputs()[answer].Name)
+		dst = serving.AppendString(dst, name)
 		sep = ","
 	}
 	if sep == "," {
 		dst = append(dst, '}')
 	}
 	return dst
+}
+
+// wantedAnswer is the output that is the model's answer, if it is wanted.
+func wantedAnswer(slot *catalog.Slot, wanted []wantedOutput) (name string, ok bool) {
+	answer := slot.Model.Answer()
+	if !slices.ContainsFunc(wanted, func(w wantedOutput) bool { return w.index == answer }) {
+		return "", false
+	}
+	return slot.Model.Outputs()[answer].Name, true
 }
 
 // appendTensor appends a tensor of the type elem, which the slices of one without values do not tell.

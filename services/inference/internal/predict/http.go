@@ -65,7 +65,7 @@ func (b *buffers) read(c echo.Context, call *serving.Call) (err error) {
 
 // Predict is POST /predict/{model_name}.
 func (h *Handlers) Predict(c echo.Context) error {
-	call, err := h.core.Begin(c.Request(), catalog.UpperName(c.Param("model_name")))
+	call, err := h.core.Begin(c.Request().Header, catalog.UpperName(c.Param("model_name")))
 	if err != nil {
 		return h.core.Refuse(&call, metrics.Invalid, err)
 	}
@@ -97,7 +97,7 @@ func (h *Handlers) Predict(c echo.Context) error {
 
 // Pipeline is POST /infer-pipeline/infer.
 func (h *Handlers) Pipeline(c echo.Context) error {
-	call, err := h.core.Begin(c.Request(), metrics.Other)
+	call, err := h.core.Begin(c.Request().Header, metrics.Other)
 	if err != nil {
 		return h.core.Refuse(&call, metrics.Invalid, err)
 	}

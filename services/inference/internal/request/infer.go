@@ -36,9 +36,9 @@ type InferOutput struct {
 	Binary bool
 }
 
-// Bounds of one inference request: tensors, and dimensions of one.
+// MaxTensors limits the tensors of one inference request, maxDims the dimensions of one.
 const (
-	maxTensors = 4096
+	MaxTensors = 4096
 	maxDims    = 8
 )
 
@@ -104,8 +104,8 @@ func (r *inferReader) list(raw []byte, name string, each func(i int, raw []byte)
 	}
 	s, n := scanner{b: raw, i: 1}, 0
 	for ; s.next() != ']'; n++ {
-		if n == maxTensors {
-			r.fault("there are more than "+strconv.Itoa(maxTensors), name)
+		if n == MaxTensors {
+			r.fault("there are more than "+strconv.Itoa(MaxTensors), name)
 			return n
 		}
 		each(n, s.value())
@@ -161,8 +161,15 @@ func (r *inferReader) boolean(raw []byte, loc ...string) bool {
 	return raw[0] == 't'
 }
 
-// sharedMemory names the parameter of Triton's shared memory, which no client here can have.
-const sharedMemory = "shared_memory_region"
+// SharedMemory names the parameter of Triton's shared memory, which no client here can have.
+const SharedMemory = "shared_memory_region"
+
+// What Triton serves and this service does not, in the words of its refusal.
+const (
+	NoSharedInput    = "shared memory is not served; send the data"
+	NoSharedOutput   = "shared memory is not served; the response holds the data"
+	NoClassification = "classifications are not served; the outputs hold the model's own labels and probabilities"
+)
 
 func (r *inferReader) input(i int, raw []byte) (in InferInput) {
 	at := strconv.Itoa(i)
@@ -220,8 +227,8 @@ func (r *inferReader) inputParameters(in *InferInput, raw []byte, at string) {
 				n = 0
 			}
 			in.BinarySize = int(n)
-		case sharedMemory:
-			r.fault("shared memory is not served; send the data", "inputs", at, "parameters", sharedMemory)
+		case SharedMemory:
+			r.fault("shared memory is not served; send the data", "inputs", at, "parameters", SharedMemory)
 		}
 	}
 }
@@ -233,19 +240,28 @@ func (r *inferReader) shape(raw []byte, at string) (out []int64) {
 	}
 	for s := (scanner{b: raw, i: 1}); s.next() != ']'; {
 		n, msg := parseInteger(s.value(), maxExact)
-		if msg == "" && n < 0 {
-			msg = "a size must be at least 0"
-		}
-		if msg == "" && len(out) == maxDims {
-			msg = "there are more than " + strconv.Itoa(maxDims) + " dimensions"
+		if out = append(out, n); msg == "" {
+			msg = CheckShape(out)
 		}
 		if msg != "" {
 			r.fault(msg, "inputs", at, "shape")
 			return nil
 		}
-		out = append(out, n)
 	}
 	return out
+}
+
+// CheckShape returns what is wrong with a shape whatever the model is, or "".
+func CheckShape(shape []int64) string {
+	for _, n := range shape {
+		if n < 0 {
+			return "a size must be at least 0"
+		}
+	}
+	if len(shape) > maxDims {
+		return "there are more than " + strconv.Itoa(maxDims) + " dimensions"
+	}
+	return ""
 }
 
 func (r *inferReader) output(i int, raw []byte, binary bool) (out InferOutput) {
@@ -270,10 +286,10 @@ func (r *inferReader) output(i int, raw []byte, binary bool) (out InferOutput) {
 					out.Binary = r.boolean(q.Value, "outputs", at, "parameters", name)
 				case "classification":
 					if !bytes.Equal(q.Value, []byte("0")) {
-						r.fault("classifications are not served; the outputs hold the model's own labels and probabilities", "outputs", at, "parameters", name)
+						r.fault(NoClassification, "outputs", at, "parameters", name)
 					}
-				case sharedMemory:
-					r.fault("shared memory is not served; the response holds the data", "outputs", at, "parameters", name)
+				case SharedMemory:
+					r.fault(NoSharedOutput, "outputs", at, "parameters", name)
 				}
 			}
 		default:

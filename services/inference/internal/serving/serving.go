@@ -84,18 +84,18 @@ const (
 )
 
 // Begin reads what a request's headers say. The call is usable for Refuse even with an error.
-func (s *Core) Begin(r *http.Request, name string) (Call, error) {
+func (s *Core) Begin(h http.Header, name string) (Call, error) {
 	c := Call{Name: name, Start: time.Now(), Limit: s.Timeout}
-	if values := r.Header[headerProbe]; len(values) == 1 && values[0] == "1" {
+	if values := h[headerProbe]; len(values) == 1 && values[0] == "1" {
 		c.Probe = true
 	}
-	if values := r.Header[headerSource]; len(values) == 1 && values[0] == string(snapshot.Bus) {
+	if values := h[headerSource]; len(values) == 1 && values[0] == string(snapshot.Bus) {
 		c.Bus = true
 	}
-	if values := r.Header[headerRoutingKey]; len(values) > 0 {
+	if values := h[headerRoutingKey]; len(values) > 0 {
 		c.Key = values[0]
 	}
-	if values := r.Header[headerTimeout]; len(values) > 0 {
+	if values := h[headerTimeout]; len(values) > 0 {
 		ms, err := strconv.ParseInt(values[0], 10, 32)
 		if err != nil || ms < 1 {
 			return c, InvalidRequest([]problem.Field{{Loc: []string{"header", headerTimeout}, Msg: "expected a whole number of milliseconds, at least 1"}})
@@ -146,10 +146,18 @@ func (s *Core) Find(ctx context.Context, c *Call, w Wanted) (*catalog.Slot, erro
 		var cancel context.CancelFunc
 		find, cancel = context.WithDeadline(ctx, c.Deadline())
 		defer cancel()
-	} else if rule := s.Traffic.Rule(c.Name); rule != nil {
-		if slot := s.bySplit(ctx, c, rule, w.User); slot != nil {
+	} else {
+		if rule := s.Traffic.Rule(c.Name); rule != nil {
+			if slot := s.bySplit(ctx, c, rule, w.User); slot != nil {
+				return slot, nil
+			}
+		}
+		if slot := s.Catalog.Acquire(c.Name, catalog.Production); slot != nil { // the usual case, without a timer
 			return slot, nil
 		}
+		var cancel context.CancelFunc
+		find, cancel = context.WithDeadline(ctx, c.Deadline())
+		defer cancel()
 	}
 	slot, err := s.Catalog.Find(find, c.Name, w.Alias, w.Version)
 	if err != nil {
@@ -179,12 +187,17 @@ func (s *Core) FindLoaded(ctx context.Context, c *Call, w Wanted) *catalog.Slot 
 // bySplit acquires the copy of the alias that a rule chooses. It is nil when that alias is not loaded: the request
 // then gets Production, which is counted.
 func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []byte) *catalog.Slot {
-	e := s.Catalog.Table().Model(c.Name)
-	if e == nil {
+	tracker := s.Catalog.TrackerOf(c.Name)
+	if tracker == "" {
 		return nil // Find tells what is wrong
 	}
-	alias := rule.Alias(e.Tracker, func() string { return c.routingKey(ctx, user) })
+	alias := rule.Alias(tracker, func() string { return c.routingKey(ctx, user) })
 	slot := s.Catalog.Acquire(c.Name, alias)
+	if slot == nil && s.Catalog.Lazy(c.Name, alias) {
+		find, cancel := context.WithDeadline(ctx, c.Deadline())
+		defer cancel()
+		slot, _ = s.Catalog.Find(find, c.Name, alias, "") // nil if it cannot be loaded
+	}
 	if slot == nil && alias != catalog.Production {
 		s.Metrics.TrafficFallback.WithLabelValues(c.Name, alias).Inc()
 	}

@@ -54,12 +54,12 @@ func (t *Traffic) Set(c echo.Context) error {
 func (t *Traffic) warnings(model string, w Weights) []string {
 	out := []string{}
 	e := t.cfg.Catalog.Table().Model(model)
-	if e == nil {
+	if t.cfg.Catalog.TrackerOf(model) == "" {
 		return append(out, fmt.Sprintf("Model %s is not loaded here; the rules apply once it is. Check the name.", model))
 	}
 	for _, alias := range catalog.Aliases {
 		switch {
-		case w[alias] == 0 || e.Aliases[alias] != nil:
+		case w[alias] == 0 || e != nil && e.Aliases[alias] != nil || t.cfg.Catalog.Lazy(model, alias):
 		case alias == catalog.Production:
 			out = append(out, "No version is loaded under Production; requests that get it are answered with 404 until there is one.")
 		default:

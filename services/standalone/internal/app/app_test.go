@@ -75,7 +75,7 @@ func TestAwaitReadyEndsAsAsked(t *testing.T) {
 func TestListenKeepsTheAddress(t *testing.T) {
 	t.Parallel()
 	var env []string
-	for _, name := range []string{"DASHBOARD_ADDR", "DASHBOARD_TOOLS_ADDR", "INFERENCE_ADDR", "CONTROL_PLANE_ADDR", "TRACKER_ADDR", "ORCHESTRATOR_ADDR", "EVIDENCE_API_ADDR", "ASSISTANT_ADDR", "BUS_ADDR", "NATS_ADDR"} {
+	for _, name := range []string{"DASHBOARD_ADDR", "DASHBOARD_TOOLS_ADDR", "INFERENCE_ADDR", "INFERENCE_GRPC_ADDR", "CONTROL_PLANE_ADDR", "TRACKER_ADDR", "ORCHESTRATOR_ADDR", "EVIDENCE_API_ADDR", "ASSISTANT_ADDR", "BUS_ADDR", "NATS_ADDR"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ type Config struct {
 	ToolsAddr        string         `env:"DASHBOARD_TOOLS_ADDR" envDefault:"127.0.0.1:8098"` // loopback host:port: the origin of proxied tools
 	ControlPlaneAddr string         `env:"CONTROL_PLANE_ADDR" envDefault:"127.0.0.1:18002"`  // loopback host:port
 	InferenceAddr    string         `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`      // loopback host:port
+	InferenceGRPC    string         `env:"INFERENCE_GRPC_ADDR" envDefault:"127.0.0.1:18005"` // loopback host:port
 	TrackerAddr      string         `env:"TRACKER_ADDR" envDefault:"127.0.0.1:15000"`        // loopback host:port
 	OrchestratorAddr string         `env:"ORCHESTRATOR_ADDR" envDefault:"127.0.0.1:14200"`   // loopback host:port
 	EvidenceAddr     string         `env:"EVIDENCE_API_ADDR" envDefault:"127.0.0.1:8770"`    // 127.0.0.1:port; that service answers nowhere else
@@ -88,6 +89,7 @@ func (c Config) addresses() []address {
 		{"dashboard", "DASHBOARD_ADDR", c.DashboardAddr},
 		{"dashboard tools", "DASHBOARD_TOOLS_ADDR", c.ToolsAddr},
 		{"inference", "INFERENCE_ADDR", c.InferenceAddr},
+		{"inference gRPC", "INFERENCE_GRPC_ADDR", c.InferenceGRPC},
 		{"control plane", "CONTROL_PLANE_ADDR", c.ControlPlaneAddr},
 		{"tracker", "TRACKER_ADDR", c.TrackerAddr},
 		{"orchestrator", "ORCHESTRATOR_ADDR", c.OrchestratorAddr},

@@ -24,7 +24,7 @@ func PrintEnv(cfg Config, w io.Writer) error {
 		return err
 	}
 	_, err = io.WriteString(w, creds.Exports(credentials.Addresses{
-		ControlPlane: httpURL(cfg.ControlPlaneAddr), Serving: httpURL(cfg.InferenceAddr), Tracker: httpURL(cfg.TrackerAddr),
+		ControlPlane: httpURL(cfg.ControlPlaneAddr), Serving: httpURL(cfg.InferenceAddr), ServingGRPC: cfg.InferenceGRPC, Tracker: httpURL(cfg.TrackerAddr),
 		Orchestrator: cfg.orchestratorURL(), Evidence: httpURL(cfg.EvidenceAddr), Assistant: httpURL(cfg.AssistantAddr),
 		Dashboard: cfg.dashboardURL(), Bus: cfg.busURL(), NATS: cfg.NATSAddr, DataDir: cfg.DataDir,
 	}))

@@ -8,7 +8,7 @@ import (
 
 // listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
 type listeners struct {
-	dashboard, tools, inference, controlPlane, evidence, assistant, bus, tracker, orchestrator net.Listener
+	dashboard, tools, inference, inferenceGRPC, controlPlane, evidence, assistant, bus, tracker, orchestrator net.Listener
 }
 
 func (p *platform) listen() (*listeners, error) {
@@ -35,6 +35,8 @@ func (p *platform) listen() (*listeners, error) {
 			ls.tools, p.cfg.ToolsAddr = l, addr
 		case "inference":
 			ls.inference, p.cfg.InferenceAddr = l, addr
+		case "inference gRPC":
+			ls.inferenceGRPC, p.cfg.InferenceGRPC = l, addr
 		case "control plane":
 			ls.controlPlane, p.cfg.ControlPlaneAddr = l, addr
 		case "evidence API":
@@ -54,7 +56,7 @@ func (p *platform) listen() (*listeners, error) {
 
 // close is harmless on listeners that a server has closed.
 func (ls *listeners) close() {
-	for _, l := range []net.Listener{ls.dashboard, ls.tools, ls.inference, ls.controlPlane, ls.evidence, ls.assistant, ls.bus, ls.tracker, ls.orchestrator} {
+	for _, l := range []net.Listener{ls.dashboard, ls.tools, ls.inference, ls.inferenceGRPC, ls.controlPlane, ls.evidence, ls.assistant, ls.bus, ls.tracker, ls.orchestrator} {
 		if l != nil {
 			_ = l.Close()
 		}

@@ -100,6 +100,7 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 func (p *platform) inferenceConfig() (inference.Config, error) {
 	fixed := p.common()
 	fixed["INFERENCE_ADDR"] = p.cfg.InferenceAddr
+	fixed["INFERENCE_GRPC_ADDR"] = p.cfg.InferenceGRPC
 	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
 	fixed["CONTROL_PLANE_TOKEN"] = p.creds.InferenceToken
 	return inference.LoadConfig(p.environ(map[string]string{
@@ -240,7 +241,7 @@ func (p *platform) services(ls *listeners) ([]hosted, error) {
 	}
 	db.Listener, db.ToolsListener = ls.dashboard, ls.tools
 	as.Listener, ev.Listener, inf.Listener, cp.Listener = ls.assistant, ls.evidence, ls.inference, ls.controlPlane
-	br.Listener = ls.bus
+	br.Listener, inf.GRPCListener = ls.bus, ls.inferenceGRPC
 	return []hosted{
 		{"dashboard", withConfig(db, dashboard.Migrate), runWith(db, dashboard.Run)},
 		{"assistant", withConfig(as, assistant.Migrate), runWith(as, assistant.Run)},

@@ -253,8 +253,8 @@ func (c Credentials) DashboardSecretKey() string {
 // Addresses are where the parts of a platform listen, as URLs.
 type Addresses struct {
 	ControlPlane, Serving, Tracker, Evidence, Assistant, Dashboard, Bus string
-	// NATS is host:port of the broker.
-	NATS string
+	// NATS is host:port of the broker, ServingGRPC that of inference's gRPC.
+	NATS, ServingGRPC string
 	// Orchestrator ends in /api.
 	Orchestrator string
 	// DataDir holds the model repository.
@@ -276,6 +276,7 @@ func (c Credentials) Exports(a Addresses) string {
 		{"CONTROL_PLANE_TOKEN", c.ControlPlaneToken},
 		{"SERVING_URL", a.Serving},
 		{"SERVING_TOKEN", c.ServingToken},
+		{"SERVING_GRPC_ADDR", a.ServingGRPC},
 		{"TRACKING_URI", a.Tracker},
 		{"MLFLOW_TRACKING_TOKEN", c.TrackerToken}, // the name under which the mlflow client expects it
 		{"ORCHESTRATOR_API_URL", a.Orchestrator},

@@ -147,7 +147,7 @@ func TestExports(t *testing.T) {
 	got := c.Exports(Addresses{
 		ControlPlane: "http://127.0.0.1:18002", Serving: "http://127.0.0.1:18001", Tracker: "http://127.0.0.1:15000",
 		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", Assistant: "http://127.0.0.1:18004",
-		Dashboard: "http://127.0.0.1:8099", Bus: "http://127.0.0.1:18003", NATS: "127.0.0.1:4222", DataDir: dir,
+		Dashboard: "http://127.0.0.1:8099", Bus: "http://127.0.0.1:18003", NATS: "127.0.0.1:4222", ServingGRPC: "127.0.0.1:18005", DataDir: dir,
 	})
 	want := "export DASHBOARD_URL='http://127.0.0.1:8099'\n" +
 		"export DASHBOARD_ADMIN_PASSWORD='da'\n" +
@@ -156,6 +156,7 @@ func TestExports(t *testing.T) {
 		"export CONTROL_PLANE_TOKEN='cp'\n" +
 		"export SERVING_URL='http://127.0.0.1:18001'\n" +
 		"export SERVING_TOKEN='sv'\n" +
+		"export SERVING_GRPC_ADDR='127.0.0.1:18005'\n" +
 		"export TRACKING_URI='http://127.0.0.1:15000'\n" +
 		"export MLFLOW_TRACKING_TOKEN='tr'\n" +
 		"export ORCHESTRATOR_API_URL='http://127.0.0.1:14200/api'\n" +

@@ -34,9 +34,9 @@ func PrintEnv(dir string, environ []string, out io.Writer) error {
 		Evidence: at("EVIDENCE_API_PORT", "8770"), Assistant: at("ASSISTANT_PORT", "18004"), Bus: at("BUS_BRIDGE_PORT", "18003"), DataDir: dir,
 	})
 	for line := range strings.Lines(exports) {
-		// Files of the data directory of a single process, here on volumes; the broker publishes no port.
+		// Files of the data directory of a single process, here on volumes; the broker publishes no port, and gRPC is off.
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "export "), "=")
-		if !slices.Contains([]string{"PLATFORM_EVIDENCE_STORE", "PLATFORM_MODELREPO", "BUS_NATS_URL"}, name) {
+		if !slices.Contains([]string{"PLATFORM_EVIDENCE_STORE", "PLATFORM_MODELREPO", "BUS_NATS_URL", "SERVING_GRPC_ADDR"}, name) {
 			if _, err := io.WriteString(out, line); err != nil {
 				return err
 			}

@@ -718,6 +718,7 @@ export interface components {
              */
             status: "ok" | "degraded";
             models_loaded: number;
+            residency?: components["schemas"]["Residency"];
             /** @description Production copies by upper-case name */
             models: {
                 [key: string]: components["schemas"]["HealthModel"];
@@ -727,6 +728,13 @@ export interface components {
             tracker?: components["schemas"]["TrackerState"];
             /** @description How each model with an alias that is kept loaded follows the registry, by name */
             followers?: components["schemas"]["Follower"][];
+        };
+        /** @description How many of the registry's aliases are loaded now */
+        Residency: {
+            resident: number;
+            known: number;
+            /** @description `MODELS_RESIDENT_MAX`; 0: no limit */
+            max: number;
         };
         Follower: {
             model: string;
@@ -1398,6 +1406,7 @@ export type Readiness = components['schemas']['Readiness'];
 export type Problem = components['schemas']['Problem'];
 export type FieldFault = components['schemas']['FieldFault'];
 export type Health = components['schemas']['Health'];
+export type Residency = components['schemas']['Residency'];
 export type Follower = components['schemas']['Follower'];
 export type TrackerState = components['schemas']['TrackerState'];
 export type HealthModel = components['schemas']['HealthModel'];
