@@ -21,7 +21,7 @@ type Dataset struct {
 	// File is the one that it was read from.
 	File SourceFile `yaml:"-"`
 	Name string     `yaml:"name"`
-	// Format of the files: csv or swf (Standard Workload Format). A set without files needs a generator.
+	// Format of the files: csv, parquet or swf (Standard Workload Format). A set without files needs a generator.
 	Format string `yaml:"format"`
 	// Files are paths or globs relative to the repository.
 	Files    []string `yaml:"files"`
@@ -148,7 +148,7 @@ type Generator struct {
 var Generators = []string{"embedding_families", "jobs", "table"}
 
 // Formats of this build.
-var Formats = []string{"csv", "swf"}
+var Formats = []string{"csv", "parquet", "swf"}
 
 // SWFColumns are the fields of a Standard Workload Format record in their order, by our names.
 var SWFColumns = []string{

@@ -174,6 +174,12 @@ func readFile(root *os.Root, name string, index int, ds *modelrepo.Dataset, into
 		err = readSWF(src, ds, into)
 	case "csv":
 		err = readCSV(src, ds, into)
+	case "parquet":
+		// Its table of contents is at its end; the digest is made first.
+		var size int64
+		if size, err = io.Copy(io.Discard, src); err == nil {
+			err = readParquet(f, size, ds, into)
+		}
 	default:
 		err = fmt.Errorf("format %q is not read by this build; it reads %s", ds.Format, strings.Join(modelrepo.Formats, ", "))
 	}

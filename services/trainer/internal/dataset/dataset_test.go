@@ -254,7 +254,7 @@ func TestRefusals(t *testing.T) {
 		`backend "object_store" is not in this`: {text: head, backend: "object_store"},
 		"declares no backend":                   {text: head, change: func(d *modelrepo.Dataset) { d.Backends = modelrepo.Backends{} }},
 		"no file matches":                       {text: head, change: func(d *modelrepo.Dataset) { d.Files = []string{"other/*.csv"} }},
-		"not read by this build":                {text: head, change: func(d *modelrepo.Dataset) { d.Format = "parquet" }},
+		"not read by this build":                {text: head, change: func(d *modelrepo.Dataset) { d.Format = "arrow" }},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
