@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 		"rung order":            {model, "name: Production", "name: Staging", 23, "in the order"},
 		"rung direction":        {model, "threshold: 1}", "threshold: 1, direction: higher}", 22, "lower is better"},
 		"set name":              {set, "name: Jobs", "name: Work", 1, "file's name"},
-		"set format":            {set, "format: csv", "format: parquet", 2, "not read by this build"},
+		"set format":            {set, "format: csv", "format: arrow", 2, "not read by this build"},
 		"set path":              {set, "data/jobs.csv", "/etc/passwd", 3, "relative to the repository"},
 		"set backend":           {set, "{local: {}}", "{}", 4, "no backend"},
 		"set time":              {set, "submit: t0", "submit: t9", 5, "no number column"},

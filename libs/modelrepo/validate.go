@@ -19,7 +19,10 @@ var (
 	columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,127}$`)
 	serveName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	memSize    = regexp.MustCompile(`^[1-9][0-9]*[KMGT]?$`)
-	timeLimit  = regexp.MustCompile(`^([0-9]+-)?[0-9]+:[0-9]{2}(:[0-9]{2})?$`)
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+	sha256Digest = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+	timeLimit    = regexp.MustCompile(`^([0-9]+-)?[0-9]+:[0-9]{2}(:[0-9]{2})?$`)
 )
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -124,7 +127,7 @@ func (s settings) check(doc *document, at string) {
 	if !timeLimit.MatchString(r.Time) {
 		doc.fault(at+"resources.time", "time %q; want hours:minutes:seconds, such as 2:00:00", r.Time)
 	}
-	if !slices.Contains([]string{BackendLocal, "public_archive", "object_store", "dataplane"}, s.Backend) {
+	if !slices.Contains(BackendNames, s.Backend) {
 		doc.fault(at+"backend", "backend %q; want local, public_archive, object_store or dataplane", s.Backend)
 	}
 	if s.Project == "" {
@@ -139,7 +142,7 @@ var featureTransforms = map[Kind][]string{
 }
 
 func (d *ModelDataset) validate(doc *document, at string, t Type) {
-	if d.Backend != "" && !slices.Contains([]string{BackendLocal, "public_archive", "object_store", "dataplane"}, d.Backend) {
+	if d.Backend != "" && !slices.Contains(BackendNames, d.Backend) {
 		doc.fault(at+".backend", "backend %q; want local, public_archive, object_store or dataplane", d.Backend)
 	}
 	if len(d.Features) == 0 {

@@ -24,6 +24,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/export"
 	"github.com/mlp-platform/platform/services/trainer/internal/fit"
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
+	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
 // framework is what made the model: the tag of that name.
@@ -128,7 +129,7 @@ func (f *flow) retried(ctx context.Context, stage string, do func(context.Contex
 }
 
 func isTransient(err error) bool {
-	return errors.Is(err, tracker.ErrUnavailable) || errors.Is(err, controlplane.ErrUnavailable)
+	return errors.Is(err, tracker.ErrUnavailable) || errors.Is(err, controlplane.ErrUnavailable) || errors.Is(err, source.ErrUnavailable)
 }
 
 // open starts the tracker's run before anything can fail, so that every failure has a place to show.
@@ -221,7 +222,8 @@ func (f *flow) firstDelay() time.Duration {
 
 func (f *flow) extract(ctx context.Context) (string, error) {
 	var err error
-	f.rows, err = dataset.Load(ctx, dataset.Source{Repo: f.cfg.ModelRepoDir, Set: f.set, Backend: f.backend, Dummy: f.Dummy})
+	f.rows, err = dataset.Load(ctx, dataset.Source{Repo: f.cfg.ModelRepoDir, Set: f.set, Backend: f.backend, Dummy: f.Dummy,
+		Remote: f.cfg.Remote, CacheDir: f.cfg.CacheDir})
 	if err != nil {
 		return "", err
 	}

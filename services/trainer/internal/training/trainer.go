@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
 	"github.com/mlp-platform/platform/services/trainer/internal/fit"
+	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
 // Request is what to train, and who asked for it.
@@ -63,7 +64,7 @@ type Trainer struct {
 	control *controlplane.Client // nil without control plane
 }
 
-// Config is what trainings need; all but Control, Env, CacheDir and RetryDelays is required.
+// Config is what trainings need; all but Control, Env, CacheDir, Remote and RetryDelays is required.
 type Config struct {
 	Tracker *tracker.Client
 	Control *controlplane.Client // nil: nobody moves aliases, and the ladder is judged here
@@ -72,6 +73,8 @@ type Config struct {
 	ModelRepoDir, Env string
 	// CacheDir is where models are kept while they are checked; empty is the system's temporary folder.
 	CacheDir string
+	// Remote fetches data that is not in the repository; nil: nothing does.
+	Remote *source.Sources
 	// RetryDelays are the pauses before each further attempt; none means one attempt.
 	RetryDelays []time.Duration
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs.
