@@ -20,6 +20,9 @@ const (
 	Regression Type = "regression"
 	// Classification predicts one of a fixed list of labels.
 	Classification Type = "classification"
+	// Anomaly tells rows that are unlike the others from the rest. The target has two labels, which only judge it; the
+	// second one is the anomalies'.
+	Anomaly Type = "anomaly"
 )
 
 // Transforms of a feature; they are part of the exported graph.
@@ -189,4 +192,6 @@ var Estimators = map[string][]Type{
 	"logistic":      {Classification},
 	"random_forest": {Regression, Classification},
 	"gbt":           {Regression, Classification},
+
+	"isolation_forest": {Anomaly},
 }

@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 		"name not folder":       {model, "name: Demo", "name: Other", 1, "folder"},
 		"task":                  {model, "performance_prediction", "guessing", 2, "task_type"},
 		"task not folder":       {model, "performance_prediction", "anomaly_detection", 2, "lies in"},
-		"type":                  {model, "type: regression", "type: anomaly", 3, "not trained by this build"},
+		"type":                  {model, "type: regression", "type: clustering", 3, "want regression, classification or anomaly"},
 		"estimator":             {model, "kind: gbt", "kind: oracle", 5, "not in this build"},
 		"estimator for type":    {model, "kind: gbt", "kind: logistic", 5, "does not suit"},
 		"bus uuid":              {model, "type: regression", "type: regression\nbus_uuid: x", 4, "no UUID"},

@@ -47,6 +47,9 @@ func MetricsOf(t Type, classes int) map[string]string {
 	if t == Regression {
 		return maps.Clone(regressionMetrics)
 	}
+	if t == Anomaly {
+		return maps.Clone(binaryMetrics)
+	}
 	out := maps.Clone(classMetrics)
 	if classes == 2 || classes == 0 {
 		maps.Copy(out, binaryMetrics)
@@ -68,8 +71,8 @@ func (m *Model) validate(doc *document) {
 	case m.TaskType != task:
 		doc.fault("task_type", "task_type is %q, but the model lies in models/%s", m.TaskType, task)
 	}
-	if m.Type != Regression && m.Type != Classification {
-		doc.fault("type", "type %q is not trained by this build; it trains regression and classification", m.Type)
+	if m.Type != Regression && m.Type != Classification && m.Type != Anomaly {
+		doc.fault("type", "type %q; want regression, classification or anomaly", m.Type)
 	}
 	if types, ok := Estimators[m.Estimator.Kind]; !ok {
 		doc.fault("estimator.kind", "estimator %q is not in this build; it has %s", m.Estimator.Kind, strings.Join(sortedKeys(Estimators), ", "))
@@ -177,7 +180,7 @@ func (g *Target) validate(doc *document, at string, t Type) {
 		doc.fault(at, "target needs a column")
 	}
 	allowed := []string{TransformNone, TransformLog1p}
-	if t == Classification {
+	if t != Regression {
 		allowed = []string{TransformNone, TransformBins}
 	}
 	if !slices.Contains(allowed, g.Transform) {
@@ -197,6 +200,8 @@ func (g *Target) validate(doc *document, at string, t Type) {
 		doc.fault(at+".labels", "%d edges make %d classes, but there are %d labels", len(g.Edges), len(g.Edges)+1, len(g.Labels))
 	case t == Regression && len(g.Labels) > 0:
 		doc.fault(at+".labels", "labels are for classification")
+	case t == Anomaly && len(g.Labels) != 2:
+		doc.fault(at+".labels", "a model of anomalies needs two labels, the common rows' and the anomalies'; there are %d", len(g.Labels))
 	case t == Classification && len(g.Labels) == 1:
 		doc.fault(at+".labels", "one label leaves nothing to predict")
 	}

@@ -83,6 +83,9 @@ type Stats struct {
 }
 
 func taskOf(t frame.Target) modelrepo.Type {
+	if t.Anomaly {
+		return modelrepo.Anomaly
+	}
 	if t.Class {
 		return modelrepo.Classification
 	}

@@ -212,6 +212,9 @@ func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, c
 		f.model.Proba(x.Row(i), proba[i])
 		classes[i] = int(f.model.Predict(x.Row(i)))
 	})
+	if on.target.Anomaly {
+		return score.Anomaly(on.target.Y, classes, proba), nil, classes, nil
+	}
 	return score.Classification(on.target.Y, classes, proba, len(on.target.Labels)), nil, classes, nil
 }
 

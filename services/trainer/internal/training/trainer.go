@@ -112,7 +112,7 @@ func (t *Trainer) plan(req Request) (*plan, error) {
 		return nil, err
 	}
 	classes := 0
-	if p.model.Type == modelrepo.Classification {
+	if p.model.Type != modelrepo.Regression {
 		classes = max(len(p.use.Target.Labels), 2)
 	}
 	if err := fit.Check(p.model, classes); err != nil {
