@@ -75,6 +75,8 @@ type Estimator struct {
 	// Kind is one of Estimators.
 	Kind            string         `yaml:"kind"`
 	Hyperparameters map[string]any `yaml:"hyperparameters"`
+	// Command is the argv that fits an estimator of kind command; the trainer's operator must have listed it.
+	Command []string `yaml:"command"`
 	// Seed of every random choice; 42 by default. The same seed and data give the same bytes.
 	Seed int64 `yaml:"seed"`
 }
@@ -186,6 +188,9 @@ var Aliases = []string{"Staging", "Canary", "Production"}
 // TaskTypes are the folders under models/.
 var TaskTypes = []string{"performance_prediction", "power_consumption_prediction", "anomaly_detection"}
 
+// EstimatorCommand is fitted by a command that the trainer's operator allows.
+const EstimatorCommand = "command"
+
 // Estimators this build can train, each with the types it suits.
 var Estimators = map[string][]Type{
 	"ridge":         {Regression},
@@ -194,4 +199,6 @@ var Estimators = map[string][]Type{
 	"gbt":           {Regression, Classification},
 
 	"isolation_forest": {Anomaly},
+
+	EstimatorCommand: {Regression, Classification},
 }

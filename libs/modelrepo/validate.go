@@ -79,6 +79,9 @@ func (m *Model) validate(doc *document) {
 	} else if !slices.Contains(types, m.Type) {
 		doc.fault("estimator.kind", "estimator %s does not suit type %s", m.Estimator.Kind, m.Type)
 	}
+	if (m.Estimator.Kind == EstimatorCommand) != (len(m.Estimator.Command) > 0) {
+		doc.fault("estimator.command", "command names the argv of an estimator of kind command, and of no other")
+	}
 	if m.BusUUID != "" && uuid.Validate(m.BusUUID) != nil {
 		doc.fault("bus_uuid", "bus_uuid %q is no UUID", m.BusUUID)
 	}

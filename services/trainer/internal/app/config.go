@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/trainer/internal/external"
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
 	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
@@ -44,6 +47,11 @@ type Config struct {
 	// AllowPrivateArchives lets public archives be at addresses that are not public, and speak plain http. Whoever can
 	// change the model repository can then read what this machine reaches. Default false.
 	AllowPrivateArchives bool `env:"PUBLIC_ARCHIVE_ALLOW_PRIVATE"`
+	// CommandAllow lists the commands that estimators of kind command may run, separated by commas, each word for word.
+	// Whoever can change the model repository can then run them. Empty: none.
+	CommandAllow []string `env:"TRAINER_COMMAND_ALLOW"`
+	// CommandTimeout limits one run of such a command; 0 means DefaultCommandTimeout.
+	CommandTimeout time.Duration `env:"TRAINER_COMMAND_TIMEOUT"`
 	// SchedulerMode is mock.
 	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
@@ -63,6 +71,19 @@ func (c *Config) Sources() *source.Sources {
 		AllowPrivate: c.AllowPrivateArchives, S3Endpoint: c.S3Endpoint, S3Region: c.S3Region, S3AccessKey: c.S3AccessKey,
 		S3SecretKey: c.S3SecretKey.Reveal(), DataplaneURL: c.DataplaneURL, DataplaneToken: c.DataplaneToken.Reveal(),
 	})
+}
+
+// DefaultCommandTimeout of one fit by a command.
+const DefaultCommandTimeout = 2 * time.Hour
+
+func (c *Config) commands(log *slog.Logger) external.Config {
+	out := external.Config{Timeout: cmp.Or(c.CommandTimeout, DefaultCommandTimeout), Log: log}
+	for _, text := range c.CommandAllow {
+		if argv := strings.Fields(text); len(argv) > 0 {
+			out.Allow = append(out.Allow, argv)
+		}
+	}
+	return out
 }
 
 // DefaultGPUCostPerHour in USD.
@@ -113,6 +134,9 @@ func (c *Config) Validate() error {
 		if err := os.MkdirAll(c.DataCacheDir, 0o755); err != nil {
 			faults = append(faults, fmt.Errorf("DATA_CACHE_DIR: %w", err))
 		}
+	}
+	if c.CommandTimeout < 0 {
+		faults = append(faults, errors.New("TRAINER_COMMAND_TIMEOUT must not be negative"))
 	}
 	if c.GPUCostPerHour < 0 {
 		faults = append(faults, errors.New("GPU_COST_PER_HOUR must not be negative"))

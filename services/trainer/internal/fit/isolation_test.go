@@ -41,7 +41,7 @@ func TestAnomalies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(context.Background(), m, s, &modelrepo.Dataset{}, md, func(float64) {})
+	r, err := Run(context.Background(), m, s, &modelrepo.Dataset{}, md, Commands{}, func(float64) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
+	"github.com/mlp-platform/platform/services/trainer/internal/external"
 	"github.com/mlp-platform/platform/services/trainer/internal/fit"
 	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
@@ -75,6 +76,8 @@ type Config struct {
 	CacheDir string
 	// Remote fetches data that is not in the repository; nil: nothing does.
 	Remote *source.Sources
+	// Commands that estimators of kind command may run.
+	Commands external.Config
 	// RetryDelays are the pauses before each further attempt; none means one attempt.
 	RetryDelays []time.Duration
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs.
@@ -114,6 +117,11 @@ func (t *Trainer) plan(req Request) (*plan, error) {
 	classes := 0
 	if p.model.Type != modelrepo.Regression {
 		classes = max(len(p.use.Target.Labels), 2)
+	}
+	if p.model.Estimator.Kind == modelrepo.EstimatorCommand {
+		if err := t.cfg.Commands.Check(p.model.Estimator.Command); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrRequest, p.model.Name, err)
+		}
 	}
 	if err := fit.Check(p.model, classes); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRequest, p.model.Name, err)
