@@ -135,4 +135,4 @@ if ! ort_ok "$ort"; then
 fi
 
 [ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh triton && sh scripts/venv.sh assistant && sh scripts/browser.sh && sh scripts/keycloak.sh >/dev/null &&
-	for t in etcd helm kube-apiserver kube-controller-manager kube-scheduler kwok; do scripts/tool.sh "$t" >/dev/null || exit; done; }
+	for t in etcd helm kube-apiserver kube-controller-manager kube-scheduler kwok versitygw; do scripts/tool.sh "$t" >/dev/null || exit; done; }

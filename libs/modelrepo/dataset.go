@@ -2,6 +2,7 @@ package modelrepo
 
 import (
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -13,15 +14,24 @@ const (
 	AtEnd    = "end"
 )
 
-// BackendLocal reads files of the repository. It is the one backend of this build.
-const BackendLocal = "local"
+// Backends that data can be read from.
+const (
+	// BackendLocal reads files of the repository.
+	BackendLocal         = "local"
+	BackendPublicArchive = "public_archive"
+	BackendObjectStore   = "object_store"
+	BackendDataplane     = "dataplane"
+)
+
+// BackendNames are all of them.
+var BackendNames = []string{BackendLocal, BackendPublicArchive, BackendObjectStore, BackendDataplane}
 
 // Dataset is one datasets/<Name>.yaml.
 type Dataset struct {
 	// File is the one that it was read from.
 	File SourceFile `yaml:"-"`
 	Name string     `yaml:"name"`
-	// Format of the files: csv or swf (Standard Workload Format). A set without files needs a generator.
+	// Format of the files: csv, parquet or swf (Standard Workload Format). A set without files needs a generator.
 	Format string `yaml:"format"`
 	// Files are paths or globs relative to the repository.
 	Files    []string `yaml:"files"`
@@ -37,7 +47,7 @@ type Dataset struct {
 }
 
 // Generated reports whether the rows come from the generator alone, which every version trained on them tells.
-func (d *Dataset) Generated() bool { return len(d.Files) == 0 }
+func (d *Dataset) Generated() bool { return len(d.Files) == 0 && !d.Backends.remote() }
 
 // Origin is the value of the tag data_origin.
 func (d *Dataset) Origin() string {
@@ -53,6 +63,11 @@ type Backends struct {
 	PublicArchive *PublicArchive `yaml:"public_archive"`
 	ObjectStore   *ObjectStore   `yaml:"object_store"`
 	Dataplane     *Dataplane     `yaml:"dataplane"`
+}
+
+// remote reports whether the rows can come from elsewhere than the repository.
+func (b Backends) remote() bool {
+	return b.PublicArchive != nil || b.ObjectStore != nil || b.Dataplane != nil
 }
 
 // PublicArchive is a file served over HTTPS.
@@ -79,13 +94,13 @@ func (b Backends) Declared() []string {
 		out = append(out, BackendLocal)
 	}
 	if b.PublicArchive != nil {
-		out = append(out, "public_archive")
+		out = append(out, BackendPublicArchive)
 	}
 	if b.ObjectStore != nil {
-		out = append(out, "object_store")
+		out = append(out, BackendObjectStore)
 	}
 	if b.Dataplane != nil {
-		out = append(out, "dataplane")
+		out = append(out, BackendDataplane)
 	}
 	return out
 }
@@ -148,7 +163,7 @@ type Generator struct {
 var Generators = []string{"embedding_families", "jobs", "table"}
 
 // Formats of this build.
-var Formats = []string{"csv", "swf"}
+var Formats = []string{"csv", "parquet", "swf"}
 
 // SWFColumns are the fields of a Standard Workload Format record in their order, by our names.
 var SWFColumns = []string{
@@ -194,8 +209,9 @@ func loadDataset(doc *document) *Dataset {
 }
 
 func (d *Dataset) checkSource(doc *document) {
-	if len(d.Files) == 0 {
-		if d.Generator == nil {
+	fetched := d.Backends.PublicArchive != nil || d.Backends.ObjectStore != nil
+	if len(d.Files) == 0 && !fetched {
+		if d.Generator == nil && !d.Backends.remote() {
 			doc.fault("files", "the data set has neither files nor a generator; name one")
 		}
 		if d.Format != "" {
@@ -204,6 +220,10 @@ func (d *Dataset) checkSource(doc *document) {
 	} else if !slices.Contains(Formats, d.Format) {
 		doc.fault("format", "format %q is not read by this build; it reads %s", d.Format, strings.Join(Formats, " and "))
 	}
+	if d.Backends.Local != nil && len(d.Files) == 0 && d.Generator == nil {
+		doc.fault("backends.local", "backend local reads files or a generator's rows, and the data set has neither")
+	}
+	d.Backends.check(doc)
 	for i, f := range d.Files {
 		if err := checkPath(f); err != nil {
 			doc.fault(fmt.Sprintf("files[%d]", i), "%v", err)
@@ -221,6 +241,28 @@ func (d *Dataset) checkSource(doc *document) {
 		}
 		if spec, ok := d.Columns[c.name]; !ok || spec.Type != Number {
 			doc.fault("time."+c.key, "time.%s names %q, which is no number column of the data set", c.key, c.name)
+		}
+	}
+}
+
+// check says what is wrong with the places the rows are read from.
+func (b Backends) check(doc *document) {
+	if a := b.PublicArchive; a != nil {
+		u, err := url.Parse(a.URL)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+			doc.fault("backends.public_archive", "url must be an https address without a credential")
+		}
+		if !sha256Digest.MatchString(a.SHA256) {
+			doc.fault("backends.public_archive", "sha256 must be the 64 hex digits of the file's digest")
+		}
+	}
+	if o := b.ObjectStore; o != nil && !bucketName.MatchString(o.Bucket) {
+		doc.fault("backends.object_store", "bucket %q must be 3 to 63 lower-case letters, digits, dots and hyphens", o.Bucket)
+	}
+	if d := b.Dataplane; d != nil {
+		u, err := url.Parse(d.Path)
+		if err != nil || u.Scheme != "" || u.Host != "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasPrefix(d.Path, "/") || slices.Contains(strings.Split(u.Path, "/"), "..") {
+			doc.fault("backends.dataplane", "path %q must begin with a slash and have no host, query or \"..\"", d.Path)
 		}
 	}
 }

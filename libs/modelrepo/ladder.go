@@ -113,13 +113,16 @@ func finiteMetric(metrics map[string]float64, name string) (float64, bool) {
 }
 
 // Primary is the metric by which versions of the model are compared, and its better direction: the one of the
-// highest rung, or rmse and accuracy for a model without ladder.
+// highest rung, or rmse, accuracy or roc_auc for a model without ladder.
 func (m *Model) Primary() (metric, direction string) {
 	if n := len(m.Lifecycle); n > 0 {
 		return m.Lifecycle[n-1].Metric, m.Lifecycle[n-1].Direction
 	}
-	if m.Type == Classification {
+	switch m.Type {
+	case Classification:
 		return "accuracy", Higher
+	case Anomaly:
+		return "roc_auc", Higher
 	}
 	return "rmse", Lower
 }

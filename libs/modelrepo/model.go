@@ -20,6 +20,9 @@ const (
 	Regression Type = "regression"
 	// Classification predicts one of a fixed list of labels.
 	Classification Type = "classification"
+	// Anomaly tells rows that are unlike the others from the rest. The target has two labels, which only judge it; the
+	// second one is the anomalies'.
+	Anomaly Type = "anomaly"
 )
 
 // Transforms of a feature; they are part of the exported graph.
@@ -72,6 +75,8 @@ type Estimator struct {
 	// Kind is one of Estimators.
 	Kind            string         `yaml:"kind"`
 	Hyperparameters map[string]any `yaml:"hyperparameters"`
+	// Command is the argv that fits an estimator of kind command; the trainer's operator must have listed it.
+	Command []string `yaml:"command"`
 	// Seed of every random choice; 42 by default. The same seed and data give the same bytes.
 	Seed int64 `yaml:"seed"`
 }
@@ -183,10 +188,17 @@ var Aliases = []string{"Staging", "Canary", "Production"}
 // TaskTypes are the folders under models/.
 var TaskTypes = []string{"performance_prediction", "power_consumption_prediction", "anomaly_detection"}
 
+// EstimatorCommand is fitted by a command that the trainer's operator allows.
+const EstimatorCommand = "command"
+
 // Estimators this build can train, each with the types it suits.
 var Estimators = map[string][]Type{
 	"ridge":         {Regression},
 	"logistic":      {Classification},
 	"random_forest": {Regression, Classification},
 	"gbt":           {Regression, Classification},
+
+	"isolation_forest": {Anomaly},
+
+	EstimatorCommand: {Regression, Classification},
 }

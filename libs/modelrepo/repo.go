@@ -244,7 +244,7 @@ func (m *Model) deriveSchemas() {
 	}
 	if m.Inference.OutputSchema == nil {
 		out := map[string]any{"type": "number"}
-		if m.Type == Classification {
+		if m.Type != Regression {
 			out = map[string]any{"type": "string"}
 			if len(d.Target.Labels) > 0 {
 				out["enum"] = d.Target.Labels

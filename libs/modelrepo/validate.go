@@ -19,7 +19,10 @@ var (
 	columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,127}$`)
 	serveName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	memSize    = regexp.MustCompile(`^[1-9][0-9]*[KMGT]?$`)
-	timeLimit  = regexp.MustCompile(`^([0-9]+-)?[0-9]+:[0-9]{2}(:[0-9]{2})?$`)
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+	sha256Digest = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+	timeLimit    = regexp.MustCompile(`^([0-9]+-)?[0-9]+:[0-9]{2}(:[0-9]{2})?$`)
 )
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -44,6 +47,9 @@ func MetricsOf(t Type, classes int) map[string]string {
 	if t == Regression {
 		return maps.Clone(regressionMetrics)
 	}
+	if t == Anomaly {
+		return maps.Clone(binaryMetrics)
+	}
 	out := maps.Clone(classMetrics)
 	if classes == 2 || classes == 0 {
 		maps.Copy(out, binaryMetrics)
@@ -65,13 +71,16 @@ func (m *Model) validate(doc *document) {
 	case m.TaskType != task:
 		doc.fault("task_type", "task_type is %q, but the model lies in models/%s", m.TaskType, task)
 	}
-	if m.Type != Regression && m.Type != Classification {
-		doc.fault("type", "type %q is not trained by this build; it trains regression and classification", m.Type)
+	if m.Type != Regression && m.Type != Classification && m.Type != Anomaly {
+		doc.fault("type", "type %q; want regression, classification or anomaly", m.Type)
 	}
 	if types, ok := Estimators[m.Estimator.Kind]; !ok {
 		doc.fault("estimator.kind", "estimator %q is not in this build; it has %s", m.Estimator.Kind, strings.Join(sortedKeys(Estimators), ", "))
 	} else if !slices.Contains(types, m.Type) {
 		doc.fault("estimator.kind", "estimator %s does not suit type %s", m.Estimator.Kind, m.Type)
+	}
+	if (m.Estimator.Kind == EstimatorCommand) != (len(m.Estimator.Command) > 0) {
+		doc.fault("estimator.command", "command names the argv of an estimator of kind command, and of no other")
 	}
 	if m.BusUUID != "" && uuid.Validate(m.BusUUID) != nil {
 		doc.fault("bus_uuid", "bus_uuid %q is no UUID", m.BusUUID)
@@ -124,7 +133,7 @@ func (s settings) check(doc *document, at string) {
 	if !timeLimit.MatchString(r.Time) {
 		doc.fault(at+"resources.time", "time %q; want hours:minutes:seconds, such as 2:00:00", r.Time)
 	}
-	if !slices.Contains([]string{BackendLocal, "public_archive", "object_store", "dataplane"}, s.Backend) {
+	if !slices.Contains(BackendNames, s.Backend) {
 		doc.fault(at+"backend", "backend %q; want local, public_archive, object_store or dataplane", s.Backend)
 	}
 	if s.Project == "" {
@@ -139,7 +148,7 @@ var featureTransforms = map[Kind][]string{
 }
 
 func (d *ModelDataset) validate(doc *document, at string, t Type) {
-	if d.Backend != "" && !slices.Contains([]string{BackendLocal, "public_archive", "object_store", "dataplane"}, d.Backend) {
+	if d.Backend != "" && !slices.Contains(BackendNames, d.Backend) {
 		doc.fault(at+".backend", "backend %q; want local, public_archive, object_store or dataplane", d.Backend)
 	}
 	if len(d.Features) == 0 {
@@ -174,7 +183,7 @@ func (g *Target) validate(doc *document, at string, t Type) {
 		doc.fault(at, "target needs a column")
 	}
 	allowed := []string{TransformNone, TransformLog1p}
-	if t == Classification {
+	if t != Regression {
 		allowed = []string{TransformNone, TransformBins}
 	}
 	if !slices.Contains(allowed, g.Transform) {
@@ -194,6 +203,8 @@ func (g *Target) validate(doc *document, at string, t Type) {
 		doc.fault(at+".labels", "%d edges make %d classes, but there are %d labels", len(g.Edges), len(g.Edges)+1, len(g.Labels))
 	case t == Regression && len(g.Labels) > 0:
 		doc.fault(at+".labels", "labels are for classification")
+	case t == Anomaly && len(g.Labels) != 2:
+		doc.fault(at+".labels", "a model of anomalies needs two labels, the common rows' and the anomalies'; there are %d", len(g.Labels))
 	case t == Classification && len(g.Labels) == 1:
 		doc.fault(at+".labels", "one label leaves nothing to predict")
 	}

@@ -22,7 +22,7 @@ func New(cfg Config, log *slog.Logger) (*training.Trainer, error) {
 	}
 	parts := training.Config{
 		Tracker: tracker.New(cfg.TrackingURI, service.HTTPClient(tracker.DefaultTimeout), tracker.Token(cfg.TrackingToken.Reveal())), Log: log,
-		ModelRepoDir: cfg.ModelRepoDir, Env: cfg.Env, CacheDir: cfg.DataCacheDir, RetryDelays: delays,
+		ModelRepoDir: cfg.ModelRepoDir, Env: cfg.Env, CacheDir: cfg.DataCacheDir, RetryDelays: delays, Remote: cfg.Sources(), Commands: cfg.commands(log),
 		GPUCostPerHour: cmp.Or(cfg.GPUCostPerHour, DefaultGPUCostPerHour),
 	}
 	if cfg.ControlPlaneURL != "" {

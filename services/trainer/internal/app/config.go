@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"slices"
@@ -10,7 +12,9 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/trainer/internal/external"
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
+	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
 // Config of a trainer.
@@ -29,6 +33,25 @@ type Config struct {
 	Env string `env:"MODELREPO_ENV"`
 	// DataCacheDir is where models lie while they are checked; default the system's temporary folder.
 	DataCacheDir string `env:"DATA_CACHE_DIR"`
+	// S3Endpoint is the address of the object store of data sets with the backend object_store; empty: none.
+	S3Endpoint string `env:"S3_ENDPOINT_URL"`
+	// S3Region of it; empty for stores without regions.
+	S3Region string `env:"AWS_REGION"`
+	// S3AccessKey and S3SecretKey for it; empty reads what anybody may.
+	S3AccessKey string         `env:"AWS_ACCESS_KEY_ID"`
+	S3SecretKey service.Secret `env:"AWS_SECRET_ACCESS_KEY"`
+	// DataplaneURL is the address that the paths of data sets with the backend dataplane are below; empty: none.
+	DataplaneURL string `env:"DATAPLANE_URL"`
+	// DataplaneToken is the bearer for it; empty: none.
+	DataplaneToken service.Secret `env:"DATAPLANE_TOKEN"`
+	// AllowPrivateArchives lets public archives be at addresses that are not public, and speak plain http. Whoever can
+	// change the model repository can then read what this machine reaches. Default false.
+	AllowPrivateArchives bool `env:"PUBLIC_ARCHIVE_ALLOW_PRIVATE"`
+	// CommandAllow lists the commands that estimators of kind command may run, separated by commas, each word for word.
+	// Whoever can change the model repository can then run them. Empty: none.
+	CommandAllow []string `env:"TRAINER_COMMAND_ALLOW"`
+	// CommandTimeout limits one run of such a command; 0 means DefaultCommandTimeout.
+	CommandTimeout time.Duration `env:"TRAINER_COMMAND_TIMEOUT"`
 	// SchedulerMode is mock.
 	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
@@ -40,6 +63,27 @@ type Config struct {
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
 	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.
 	RetryDelays []time.Duration `env:"-"`
+}
+
+// Sources are where data outside the model repository is fetched from.
+func (c *Config) Sources() *source.Sources {
+	return source.New(source.Config{
+		AllowPrivate: c.AllowPrivateArchives, S3Endpoint: c.S3Endpoint, S3Region: c.S3Region, S3AccessKey: c.S3AccessKey,
+		S3SecretKey: c.S3SecretKey.Reveal(), DataplaneURL: c.DataplaneURL, DataplaneToken: c.DataplaneToken.Reveal(),
+	})
+}
+
+// DefaultCommandTimeout of one fit by a command.
+const DefaultCommandTimeout = 2 * time.Hour
+
+func (c *Config) commands(log *slog.Logger) external.Config {
+	out := external.Config{Timeout: cmp.Or(c.CommandTimeout, DefaultCommandTimeout), Log: log}
+	for _, text := range c.CommandAllow {
+		if argv := strings.Fields(text); len(argv) > 0 {
+			out.Allow = append(out.Allow, argv)
+		}
+	}
+	return out
 }
 
 // DefaultGPUCostPerHour in USD.
@@ -58,8 +102,8 @@ func LoadConfig(environ []string) (Config, error) {
 // Validate tells all that is wrong, by the names of the environment.
 func (c *Config) Validate() error {
 	var faults []error
-	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL} {
-		if v == "" && name == "CONTROL_PLANE_URL" {
+	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "S3_ENDPOINT_URL": c.S3Endpoint, "DATAPLANE_URL": c.DataplaneURL} {
+		if v == "" && name != "TRACKING_URI" {
 			continue
 		}
 		if u, err := url.Parse(v); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -72,6 +116,14 @@ func (c *Config) Validate() error {
 	if err := service.CheckSecret("MLFLOW_TRACKING_TOKEN", c.TrackingToken); err != nil {
 		faults = append(faults, err)
 	}
+	for name, v := range map[string]service.Secret{"AWS_SECRET_ACCESS_KEY": c.S3SecretKey, "DATAPLANE_TOKEN": c.DataplaneToken} {
+		if err := service.CheckSecret(name, v); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if (c.S3AccessKey == "") != (c.S3SecretKey == "") {
+		faults = append(faults, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together; set both or none"))
+	}
 	if c.ModelRepoDir == "" {
 		faults = append(faults, errors.New("MODELREPO_DIR is not set"))
 	}
@@ -82,6 +134,9 @@ func (c *Config) Validate() error {
 		if err := os.MkdirAll(c.DataCacheDir, 0o755); err != nil {
 			faults = append(faults, fmt.Errorf("DATA_CACHE_DIR: %w", err))
 		}
+	}
+	if c.CommandTimeout < 0 {
+		faults = append(faults, errors.New("TRAINER_COMMAND_TIMEOUT must not be negative"))
 	}
 	if c.GPUCostPerHour < 0 {
 		faults = append(faults, errors.New("GPU_COST_PER_HOUR must not be negative"))

@@ -115,7 +115,7 @@ func withModelRepo(environ []string) []string {
 
 func loadData(c *cli.Context, environ []string) (trainer.Data, error) {
 	cfg, err := loadConfig(c, environ)
-	return trainer.Data{RepoDir: cfg.ModelRepoDir, Env: cfg.Env, Model: c.String("model"), Dataset: c.String("dataset"), Log: c.String("log")}, err
+	return trainer.Data{RepoDir: cfg.ModelRepoDir, Env: cfg.Env, Model: c.String("model"), Dataset: c.String("dataset"), Log: c.String("log"), Remote: cfg.Sources(), CacheDir: cfg.DataCacheDir}, err
 }
 
 func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {

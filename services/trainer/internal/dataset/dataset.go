@@ -20,13 +20,11 @@ import (
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/trainer/internal/history"
+	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
 // DummyRows is how many generated rows a dummy run is made of.
 const DummyRows = 500
-
-// Backends of this build.
-var Backends = []string{modelrepo.BackendLocal}
 
 // Rows are the rows of a data set, sorted by submit time if the set has one.
 type Rows struct {
@@ -79,6 +77,10 @@ type Source struct {
 	Backend string
 	// Dummy asks for DummyRows generated rows whatever the files hold.
 	Dummy bool
+	// Remote fetches what is not local; nil: nothing does.
+	Remote *source.Sources
+	// CacheDir holds fetched files while they are read; empty is the system's temporary folder.
+	CacheDir string
 }
 
 // Load reads or generates the rows.
@@ -96,11 +98,13 @@ func loadRows(ctx context.Context, s Source) (*Rows, error) {
 	switch declared := s.Set.Backends.Declared(); {
 	case s.Dummy:
 		r, err = generateRows(s.Set, DummyRows)
-	case !slices.Contains(Backends, s.Backend):
-		return nil, fmt.Errorf("backend %q is not in this build; it reads %s", s.Backend, strings.Join(Backends, ", "))
+	case !slices.Contains(modelrepo.BackendNames, s.Backend):
+		return nil, fmt.Errorf("backend %q is unknown; want %s", s.Backend, strings.Join(modelrepo.BackendNames, ", "))
 	case !slices.Contains(declared, s.Backend):
 		return nil, fmt.Errorf("it declares no backend %q, only %s", s.Backend, strings.Join(declared, ", "))
-	case s.Set.Generated():
+	case s.Backend != modelrepo.BackendLocal:
+		r, err = readRemote(ctx, s)
+	case len(s.Set.Files) == 0:
 		r, err = generateRows(s.Set, s.Set.Generator.Rows)
 	default:
 		r, err = readLocal(ctx, s)
@@ -141,18 +145,30 @@ func readLocal(ctx context.Context, s Source) (*Rows, error) {
 			}
 		}
 	}
-	all := newRows(s.Set)
-	digest := sha256.New()
+	files := make([]source.File, len(names))
 	for i, name := range names {
+		files[i] = source.File{Path: name, Name: name}
+	}
+	rows, err := readFiles(ctx, root, files, s.Set)
+	if err == nil {
+		rows.URI = strings.Join(names, ",")
+	}
+	return rows, err
+}
+
+// readFiles reads all files in their order.
+func readFiles(ctx context.Context, root *os.Root, files []source.File, ds *modelrepo.Dataset) (*Rows, error) {
+	all := newRows(ds)
+	digest := sha256.New()
+	for i, f := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := readFile(root, name, i, s.Set, all, digest); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if err := readFile(root, f.Path, i, ds, all, digest); err != nil {
+			return nil, fmt.Errorf("%s: %w", listNames([]string{f.Name}), err)
 		}
 	}
 	all.Version = "sha256:" + hex.EncodeToString(digest.Sum(nil))
-	all.URI = strings.Join(names, ",")
 	all.Origin = "recorded"
 	return all, nil
 }
@@ -174,6 +190,12 @@ func readFile(root *os.Root, name string, index int, ds *modelrepo.Dataset, into
 		err = readSWF(src, ds, into)
 	case "csv":
 		err = readCSV(src, ds, into)
+	case "parquet":
+		// Its table of contents is at its end; the digest is made first.
+		var size int64
+		if size, err = io.Copy(io.Discard, src); err == nil {
+			err = readParquet(f, size, ds, into)
+		}
 	default:
 		err = fmt.Errorf("format %q is not read by this build; it reads %s", ds.Format, strings.Join(modelrepo.Formats, ", "))
 	}

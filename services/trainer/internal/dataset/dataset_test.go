@@ -241,20 +241,22 @@ func TestRefusals(t *testing.T) {
 		backend string
 		change  func(*modelrepo.Dataset)
 	}{
-		"no rows":                               {text: head},
-		"needs a header line":                   {text: ""},
-		`no column "run"`:                       {text: "start,t1,user,emb\n"},
-		`line 2, column 1 (t0): "soon"`:         {text: head + "soon,1,a,\"[1,2]\",1\n"},
-		"line 2, column 9 (emb): 1 numbers":     {text: head + "0,1,ann,[1],1\n"},
-		"(emb): want a JSON array":              {text: head + "0,1,ann,one,1\n"},
-		"wrong number of fields":                {text: head + "0,1\n"},
-		"row 1 has no submit time":              {text: head + ",1,a,\"[1,2]\",1\n"},
-		"missing or before the submit":          {text: head + "5,1,a,\"[1,2]\",1\n"},
-		"unpack":                                {text: "\x1f\x8bxx"},
-		`backend "object_store" is not in this`: {text: head, backend: "object_store"},
-		"declares no backend":                   {text: head, change: func(d *modelrepo.Dataset) { d.Backends = modelrepo.Backends{} }},
-		"no file matches":                       {text: head, change: func(d *modelrepo.Dataset) { d.Files = []string{"other/*.csv"} }},
-		"not read by this build":                {text: head, change: func(d *modelrepo.Dataset) { d.Format = "parquet" }},
+		"no rows":                             {text: head},
+		"needs a header line":                 {text: ""},
+		`no column "run"`:                     {text: "start,t1,user,emb\n"},
+		`line 2, column 1 (t0): "soon"`:       {text: head + "soon,1,a,\"[1,2]\",1\n"},
+		"line 2, column 9 (emb): 1 numbers":   {text: head + "0,1,ann,[1],1\n"},
+		"(emb): want a JSON array":            {text: head + "0,1,ann,one,1\n"},
+		"wrong number of fields":              {text: head + "0,1\n"},
+		"row 1 has no submit time":            {text: head + ",1,a,\"[1,2]\",1\n"},
+		"missing or before the submit":        {text: head + "5,1,a,\"[1,2]\",1\n"},
+		"unpack":                              {text: "\x1f\x8bxx"},
+		`declares no backend "object_store"`:  {text: head, backend: "object_store"},
+		`backend "ftp" is unknown`:            {text: head, backend: "ftp"},
+		"object_store is not configured here": {text: head, backend: "object_store", change: func(d *modelrepo.Dataset) { d.Backends.ObjectStore = &modelrepo.ObjectStore{Bucket: "b"} }},
+		"declares no backend":                 {text: head, change: func(d *modelrepo.Dataset) { d.Backends = modelrepo.Backends{} }},
+		"no file matches":                     {text: head, change: func(d *modelrepo.Dataset) { d.Files = []string{"other/*.csv"} }},
+		"not read by this build":              {text: head, change: func(d *modelrepo.Dataset) { d.Format = "arrow" }},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

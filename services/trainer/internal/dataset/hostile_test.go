@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/testenv/hostiletest"
 )
 
@@ -53,10 +58,31 @@ func bombs(t *testing.T) []hostiletest.File {
 		fmt.Fprintf(&keys, "; key%d: %[1]d\n", i)
 	}
 	add("swf", "many different keys", []byte(keys.String()))
-	// No build reads parquet: its magic, its declared sizes and its compressed pages are text like any other.
+	// Packed pages and footers that say they hold more than they do.
 	for i, page := range []string{"\x15\x00\x15\xfe\xff\xff\xff\x0f", strings.Repeat("\x28\xb5\x2f\xfd", 5000), "\xff\x06\x00\x00sNaPpY" + strings.Repeat("\xfe\x01\x00", 50_000), strings.Repeat("\x00", 1<<20)} {
 		add("parquet", fmt.Sprint("page ", i), []byte("PAR1"+page+"\xff\xff\xff\x7fPAR1"))
+		add("parquet", fmt.Sprint("footer ", i), []byte("PAR1"+page+string(binary.LittleEndian.AppendUint32(nil, uint32(len(page))))+"PAR1"))
 	}
+	tall := func(name string, rows int, rowAt func(i int) parquetRow) {
+		if hostiletest.Race {
+			rows /= 64
+		}
+		var buf bytes.Buffer
+		w := parquet.NewGenericWriter[parquetRow](&buf, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(100_000))
+		for i := range rows {
+			if _, err := w.Write([]parquetRow{rowAt(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		add("parquet", name, buf.Bytes())
+	}
+	end := int64(2)
+	tall("many equal rows", 1_500_000, func(int) parquetRow { return parquetRow{Start: 1, T1: &end, User: "a", Emb: []float32{1, 2}} })
+	long := strings.Repeat("x", 4<<20)
+	tall("a long text, often", 64, func(i int) parquetRow { return parquetRow{Start: 1, T1: &end, User: long[i:]} })
 	return out
 }
 
@@ -69,15 +95,17 @@ func TestHostileDataFiles(t *testing.T) {
 	}
 	table := []byte("start,t1,user,emb,run\n0,1,a,\"[1,2]\",3\n20,25,bob,\"[3, 4.5]\",\n30,40,ann,,-1e3\n")
 	text := []byte("; UnixStartTime: 749458803\n; TimeZoneString: US/Pacific\n" + strings.Repeat("1 0 0 60 4 -1 -1 -1 -1 -1 1 7 1 3 -1 -1 -1 -1\n", 50))
-	parquet := append(append([]byte("PAR1\x15\x00\x15\x0e\x15\x12"), table...), "\x19\x2c\x40\x00\x00\x00PAR1"...)
+	columns, packed := parquetTable(t, parquet.Compression(&parquet.Uncompressed)), parquetTable(t, parquet.Compression(&parquet.Snappy))
 	files := bombs(t)
 	files = append(files, hostiletest.Mutate("csv", 150, 1, table)...)
 	files = append(files, hostiletest.Mutate("swf", 150, 2, text, jobLog)...)
-	files = append(files, hostiletest.Mutate("parquet", 50, 3, parquet)...)
+	files = append(files, hostiletest.Mutate("parquet", 100, 3, columns, packed)...)
 	log := *sampleRepo(t).Datasets["IpscJobs"]
 	log.Files = []string{"data/hostile"}
 	tab := *tableSet()
 	tab.Files = log.Files
+	columnar := tab
+	columnar.Format = "parquet"
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
 		t.Fatal(err)
@@ -93,14 +121,8 @@ func TestHostileDataFiles(t *testing.T) {
 		if err := errors.Join(f.Write(file), file.Close()); err != nil {
 			t.Fatal(err)
 		}
-		set := &tab
-		if f.Kind == "swf" {
-			set = &log
-		}
+		set := map[string]*modelrepo.Dataset{"csv": &tab, "swf": &log, "parquet": &columnar}[f.Kind]
 		_, err = Load(context.Background(), Source{Repo: dir, Set: set, Backend: "local"})
-		if f.Kind == "parquet" && err == nil {
-			t.Errorf("%s %s was read as a table; want a refusal", f.Kind, f.Name)
-		}
 		return err
 	})
 	rows, err := Load(context.Background(), Source{Repo: samples, Set: sampleRepo(t).Datasets["IpscJobs"], Backend: "local"})

@@ -124,7 +124,7 @@ func (r *Rows) target(t modelrepo.Type, spec modelrepo.Target) (frame.Target, er
 		}
 		return out, nil
 	}
-	out.Class = true
+	out.Class, out.Anomaly = true, t == modelrepo.Anomaly
 	out.Labels = spec.Labels
 	out.Y = make([]int, r.N)
 	if cat, ok := r.Cat[spec.Column]; ok {

@@ -115,6 +115,7 @@ func TestParity(t *testing.T) {
 		{"gbt", map[string]any{"n_estimators": 20, "loss": "absolute_error"}, logged},
 		{"gbt", small, two},
 		{"gbt", small, class},
+		{"isolation_forest", nil, two},
 	} {
 		for _, num := range []string{"none", "log1p", "standardize"} {
 			for _, cat := range []string{"onehot", "ordinal"} {

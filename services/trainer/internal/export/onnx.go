@@ -27,6 +27,9 @@ func encodeModel(meta Meta, p *Pipeline, m learn.Model, target frame.Target) ([]
 	b.Meta("dataset", meta.Dataset)
 	b.Meta("estimator", meta.Estimator)
 	b.Meta("seed", strconv.FormatInt(meta.Seed, 10))
+	if m, ok := m.(*learn.Isolation); ok {
+		return encodeIsolation(b, p, m, target)
+	}
 	score, outputs, softmax, err := addModel(b, p.encode(b), p.cols, m)
 	if err != nil {
 		return nil, err
@@ -56,6 +59,13 @@ func encodeModel(meta Meta, p *Pipeline, m learn.Model, target frame.Target) ([]
 		b.Node("Identity", Probabilities, []string{score})
 	}
 	class := b.Node("ArgMax", "_class", []string{score}, graph.AttrInt("axis", 1), graph.AttrInt("keepdims", 0))
+	addLabels(b, target, class)
+	b.Output(Probabilities, graph.Float, -1, int64(outputs))
+	return b.Bytes()
+}
+
+// addLabels names the classes, int64 [N].
+func addLabels(b *graph.Builder, target frame.Target, class string) {
 	if ints, ok := wholeLabels(target.Labels); ok {
 		b.Node("Gather", Label, []string{b.Int64s("_labels", ints), class})
 		b.Output(Label, graph.Int64, -1)
@@ -63,7 +73,27 @@ func encodeModel(meta Meta, p *Pipeline, m learn.Model, target frame.Target) ([]
 		b.Node("Gather", Label, []string{b.Strings("_labels", target.Labels), class})
 		b.Output(Label, graph.String, -1)
 	}
-	b.Output(Probabilities, graph.Float, -1, int64(outputs))
+}
+
+// encodeIsolation adds the score 2^(-depth/c) as the probability of the second label, which is answered from the
+// threshold on.
+func encodeIsolation(b *graph.Builder, p *Pipeline, m *learn.Isolation, target frame.Target) ([]byte, error) {
+	if len(target.Labels) != 2 {
+		return nil, fmt.Errorf("a model of anomalies cannot predict %d labels", len(target.Labels))
+	}
+	depth, _, _, err := addModel(b, p.encode(b), p.cols, &m.Depths)
+	if err != nil {
+		return nil, err
+	}
+	exponent := b.Node("Mul", "_exponent", []string{depth, b.Floats("_scale", []float32{float32(-math.Ln2 / m.Scale)})})
+	score := b.Node("Exp", "_anomaly", []string{exponent})
+	rest := b.Node("Sub", "_rest", []string{b.Floats("_one", []float32{1}), score})
+	b.Node("Concat", Probabilities, []string{rest, score}, graph.AttrInt("axis", 1))
+	above := b.Node("GreaterOrEqual", "_above", []string{score, b.Floats("_threshold", []float32{m.Threshold})})
+	const int64Type = 7 // TensorProto.INT64
+	class := b.Node("Squeeze", "_class", []string{b.Node("Cast", "_index", []string{above}, graph.AttrInt("to", int64Type)), b.Int64s("_axis", []int64{1})})
+	addLabels(b, target, class)
+	b.Output(Probabilities, graph.Float, -1, 2)
 	return b.Bytes()
 }
 

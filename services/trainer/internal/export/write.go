@@ -83,6 +83,9 @@ type Stats struct {
 }
 
 func taskOf(t frame.Target) modelrepo.Type {
+	if t.Anomaly {
+		return modelrepo.Anomaly
+	}
 	if t.Class {
 		return modelrepo.Classification
 	}
@@ -95,6 +98,19 @@ func Write(dir string, meta Meta, p *Pipeline, m learn.Model, target frame.Targe
 	if err != nil {
 		return nil, fmt.Errorf("exporting %s: %w", meta.Model, err)
 	}
+	return writeFiles(dir, onnx, meta, p, target)
+}
+
+// WriteGraph does the same with a graph that something else exported.
+func WriteGraph(dir string, meta Meta, g *Graph) (map[string]string, error) {
+	onnx, err := os.ReadFile(g.File)
+	if err != nil {
+		return nil, fmt.Errorf("exporting %s: %w", meta.Model, err)
+	}
+	return writeFiles(dir, onnx, meta, g.pipeline, g.target)
+}
+
+func writeFiles(dir string, onnx []byte, meta Meta, p *Pipeline, target frame.Target) (map[string]string, error) {
 	description, err := json.MarshalIndent(describeModel(meta, p, target), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", PlatformFile, err)

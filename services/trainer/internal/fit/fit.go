@@ -15,6 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/trainer/internal/dataset"
 	"github.com/mlp-platform/platform/services/trainer/internal/export"
+	"github.com/mlp-platform/platform/services/trainer/internal/external"
 	"github.com/mlp-platform/platform/services/trainer/internal/frame"
 	"github.com/mlp-platform/platform/services/trainer/internal/learn"
 	"github.com/mlp-platform/platform/services/trainer/internal/score"
@@ -34,7 +35,9 @@ type Candidate struct {
 type Result struct {
 	Model    learn.Model
 	Pipeline *export.Pipeline
-	Parts    split.Parts
+	// Graph replaces Model for what a command fitted; whoever has the result closes it.
+	Graph *export.Graph
+	Parts split.Parts
 	// Candidates tried, in order; Chosen is the index of the one that was refitted.
 	Candidates []Candidate
 	Chosen     int
@@ -51,10 +54,21 @@ type Result struct {
 	Duplicates float64
 }
 
+// Commands is what estimators of kind command need.
+type Commands struct {
+	external.Config
+	// Dir holds what is exchanged with the command; the caller removes it.
+	Dir string
+}
+
 // Run fits the model on the sample. progress gets 0 to 1.
-func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelrepo.Dataset, md *modelrepo.ModelDataset, progress func(float64)) (*Result, error) {
-	r := &Result{}
-	var err error
+func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelrepo.Dataset, md *modelrepo.ModelDataset, commands Commands, progress func(float64)) (r *Result, err error) {
+	r = &Result{}
+	defer func() {
+		if err != nil && r != nil && r.Graph != nil {
+			err = errors.Join(err, r.Graph.Close())
+		}
+	}()
 	if r.Parts, err = split.Of(m.Split, ds.Time, s.Rows); err != nil {
 		return nil, err
 	}
@@ -69,11 +83,14 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	metric, direction := m.Primary()
 	train, val := selectRows(s, r.Parts.Train), selectRows(s, r.Parts.Validation)
 	for i, h := range grid {
-		fitted, err := fitModel(ctx, m, md, h, train, func(f float64) { progress((float64(i) + f) / float64(len(grid)+1)) })
+		fitted, err := fitModel(ctx, m, md, commands, h, train, &val, func(f float64) { progress((float64(i) + f) / float64(len(grid)+1)) })
 		if err != nil {
 			return nil, err
 		}
 		got, _, _, err := fitted.judge(val)
+		if fitted.graph != nil {
+			err = errors.Join(err, fitted.graph.Close())
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -85,13 +102,13 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	}
 	chosen := r.Candidates[r.Chosen]
 	fitRows := r.Parts.Fit()
-	fitted, err := fitModel(ctx, m, md, chosen.Hyperparameters, selectRows(s, fitRows), func(f float64) {
+	fitted, err := fitModel(ctx, m, md, commands, chosen.Hyperparameters, selectRows(s, fitRows), nil, func(f float64) {
 		progress((float64(len(grid)) + f) / float64(len(grid)+1))
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.Model, r.Pipeline = fitted.model, fitted.pipeline
+	r.Model, r.Pipeline, r.Graph = fitted.model, fitted.pipeline, fitted.graph
 	if r.Metrics, r.Values, r.Classes, err = fitted.judge(selectRows(s, r.Parts.Test)); err != nil {
 		return nil, err
 	}
@@ -148,6 +165,7 @@ func (r *Result) compare(s *dataset.Sample, ds *modelrepo.Dataset, m *modelrepo.
 type fitted struct {
 	pipeline *export.Pipeline
 	model    learn.Model
+	graph    *export.Graph // instead of model, if a command fitted it
 }
 
 // rows are a part of a sample.
@@ -160,10 +178,14 @@ func selectRows(s *dataset.Sample, idx []int) rows {
 	return rows{s.Table.Select(idx), s.Target.Select(idx)}
 }
 
-func fitModel(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, hyper map[string]any, on rows, progress func(float64)) (*fitted, error) {
+// fitModel fits on rows; a command may also look at the validation rows, if there are any.
+func fitModel(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, commands Commands, hyper map[string]any, on rows, validation *rows, progress func(float64)) (*fitted, error) {
 	p, err := export.FitTransforms(md.Features, on.table)
 	if err != nil {
 		return nil, fmt.Errorf("fit the transforms: %w", err)
+	}
+	if m.Estimator.Kind == modelrepo.EstimatorCommand {
+		return runCommand(ctx, m, md, commands, hyper, p, on, validation)
 	}
 	x, err := p.Apply(on.table)
 	if err != nil {
@@ -187,11 +209,50 @@ func fitModel(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDatase
 	if err != nil {
 		return nil, fmt.Errorf("fit %s: %w", m.Estimator.Kind, err)
 	}
-	return &fitted{p, model}, nil
+	return &fitted{pipeline: p, model: model}, nil
+}
+
+// runCommand has the operator's command fit the rows.
+func runCommand(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, commands Commands, hyper map[string]any, p *export.Pipeline, on rows, validation *rows) (*fitted, error) {
+	spec := external.Spec{
+		Model: m.Name, Type: m.Type, Seed: m.Estimator.Seed, Hyperparameters: hyper, Features: external.DescribeFeatures(md.Features),
+		Target: external.Target{Column: on.target.Name, Transform: on.target.Transform, Labels: on.target.Labels},
+	}
+	var val *external.Part
+	if validation != nil {
+		val = &external.Part{Table: validation.table, Target: validation.target}
+	}
+	file, err := commands.Fit(ctx, m.Estimator.Command, commands.Dir, spec, external.Part{Table: on.table, Target: on.target}, val)
+	if err != nil {
+		return nil, err
+	}
+	g, err := export.OpenGraph(file, p, on.target)
+	if err != nil {
+		return nil, err
+	}
+	return &fitted{pipeline: p, graph: g}, nil
+}
+
+// measure compares predictions with what happened.
+func measure(t frame.Target, values []float64, classes []int, proba [][]float64) map[string]float64 {
+	switch {
+	case !t.Class:
+		return score.Regression(t.Values, values)
+	case t.Anomaly:
+		return score.Anomaly(t.Y, classes, proba)
+	}
+	return score.Classification(t.Y, classes, proba, len(t.Labels))
 }
 
 // judge predicts the rows and measures the predictions.
 func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, classes []int, err error) {
+	if f.graph != nil {
+		var proba [][]float64
+		if values, classes, proba, err = f.graph.Answer(on.table); err != nil {
+			return nil, nil, nil, err
+		}
+		return measure(on.target, values, classes, proba), values, classes, nil
+	}
 	x, err := f.pipeline.Apply(on.table)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("apply the transforms: %w", err)
@@ -203,7 +264,7 @@ func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, c
 				values[i] = math.Expm1(values[i])
 			}
 		})
-		return score.Regression(on.target.Values, values), values, nil, nil
+		return measure(on.target, values, nil, nil), values, nil, nil
 	}
 	classes = make([]int, x.Rows)
 	proba := make([][]float64, x.Rows)
@@ -212,7 +273,7 @@ func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, c
 		f.model.Proba(x.Row(i), proba[i])
 		classes[i] = int(f.model.Predict(x.Row(i)))
 	})
-	return score.Classification(on.target.Y, classes, proba, len(on.target.Labels)), nil, classes, nil
+	return measure(on.target, nil, classes, proba), nil, classes, nil
 }
 
 // runParallel runs fn for 0..n-1 on all processors; fn writes only what belongs to its i.
@@ -264,6 +325,9 @@ func Check(m *modelrepo.Model, classes int) error {
 	grid, err := expandCandidates(m.Estimator.Hyperparameters)
 	if err != nil {
 		return err
+	}
+	if m.Estimator.Kind == modelrepo.EstimatorCommand {
+		return nil // the command knows its hyperparameters
 	}
 	var errs []error
 	for _, h := range grid {

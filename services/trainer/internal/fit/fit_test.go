@@ -41,7 +41,7 @@ func setupBench(t testing.TB, name string, dummy bool) *bench {
 }
 
 func (b *bench) run(ctx context.Context) (*Result, error) {
-	return Run(ctx, b.m, b.s, b.ds, b.md, func(float64) {})
+	return Run(ctx, b.m, b.s, b.ds, b.md, Commands{}, func(float64) {})
 }
 
 func (b *bench) must(t testing.TB) *Result {

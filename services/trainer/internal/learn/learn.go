@@ -1,4 +1,4 @@
-// Package learn fits the estimators of model.yaml: ridge, logistic, random_forest and gbt.
+// Package learn fits the estimators of model.yaml: ridge, logistic, random_forest, gbt and isolation_forest.
 //
 // A fit is deterministic: the same Spec, data and seed give the same model to the last bit, whatever the
 // number of processors, because every sum is made by one goroutine in a fixed order. Models keep float32
@@ -14,7 +14,7 @@ import (
 
 // Spec says what to fit.
 type Spec struct {
-	Kind    string // ridge, logistic, random_forest, gbt
+	Kind    string // ridge, logistic, random_forest, gbt, isolation_forest
 	Hyper   map[string]any
 	Seed    int64
 	Classes int // 0: regression; otherwise the number of classes, at least 2
@@ -43,6 +43,8 @@ var kinds = map[string]struct{ regression, classification bool }{
 	"logistic":      {classification: true},
 	"random_forest": {regression: true, classification: true},
 	"gbt":           {regression: true, classification: true},
+	// Of two classes, of which the second are the anomalies.
+	"isolation_forest": {classification: true},
 }
 
 // Check tells whether the estimator exists, suits the task and knows the hyperparameters, without data.
@@ -50,11 +52,13 @@ func Check(s Spec) error {
 	k, ok := kinds[s.Kind]
 	switch {
 	case !ok:
-		return fmt.Errorf("estimator %q is unknown; known are gbt, logistic, random_forest, ridge", s.Kind)
+		return fmt.Errorf("estimator %q is unknown; known are gbt, isolation_forest, logistic, random_forest, ridge", s.Kind)
 	case s.Classes == 0 && !k.regression:
 		return fmt.Errorf("estimator %s classifies; for a number use ridge, random_forest or gbt", s.Kind)
 	case s.Classes != 0 && !k.classification:
 		return fmt.Errorf("estimator %s predicts a number; for classes use logistic, random_forest or gbt", s.Kind)
+	case s.Kind == "isolation_forest" && s.Classes != 2:
+		return fmt.Errorf("estimator isolation_forest tells anomalies from other rows, so it needs 2 classes, not %d", s.Classes)
 	case s.Classes == 1 || s.Classes < 0:
 		return fmt.Errorf("a classifier needs at least 2 classes, not %d", s.Classes)
 	}
@@ -75,6 +79,8 @@ func parseSettings(s Spec) (any, error) {
 		out = forestSettings(h, s.Classes)
 	case "gbt":
 		out = boostSettings(h, s.Classes)
+	case "isolation_forest":
+		out = isolationSettings(h)
 	}
 	return out, h.err()
 }
@@ -108,6 +114,8 @@ func Fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float
 		m, err = set.fit(ctx, s, x, y, progress)
 	case boost:
 		m, err = set.fit(ctx, s, x, y, progress)
+	case isolation:
+		m, err = set.fit(ctx, s, x, progress)
 	}
 	if err != nil {
 		if cause := ctx.Err(); cause != nil {
@@ -153,7 +161,7 @@ func checkData(s Spec, x Matrix, y []float64) error {
 			distinct++
 		}
 	}
-	if distinct < 2 {
+	if distinct < 2 && s.Kind != "isolation_forest" { // which does not look at the classes
 		return errors.New("all rows have the same class; there is nothing to tell apart")
 	}
 	return nil

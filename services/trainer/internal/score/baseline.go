@@ -19,6 +19,9 @@ type Guess struct {
 
 // Metrics of the guess on the test rows.
 func (g Guess) Metrics(target frame.Target) map[string]float64 {
+	if target.Anomaly {
+		return Anomaly(target.Y, g.Classes, g.Proba)
+	}
 	if target.Class {
 		return Classification(target.Y, g.Classes, g.Proba, len(target.Labels))
 	}

@@ -80,6 +80,14 @@ func Classification(want, got []int, proba [][]float64, classes int) map[string]
 	return out
 }
 
+// Anomaly returns roc_auc, pr_auc, precision, recall and f1; the second class are the anomalies. The areas are absent if
+// all rows are of one class.
+func Anomaly(want, got []int, proba [][]float64) map[string]float64 {
+	out := map[string]float64{}
+	scoreBinary(want, Confusion(want, got, 2), proba, out)
+	return out
+}
+
 // Confusion counts rows by actual (first index) and predicted class.
 func Confusion(want, got []int, classes int) [][]int {
 	c := make([][]int, classes)

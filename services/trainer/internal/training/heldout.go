@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/trainer/internal/dataset"
+	"github.com/mlp-platform/platform/services/trainer/internal/source"
 	"github.com/mlp-platform/platform/services/trainer/internal/split"
 )
 
@@ -32,11 +33,14 @@ type Data struct {
 	Model, Dataset string
 	// Log is read instead of the data set's files, if not empty.
 	Log string
+	// Remote and CacheDir are where rows outside the repository come from, and are kept while they are read.
+	Remote   *source.Sources
+	CacheDir string
 }
 
 // Heldout returns n rows of a model's test part, as [Data.Heldout] does.
 func (t *Trainer) Heldout(ctx context.Context, model, dataset string, n int) ([]Row, error) {
-	return Data{RepoDir: t.cfg.ModelRepoDir, Env: t.cfg.Env, Model: model, Dataset: dataset}.Heldout(ctx, n)
+	return Data{RepoDir: t.cfg.ModelRepoDir, Env: t.cfg.Env, Model: model, Dataset: dataset, Remote: t.cfg.Remote, CacheDir: t.cfg.CacheDir}.Heldout(ctx, n)
 }
 
 // Heldout returns n rows of the test part, evenly spread over it; all if n is 0 or more than there are.
@@ -79,7 +83,12 @@ func (d Data) load(ctx context.Context) (*plan, *dataset.Sample, split.Parts, er
 	if d.Log != "" {
 		dir, set.Files = filepath.Dir(d.Log), []string{filepath.Base(d.Log)}
 	}
-	rows, err := dataset.Load(ctx, dataset.Source{Repo: dir, Set: &set, Backend: modelrepo.BackendLocal})
+	backend := p.backend
+	if d.Log != "" {
+		backend = modelrepo.BackendLocal
+		set.Backends = modelrepo.Backends{Local: &struct{}{}}
+	}
+	rows, err := dataset.Load(ctx, dataset.Source{Repo: dir, Set: &set, Backend: backend, Remote: d.Remote, CacheDir: d.CacheDir})
 	if err != nil {
 		return nil, nil, split.Parts{}, err
 	}

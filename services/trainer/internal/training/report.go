@@ -85,7 +85,7 @@ func (f *flow) report() Report {
 		Candidates: f.fitted.Candidates, Chosen: f.fitted.Chosen, Metrics: f.fitted.Metrics, Baselines: f.fitted.Baselines,
 	}
 	test := f.sample.Target.Select(parts.Test)
-	if f.model.Type == modelrepo.Classification {
+	if f.model.Type != modelrepo.Regression {
 		r.Confusion = &Confusion{test.Labels, score.Confusion(test.Y, f.fitted.Classes, len(test.Labels))}
 		r.Predictions = Predictions{N: len(f.fitted.Classes), Shares: map[string]float64{}}
 		for _, l := range test.Labels {

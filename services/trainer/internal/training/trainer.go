@@ -13,7 +13,9 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
+	"github.com/mlp-platform/platform/services/trainer/internal/external"
 	"github.com/mlp-platform/platform/services/trainer/internal/fit"
+	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
 // Request is what to train, and who asked for it.
@@ -63,7 +65,7 @@ type Trainer struct {
 	control *controlplane.Client // nil without control plane
 }
 
-// Config is what trainings need; all but Control, Env, CacheDir and RetryDelays is required.
+// Config is what trainings need; all but Control, Env, CacheDir, Remote and RetryDelays is required.
 type Config struct {
 	Tracker *tracker.Client
 	Control *controlplane.Client // nil: nobody moves aliases, and the ladder is judged here
@@ -72,6 +74,10 @@ type Config struct {
 	ModelRepoDir, Env string
 	// CacheDir is where models are kept while they are checked; empty is the system's temporary folder.
 	CacheDir string
+	// Remote fetches data that is not in the repository; nil: nothing does.
+	Remote *source.Sources
+	// Commands that estimators of kind command may run.
+	Commands external.Config
 	// RetryDelays are the pauses before each further attempt; none means one attempt.
 	RetryDelays []time.Duration
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs.
@@ -109,8 +115,13 @@ func (t *Trainer) plan(req Request) (*plan, error) {
 		return nil, err
 	}
 	classes := 0
-	if p.model.Type == modelrepo.Classification {
+	if p.model.Type != modelrepo.Regression {
 		classes = max(len(p.use.Target.Labels), 2)
+	}
+	if p.model.Estimator.Kind == modelrepo.EstimatorCommand {
+		if err := t.cfg.Commands.Check(p.model.Estimator.Command); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrRequest, p.model.Name, err)
+		}
 	}
 	if err := fit.Check(p.model, classes); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRequest, p.model.Name, err)

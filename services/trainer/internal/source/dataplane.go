@@ -1,0 +1,128 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// Bounds of a dataplane's pages.
+const (
+	pageLimit = 1000
+	maxPage   = 32 << 20
+	maxPages  = 100_000
+	maxCursor = 4 << 10
+)
+
+// Item is one record of a dataplane.
+type Item map[string]json.RawMessage
+
+// Items tells all records below a path, page by page, to the end. raw gets the bytes of each page.
+func (s *Sources) Items(ctx context.Context, d modelrepo.Dataplane, raw io.Writer, tell func(Item) error) error {
+	if s.cfg.DataplaneURL == "" {
+		return errors.New("the dataplane is not configured; set DATAPLANE_URL")
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	seen := map[string]bool{}
+	cursor := ""
+	for page := 1; ; page++ {
+		items, next, err := s.page(ctx, d.Path, cursor, raw)
+		if err == nil {
+			for _, item := range items {
+				if err = tell(item); err != nil {
+					break
+				}
+			}
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("dataplane %s, page %d: %w", d.Path, page, err)
+		case next == "":
+			return nil
+		case seen[next] || next == cursor:
+			return fmt.Errorf("dataplane %s, page %d repeats the cursor of an earlier page, so the pages would never end", d.Path, page)
+		case page == maxPages:
+			return fmt.Errorf("dataplane %s has more than %d pages", d.Path, maxPages)
+		}
+		seen[next] = true
+		cursor = next
+	}
+}
+
+func (s *Sources) page(ctx context.Context, path, cursor string, raw io.Writer) ([]Item, string, error) {
+	query := url.Values{"limit": {fmt.Sprint(pageLimit)}, "cursor": {cursor}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.cfg.DataplaneURL, "/")+path+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, "", errors.New("the address is not valid")
+	}
+	req.Header.Set("Accept", "application/json")
+	if s.cfg.DataplaneToken != "" {
+		req.Header.Set("Authorization", "Bearer "+s.cfg.DataplaneToken)
+	}
+	resp, err := service.HTTPClient(2 * headerTimeout).Do(req)
+	if err != nil {
+		return nil, "", wrapCallError(ctx, err)
+	}
+	defer resp.Body.Close()
+	if err := checkStatus(resp); err != nil {
+		return nil, "", err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+	if err != nil {
+		return nil, "", wrapCallError(ctx, err)
+	}
+	if len(body) > maxPage {
+		return nil, "", fmt.Errorf("it is larger than %d MiB", maxPage>>20)
+	}
+	if _, err := raw.Write(body); err != nil {
+		return nil, "", err
+	}
+	return parsePage(body)
+}
+
+// parsePage reads an array, which is the only page, or an object with jobs or items and the cursor of the next page.
+func parsePage(body []byte) (items []Item, next string, err error) {
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		if err := json.Unmarshal(body, &items); err != nil {
+			return nil, "", errors.New("the page is no JSON array of objects")
+		}
+		return items, "", nil
+	}
+	var page struct {
+		Jobs       *[]Item `json:"jobs"`
+		Items      *[]Item `json:"items"`
+		NextCursor *string `json:"next_cursor"`
+		Cursor     *string `json:"cursor"`
+	}
+	if err := json.Unmarshal(body, &page); err != nil {
+		return nil, "", errors.New("the page is neither a JSON array nor an object with jobs or items, and next_cursor as text")
+	}
+	switch {
+	case page.Jobs != nil:
+		items = *page.Jobs
+	case page.Items != nil:
+		items = *page.Items
+	default:
+		return nil, "", errors.New("the page has neither jobs nor items")
+	}
+	for _, c := range []*string{page.NextCursor, page.Cursor} {
+		if c != nil && *c != "" {
+			next = *c
+			break
+		}
+	}
+	if len(next) > maxCursor {
+		return nil, "", fmt.Errorf("its cursor is longer than %d bytes", maxCursor)
+	}
+	return items, next, nil
+}

@@ -1,0 +1,97 @@
+// Package source fetches data that lies outside the model repository: files of a public archive, objects of a store that
+// speaks S3, and the pages of a dataplane.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Bounds of what is fetched for one data set.
+const (
+	// maxBytes of all files together. What they may unpack to is the readers' own bound.
+	maxBytes = 4 << 30
+	// fetchTimeout limits all requests for a data set together.
+	fetchTimeout = 30 * time.Minute
+	// headerTimeout limits the wait for the first byte of an answer.
+	headerTimeout = 30 * time.Second
+)
+
+// Config says where the operator's sources are. A backend whose address is empty is not configured.
+type Config struct {
+	// AllowPrivate lets public archives be at addresses that are not public, and speak plain http.
+	AllowPrivate bool
+	// S3Endpoint is the address of the object store, such as https://s3.example.org; S3Region may be empty. Without
+	// keys it is read as anybody may.
+	S3Endpoint, S3Region, S3AccessKey, S3SecretKey string
+	// DataplaneURL is the address below which data sets name their paths, DataplaneToken the bearer for it.
+	DataplaneURL, DataplaneToken string
+}
+
+// Sources fetches data. It is safe for concurrent use.
+type Sources struct {
+	cfg     Config
+	archive *http.Client
+}
+
+// New returns what fetches from the configured sources.
+func New(cfg Config) *Sources {
+	return &Sources{cfg: cfg, archive: newArchiveClient(cfg.AllowPrivate)}
+}
+
+// ErrUnavailable means that a source does not answer now; trying again may help.
+var ErrUnavailable = errors.New("not available")
+
+// File is one fetched file.
+type File struct {
+	// Path is where it lies, relative to the folder that it was fetched into; Name is how its source calls it.
+	Path, Name string
+}
+
+// save writes body to a file of dir. It returns how many bytes there were, at most most.
+func save(dir, name string, body io.Reader, most int64) (int64, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(f, io.LimitReader(body, most+1))
+	if err == nil && n > most {
+		err = fmt.Errorf("the files are larger than %d MiB", maxBytes>>20)
+	} else if err != nil {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return 0, errors.Join(err, os.Remove(f.Name()))
+	}
+	return n, nil
+}
+
+// checkStatus makes an error of an answer that is not 200.
+func checkStatus(resp *http.Response) error {
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		return nil
+	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout:
+		return fmt.Errorf("%w: it answers %s", ErrUnavailable, resp.Status)
+	}
+	return fmt.Errorf("it answers %s", resp.Status)
+}
+
+// wrapCallError tells what the caller may try again from what stays wrong.
+func wrapCallError(ctx context.Context, err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // without the address, whose query may be a secret
+	}
+	if errors.Is(err, errRefused) || ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
