@@ -36,6 +36,23 @@ type Config struct {
 	// FlowRunID is the orchestrator's flow run that `trainer train` is part of: the control plane then
 	// knows which approval and commit a version came from. Empty: none, and nobody is told.
 	FlowRunID string `env:"PREFECT_FLOW_RUN_ID"`
+	// OrchestratorURL is the API, including /api, of the orchestrator whose runs `trainer worker` carries out.
+	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
+	// OrchestratorKey is the bearer for it; empty: none.
+	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
+	// WorkerName tells the worker from others of the pool; default the host's name.
+	WorkerName string `env:"WORKER_NAME"`
+	// WorkerStateDir keeps which runs the worker has claimed, beyond its death; one folder a worker. Default
+	// platform-worker in DATA_CACHE_DIR, else in the system's temporary folder.
+	WorkerStateDir string `env:"WORKER_STATE_DIR"`
+	// Concurrency is how many runs the worker carries out at once.
+	Concurrency int `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`
+	// WorkerPollSeconds is the pause between two looks for runs and cancellations.
+	WorkerPollSeconds int `env:"WORKER_POLL_SECONDS" envDefault:"5"`
+	// WorkerHeartbeatSeconds is the pause between two signs of life.
+	WorkerHeartbeatSeconds int `env:"WORKER_HEARTBEAT_SECONDS" envDefault:"30"`
+	// WorkerLostSeconds is how long another worker may be silent before its runs are taken for crashed.
+	WorkerLostSeconds int `env:"WORKER_LOST_SECONDS" envDefault:"300"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
 	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.
@@ -58,8 +75,8 @@ func LoadConfig(environ []string) (Config, error) {
 // Validate tells all that is wrong, by the names of the environment.
 func (c *Config) Validate() error {
 	var faults []error
-	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL} {
-		if v == "" && name == "CONTROL_PLANE_URL" {
+	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "PREFECT_API_URL": c.OrchestratorURL} {
+		if v == "" && name != "TRACKING_URI" {
 			continue
 		}
 		if u, err := url.Parse(v); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -70,6 +87,9 @@ func (c *Config) Validate() error {
 		faults = append(faults, err)
 	}
 	if err := service.CheckSecret("MLFLOW_TRACKING_TOKEN", c.TrackingToken); err != nil {
+		faults = append(faults, err)
+	}
+	if err := service.CheckSecret("PREFECT_API_KEY", c.OrchestratorKey); err != nil {
 		faults = append(faults, err)
 	}
 	if c.ModelRepoDir == "" {

@@ -46,6 +46,7 @@ type flow struct {
 	reached  map[string]float64
 
 	tracked tracker.Run
+	resumed bool // an earlier attempt at the same flow run registered the version; tracked is its run
 	job     *scheduler.Job
 	rows    *dataset.Rows
 	sample  *dataset.Sample
@@ -83,13 +84,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 		return fmt.Errorf("scratch folder: %w", err)
 	}
 	defer os.RemoveAll(f.dir)
-	for _, s := range []struct {
-		name string
-		do   func(context.Context) (string, error)
-	}{
-		{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch},
-		{"evaluate", f.evaluate}, {"log", f.record}, {"register", f.register}, {"ladder", f.ladder},
-	} {
+	for _, s := range f.stages() {
 		f.say(s.name, 0, "")
 		msg, err := f.retried(ctx, s.name, s.do)
 		if err != nil {
@@ -102,6 +97,23 @@ func (f *flow) run(ctx context.Context) (err error) {
 		f.say(s.name, 1, msg)
 	}
 	return nil
+}
+
+type stage struct {
+	name string
+	do   func(context.Context) (string, error)
+}
+
+// stages are what is left to do: all, or the last two if an earlier attempt registered the version already.
+func (f *flow) stages() []stage {
+	last := []stage{{"register", f.register}, {"ladder", f.ladder}}
+	if f.resumed {
+		return last
+	}
+	return append([]stage{
+		{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch},
+		{"evaluate", f.evaluate}, {"log", f.record},
+	}, last...)
 }
 
 // retried does a stage again after each delay as long as it fails in a way that may pass by itself.
@@ -156,6 +168,9 @@ func (f *flow) open(ctx context.Context) error {
 		if len(found) > 0 {
 			f.tracked = found[0]
 			return "", nil
+		}
+		if err := f.resume(ctx, exp.ID); err != nil || f.resumed {
+			return "", err
 		}
 		f.tracked, err = f.tracker.CreateRun(ctx, tracker.NewRun{ExperimentID: exp.ID, Name: f.model.Name + "_" + f.use.Name, Tags: tags})
 		return "", err
@@ -342,13 +357,11 @@ func (f *flow) register(ctx context.Context) (string, error) {
 		return "", err
 	}
 	// A former attempt may have made the version without our learning of it.
-	for v, err := range f.tracker.SearchModelVersions(ctx, "run_id = "+tracker.Quote(f.tracked.ID)) {
-		if err != nil {
-			return "", err
-		}
-		f.version = v.Version
+	v, err := f.versionOf(ctx, f.tracked.ID)
+	if err != nil {
+		return "", err
 	}
-	if f.version == "" {
+	if f.version = v.Version; f.version == "" {
 		tags := map[string]string{
 			"framework": framework, "artifact_digest": f.result.Digest, "modelrepo_commit": f.origin.Commit,
 			"definition_digest": f.origin.Digest, "modelrepo_dirty": fmt.Sprint(f.origin.Dirty()), "data_origin": f.rows.Origin, "dummy": fmt.Sprint(f.Dummy),
