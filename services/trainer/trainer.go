@@ -6,6 +6,7 @@
 package trainer
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/mlp-platform/platform/services/trainer/internal/app"
@@ -55,6 +56,11 @@ type RunParameters = worker.Parameters
 // arguments, such as ["/usr/bin/trainer", "train"]; environ is its environment.
 func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*Worker, error) {
 	return app.NewWorker(cfg, command, environ, log)
+}
+
+// RunJob does the learning part of a training on a node of a cluster; dir is the folder that the submitter made.
+func RunJob(ctx context.Context, dir string, log *slog.Logger) error {
+	return training.RunJob(ctx, dir, log)
 }
 
 // Overall is how far a training is as a whole, from 0 to 1, at a fraction of a stage.

@@ -203,6 +203,8 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	t, err := trainer.New(trainer.Config{
 		TrackingURI: conf.Get("tracker"), TrackingToken: service.Secret(conf.Get("tracker_token")), ControlPlaneURL: conf.Get("control_plane"), ControlPlaneToken: service.Secret(conf.Get("control_plane_token")),
 		ModelRepoDir: dir, Env: o.env, SchedulerMode: cmpOr(env.Getenv("PLATFORM_SCHEDULER_MODE"), "mock"),
+		HPCPartition: env.Getenv("HPC_PARTITION"), HPCAccount: env.Getenv("HPC_ACCOUNT"), HPCQOS: env.Getenv("HPC_QOS"),
+		HPCWorkDir: env.Getenv("HPC_WORK_DIR"), HPCTrainer: env.Getenv("HPC_TRAINER"),
 	}, log)
 	if err != nil {
 		return fault.New("trainer", "cannot start training: %v", err)

@@ -29,8 +29,19 @@ type Config struct {
 	Env string `env:"MODELREPO_ENV"`
 	// DataCacheDir is where models lie while they are checked; default the system's temporary folder.
 	DataCacheDir string `env:"DATA_CACHE_DIR"`
-	// SchedulerMode is mock.
+	// SchedulerMode is mock, which trains in this process, or slurm, by the commands of Slurm on this machine.
 	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
+	// HPCPartition, HPCAccount and HPCQOS are passed on to the scheduler; empty: its defaults.
+	HPCPartition string `env:"HPC_PARTITION"`
+	HPCAccount   string `env:"HPC_ACCOUNT"`
+	HPCQOS       string `env:"HPC_QOS"`
+	// HPCWorkDir is a folder that this machine and the nodes share by the same path, as they do the model repository;
+	// needed by slurm.
+	HPCWorkDir string `env:"HPC_WORK_DIR"`
+	// HPCTrainer is the trainer on the nodes; default the one beside this program.
+	HPCTrainer string `env:"HPC_TRAINER"`
+	// HPCPollSeconds is the pause between two looks at a job; 0 means 10.
+	HPCPollSeconds int `env:"HPC_POLL_SECONDS"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
 	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR"`
 	// FlowRunID is the orchestrator's flow run that `trainer train` is part of: the control plane then
@@ -97,6 +108,9 @@ func (c *Config) Validate() error {
 	}
 	if c.SchedulerMode != "" && !slices.Contains(scheduler.Modes, c.SchedulerMode) {
 		faults = append(faults, fmt.Errorf("PLATFORM_SCHEDULER_MODE %q is not in this build; it has %s", c.SchedulerMode, strings.Join(scheduler.Modes, ", ")))
+	}
+	if c.SchedulerMode == scheduler.SlurmMode {
+		faults = append(faults, c.checkSlurm())
 	}
 	if c.DataCacheDir != "" {
 		if err := os.MkdirAll(c.DataCacheDir, 0o755); err != nil {

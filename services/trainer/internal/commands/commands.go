@@ -70,6 +70,15 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 				Action: func(c *cli.Context) error { return runWorker(c, environ, errOut) },
 			},
 			{
+				Name: "job", Usage: "do the learning part of a training on a node of a cluster; the scheduler runs it", ArgsUsage: "DIR", Hidden: true,
+				Action: func(c *cli.Context) error {
+					if c.NArg() != 1 {
+						return fmt.Errorf("%w: job DIR", errUsage)
+					}
+					return trainer.RunJob(c.Context, c.Args().First(), service.NewLogger(errOut, "info"))
+				},
+			},
+			{
 				Name: "features", Usage: "print the body of POST /predict for one job, as it was at its submit",
 				Flags: []cli.Flag{repo, env, model("RuntimeRegressor"), set,
 					&cli.StringFlag{Name: "log", Usage: "job log to read instead of the data set's files"},

@@ -37,6 +37,11 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 			return nil
 		}
 		if run.Status == tracker.Running {
+			if id := run.Tags["hpc_job_id"]; id != "" && f.cfg.Batch.Cluster != nil && run.Tags["hpc_scheduler"] == f.cfg.Batch.Mode {
+				if err := f.cfg.Batch.Cluster.Cancel(ctx, id); err != nil {
+					f.log.WarnContext(ctx, "the job of the earlier attempt could not be cancelled", slog.String("job", id), slog.Any("err", err))
+				}
+			}
 			if err := f.tracker.SetTag(ctx, run.ID, "failure_reason", "the process that trained it died"); err != nil {
 				return err
 			}
@@ -51,6 +56,7 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 // adopt takes an earlier attempt's run and version for this one's.
 func (f *flow) adopt(run tracker.Run, v tracker.ModelVersion) {
 	f.tracked, f.version, f.resumed = run, v.Version, true
+	f.jobID = run.Tags["hpc_job_id"]
 	f.result.Digest = v.Tags["artifact_digest"]
 	f.result.Metrics, f.result.BaselineMetrics = map[string]float64{}, map[string]float64{}
 	for name, value := range run.Metrics {

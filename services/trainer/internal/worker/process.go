@@ -65,7 +65,7 @@ func runChild(ctx context.Context, argv, environ []string, say func(line string)
 	_ = feed.Close()
 	<-read
 	if err == nil {
-		return ended{stdout: out.Bytes()}
+		return ended{stdout: out.kept.Bytes()}
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -78,14 +78,15 @@ func runChild(ctx context.Context, argv, environ []string, say func(line string)
 }
 
 // bounded keeps the first bytes up to its limit: a child's answer is small, and a broken one must not fill the memory.
+// The buffer is no embedded one, whose ReadFrom would pass Write by.
 type bounded struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	limit int
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.limit - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(len(p), room)])
+	if room := b.limit - b.kept.Len(); room > 0 {
+		b.kept.Write(p[:min(len(p), room)])
 	}
 	return len(p), nil
 }
