@@ -1,6 +1,6 @@
 #!/bin/bash
 # A Slurm of one node on this machine, from Debian's packages, with accounting: for tests.
-# usage: scripts/slurm.sh install              the packages, unless they are there (as root)
+# usage: scripts/slurm.sh install              the packages, and an SSH server's, unless they are there (as root)
 #        scripts/slurm.sh start DIR PORT       state and logs below DIR; four ports from PORT on, on loopback alone
 #        scripts/slurm.sh stop DIR             ends what start began, by the process ids in DIR; jobs with it
 # After start, SLURM_CONF=DIR/slurm.conf and SLURM_JWT unset make the commands of Slurm talk to it.
@@ -11,13 +11,13 @@ die() { echo "slurm: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
 install() {
-	have slurmctld && have slurmd && have slurmdbd && have munged && have mariadbd && have sacct && return
-	have apt-get || die "missing: Slurm; install slurm-wlm, slurmdbd, munge and mariadb-server by hand"
-	[ "$(id -u)" = 0 ] || die "missing: Slurm; run once as root: apt-get install -y --no-install-recommends slurm-wlm slurmdbd munge mariadb-server"
+	have slurmctld && have slurmd && have slurmdbd && have munged && have mariadbd && have sacct && have sshd && return
+	have apt-get || die "missing: Slurm; install slurm-wlm, slurmdbd, munge, mariadb-server and openssh-server by hand"
+	[ "$(id -u)" = 0 ] || die "missing: Slurm; run once as root: apt-get install -y --no-install-recommends slurm-wlm slurmdbd munge mariadb-server openssh-server"
 	export DEBIAN_FRONTEND=noninteractive LC_ALL=C RUNLEVEL=1 # in runlevel 1 no package starts its server
 	local apt=(apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends)
-	"${apt[@]}" install slurm-wlm slurmdbd munge mariadb-server >/dev/null 2>&1 ||
-		{ "${apt[@]}" update && "${apt[@]}" install slurm-wlm slurmdbd munge mariadb-server; } >&2 || die "the packages could not be installed"
+	"${apt[@]}" install slurm-wlm slurmdbd munge mariadb-server openssh-server >/dev/null 2>&1 ||
+		{ "${apt[@]}" update && "${apt[@]}" install slurm-wlm slurmdbd munge mariadb-server openssh-server; } >&2 || die "the packages could not be installed"
 }
 
 # launch NAME COMMAND... runs it in a session of its own and keeps its process id.

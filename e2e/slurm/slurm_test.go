@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,6 +176,7 @@ func TestSlurm(t *testing.T) {
 		{"a cancelled training cancels its job", testCancel},
 		{"a job that somebody cancels fails the training", testCancelledJob},
 		{"a worker killed while its job runs", testKilledWorker},
+		{"over SSH", testSSH},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
 	}
@@ -244,6 +246,73 @@ func testThreeWays(t *testing.T, s *site) {
 	seen := s.get(t, "/jobs/"+id+"?scheduler=slurm")
 	if seen["state"] != "COMPLETED" || seen["model"] != "RUNTIMECLASS" || seen["trackerRunId"] != job.RunID {
 		t.Errorf("job at the control plane: %v; want COMPLETED, RUNTIMECLASS, %s", seen, job.RunID)
+	}
+}
+
+// sshd starts a real SSH server, which knows the cluster, and returns the trainer's settings for it.
+func (s *site) sshd(t *testing.T) (settings []string, hostKey string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"host", "other", "user"} {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // sshd wants it
+		t.Fatal(err)
+	}
+	addr := harness.FreePorts(t, 1)[0]
+	host, port, _ := strings.Cut(addr, ":")
+	conf := filepath.Join(dir, "sshd_config")
+	text := fmt.Sprintf("ListenAddress %s\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\nPidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nSetEnv SLURM_CONF=%s\n", addr, dir, dir, s.conf)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := &bytes.Buffer{}
+	cmd := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", conf)
+	cmd.Stderr = said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("--- sshd\n%s", said)
+		}
+	})
+	harness.Eventually(t, 20*time.Second, func() error {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err
+	})
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	return []string{"SLURM_CONF=/nowhere", "HPC_SSH_HOST=" + host, "HPC_SSH_PORT=" + port, "HPC_SSH_USER=root", "HPC_SSH_KEY_FILE=" + filepath.Join(dir, "user"),
+		"HPC_SSH_HOST_KEY=" + read("host.pub")}, read("other.pub")
+}
+
+func testSSH(t *testing.T, s *site) {
+	settings, other := s.sshd(t)
+	r := s.train(t, settings...)
+	if tags := s.run(t, r.RunID).Tags; tags["hpc_scheduler"] != "slurm" || tags["hpc_job_id"] == "" {
+		t.Errorf("tags %v; want those of a Slurm job", tags)
+	} else {
+		s.ended(t, tags["hpc_job_id"], "COMPLETED")
+	}
+	cmd, stderr := s.command(t, append(settings, "HPC_SSH_HOST_KEY="+other), "train", "--model", "RuntimeClass")
+	err := cmd.Run()
+	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	if last := lines[len(lines)-1]; err == nil || !strings.Contains(last, "the host key is not the pinned one") || strings.Count(last, "SHA256:") != 2 {
+		t.Errorf("with another pinned key: %v, %q; want a refusal that shows both keys", err, last)
 	}
 }
 

@@ -23,7 +23,7 @@ require (
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	github.com/yalue/onnxruntime_go v1.27.0 // indirect
-	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/crypto v0.58.0
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
@@ -70,7 +70,10 @@ replace github.com/mlp-platform/platform/libs/onnx => ../../libs/onnx
 
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
 
-require github.com/mlp-platform/platform/libs v0.0.0
+require (
+	github.com/mlp-platform/platform/libs v0.0.0
+	golang.org/x/sync v0.24.0
+)
 
 replace github.com/mlp-platform/platform/libs => ../../libs
 

@@ -19,7 +19,18 @@ const defaultPollSeconds = 10
 // checkSlurm tells all that keeps jobs from being submitted.
 func (c *Config) checkSlurm() error {
 	var faults []error
+	if c.HPCSSHHost != "" {
+		if c.HPCSSHUser == "" || c.HPCSSHPort < 1 || c.HPCSSHPort > 65535 {
+			faults = append(faults, errors.New("HPC_SSH_HOST needs HPC_SSH_USER, and HPC_SSH_PORT between 1 and 65535"))
+		}
+		if _, err := c.runner(); err != nil {
+			faults = append(faults, err)
+		}
+	}
 	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel"} {
+		if c.HPCSSHHost != "" {
+			break
+		}
 		if _, err := exec.LookPath(name); err != nil {
 			faults = append(faults, fmt.Errorf("PLATFORM_SCHEDULER_MODE is slurm, but this machine has no %s", name))
 		}
@@ -40,6 +51,16 @@ func (c *Config) checkSlurm() error {
 	return errors.Join(faults...)
 }
 
+// runner runs Slurm's commands: here, or on the login node.
+func (c *Config) runner() (scheduler.Runner, error) {
+	if c.HPCSSHHost == "" {
+		return scheduler.Local{}, nil
+	}
+	return scheduler.NewSSH(scheduler.SSHConfig{
+		Host: c.HPCSSHHost, Port: c.HPCSSHPort, User: c.HPCSSHUser, Key: []byte(c.HPCSSHKey.Reveal()), HostKey: c.HPCSSHHostKey,
+	})
+}
+
 // batch is how trainings become jobs; the zero value for the mock scheduler.
 func (c *Config) batch() (training.Batch, error) {
 	if c.SchedulerMode != scheduler.SlurmMode {
@@ -49,9 +70,13 @@ func (c *Config) batch() (training.Batch, error) {
 	if err != nil {
 		return training.Batch{}, fmt.Errorf("HPC_TRAINER is not set, and this program's own path is unknown: %w", err)
 	}
+	run, err := c.runner()
+	if err != nil {
+		return training.Batch{}, err
+	}
 	return training.Batch{
 		Mode:    scheduler.SlurmMode,
-		Cluster: scheduler.Slurm{Runner: scheduler.Local{}, Partition: c.HPCPartition, Account: c.HPCAccount, QOS: c.HPCQOS},
+		Cluster: scheduler.Slurm{Runner: run, Partition: c.HPCPartition, Account: c.HPCAccount, QOS: c.HPCQOS},
 		Dir:     c.HPCWorkDir, Program: cmp.Or(c.HPCTrainer, filepath.Join(filepath.Dir(self), "trainer")), Poll: time.Duration(cmp.Or(c.HPCPollSeconds, defaultPollSeconds)) * time.Second,
 	}, nil
 }

@@ -29,12 +29,20 @@ type Config struct {
 	Env string `env:"MODELREPO_ENV"`
 	// DataCacheDir is where models lie while they are checked; default the system's temporary folder.
 	DataCacheDir string `env:"DATA_CACHE_DIR"`
-	// SchedulerMode is mock, which trains in this process, or slurm, by the commands of Slurm on this machine.
+	// SchedulerMode is mock, which trains in this process, or slurm, by the commands of Slurm.
 	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
 	// HPCPartition, HPCAccount and HPCQOS are passed on to the scheduler; empty: its defaults.
 	HPCPartition string `env:"HPC_PARTITION"`
 	HPCAccount   string `env:"HPC_ACCOUNT"`
 	HPCQOS       string `env:"HPC_QOS"`
+	// HPCSSHHost is the login node on which Slurm's commands are run over SSH; empty: they run on this machine.
+	HPCSSHHost string `env:"HPC_SSH_HOST"`
+	HPCSSHPort int    `env:"HPC_SSH_PORT" envDefault:"22"`
+	HPCSSHUser string `env:"HPC_SSH_USER"`
+	// HPCSSHKey is the private key's text, without a passphrase; HPC_SSH_KEY_FILE names its file.
+	HPCSSHKey service.Secret `env:"HPC_SSH_KEY"`
+	// HPCSSHHostKey pins the login node's public key, as a line such as "ssh-ed25519 AAAA…"; any other is refused.
+	HPCSSHHostKey string `env:"HPC_SSH_HOST_KEY"`
 	// HPCWorkDir is a folder that this machine and the nodes share by the same path, as they do the model repository;
 	// needed by slurm.
 	HPCWorkDir string `env:"HPC_WORK_DIR"`

@@ -27,3 +27,15 @@ func TestConfigOfSlurm(t *testing.T) {
 		}
 	}
 }
+
+func TestConfigOfSSH(t *testing.T) {
+	t.Parallel()
+	base := []string{"PLATFORM_SCHEDULER_MODE=slurm", "HPC_WORK_DIR=" + t.TempDir(), "HPC_SSH_HOST=login"}
+	for want, more := range map[string][]string{
+		"HPC_SSH_USER": nil, "HPC_SSH_PORT": {"HPC_SSH_USER=ops", "HPC_SSH_PORT=70000"}, "HPC_SSH_KEY": {"HPC_SSH_USER=ops", "HPC_SSH_KEY=no key"},
+	} {
+		if _, err := LoadConfig(append(base[:len(base):len(base)], more...)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sbatch") {
+			t.Errorf("%v: got %v; want %s in it, and no command of this machine", more, err, want)
+		}
+	}
+}
