@@ -134,5 +134,5 @@ if ! ort_ok "$ort"; then
 	rm -rf "$tmp"
 fi
 
-[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh triton && sh scripts/venv.sh assistant && sh scripts/browser.sh && sh scripts/keycloak.sh >/dev/null &&
+[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh triton && sh scripts/venv.sh assistant && sh scripts/browser.sh && sh scripts/keycloak.sh >/dev/null && bash scripts/slurm.sh install &&
 	for t in etcd helm kube-apiserver kube-controller-manager kube-scheduler kwok versitygw; do scripts/tool.sh "$t" >/dev/null || exit; done; }

@@ -67,6 +67,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
@@ -94,7 +95,10 @@ replace github.com/mlp-platform/platform/services/trainer => ../../services/trai
 
 replace github.com/mlp-platform/platform/clients/go => ../go
 
-require github.com/mlp-platform/platform/libs v0.0.0
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/mlp-platform/platform/libs v0.0.0
+)
 
 replace github.com/mlp-platform/platform/libs => ../../libs
 

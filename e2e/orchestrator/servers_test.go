@@ -27,7 +27,7 @@ func TestStandIn(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, time.Minute)
-	runSuite(t, p.Orchestrator())
+	runSuite(t, p.Orchestrator(), p)
 }
 
 func TestRealServer(t *testing.T) {
@@ -37,12 +37,15 @@ func TestRealServer(t *testing.T) {
 	if api == "" {
 		api = realServer(t)
 	}
-	runSuite(t, api)
+	p := harness.New(t, "PLATFORM_SEED=false") // for its tracker and its model repository
+	p.Start(t, time.Minute)
+	runSuite(t, api, p)
 }
 
-func runSuite(t *testing.T, api string) {
+func runSuite(t *testing.T, api string, p *harness.Platform) {
 	t.Run("protocol", func(t *testing.T) { orchestratortest.Run(t, api) })
 	t.Run("dispatch", func(t *testing.T) { testDispatch(t, api) })
+	t.Run("worker", func(t *testing.T) { testWorker(t, api, p) })
 }
 
 // realServer starts the real product on Postgres and gives the address of its API. On SQLite it answers

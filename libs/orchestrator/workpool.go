@@ -49,6 +49,24 @@ func (c *Client) Heartbeat(ctx context.Context, pool, worker string, every time.
 	return err
 }
 
+// PoolWorker is a worker that polls a pool, or did.
+type PoolWorker struct {
+	Name          string    `json:"name"`
+	LastHeartbeat time.Time `json:"last_heartbeat_time"`
+	// Status is ONLINE or OFFLINE.
+	Status string `json:"status"`
+}
+
+// Workers lists the first MaxPage workers of the pool.
+func (c *Client) Workers(ctx context.Context, pool string) ([]PoolWorker, error) {
+	in := struct {
+		Limit int `json:"limit"`
+	}{MaxPage}
+	var out []PoolWorker
+	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+pathSegment(pool)+"/workers/filter", in, &out)
+	return out, err
+}
+
 // ScheduledRun is a run that waits for a worker of the pool.
 type ScheduledRun struct {
 	WorkPoolID  uuid.UUID `json:"work_pool_id"`

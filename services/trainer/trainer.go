@@ -6,10 +6,12 @@
 package trainer
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/mlp-platform/platform/services/trainer/internal/app"
 	"github.com/mlp-platform/platform/services/trainer/internal/training"
+	"github.com/mlp-platform/platform/services/trainer/internal/worker"
 )
 
 // Config is everything a trainer can be told.
@@ -40,6 +42,26 @@ func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(enviro
 
 // New checks the configuration and returns a trainer.
 func New(cfg Config, log *slog.Logger) (*Trainer, error) { return app.New(cfg, log) }
+
+// Worker carries out the flow runs of an orchestrator, each as a process of its own.
+type Worker = worker.Worker
+
+// ParameterSchema is that of the deployment which retrains are dispatched to; RunParameters are what it describes.
+const ParameterSchema = worker.ParameterSchema
+
+// RunParameters are the parameters of a flow run.
+type RunParameters = worker.Parameters
+
+// NewWorker checks the configuration and returns a worker. command is the program of one training with its first
+// arguments, such as ["/usr/bin/trainer", "train"]; environ is its environment.
+func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*Worker, error) {
+	return app.NewWorker(cfg, command, environ, log)
+}
+
+// RunJob does the learning part of a training on a node of a cluster; dir is the folder that the submitter made.
+func RunJob(ctx context.Context, dir string, log *slog.Logger) error {
+	return training.RunJob(ctx, dir, log)
+}
 
 // Overall is how far a training is as a whole, from 0 to 1, at a fraction of a stage.
 func Overall(stage string, fraction float64) float64 { return training.Overall(stage, fraction) }

@@ -50,6 +50,7 @@ func Run(t *testing.T, apiURL string) {
 		"filters":              testFilters,
 		"logs":                 testLogs,
 		"worker":               testWorker,
+		"concurrency limit":    testConcurrencyLimit,
 		"schedules":            testSchedules,
 		"errors":               testErrors,
 		"names in the address": testNames,
@@ -432,6 +433,11 @@ func testWorker(t *testing.T, c *orchestrator.Client) {
 	if p := mustSucceed(c.ReadWorkPool(ctx, f.pool.Name))(t); p.Status == nil || *p.Status != "READY" {
 		t.Fatalf(`polled pool %+v; want p.Status != nil && *p.Status == "READY"`, p)
 	}
+	if w := mustSucceed(c.Workers(ctx, f.pool.Name))(t); len(w) != 1 || w[0].Name != "worker-1" || w[0].Status != "ONLINE" || time.Since(w[0].LastHeartbeat) > time.Minute {
+		t.Fatalf(`workers %+v; want one, "worker-1", ONLINE, heard of just now`, w)
+	}
+	_, err = c.Workers(ctx, uniqueName("no-pool"))
+	wantStatus(t, err, http.StatusNotFound)
 	first := f.run(t, orchestrator.CreateFlowRun{})
 	f.run(t, orchestrator.CreateFlowRun{})
 	due := mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 1))(t)
@@ -444,6 +450,41 @@ func testWorker(t *testing.T, c *orchestrator.Client) {
 	}
 	if due = mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(-time.Hour), 10))(t); len(due) != 0 {
 		t.Fatalf("due an hour ago %+v; want len(due) == 0", due)
+	}
+}
+
+// A run beyond its deployment's limit is put off when it is claimed, and may start once the other has ended.
+func testConcurrencyLimit(t *testing.T, c *orchestrator.Client) {
+	ctx, f := t.Context(), setupFixture(t, c)
+	one := 1
+	d := mustSucceed(c.CreateDeployment(ctx, orchestrator.CreateDeployment{
+		FlowID: f.flow.ID, Name: "limited", WorkPoolName: f.pool.Name, ConcurrencyLimit: &one,
+	}))(t)
+	var runs []orchestrator.FlowRun
+	for range 2 {
+		run, _, err := c.CreateFlowRun(ctx, d.ID, orchestrator.CreateFlowRun{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	claim := func(run orchestrator.FlowRun) orchestrator.SetStateResult {
+		return mustSucceed(c.SetState(ctx, run.ID, orchestrator.State{Type: orchestrator.Pending}, false))(t)
+	}
+	if got := claim(runs[0]); got.Status != orchestrator.Accept {
+		t.Fatalf("the first is %s; want %s", got.Status, orchestrator.Accept)
+	}
+	got := claim(runs[1])
+	if got.Status != orchestrator.Reject || got.State == nil || got.State.Type != orchestrator.Scheduled || got.State.Name != "AwaitingConcurrencySlot" {
+		t.Fatalf("the second: %+v; want REJECT, SCHEDULED, AwaitingConcurrencySlot", got)
+	}
+	if due := mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now(), 10))(t); len(due) != 0 {
+		t.Fatalf("due now: %+v; want none, for the second was put off", due)
+	}
+	f.set(t, runs[0].ID, orchestrator.Running, false)
+	f.set(t, runs[0].ID, orchestrator.Completed, false)
+	if got := claim(runs[1]); got.Status != orchestrator.Accept {
+		t.Fatalf("the second, after the first has ended: %s; want %s", got.Status, orchestrator.Accept)
 	}
 }
 

@@ -207,6 +207,8 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 		ModelRepoDir: dir, Env: o.env, SchedulerMode: cmpOr(env.Getenv("PLATFORM_SCHEDULER_MODE"), "mock"),
 		S3Endpoint: env.Getenv("S3_ENDPOINT_URL"), S3Region: env.Getenv("AWS_REGION"), S3AccessKey: env.Getenv("AWS_ACCESS_KEY_ID"), S3SecretKey: service.Secret(env.Getenv("AWS_SECRET_ACCESS_KEY")),
 		DataplaneURL: env.Getenv("DATAPLANE_URL"), DataplaneToken: service.Secret(env.Getenv("DATAPLANE_TOKEN")), AllowPrivateArchives: env.Getenv("PUBLIC_ARCHIVE_ALLOW_PRIVATE") == "true",
+		HPCPartition: env.Getenv("HPC_PARTITION"), HPCAccount: env.Getenv("HPC_ACCOUNT"), HPCQOS: env.Getenv("HPC_QOS"),
+		HPCWorkDir: env.Getenv("HPC_WORK_DIR"), HPCTrainer: env.Getenv("HPC_TRAINER"),
 	}, log)
 	if err != nil {
 		return fault.New("trainer", "cannot start training: %v", err)

@@ -172,13 +172,13 @@ func TestValidateListsFaults(t *testing.T) {
 	}
 }
 
-// A scheduler that this build does not have is refused, not replaced by mock.
+// A scheduler that this build does not have, or that is not set up, is refused, not replaced by mock.
 func TestPipelineRunRefusesAnUnknownScheduler(t *testing.T) {
 	repo := filepath.Join("..", "..", "..", "..", "deploy", "modelrepo")
-	for _, mode := range []string{"slurm", "flux"} {
+	for mode, want := range map[string]string{"slurm": "HPC_WORK_DIR", "flux": `PLATFORM_SCHEDULER_MODE "flux" is not in this build`} {
 		r := runMLP(t, map[string]string{"HOME": t.TempDir(), "PLATFORM_SCHEDULER_MODE": mode}, "", "pipeline", "run", "--repo", repo, "-m", "JPCP")
-		if r.code != 1 || !strings.Contains(r.out+r.err, `PLATFORM_SCHEDULER_MODE "`+mode+`" is not in this build`) {
-			t.Errorf("%s: got exit %d, %s%s, want 1 and a refusal", mode, r.code, r.out, r.err)
+		if r.code != 1 || !strings.Contains(r.out+r.err, want) {
+			t.Errorf("%s: got exit %d, %s%s, want 1 and %s", mode, r.code, r.out, r.err, want)
 		}
 	}
 }

@@ -39,39 +39,11 @@ type runner struct {
 	progress *progressHub
 }
 
-// dispatchDeployment is what the control plane sends retrains to. Its schema names what the runner reads.
+// dispatchDeployment is what the control plane sends retrains to.
 var dispatchDeployment = orchestratord.Deployment{
 	Flow: "training_flow", Name: "platform-dispatch",
-	Description: "Trains one model of the model repository and registers the version.",
-	ParameterSchema: json.RawMessage(`{
-		"type": "object", "title": "Parameters", "required": ["model_name", "dataset_cls_name"],
-		"properties": {
-			"model_name": {"type": "string", "title": "model_name"},
-			"dataset_cls_name": {"type": "string", "title": "dataset_cls_name"},
-			"is_dummy": {"type": "boolean", "default": false, "title": "is_dummy"},
-			"backend_name": {"type": ["string", "null"], "default": null, "title": "backend_name"},
-			"commit_sha": {"type": ["string", "null"], "default": null, "title": "commit_sha"},
-			"tenant": {"type": ["string", "null"], "default": null, "title": "tenant"},
-			"request_id": {"type": ["string", "null"], "default": null, "title": "request_id"},
-			"requested_by": {"type": ["string", "null"], "default": null, "title": "requested_by"},
-			"approval_id": {"type": ["string", "null"], "default": null, "title": "approval_id"},
-			"parameters": {"type": ["object", "null"], "default": null, "title": "parameters"}
-		}
-	}`),
-}
-
-// parameters are those of the deployment training_flow/platform-dispatch.
-type parameters struct {
-	ModelName   string         `json:"model_name"`
-	Dataset     string         `json:"dataset_cls_name"`
-	Dummy       bool           `json:"is_dummy"`
-	Backend     string         `json:"backend_name"`
-	CommitSHA   string         `json:"commit_sha"`
-	Tenant      string         `json:"tenant"`
-	RequestID   string         `json:"request_id"`
-	RequestedBy string         `json:"requested_by"`
-	ApprovalID  string         `json:"approval_id"`
-	Parameters  map[string]any `json:"parameters"`
+	Description:     "Trains one model of the model repository and registers the version.",
+	ParameterSchema: json.RawMessage(trainer.ParameterSchema),
 }
 
 // Run trains once; its error ends the flow run as failed.
@@ -80,7 +52,7 @@ func (r *runner) Run(ctx context.Context, run orchestratord.FlowRun, logs func(l
 	if err != nil {
 		return fmt.Errorf("read the parameters: %w", err)
 	}
-	var in parameters
+	var in trainer.RunParameters
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return fmt.Errorf("read the parameters: %w", err)
 	}

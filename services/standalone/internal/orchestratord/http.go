@@ -55,6 +55,7 @@ func (s *Server) Handler() http.Handler {
 		"POST /api/work_pools":                                s.createWorkPool,
 		"GET /api/work_pools/{name}":                          s.readWorkPool,
 		"POST /api/work_pools/{name}/workers/heartbeat":       s.heartbeat,
+		"POST /api/work_pools/{name}/workers/filter":          s.filterWorkers,
 		"POST /api/work_pools/{name}/get_scheduled_flow_runs": s.scheduledFlowRuns,
 	} {
 		mux.Handle(pattern, s.handle(fn))

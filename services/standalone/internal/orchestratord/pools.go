@@ -121,6 +121,45 @@ func (s *Server) heartbeat(r *http.Request) (any, error) {
 	return answer{status: http.StatusNoContent}, err
 }
 
+// filterWorkers lists a pool's workers, the last heard of first.
+func (s *Server) filterWorkers(r *http.Request) (any, error) {
+	var in struct {
+		page
+		Workers notOffered `json:"workers"`
+	}
+	if err := decodeBody(r, &in); err != nil {
+		return nil, err
+	}
+	limit, offset, err := in.bounds()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := s.workPool(r.Context(), s.q, r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.q.Workers(r.Context(), store.WorkersParams{Now: s.now(), WorkPoolID: pool.WorkPool.ID, Max: int32(limit), Skip: int32(offset)})
+	if err != nil {
+		return nil, err
+	}
+	type workerDoc struct {
+		Name       string    `json:"name"`
+		WorkPoolID uuid.UUID `json:"work_pool_id"`
+		Heartbeat  time.Time `json:"last_heartbeat_time"`
+		Interval   int32     `json:"heartbeat_interval_seconds"`
+		Status     string    `json:"status"`
+	}
+	out := make([]workerDoc, 0, len(rows))
+	for _, w := range rows {
+		doc := workerDoc{w.Name, pool.WorkPool.ID, w.LastHeartbeat.UTC(), w.IntervalSeconds, "OFFLINE"}
+		if w.Online {
+			doc.Status = "ONLINE"
+		}
+		out = append(out, doc)
+	}
+	return out, nil
+}
+
 func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
 	var in struct {
 		page

@@ -77,6 +77,11 @@ func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in 
 	if v.Record == nil {
 		return v, nil
 	}
+	if v.Record.Type == orchestrator.Pending && !force {
+		if v, err = s.limitRuns(ctx, q, row.DeploymentID, v, now); err != nil {
+			return v, err
+		}
+	}
 	if v.Replaced {
 		in.Message, in.Data = nil, nil
 	}
@@ -94,6 +99,31 @@ func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in 
 		RunCount: t.Count, ExpectedStartTime: t.ExpectedStart, NextStartTime: t.NextStart,
 		StartTime: t.Start, EndTime: t.End, Ran: t.Ran.Seconds(),
 	})
+}
+
+// slotWait is how long a run waits that its deployment's concurrency limit keeps from starting.
+const slotWait = 30 * time.Second
+
+// limitRuns puts off a run whose deployment has as many in progress as its concurrency limit allows.
+func (s *Server) limitRuns(ctx context.Context, q *store.Queries, deployment *uuid.UUID, v transition.Verdict, now time.Time) (transition.Verdict, error) {
+	if deployment == nil {
+		return v, nil
+	}
+	// Those who count a deployment's runs in progress do so one after the other.
+	if err := q.LockSlots(ctx, *deployment); err != nil {
+		return v, err
+	}
+	full, err := q.AtLimit(ctx, *deployment)
+	if isNoRows(err) { // the deployment is gone
+		return v, nil
+	}
+	if err != nil || !full {
+		return v, err
+	}
+	return transition.Verdict{
+		Status: orchestrator.Reject, Reason: "Deployment concurrency limit reached.", Replaced: true,
+		Record: &transition.Proposal{Type: orchestrator.Scheduled, Name: "AwaitingConcurrencySlot", ScheduledTime: pointerTo(now.Add(slotWait))},
+	}, nil
 }
 
 func (s *Server) setState(r *http.Request) (any, error) {

@@ -25,6 +25,10 @@ func New(cfg Config, log *slog.Logger) (*training.Trainer, error) {
 		ModelRepoDir: cfg.ModelRepoDir, Env: cfg.Env, CacheDir: cfg.DataCacheDir, RetryDelays: delays, Remote: cfg.Sources(), Commands: cfg.commands(log),
 		GPUCostPerHour: cmp.Or(cfg.GPUCostPerHour, DefaultGPUCostPerHour),
 	}
+	var err error
+	if parts.Batch, err = cfg.batch(); err != nil {
+		return nil, err
+	}
 	if cfg.ControlPlaneURL != "" {
 		control, err := controlplane.New(cfg.ControlPlaneURL, cfg.ControlPlaneToken)
 		if err != nil {

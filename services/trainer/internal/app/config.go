@@ -52,13 +52,49 @@ type Config struct {
 	CommandAllow []string `env:"TRAINER_COMMAND_ALLOW"`
 	// CommandTimeout limits one run of such a command; 0 means DefaultCommandTimeout.
 	CommandTimeout time.Duration `env:"TRAINER_COMMAND_TIMEOUT"`
-	// SchedulerMode is mock.
+	// SchedulerMode is mock, which trains in this process, or slurm, by the commands of Slurm.
 	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
+	// HPCPartition, HPCAccount and HPCQOS are passed on to the scheduler; empty: its defaults.
+	HPCPartition string `env:"HPC_PARTITION"`
+	HPCAccount   string `env:"HPC_ACCOUNT"`
+	HPCQOS       string `env:"HPC_QOS"`
+	// HPCSSHHost is the login node on which Slurm's commands are run over SSH; empty: they run on this machine.
+	HPCSSHHost string `env:"HPC_SSH_HOST"`
+	HPCSSHPort int    `env:"HPC_SSH_PORT" envDefault:"22"`
+	HPCSSHUser string `env:"HPC_SSH_USER"`
+	// HPCSSHKey is the private key's text, without a passphrase; HPC_SSH_KEY_FILE names its file.
+	HPCSSHKey service.Secret `env:"HPC_SSH_KEY"`
+	// HPCSSHHostKey pins the login node's public key, as a line such as "ssh-ed25519 AAAA…"; any other is refused.
+	HPCSSHHostKey string `env:"HPC_SSH_HOST_KEY"`
+	// HPCWorkDir is a folder that this machine and the nodes share by the same path, as they do the model repository;
+	// needed by slurm.
+	HPCWorkDir string `env:"HPC_WORK_DIR"`
+	// HPCTrainer is the trainer on the nodes; default the one beside this program.
+	HPCTrainer string `env:"HPC_TRAINER"`
+	// HPCPollSeconds is the pause between two looks at a job; 0 means 10.
+	HPCPollSeconds int `env:"HPC_POLL_SECONDS"`
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
 	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR"`
 	// FlowRunID is the orchestrator's flow run that `trainer train` is part of: the control plane then
 	// knows which approval and commit a version came from. Empty: none, and nobody is told.
 	FlowRunID string `env:"PREFECT_FLOW_RUN_ID"`
+	// OrchestratorURL is the API, including /api, of the orchestrator whose runs `trainer worker` carries out.
+	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
+	// OrchestratorKey is the bearer for it; empty: none.
+	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
+	// WorkerName tells the worker from others of the pool; default the host's name.
+	WorkerName string `env:"WORKER_NAME"`
+	// WorkerStateDir keeps which runs the worker has claimed, beyond its death; one folder a worker. Default
+	// platform-worker in DATA_CACHE_DIR, else in the system's temporary folder.
+	WorkerStateDir string `env:"WORKER_STATE_DIR"`
+	// Concurrency is how many runs the worker carries out at once.
+	Concurrency int `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`
+	// WorkerPollSeconds is the pause between two looks for runs and cancellations.
+	WorkerPollSeconds int `env:"WORKER_POLL_SECONDS" envDefault:"5"`
+	// WorkerHeartbeatSeconds is the pause between two signs of life.
+	WorkerHeartbeatSeconds int `env:"WORKER_HEARTBEAT_SECONDS" envDefault:"30"`
+	// WorkerLostSeconds is how long another worker may be silent before its runs are taken for crashed.
+	WorkerLostSeconds int `env:"WORKER_LOST_SECONDS" envDefault:"300"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
 	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.
@@ -102,7 +138,7 @@ func LoadConfig(environ []string) (Config, error) {
 // Validate tells all that is wrong, by the names of the environment.
 func (c *Config) Validate() error {
 	var faults []error
-	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "S3_ENDPOINT_URL": c.S3Endpoint, "DATAPLANE_URL": c.DataplaneURL} {
+	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "S3_ENDPOINT_URL": c.S3Endpoint, "DATAPLANE_URL": c.DataplaneURL, "PREFECT_API_URL": c.OrchestratorURL} {
 		if v == "" && name != "TRACKING_URI" {
 			continue
 		}
@@ -116,7 +152,7 @@ func (c *Config) Validate() error {
 	if err := service.CheckSecret("MLFLOW_TRACKING_TOKEN", c.TrackingToken); err != nil {
 		faults = append(faults, err)
 	}
-	for name, v := range map[string]service.Secret{"AWS_SECRET_ACCESS_KEY": c.S3SecretKey, "DATAPLANE_TOKEN": c.DataplaneToken} {
+	for name, v := range map[string]service.Secret{"AWS_SECRET_ACCESS_KEY": c.S3SecretKey, "DATAPLANE_TOKEN": c.DataplaneToken, "PREFECT_API_KEY": c.OrchestratorKey} {
 		if err := service.CheckSecret(name, v); err != nil {
 			faults = append(faults, err)
 		}
@@ -129,6 +165,9 @@ func (c *Config) Validate() error {
 	}
 	if c.SchedulerMode != "" && !slices.Contains(scheduler.Modes, c.SchedulerMode) {
 		faults = append(faults, fmt.Errorf("PLATFORM_SCHEDULER_MODE %q is not in this build; it has %s", c.SchedulerMode, strings.Join(scheduler.Modes, ", ")))
+	}
+	if c.SchedulerMode == scheduler.SlurmMode {
+		faults = append(faults, c.checkSlurm())
 	}
 	if c.DataCacheDir != "" {
 		if err := os.MkdirAll(c.DataCacheDir, 0o755); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 
 	"github.com/google/uuid"
@@ -60,6 +61,22 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 					&cli.StringFlag{Name: "flow-run", Usage: "id of the orchestrator's flow run that this training is (default: PREFECT_FLOW_RUN_ID)"},
 				},
 				Action: func(c *cli.Context) error { return runTrain(c, environ, out, errOut) },
+			},
+			{
+				Name: "worker", Usage: "carry out the orchestrator's flow runs, each as a process of its own, until interrupted",
+				Flags: []cli.Flag{repo, env,
+					&cli.StringFlag{Name: "name", Usage: "name among the workers of the pool (default: WORKER_NAME, then the host's)"},
+				},
+				Action: func(c *cli.Context) error { return runWorker(c, environ, errOut) },
+			},
+			{
+				Name: "job", Usage: "do the learning part of a training on a node of a cluster; the scheduler runs it", ArgsUsage: "DIR", Hidden: true,
+				Action: func(c *cli.Context) error {
+					if c.NArg() != 1 {
+						return fmt.Errorf("%w: job DIR", errUsage)
+					}
+					return trainer.RunJob(c.Context, c.Args().First(), service.NewLogger(errOut, "info"))
+				},
 			},
 			{
 				Name: "features", Usage: "print the body of POST /predict for one job, as it was at its submit",
@@ -150,6 +167,25 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 		return err
 	}
 	return writeJSON(out, res)
+}
+
+func runWorker(c *cli.Context, environ []string, errOut io.Writer) error {
+	cfg, err := loadConfig(c, environ)
+	if err != nil {
+		return err
+	}
+	cfg.WorkerName = cmp.Or(c.String("name"), cfg.WorkerName)
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the trainer's own program: %w", err)
+	}
+	// The trainings read the same settings as this process; the folder may have been given by a flag.
+	environ = append(environ[:len(environ):len(environ)], "MODELREPO_DIR="+cfg.ModelRepoDir, "MODELREPO_ENV="+cfg.Env)
+	w, err := trainer.NewWorker(cfg, []string{self, "train"}, environ, service.NewLogger(errOut, cfg.LogLevel))
+	if err != nil {
+		return err
+	}
+	return w.Run(c.Context)
 }
 
 // flowRunID returns the flow run that the training belongs to, in the form that the control plane

@@ -1,4 +1,4 @@
-// Package controlplane tells the control plane of new versions.
+// Package controlplane tells the control plane of new versions, and of the jobs that made them.
 package controlplane
 
 import (
@@ -48,18 +48,70 @@ func (c *Client) Version(ctx context.Context, model, version, flowRunID string) 
 		report.FlowRunId = &flowRunID
 	}
 	out, err := wire.Decode[Ladder](c.api.ReportVersion(ctx, report))
+	return out, explain(ctx, err, fmt.Sprintf("version %s of %s", version, model))
+}
+
+// Job reports the state of a batch job.
+func (c *Client) Job(ctx context.Context, j Job) error {
+	in := api.JobInput{
+		Model: &j.Model, Dataset: &j.Dataset, State: api.JobState(j.State), FlowRunId: optional(j.FlowRunID), TrackerRunId: optional(j.RunID),
+		Resources: &api.JobResourcesInput{Nodes: pointer(j.Resources.Nodes), Gpus: pointer(j.Resources.GPUs), Cpus: pointer(j.Resources.CPUs)},
+	}
+	_, err := wire.Decode[api.Job](c.api.PutJob(ctx, api.Scheduler(j.Scheduler), j.ID, in))
+	return explain(ctx, err, "job "+j.ID)
+}
+
+// Job is a batch job's state, and what it is for.
+type Job struct {
+	Scheduler, ID, State string
+	Model, Dataset       string
+	Resources            modelrepo.Resources
+	FlowRunID, RunID     string
+}
+
+// Cost is what a batch job used for a version.
+type Cost struct {
+	Scheduler, JobID      string
+	Model, Version, RunID string
+	GPUHours, CPUHours    float64
+}
+
+// Cost records what a job used; recording it again changes nothing.
+func (c *Client) Cost(ctx context.Context, used Cost) error {
+	in := api.CostInput{
+		Model: used.Model, Version: used.Version, RunId: optional(used.RunID), Scheduler: api.Scheduler(used.Scheduler), JobId: used.JobID,
+		GpuHours: &used.GPUHours, CpuHours: &used.CPUHours,
+	}
+	_, err := wire.Decode[api.CostRecorded](c.api.RecordCost(ctx, in))
+	return explain(ctx, err, "the cost of job "+used.JobID)
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func pointer(n int) *int32 {
+	v := int32(n)
+	return &v
+}
+
+// explain tells refusals from answers that did not come.
+func explain(ctx context.Context, err error, what string) error {
 	var refusal *problem.Error
 	switch {
 	case err == nil:
-		return out, nil
+		return nil
 	case ctx.Err() != nil, errors.Is(err, wire.ErrUnreadable):
-		return out, fmt.Errorf("control plane: %w", err)
+		return fmt.Errorf("control plane: %w", err)
 	case !errors.As(err, &refusal):
-		return out, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	err = fmt.Errorf("control plane refused version %s of %s: %w", version, model, refusal)
+	err = fmt.Errorf("control plane refused %s: %w", what, refusal)
 	if status := refusal.Status(); status >= 500 || status == http.StatusTooManyRequests {
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return out, err
+	return err
 }

@@ -1,5 +1,5 @@
-// Package scheduler runs the learning part of a training as a batch job. This build has the mock scheduler, which
-// runs the job inside the process.
+// Package scheduler runs the learning part of a training as a batch job: in this process, which is the mock scheduler,
+// or on a Slurm cluster by its commands.
 package scheduler
 
 import (
@@ -14,7 +14,7 @@ import (
 const Mock = "mock"
 
 // Modes of this build.
-var Modes = []string{Mock}
+var Modes = []string{Mock, SlurmMode}
 
 // Job is a job that was submitted.
 type Job struct {

@@ -2,6 +2,7 @@ package training
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,12 +48,16 @@ type flow struct {
 	reached  map[string]float64
 
 	tracked tracker.Run
+	resumed bool // an earlier attempt at the same flow run registered the version; tracked is its run
 	job     *scheduler.Job
+	jobID   string // of job, or of the cluster's
+	jobDir  string // what a job of a cluster reads and leaves
 	rows    *dataset.Rows
 	sample  *dataset.Sample
 	fitted  *fit.Result
 	dir     string // scratch folder with the model's files
 	files   map[string]string
+	outcome *outcome
 	version string
 }
 
@@ -83,14 +88,9 @@ func (f *flow) run(ctx context.Context) (err error) {
 	if f.dir, err = os.MkdirTemp(f.cfg.CacheDir, "train-"); err != nil {
 		return fmt.Errorf("scratch folder: %w", err)
 	}
-	defer os.RemoveAll(f.dir)
-	for _, s := range []struct {
-		name string
-		do   func(context.Context) (string, error)
-	}{
-		{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch},
-		{"evaluate", f.evaluate}, {"log", f.record}, {"register", f.register}, {"ladder", f.ladder},
-	} {
+	scratch := f.dir
+	defer func() { _, _ = os.RemoveAll(scratch), os.RemoveAll(f.jobDir) }()
+	for _, s := range f.stages() {
 		f.say(s.name, 0, "")
 		msg, err := f.retried(ctx, s.name, s.do)
 		if err != nil {
@@ -103,6 +103,26 @@ func (f *flow) run(ctx context.Context) (err error) {
 		f.say(s.name, 1, msg)
 	}
 	return nil
+}
+
+type stage struct {
+	name string
+	do   func(context.Context) (string, error)
+}
+
+// stages are what is left to do: all, or the last two if an earlier attempt registered the version already.
+func (f *flow) stages() []stage {
+	last := []stage{{"register", f.register}, {"ladder", f.ladder}}
+	if f.resumed {
+		return last
+	}
+	if f.cfg.Batch.Cluster != nil {
+		return append(f.batchStages(), last...)
+	}
+	return append([]stage{
+		{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch},
+		{"evaluate", f.evaluate}, {"log", f.record},
+	}, last...)
 }
 
 // retried does a stage again after each delay as long as it fails in a way that may pass by itself.
@@ -139,7 +159,7 @@ func (f *flow) open(ctx context.Context) error {
 	tags := map[string]string{
 		"training_id": key, "prefect_flow_run_id": f.FlowRunID, "requested_by": f.RequestedBy, "approval_id": f.ApprovalID,
 		"tenant": f.Tenant, "modelrepo_commit": f.origin.Commit, "definition_digest": f.origin.Digest,
-		"dummy": fmt.Sprint(f.Dummy), "hpc_scheduler": scheduler.Mock, "modelrepo_dirty": fmt.Sprint(f.origin.Dirty()),
+		"dummy": fmt.Sprint(f.Dummy), "hpc_scheduler": cmp.Or(f.cfg.Batch.Mode, scheduler.Mock), "modelrepo_dirty": fmt.Sprint(f.origin.Dirty()),
 	}
 	if f.CommitSHA != f.origin.Commit {
 		tags["requested_commit"] = f.CommitSHA
@@ -157,6 +177,9 @@ func (f *flow) open(ctx context.Context) error {
 		if len(found) > 0 {
 			f.tracked = found[0]
 			return "", nil
+		}
+		if err := f.resume(ctx, exp.ID); err != nil || f.resumed {
+			return "", err
 		}
 		f.tracked, err = f.tracker.CreateRun(ctx, tracker.NewRun{ExperimentID: exp.ID, Name: f.model.Name + "_" + f.use.Name, Tags: tags})
 		return "", err
@@ -239,6 +262,7 @@ func (f *flow) submit(ctx context.Context) (string, error) {
 		f.fitted, err = fit.Run(ctx, f.model, f.sample, f.set, f.use, fit.Commands{Config: f.cfg.Commands, Dir: f.dir}, func(done float64) { f.say("wait", min(done, 0.999), "") })
 		return err
 	})
+	f.jobID = f.job.ID
 	return f.job.ID, nil
 }
 
@@ -287,8 +311,11 @@ func spreadIndices(n, want int) []int {
 }
 
 func (f *flow) evaluate(context.Context) (string, error) {
-	f.result.Metrics, f.result.BaselineMetrics = f.fitted.Metrics, f.fitted.Baselines
-	f.result.Report = f.report()
+	if f.fitted != nil { // otherwise a job has evaluated
+		f.outcome = f.newOutcome()
+	}
+	f.result.Report = f.outcome.Report
+	f.result.Metrics, f.result.BaselineMetrics = f.result.Report.Metrics, f.result.Report.Baselines
 	f.result.Rungs = f.model.Judge(f.metrics())
 	if f.Dummy {
 		f.result.Rungs = modelrepo.CapDummy(f.result.Rungs)
@@ -299,26 +326,23 @@ func (f *flow) evaluate(context.Context) (string, error) {
 
 // metrics are all the run logs.
 func (f *flow) metrics() map[string]float64 {
-	all := maps.Clone(f.fitted.Metrics)
-	maps.Copy(all, f.fitted.Baselines)
+	all := maps.Clone(f.result.Metrics)
+	maps.Copy(all, f.result.BaselineMetrics)
 	return all
 }
 
 func (f *flow) record(ctx context.Context) (string, error) {
-	chosen := f.fitted.Candidates[f.fitted.Chosen].Hyperparameters
 	params := map[string]string{
 		"model_name": f.result.Model, "dataset": f.use.Name, "estimator": f.model.Estimator.Kind,
 		"framework": framework, "seed": fmt.Sprint(f.model.Estimator.Seed),
 	}
-	for name, v := range chosen {
-		params[name] = fmt.Sprint(v)
-	}
+	maps.Copy(params, f.outcome.Hyperparameters)
 	tags := map[string]string{
-		"hpc_job_id": f.job.ID,
+		"hpc_job_id": f.jobID,
 		// Older readers look for the job's id under this name whatever the scheduler.
-		"slurm_job_id":    f.job.ID,
-		"dataset_version": f.rows.Version, "dataset_backend": f.rows.Backend, "dataset_uri": f.rows.URI,
-		"training_rows": fmt.Sprint(len(f.fitted.Parts.Fit())), "data_origin": f.rows.Origin,
+		"slurm_job_id":    f.jobID,
+		"dataset_version": f.outcome.Version, "dataset_backend": f.outcome.Backend, "dataset_uri": f.outcome.URI,
+		"training_rows": fmt.Sprint(f.outcome.TrainingRows), "data_origin": f.outcome.Origin,
 		"artifact_digest": f.result.Digest,
 	}
 	if err := f.tracker.LogBatch(ctx, f.tracked.ID, tracker.Metrics(f.metrics(), time.Now()), params, tags); err != nil {
@@ -352,16 +376,14 @@ func (f *flow) register(ctx context.Context) (string, error) {
 		return "", err
 	}
 	// A former attempt may have made the version without our learning of it.
-	for v, err := range f.tracker.SearchModelVersions(ctx, "run_id = "+tracker.Quote(f.tracked.ID)) {
-		if err != nil {
-			return "", err
-		}
-		f.version = v.Version
+	v, err := f.versionOf(ctx, f.tracked.ID)
+	if err != nil {
+		return "", err
 	}
-	if f.version == "" {
+	if f.version = v.Version; f.version == "" {
 		tags := map[string]string{
 			"framework": framework, "artifact_digest": f.result.Digest, "modelrepo_commit": f.origin.Commit,
-			"definition_digest": f.origin.Digest, "modelrepo_dirty": fmt.Sprint(f.origin.Dirty()), "data_origin": f.rows.Origin, "dummy": fmt.Sprint(f.Dummy),
+			"definition_digest": f.origin.Digest, "modelrepo_dirty": fmt.Sprint(f.origin.Dirty()), "data_origin": f.outcome.Origin, "dummy": fmt.Sprint(f.Dummy),
 		}
 		maps.DeleteFunc(tags, func(_, v string) bool { return v == "" })
 		v, err := f.tracker.CreateModelVersion(ctx, name, f.tracked.ArtifactURI+"/"+modelFolder, f.tracked.ID, tags)
@@ -371,6 +393,9 @@ func (f *flow) register(ctx context.Context) (string, error) {
 		f.version = v.Version
 	}
 	f.result.Version = f.version
+	if f.cfg.Batch.Cluster != nil {
+		return "version " + f.version, f.account(ctx)
+	}
 	hours := modelrepo.MockGPUHours(f.result.Model, f.version)
 	for key, value := range map[string]string{
 		"gpu_hours": fmt.Sprintf("%.2f", hours), "cost_usd": fmt.Sprintf("%.2f", math.Round(hours*f.cfg.GPUCostPerHour*100)/100),

@@ -37,6 +37,7 @@ type remote struct {
 	vtags     map[string]string
 	asked     map[string]any // of POST /versions
 	auth      string
+	tag       string // runs/search finds the run by this tag alone; empty: by any
 	// before may answer a call instead, by a status other than 0; n counts the calls of that path from 1.
 	before func(path string, n int) int
 	// after is called once a call has taken effect, and may lose the answer the same way.
@@ -64,6 +65,13 @@ func newRemote(t *testing.T) (*remote, *Trainer) {
 		t.Fatal(err)
 	}
 	return r, tr
+}
+
+// findBy lets searches find the run by this tag alone: the one of another process has another training_id.
+func (r *remote) findBy(tag string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tag = tag
 }
 
 func (r *remote) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -113,7 +121,7 @@ func (r *remote) answer(p string, req *http.Request, body []byte) any {
 		pairs(in["tags"], r.tags)
 		return run
 	case "runs/search":
-		if r.run == nil {
+		if filter, _ := in["filter"].(string); r.run == nil || !strings.Contains(filter, r.tag) {
 			return object{}
 		}
 		return object{"runs": []any{run["run"]}}
@@ -493,5 +501,47 @@ func TestHeldout(t *testing.T) {
 	}
 	if l := classes[0].Actual.(string); l != "memory-bound" && l != "compute-bound" {
 		t.Errorf(`label %q; want (l == "memory-bound" || l == "compute-bound")`, l)
+	}
+}
+
+// The process died after it had registered its version: the same flow run, started again, makes no second one.
+func TestSameFlowRunMakesOneVersion(t *testing.T) {
+	t.Parallel()
+	r, tr := newRemote(t)
+	first, err := tr.Train(t.Context(), dummy(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, runs := r.calls["model-versions/create"], r.calls["runs/create"]
+	r.findBy("prefect_flow_run_id")
+	again, err := tr.Train(t.Context(), dummy(), nil)
+	if err != nil || again.Version != first.Version || again.RunID != first.RunID || !slices.Equal(again.Aliases, first.Aliases) {
+		t.Errorf("%+v, %v; want version %s of run %s", again, err, first.Version, first.RunID)
+	}
+	if r.calls["model-versions/create"] != made || r.calls["runs/create"] != runs {
+		t.Errorf("%d versions and %d runs were made; want 1 and 1", r.calls["model-versions/create"], r.calls["runs/create"])
+	}
+	if r.calls["/versions"] != 2 || r.status != "FINISHED" {
+		t.Errorf("the control plane was told %d times, the run is %s; want 2, FINISHED", r.calls["/versions"], r.status)
+	}
+}
+
+// It died before: that run is ended, and a new one is trained.
+func TestOpenRunOfADeadProcessIsEnded(t *testing.T) {
+	t.Parallel()
+	r, tr := newRemote(t)
+	r.run = object{} // what runs/search finds
+	r.findBy("prefect_flow_run_id")
+	var killed bool
+	r.before = func(path string, _ int) int {
+		killed = killed || path == "runs/update" && r.version == nil
+		return 0
+	}
+	res, err := tr.Train(t.Context(), dummy(), nil)
+	if err != nil || res.Version != "3" || r.calls["model-versions/create"] != 1 {
+		t.Errorf("%+v, %v; want one new version", res, err)
+	}
+	if !killed || !strings.Contains(r.tags["failure_reason"], "died") {
+		t.Errorf("ended %v, tags %v; want the old run ended and its reason given", killed, r.tags)
 	}
 }

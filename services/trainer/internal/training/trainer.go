@@ -82,6 +82,8 @@ type Config struct {
 	RetryDelays []time.Duration
 	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs.
 	GPUCostPerHour float64
+	// Batch sends the learning part to a cluster; the zero value keeps it in this process.
+	Batch Batch
 }
 
 // New refuses a configuration without a required part.

@@ -163,3 +163,53 @@ func (q *Queries) WorkPoolByName(ctx context.Context, arg WorkPoolByNameParams) 
 	)
 	return i, err
 }
+
+const workers = `-- name: Workers :many
+select w.name, w.last_heartbeat, w.interval_seconds,
+  (w.last_heartbeat + make_interval(secs => 3 * w.interval_seconds) > $1::timestamptz)::boolean as online
+from worker w where w.work_pool_id = $2 order by w.last_heartbeat desc, w.name limit $4 offset $3
+`
+
+type WorkersParams struct {
+	Now        time.Time
+	WorkPoolID uuid.UUID
+	Skip       int32
+	Max        int32
+}
+
+type WorkersRow struct {
+	Name            string
+	LastHeartbeat   time.Time
+	IntervalSeconds int32
+	Online          bool
+}
+
+func (q *Queries) Workers(ctx context.Context, arg WorkersParams) ([]WorkersRow, error) {
+	rows, err := q.db.Query(ctx, workers,
+		arg.Now,
+		arg.WorkPoolID,
+		arg.Skip,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WorkersRow
+	for rows.Next() {
+		var i WorkersRow
+		if err := rows.Scan(
+			&i.Name,
+			&i.LastHeartbeat,
+			&i.IntervalSeconds,
+			&i.Online,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -45,6 +45,19 @@ func (q *Queries) Abandoned(ctx context.Context, inProcess string) ([]AbandonedR
 	return items, nil
 }
 
+const atLimit = `-- name: AtLimit :one
+select (d.concurrency_limit is not null and d.concurrency_limit <= (select count(*) from flow_run r
+  where r.deployment_id = d.id and r.state_type in ('PENDING', 'RUNNING', 'CANCELLING')))::boolean
+from deployment d where d.id = $1
+`
+
+func (q *Queries) AtLimit(ctx context.Context, id uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, atLimit, id)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const claimDue = `-- name: ClaimDue :one
 select r.id from flow_run r
 left join deployment d on d.id = r.deployment_id
@@ -235,6 +248,15 @@ func (q *Queries) LockRun(ctx context.Context, id uuid.UUID) (LockRunRow, error)
 		&i.ScheduledTime,
 	)
 	return i, err
+}
+
+const lockSlots = `-- name: LockSlots :exec
+select pg_advisory_xact_lock(hashtextextended(d.id::text, 1)) from deployment d where d.id = $1
+`
+
+func (q *Queries) LockSlots(ctx context.Context, id uuid.UUID) error {
+	_, err := q.db.Exec(ctx, lockSlots, id)
+	return err
 }
 
 const moveRun = `-- name: MoveRun :exec

@@ -23,3 +23,8 @@ where r.work_pool_id = @work_pool_id and r.state_type = 'SCHEDULED'
   and (sqlc.narg(after)::timestamptz is null or r.next_start_time > sqlc.narg(after))
   and (cardinality(@queues::text[]) = 0 or r.work_queue_name = any(@queues))
 order by r.next_start_time, r.seq limit @max;
+
+-- name: Workers :many
+select w.name, w.last_heartbeat, w.interval_seconds,
+  (w.last_heartbeat + make_interval(secs => 3 * w.interval_seconds) > @now::timestamptz)::boolean as online
+from worker w where w.work_pool_id = @work_pool_id order by w.last_heartbeat desc, w.name limit @max offset @skip;

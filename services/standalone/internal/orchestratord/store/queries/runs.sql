@@ -70,3 +70,11 @@ with old as (
   where id in (select o.id from flow_run o where o.end_time < @before and o.log_lines > 0 order by o.end_time limit 100)
   returning flow_run.id)
 delete from log where flow_run_id in (select old.id from old);
+
+-- name: LockSlots :exec
+select pg_advisory_xact_lock(hashtextextended(d.id::text, 1)) from deployment d where d.id = @id;
+
+-- name: AtLimit :one
+select (d.concurrency_limit is not null and d.concurrency_limit <= (select count(*) from flow_run r
+  where r.deployment_id = d.id and r.state_type in ('PENDING', 'RUNNING', 'CANCELLING')))::boolean
+from deployment d where d.id = @id;

@@ -1,0 +1,373 @@
+//go:build e2e
+
+package orchestrator
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/e2e/harness"
+	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/tracker"
+)
+
+// workers starts workers at one orchestrator, with a proxy in between that can be cut.
+type workers struct {
+	api     string
+	client  *orchestrator.Client
+	tracker *tracker.Client
+	proxy   *harness.Proxy
+	env     []string
+}
+
+// testWorker lets the platform's own worker train at the orchestrator; runs are recorded at the platform's tracker.
+// Its parts follow each other: they share the pool, whose name is fixed.
+func testWorker(t *testing.T, api string, p *harness.Platform) {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	hc := &http.Client{Transport: transport}
+	w := &workers{
+		api: api, client: orchestrator.New(api, hc), tracker: tracker.New(p.Env["TRACKING_URI"], hc, tracker.Token(p.Env["MLFLOW_TRACKING_TOKEN"])),
+		proxy: harness.NewProxy(t, harness.FreePorts(t, 1)[0], strings.TrimSuffix(api, "/api")),
+		env: append(os.Environ(), "TRACKING_URI="+p.Env["TRACKING_URI"], "MLFLOW_TRACKING_TOKEN="+p.Env["MLFLOW_TRACKING_TOKEN"],
+			"CONTROL_PLANE_URL=", "MODELREPO_DIR="+p.Env["PLATFORM_MODELREPO"], "WORKER_POLL_SECONDS=1", "WORKER_HEARTBEAT_SECONDS=1",
+			"WORKER_LOST_SECONDS=3", "PREFECT_API_KEY=", "PREFECT_FLOW_RUN_ID="),
+	}
+	w.env = append(w.env, "PREFECT_API_URL="+w.proxy.URL+"/api")
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *workers)
+	}{
+		{"registers the deployments and their schedules", testRegistration},
+		{"killed once, finishes once", testKilledOnce},
+		{"cancelled", testWorkerCancel},
+		{"stopped, the next one goes on", testStopped},
+		{"a training that is killed has crashed, one that fails has failed", testCrash},
+		{"the orchestrator is away while the training ends", testLostServer},
+		{"the worker never comes back", testLostWorker},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, w) })
+	}
+}
+
+// workerProcess is one trainer worker.
+type workerProcess struct {
+	cmd *exec.Cmd
+	out *bytes.Buffer
+}
+
+func (w *workers) start(t *testing.T, name, state string, extra ...string) *workerProcess {
+	t.Helper()
+	p := &workerProcess{exec.Command(harness.Bin(t, "trainer"), "worker", "--name", name), &bytes.Buffer{}}
+	p.cmd.Env = append(append(w.env, "WORKER_STATE_DIR="+state, "DATA_CACHE_DIR="+t.TempDir()), extra...)
+	p.cmd.Stderr = p.out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("--- worker %s\n%s", name, p.out.String())
+		}
+	})
+	return p
+}
+
+func (p *workerProcess) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Wait()
+}
+
+// stop asks the worker to end and waits until it has.
+func (p *workerProcess) stop(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Fatalf("the worker ended with %v; want no error\n%s", err, p.out.String())
+	}
+}
+
+// dispatch asks for a training of RuntimeClass on the job log.
+func (w *workers) dispatch(t *testing.T, extra map[string]any) orchestrator.FlowRun {
+	t.Helper()
+	var d orchestrator.Deployment
+	harness.Eventually(t, 30*time.Second, func() (err error) {
+		if d, err = w.client.ReadDeploymentByName(t.Context(), "training_flow", "platform-dispatch"); err == nil && d.WorkPoolName == nil {
+			err = fmt.Errorf("deployment %+v is in no work pool yet", d)
+		}
+		return err
+	})
+	parameters := map[string]any{"model_name": "RUNTIMECLASS", "dataset_cls_name": "IpscJobs", "requested_by": "e2e"}
+	for k, v := range extra {
+		parameters[k] = v
+	}
+	run, _, err := w.client.CreateFlowRun(t.Context(), d.ID, orchestrator.CreateFlowRun{Parameters: parameters, IdempotencyKey: uuid.NewString()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func (w *workers) await(t *testing.T, id uuid.UUID, want orchestrator.StateType) (run orchestrator.FlowRun) {
+	t.Helper()
+	harness.Eventually(t, 2*time.Minute, func() (err error) {
+		if run, err = w.client.ReadFlowRun(t.Context(), id); err == nil && run.StateType != want {
+			err = fmt.Errorf("run %s is %s (%s); want %s", id, run.StateType, run.Message(), want)
+		}
+		return err
+	})
+	return run
+}
+
+// tracked lists the tracker's runs of a flow run.
+func (w *workers) tracked(t *testing.T, id uuid.UUID) []tracker.Run {
+	t.Helper()
+	exp, err := w.tracker.EnsureExperiment(t.Context(), "runtimeclass_ipscjobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, _, err := w.tracker.SearchRuns(t.Context(), tracker.RunQuery{ExperimentIDs: []string{exp.ID}, Filter: "tags.prefect_flow_run_id = " + tracker.Quote(id.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
+// underWay waits until the run is RUNNING and its training has begun.
+func (w *workers) underWay(t *testing.T, id uuid.UUID) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, func() error {
+		run, err := w.client.ReadFlowRun(t.Context(), id)
+		if err != nil {
+			return err
+		}
+		if runs := w.tracked(t, id); run.StateType != orchestrator.Running || len(runs) == 0 {
+			return fmt.Errorf("run %s is %s with %d runs at the tracker; want RUNNING, 1", id, run.StateType, len(runs))
+		}
+		return nil
+	})
+}
+
+// versions are those registered from the flow run.
+func (w *workers) versions(t *testing.T, id uuid.UUID) (all []string) {
+	t.Helper()
+	for _, run := range w.tracked(t, id) {
+		for v, err := range w.tracker.SearchModelVersions(t.Context(), "run_id = "+tracker.Quote(run.ID)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, v.Version)
+		}
+	}
+	return all
+}
+
+// children are the trainings of a flow run that are under way on this machine.
+func children(t *testing.T, id uuid.UUID) (pids []int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		b, err := os.ReadFile(file)
+		if err != nil { // it has ended
+			continue
+		}
+		if slices.Contains(strings.Split(string(b), "\x00"), "--flow-run="+id.String()) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (w *workers) states(t *testing.T, id uuid.UUID) string {
+	t.Helper()
+	all, err := w.client.States(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range all {
+		if s.Name != "Late" { // a real server's word for a run that nobody has taken for some seconds
+			names = append(names, s.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func testRegistration(t *testing.T, w *workers) {
+	p := w.start(t, "registrar", t.TempDir())
+	for name, want := range map[string]struct {
+		active bool
+		cron   string
+		limit  int
+	}{
+		"platform-nightly":              {false, "0 2 * * *", 1},
+		"platform-runtimeclass-nightly": {true, "0 2 * * *", 1},
+	} {
+		harness.Eventually(t, time.Minute, func() error {
+			d, err := w.client.ReadDeploymentByName(t.Context(), "scheduled_training", name)
+			if err != nil {
+				return err
+			}
+			if len(d.Schedules) != 1 || d.Schedules[0].Active != want.active || d.Schedules[0].Schedule.Cron != want.cron || d.WorkPoolName == nil || *d.WorkPoolName != "platform" {
+				return fmt.Errorf("%s: %+v; want %+v in pool platform", name, d, want)
+			}
+			return nil
+		})
+	}
+	harness.Eventually(t, 30*time.Second, func() error {
+		all, err := w.client.Workers(t.Context(), "platform")
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(x orchestrator.PoolWorker) bool { return x.Name == "registrar" && x.Status == "ONLINE" }) {
+			return fmt.Errorf("workers %+v; want registrar, ONLINE", all)
+		}
+		return nil
+	})
+	p.stop(t)
+}
+
+func testKilledOnce(t *testing.T, w *workers) {
+	state := t.TempDir()
+	p := w.start(t, "mortal", state)
+	run := w.dispatch(t, nil)
+	w.underWay(t, run.ID)
+	p.kill()
+	harness.Eventually(t, 20*time.Second, func() error {
+		if pids := children(t, run.ID); len(pids) != 0 {
+			return fmt.Errorf("processes %v outlive their worker", pids)
+		}
+		return nil
+	})
+	p = w.start(t, "mortal", state)
+	done := w.await(t, run.ID, orchestrator.Completed)
+	if v := w.versions(t, run.ID); len(v) != 1 || !strings.HasSuffix(done.Message(), "registered RUNTIMECLASS version "+v[0]) {
+		t.Errorf("versions %v, message %q; want one version, named in the message", v, done.Message())
+	}
+	ended := map[tracker.RunStatus]int{}
+	for _, r := range w.tracked(t, run.ID) {
+		ended[r.Status]++
+	}
+	if ended[tracker.Killed] != 1 || ended[tracker.Finished] != 1 || len(ended) != 2 {
+		t.Errorf("runs at the tracker by status %v; want one KILLED, one FINISHED", ended)
+	}
+	if got := w.states(t, run.ID); got != "Scheduled Pending Running AwaitingRetry Pending Running Completed" {
+		t.Errorf("states %q; want Scheduled Pending Running AwaitingRetry Pending Running Completed", got)
+	}
+	harness.Eventually(t, 20*time.Second, func() error {
+		lines, err := w.client.Logs(t.Context(), run.ID, 0, 0)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(lines, func(l orchestrator.Log) bool { return strings.HasPrefix(l.Message, "register ") }) {
+			return fmt.Errorf("%d lines of the log, none of the stage register", len(lines))
+		}
+		return nil
+	})
+	p.stop(t)
+}
+
+func testWorkerCancel(t *testing.T, w *workers) {
+	p := w.start(t, "obedient", t.TempDir())
+	run := w.dispatch(t, nil)
+	w.underWay(t, run.ID)
+	if _, err := w.client.SetState(t.Context(), run.ID, orchestrator.State{Type: orchestrator.Cancelling}, false); err != nil {
+		t.Fatal(err)
+	}
+	w.await(t, run.ID, orchestrator.Cancelled)
+	if runs := w.tracked(t, run.ID); len(runs) != 1 || runs[0].Status != tracker.Killed || len(w.versions(t, run.ID)) != 0 {
+		t.Errorf("runs at the tracker %+v; want one, KILLED, without a version", runs)
+	}
+	p.stop(t)
+}
+
+func testStopped(t *testing.T, w *workers) {
+	p := w.start(t, "first", t.TempDir())
+	run := w.dispatch(t, nil)
+	w.underWay(t, run.ID)
+	p.stop(t)
+	if got := w.await(t, run.ID, orchestrator.Scheduled); got.StateName != "AwaitingRetry" {
+		t.Errorf("the run is %s; want AwaitingRetry", got.StateName)
+	}
+	next := w.start(t, "second", t.TempDir())
+	w.await(t, run.ID, orchestrator.Completed)
+	if v := w.versions(t, run.ID); len(v) != 1 {
+		t.Errorf("versions %v; want one", v)
+	}
+	next.stop(t)
+}
+
+func testCrash(t *testing.T, w *workers) {
+	p := w.start(t, "watchful", t.TempDir())
+	run := w.dispatch(t, nil)
+	w.underWay(t, run.ID)
+	for _, pid := range children(t, run.ID) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.await(t, run.ID, orchestrator.Crashed); !strings.Contains(got.Message(), "killed") {
+		t.Errorf("message %q; want it to name the signal", got.Message())
+	}
+	run = w.dispatch(t, map[string]any{"model_name": "ORACLE"})
+	if got := w.await(t, run.ID, orchestrator.Failed); !strings.Contains(got.Message(), `unknown model "ORACLE"`) {
+		t.Errorf("message %q; want the trainer's own reason", got.Message())
+	}
+	p.stop(t)
+}
+
+func testLostServer(t *testing.T, w *workers) {
+	p := w.start(t, "patient", t.TempDir())
+	run := w.dispatch(t, nil)
+	w.underWay(t, run.ID)
+	w.proxy.Refuse()
+	harness.Eventually(t, time.Minute, func() error {
+		if v := w.versions(t, run.ID); len(v) != 1 || len(children(t, run.ID)) != 0 {
+			return fmt.Errorf("versions %v, children %v; want one version and no child", v, children(t, run.ID))
+		}
+		return nil
+	})
+	if got, err := w.client.ReadFlowRun(t.Context(), run.ID); err != nil || got.StateType != orchestrator.Running {
+		t.Errorf("meanwhile %s, %v; want RUNNING", got.StateType, err)
+	}
+	w.proxy.Forward()
+	w.await(t, run.ID, orchestrator.Completed)
+	p.stop(t)
+}
+
+func testLostWorker(t *testing.T, w *workers) {
+	p := w.start(t, "departed", t.TempDir())
+	run := w.dispatch(t, nil)
+	w.underWay(t, run.ID)
+	p.kill()
+	other := w.start(t, "survivor", t.TempDir())
+	if got := w.await(t, run.ID, orchestrator.Crashed); !strings.Contains(got.Message(), "worker departed has not been heard of") {
+		t.Errorf("message %q; want it to name the lost worker", got.Message())
+	}
+	if v := w.versions(t, run.ID); len(v) != 0 {
+		t.Errorf("versions %v; want none", v)
+	}
+	other.stop(t)
+}

@@ -1,0 +1,195 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+)
+
+// State of a batch job.
+type State string
+
+// The states. Unknown means that the scheduler does not say.
+const (
+	Submitted State = "SUBMITTED"
+	Pending   State = "PENDING"
+	Running   State = "RUNNING"
+	Completed State = "COMPLETED"
+	Failed    State = "FAILED"
+	Cancelled State = "CANCELLED"
+	TimedOut  State = "TIMEOUT"
+	Unknown   State = "UNKNOWN"
+)
+
+// Ended reports whether the job has ended for good.
+func (s State) Ended() bool {
+	return s == Completed || s == Failed || s == Cancelled || s == TimedOut
+}
+
+// Spec is a batch job to submit.
+type Spec struct {
+	Name      string
+	Resources modelrepo.Resources
+	// Command is the program and its arguments, Output the file that gets what it says.
+	Command []string
+	Output  string
+	// Export names the variables of the environment that the job gets; no others, for some are secrets.
+	Export []string
+}
+
+// Usage is what a job was given, times how long.
+type Usage struct {
+	GPUHours, CPUHours float64
+	ExitCode           int
+}
+
+// SlurmMode is the mode, and the value of the tag hpc_scheduler.
+const SlurmMode = "slurm"
+
+// Slurm submits to a Slurm cluster by its commands.
+type Slurm struct {
+	Runner Runner
+	// Partition, Account and QOS are the cluster's defaults if empty.
+	Partition, Account, QOS string
+}
+
+var jobID = regexp.MustCompile(`^[0-9]+$`)
+
+// Submit returns the job's id.
+func (s Slurm) Submit(ctx context.Context, j Spec) (string, error) {
+	argv := []string{
+		"sbatch", "--parsable", "--job-name=" + j.Name, "--output=" + j.Output, "--requeue", "--ntasks=" + strconv.Itoa(max(1, j.Resources.Nodes)),
+		"--export=" + strings.Join(j.Export, ","),
+	}
+	for option, value := range map[string]string{
+		"partition": s.Partition, "account": s.Account, "qos": s.QOS, "mem": j.Resources.Mem, "time": j.Resources.Time,
+		"nodes": positive(j.Resources.Nodes), "cpus-per-task": positive(j.Resources.CPUs), "gres": gpus(j.Resources.GPUs),
+	} {
+		if value != "" {
+			argv = append(argv, "--"+option+"="+value)
+		}
+	}
+	out, err := s.Runner.Run(ctx, "#!/bin/sh\nexec "+quote(j.Command)+"\n", argv...)
+	if err != nil {
+		return "", err
+	}
+	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the cluster's name may follow
+	if !jobID.MatchString(id) {
+		return "", fmt.Errorf("sbatch answered %q; want the number of a job", strings.TrimSpace(out))
+	}
+	return id, nil
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func gpus(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return "gpu:" + strconv.Itoa(n)
+}
+
+// quote makes a line of a shell script out of arguments.
+func quote(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	return strings.Join(words, " ")
+}
+
+// State asks squeue for jobs that wait or run, and sacct for those that have ended. Unknown without an error means
+// that both answered and neither knows the job.
+func (s Slurm) State(ctx context.Context, id string) (State, error) {
+	out, qerr := s.Runner.Run(ctx, "", "squeue", "-h", "-j", id, "-o", "%T")
+	if st := slurmState(out); qerr == nil && st != Unknown {
+		return st, nil
+	}
+	// squeue fails for a job that it has forgotten, as it does without a controller: sacct tells which.
+	out, err := s.Runner.Run(ctx, "", "sacct", "-P", "-n", "-X", "-j", id, "-o", "State")
+	if err != nil {
+		return Unknown, errors.Join(qerr, err)
+	}
+	return slurmState(lastLine(out)), nil
+}
+
+// Cancel ends the job; one that has ended stays as it is.
+func (s Slurm) Cancel(ctx context.Context, id string) error {
+	_, err := s.Runner.Run(ctx, "", "scancel", id)
+	return err
+}
+
+// Usage reads the job's accounting.
+func (s Slurm) Usage(ctx context.Context, id string) (u Usage, err error) {
+	out, err := s.Runner.Run(ctx, "", "sacct", "-P", "-n", "-X", "-j", id, "-o", "State,ExitCode,ElapsedRaw,CPUTimeRAW,AllocTRES")
+	if err != nil {
+		return u, err
+	}
+	cells := strings.Split(lastLine(out), "|")
+	if len(cells) != 5 {
+		return u, fmt.Errorf("sacct answered %q for job %s; want five columns", lastLine(out), id)
+	}
+	if !slurmState(cells[0]).Ended() {
+		return u, fmt.Errorf("the accounting of job %s says %s; it has not ended there yet", id, cells[0])
+	}
+	code, _, _ := strings.Cut(cells[1], ":")
+	elapsed, cpu := 0.0, 0.0
+	for _, n := range []struct {
+		text string
+		into *float64
+	}{{cells[2], &elapsed}, {cells[3], &cpu}} {
+		if *n.into, err = strconv.ParseFloat(n.text, 64); err != nil {
+			return u, fmt.Errorf("the accounting of job %s: %q is no number", id, n.text)
+		}
+	}
+	if u.ExitCode, err = strconv.Atoi(code); err != nil {
+		return u, fmt.Errorf("the accounting of job %s: %q is no exit code", id, cells[1])
+	}
+	u.CPUHours = cpu / 3600
+	for tres := range strings.SplitSeq(cells[4], ",") {
+		if n, ok := strings.CutPrefix(tres, "gres/gpu="); ok {
+			count, err := strconv.ParseFloat(n, 64)
+			if err != nil {
+				return u, fmt.Errorf("the accounting of job %s: %q is no number of GPUs", id, n)
+			}
+			u.GPUHours = count * elapsed / 3600
+		}
+	}
+	return u, nil
+}
+
+// lastLine is the newest record: a job that was requeued may have several.
+func lastLine(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[len(lines)-1]
+}
+
+// slurmState maps Slurm's words; sacct adds by whom a job was cancelled.
+func slurmState(word string) State {
+	word, _, _ = strings.Cut(strings.TrimSpace(word), " ")
+	switch strings.TrimSuffix(word, "+") {
+	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD", "RESIZING", "SUSPENDED", "STOPPED":
+		return Pending
+	case "RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT":
+		return Running
+	case "COMPLETED":
+		return Completed
+	case "CANCELLED", "REVOKED":
+		return Cancelled
+	case "TIMEOUT", "DEADLINE":
+		return TimedOut
+	case "FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "LAUNCH_FAILED", "RECONFIG_FAIL":
+		return Failed
+	}
+	return Unknown
+}

@@ -1,0 +1,277 @@
+package training
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
+	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
+)
+
+// Batch says how trainings become jobs of a cluster; the zero value means that they run in this process.
+type Batch struct {
+	// Mode is the value of the tag hpc_scheduler.
+	Mode    string
+	Cluster scheduler.Cluster
+	// Dir is a folder that this process and the cluster's nodes share, by the same path; so is the model repository.
+	Dir string
+	// Program is the trainer on the nodes.
+	Program string
+	// Poll is the pause between two looks at a job.
+	Poll time.Duration
+}
+
+// exported are the variables that a job gets: none of them is a secret.
+var exported = []string{"PATH", "HOME", "TMPDIR", "LANG", "ORT_LIB", "LD_LIBRARY_PATH"}
+
+// Files of a job's folder.
+const (
+	requestFile = "request.json"
+	outcomeFile = "outcome.json"
+	outputFile  = "output.log"
+)
+
+// jobRequest is what a job is told. Neither the tracker nor the control plane: the job cannot reach them, and needs
+// no credential.
+type jobRequest struct {
+	Request       Request `json:"request"`
+	ModelRepoDir  string  `json:"modelrepo_dir"`
+	Env           string  `json:"env"`
+	DefinitionSum string  `json:"definition_digest"`
+}
+
+// outcome is what the learning part of a training leaves for the rest of it.
+type outcome struct {
+	// Of the data.
+	Version string `json:"dataset_version"`
+	Backend string `json:"dataset_backend"`
+	URI     string `json:"dataset_uri"`
+	Origin  string `json:"data_origin"`
+	// TrainingRows were fitted; Hyperparameters are those chosen.
+	TrainingRows    int               `json:"training_rows"`
+	Hyperparameters map[string]string `json:"hyperparameters"`
+	Digest          string            `json:"artifact_digest"`
+	Report          Report            `json:"report"`
+}
+
+func (f *flow) newOutcome() *outcome {
+	o := &outcome{
+		Version: f.rows.Version, Backend: f.rows.Backend, URI: f.rows.URI, Origin: f.rows.Origin,
+		TrainingRows: len(f.fitted.Parts.Fit()), Hyperparameters: map[string]string{}, Digest: f.result.Digest, Report: f.report(),
+	}
+	for name, v := range f.fitted.Candidates[f.fitted.Chosen].Hyperparameters {
+		o.Hyperparameters[name] = fmt.Sprint(v)
+	}
+	return o
+}
+
+// batchStages replace the stages up to evaluate when a cluster does them.
+func (f *flow) batchStages() []stage {
+	return []stage{
+		{"extract", func(context.Context) (string, error) { return "the job reads the rows", nil }},
+		{"submit", f.submitBatch}, {"wait", f.waitBatch}, {"fetch", f.fetchBatch}, {"evaluate", f.evaluate}, {"log", f.record},
+	}
+}
+
+func (f *flow) submitBatch(ctx context.Context) (string, error) {
+	b := f.cfg.Batch
+	dir, err := os.MkdirTemp(b.Dir, "job-")
+	if err != nil {
+		return "", fmt.Errorf("the folder of the job: %w", err)
+	}
+	f.jobDir = dir
+	repo, err := filepath.Abs(f.cfg.ModelRepoDir)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(jobRequest{f.Request, repo, f.cfg.Env, f.origin.Digest})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, requestFile), text, 0o600); err != nil {
+		return "", fmt.Errorf("the folder of the job: %w", err)
+	}
+	f.jobID, err = b.Cluster.Submit(ctx, scheduler.Spec{
+		Name: "train-" + f.model.TrackerName(), Resources: f.model.Resources, Output: filepath.Join(dir, outputFile),
+		Command: []string{b.Program, "job", dir}, Export: exported,
+	})
+	if err != nil {
+		return "", err
+	}
+	// At once: should this process die, the next attempt finds the job by it, and cancels it.
+	if err := f.tracker.LogBatch(ctx, f.tracked.ID, nil, nil, map[string]string{"hpc_job_id": f.jobID, b.Mode + "_job_id": f.jobID}); err != nil {
+		return "", errors.Join(err, b.Cluster.Cancel(context.WithoutCancel(ctx), f.jobID))
+	}
+	return f.jobID, nil
+}
+
+func (f *flow) waitBatch(ctx context.Context) (string, error) {
+	b := f.cfg.Batch
+	st, err := scheduler.Wait(ctx, b.Cluster, f.jobID, b.Poll, func(st scheduler.State) {
+		f.say("wait", 0, "job "+f.jobID+" is "+string(st))
+		f.reportJob(ctx, st)
+	})
+	if err != nil {
+		return "", fmt.Errorf("job %s: %w", f.jobID, err)
+	}
+	if st != scheduler.Completed {
+		return "", fmt.Errorf("job %s of %s ended %s: %s", f.jobID, b.Mode, st, f.lastWords())
+	}
+	return "job " + f.jobID + " completed", nil
+}
+
+// reportJob tells the control plane of the job's state. A training does not fail because that could not be told.
+func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
+	if f.control == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	if err := f.control.Job(ctx, controlplane.Job{
+		Scheduler: f.cfg.Batch.Mode, ID: f.jobID, State: string(st), Model: f.result.Model, Dataset: f.use.Name,
+		Resources: f.model.Resources, FlowRunID: f.FlowRunID, RunID: f.result.RunID,
+	}); err != nil {
+		f.log.WarnContext(ctx, "the control plane was not told of the job's state", slog.String("job", f.jobID), slog.String("state", string(st)), slog.Any("err", err))
+	}
+}
+
+// lastWords are the last line that the job said.
+func (f *flow) lastWords() string {
+	const most = 4 << 10
+	b, err := os.ReadFile(filepath.Join(f.jobDir, outputFile))
+	if err != nil {
+		return "it left no output"
+	}
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(b[max(0, len(b)-most):]), "")), "\n")
+	return lines[len(lines)-1]
+}
+
+// fetchBatch takes over what the job has left. The files are digested here, so that what is registered is what was read.
+func (f *flow) fetchBatch(context.Context) (string, error) {
+	text, err := os.ReadFile(filepath.Join(f.jobDir, outcomeFile))
+	if err != nil {
+		return "", fmt.Errorf("job %s completed without a result: %w; it said: %s", f.jobID, err, f.lastWords())
+	}
+	f.outcome = &outcome{}
+	if err := json.Unmarshal(text, f.outcome); err != nil {
+		return "", fmt.Errorf("the result of job %s: %w", f.jobID, err)
+	}
+	if f.files, err = hashFiles(filepath.Join(f.jobDir, modelFolder)); err != nil {
+		return "", fmt.Errorf("the model of job %s: %w", f.jobID, err)
+	}
+	if f.result.Digest = tracker.Digest(f.files); f.result.Digest != f.outcome.Digest {
+		return "", fmt.Errorf("the model of job %s has the digest %s; the job says %s", f.jobID, f.result.Digest, f.outcome.Digest)
+	}
+	f.dir = f.jobDir
+	return fmt.Sprintf("%d files of job %s", len(f.files), f.jobID), nil
+}
+
+// hashFiles returns the SHA-256 of each file in dir, in hex, by name.
+func hashFiles(dir string) (map[string]string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, e := range list {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(b)
+		files[e.Name()] = hex.EncodeToString(sum[:])
+	}
+	return files, nil
+}
+
+// account records what the job used, as tags of the version and at the control plane. The accounting of a scheduler
+// trails the job by a moment. A version without it is a version all the same.
+func (f *flow) account(ctx context.Context) error {
+	b := f.cfg.Batch
+	var used scheduler.Usage
+	var err error
+	for attempt := 0; attempt < accountTries; attempt++ {
+		if used, err = b.Cluster.Usage(ctx, f.jobID); err == nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(b.Poll):
+		}
+	}
+	if err != nil {
+		f.log.WarnContext(ctx, "no accounting of the job; its cost is not recorded", slog.String("job", f.jobID), slog.Any("err", err))
+		return nil
+	}
+	cost := used.GPUHours * f.cfg.GPUCostPerHour
+	for key, value := range map[string]string{"gpu_hours": fmt.Sprintf("%.6f", used.GPUHours), "cpu_hours": fmt.Sprintf("%.6f", used.CPUHours), "cost_usd": fmt.Sprintf("%.6f", cost)} {
+		if err := f.tracker.SetModelVersionTag(ctx, f.model.TrackerName(), f.version, key, value); err != nil {
+			return err
+		}
+	}
+	if f.control == nil {
+		return nil
+	}
+	return f.control.Cost(ctx, controlplane.Cost{
+		Scheduler: b.Mode, JobID: f.jobID, Model: f.result.Model, Version: f.version, RunID: f.result.RunID,
+		GPUHours: used.GPUHours, CPUHours: used.CPUHours,
+	})
+}
+
+const accountTries = 5
+
+// RunJob does the learning part of a training, on a node of the cluster, as the request in dir says, and leaves the
+// model and the outcome there. It may run again after a requeue.
+func RunJob(ctx context.Context, dir string, log *slog.Logger) error {
+	text, err := os.ReadFile(filepath.Join(dir, requestFile))
+	if err != nil {
+		return fmt.Errorf("the job's request: %w", err)
+	}
+	var in jobRequest
+	if err := json.Unmarshal(text, &in); err != nil {
+		return fmt.Errorf("the job's request: %w", err)
+	}
+	t := &Trainer{cfg: Config{ModelRepoDir: in.ModelRepoDir, Env: in.Env, Log: log}, log: log}
+	p, err := t.plan(in.Request)
+	if err != nil {
+		return err
+	}
+	if p.origin.Digest != in.DefinitionSum {
+		return errors.New("the definition of the model has changed since the job was submitted")
+	}
+	f := &flow{Trainer: t, plan: p, progress: func(stage string, done float64, msg string) {
+		if msg != "" {
+			log.InfoContext(ctx, msg, slog.String("stage", stage), slog.Float64("done", done))
+		}
+	}, reached: map[string]float64{}, result: Result{Model: p.model.ID(), Dataset: p.use.Name}, dir: dir}
+	if err := os.RemoveAll(filepath.Join(dir, modelFolder)); err != nil {
+		return err
+	}
+	for _, s := range []stage{{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch}, {"evaluate", f.evaluate}} {
+		msg, err := s.do(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		f.say(s.name, 1, msg)
+	}
+	text, err = json.Marshal(f.outcome)
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, outcomeFile+".new")
+	if err := os.WriteFile(tmp, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, filepath.Join(dir, outcomeFile))
+}

@@ -1,0 +1,84 @@
+package training
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/tracker"
+)
+
+// resume looks for what earlier attempts at the same flow run left behind; their process was killed, so that the
+// orchestrator started the run again. If one registered its version, that version is the run's: a second one of the
+// same rows would only move the aliases twice. One that got less far is ended and trained anew.
+func (f *flow) resume(ctx context.Context, experiment string) error {
+	if f.FlowRunID == "" {
+		return nil
+	}
+	earlier, _, err := f.tracker.SearchRuns(ctx, tracker.RunQuery{
+		ExperimentIDs: []string{experiment}, Filter: "tags.prefect_flow_run_id = " + tracker.Quote(f.FlowRunID),
+	})
+	if err != nil {
+		return err
+	}
+	for _, run := range earlier {
+		if run.Status != tracker.Running && run.Status != tracker.Finished {
+			continue // it failed or was cancelled, and said so itself
+		}
+		v, err := f.versionOf(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		if v.Version != "" {
+			f.log.InfoContext(ctx, "an earlier attempt at this flow run registered its version", slog.String("run_id", run.ID), slog.String("version", v.Version))
+			f.adopt(run, v)
+			return nil
+		}
+		if run.Status == tracker.Running {
+			if id := run.Tags["hpc_job_id"]; id != "" && f.cfg.Batch.Cluster != nil && run.Tags["hpc_scheduler"] == f.cfg.Batch.Mode {
+				if err := f.cfg.Batch.Cluster.Cancel(ctx, id); err != nil {
+					f.log.WarnContext(ctx, "the job of the earlier attempt could not be cancelled", slog.String("job", id), slog.Any("err", err))
+				}
+			}
+			if err := f.tracker.SetTag(ctx, run.ID, "failure_reason", "the process that trained it died"); err != nil {
+				return err
+			}
+			if err := f.tracker.UpdateRun(ctx, run.ID, tracker.Killed, time.Now()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// adopt takes an earlier attempt's run and version for this one's.
+func (f *flow) adopt(run tracker.Run, v tracker.ModelVersion) {
+	f.tracked, f.version, f.resumed = run, v.Version, true
+	f.jobID = run.Tags["hpc_job_id"]
+	f.result.Digest = v.Tags["artifact_digest"]
+	f.result.Metrics, f.result.BaselineMetrics = map[string]float64{}, map[string]float64{}
+	for name, value := range run.Metrics {
+		if strings.HasPrefix(name, "baseline_") {
+			f.result.BaselineMetrics[name] = value
+		} else {
+			f.result.Metrics[name] = value
+		}
+	}
+	f.result.Rungs = f.model.Judge(run.Metrics)
+	if f.Dummy {
+		f.result.Rungs = modelrepo.CapDummy(f.result.Rungs)
+	}
+}
+
+// versionOf returns the version that was registered from a run; the zero value if there is none.
+func (f *flow) versionOf(ctx context.Context, run string) (last tracker.ModelVersion, err error) {
+	for v, err := range f.tracker.SearchModelVersions(ctx, "run_id = "+tracker.Quote(run)) {
+		if err != nil {
+			return last, err
+		}
+		last = v
+	}
+	return last, nil
+}

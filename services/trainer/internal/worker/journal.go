@@ -1,0 +1,104 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/orchestrator"
+)
+
+// journal is a folder with one file for each run that this worker has claimed, or is about to. It outlives the
+// process. One process at a time may hold it.
+type journal struct {
+	dir  string
+	lock *os.File
+}
+
+// entry is what the journal knows of a run.
+type entry struct {
+	ID uuid.UUID `json:"flow_run_id"`
+	// End is the state that the run ended in and that the orchestrator has not accepted yet; nil while it runs.
+	End *orchestrator.State `json:"end,omitempty"`
+}
+
+func openJournal(dir string) (*journal, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another worker uses %s; give each worker a folder of its own by WORKER_STATE_DIR", dir)
+		}
+		return nil, fmt.Errorf("journal: lock %s: %w", dir, err)
+	}
+	return &journal{dir, lock}, nil
+}
+
+func (j *journal) close() { _ = j.lock.Close() } // the lock goes with the descriptor
+
+func (j *journal) file(id uuid.UUID) string { return filepath.Join(j.dir, id.String()+".json") }
+
+// write keeps the entry. It is whole after a kill at any point: the old one or the new one.
+func (j *journal) write(e entry) error {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	tmp := j.file(e.ID) + ".new"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if err := os.Rename(tmp, j.file(e.ID)); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+func (j *journal) remove(id uuid.UUID) error {
+	if err := os.Remove(j.file(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+// entries reads all there are. A file that cannot be read counts as a run that was claimed and not ended.
+func (j *journal) entries() ([]entry, error) {
+	list, err := os.ReadDir(j.dir)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	var all []entry
+	for _, f := range list {
+		name, ok := strings.CutSuffix(f.Name(), ".json")
+		id, err := uuid.Parse(name)
+		if !ok || err != nil {
+			continue
+		}
+		e := entry{}
+		b, err := os.ReadFile(filepath.Join(j.dir, f.Name()))
+		if err != nil || json.Unmarshal(b, &e) != nil {
+			e = entry{}
+		}
+		e.ID = id
+		all = append(all, e)
+	}
+	return all, nil
+}

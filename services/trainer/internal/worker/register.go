@@ -1,0 +1,165 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/orchestrator"
+)
+
+// What the worker registers.
+const (
+	// Pool is where the runs wait; its type is process.
+	Pool             = "platform"
+	dispatchFlow     = "training_flow"
+	dispatchName     = "platform-dispatch"
+	scheduleFlow     = "scheduled_training"
+	nightlyName      = "platform-nightly"
+	nightlyCron      = "0 2 * * *"
+	nightlyZone      = "UTC"
+	poolType         = "process"
+	poolDescription  = "Trainings of the platform's models; trainer worker carries them out."
+	dispatchSentence = "Trains one model of the model repository and registers the version."
+)
+
+// deployment is one that this worker offers.
+type deployment struct {
+	flow string
+	in   orchestrator.CreateDeployment
+	// limit is how many of its runs may go on at once; 0: any number.
+	limit int
+	// sent is what was registered last.
+	sent string
+}
+
+// wanted are the deployments that the model repository asks for.
+func (w *Worker) wanted() ([]deployment, error) {
+	repo, err := w.openRepo()
+	if err != nil {
+		return nil, err
+	}
+	all := []deployment{
+		{flow: dispatchFlow, in: orchestrator.CreateDeployment{
+			Name: dispatchName, Description: dispatchSentence, ParameterSchema: json.RawMessage(ParameterSchema),
+		}},
+		// Its schedule is off: the models' own deployments train them by their own schedules.
+		{flow: scheduleFlow, limit: 1, in: orchestrator.CreateDeployment{
+			Name: nightlyName, Description: "Trains every enabled model, one after the other. Its schedule is off: each model has one of its own.",
+			ParameterSchema: json.RawMessage(scheduleSchema), Schedules: cronSchedule(nightlyCron, nightlyZone, false),
+		}},
+	}
+	for _, name := range repo.Names() {
+		m, ok := repo.Model(name)
+		if !ok {
+			continue
+		}
+		all = append(all, deployment{flow: scheduleFlow, limit: m.Schedule.ConcurrencyLimit, in: orchestrator.CreateDeployment{
+			Name: "platform-" + strings.ToLower(m.Name) + "-nightly", Description: "Trains " + m.Name + " by the schedule of its model.yaml.",
+			ParameterSchema: json.RawMessage(scheduleSchema), Parameters: map[string]any{"model_name": m.Name},
+			Schedules: cronSchedule(m.Schedule.Cron, m.Schedule.Timezone, m.Enabled && m.Schedule.Enabled),
+		}})
+	}
+	for i := range all {
+		d := &all[i]
+		d.in.WorkPoolName, d.in.EnforceParameterSchema, d.in.Tags = Pool, true, []string{"platform"}
+		if d.limit > 0 {
+			d.in.ConcurrencyLimit = &d.limit
+		}
+	}
+	return all, nil
+}
+
+func cronSchedule(cron, zone string, active bool) []orchestrator.CreateSchedule {
+	return []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: cron, Timezone: zone}, Active: active}}
+}
+
+// registerFirst registers everything, and waits for an orchestrator that is away.
+func (w *Worker) registerFirst(ctx context.Context) error {
+	for {
+		err := w.register(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, orchestrator.ErrUnreachable) && !isTemporary(err) {
+			return err
+		}
+		w.log.WarnContext(ctx, "the orchestrator does not answer; the worker waits for it", slog.Any("err", err))
+		if !pause(ctx, w.cfg.Poll) {
+			return nil
+		}
+	}
+}
+
+func isTemporary(err error) bool {
+	var refused *orchestrator.Error
+	return errors.As(err, &refused) && refused.Temporary()
+}
+
+// register makes the pool, the flows and the deployments, or brings them up to date. What has not changed since the
+// last time is not sent again, for that would make the orchestrator plan the scheduled runs anew.
+func (w *Worker) register(ctx context.Context) error {
+	if _, err := w.client.ReadWorkPool(ctx, Pool); errors.Is(err, orchestrator.ErrNotFound) {
+		_, err := w.client.CreateWorkPool(ctx, Pool, poolType, poolDescription)
+		var refused *orchestrator.Error
+		if err != nil && (!errors.As(err, &refused) || refused.Status != http.StatusConflict) { // another worker was faster
+			return fmt.Errorf("create the work pool %s: %w", Pool, err)
+		}
+	} else if err != nil {
+		return fmt.Errorf("read the work pool %s: %w", Pool, err)
+	}
+	all, err := w.wanted()
+	if err != nil {
+		return err
+	}
+	flows := map[string]orchestrator.Flow{}
+	for _, d := range all {
+		if _, ok := flows[d.flow]; ok {
+			continue
+		}
+		if flows[d.flow], err = w.client.CreateFlow(ctx, d.flow); err != nil {
+			return fmt.Errorf("register the flow %s: %w", d.flow, err)
+		}
+	}
+	for _, d := range all {
+		d.in.FlowID = flows[d.flow].ID
+		if err := w.registerOne(ctx, d); err != nil {
+			return fmt.Errorf("register %s/%s: %w", d.flow, d.in.Name, err)
+		}
+	}
+	return nil
+}
+
+func (w *Worker) registerOne(ctx context.Context, d deployment) error {
+	now, err := w.client.ReadDeploymentByName(ctx, d.flow, d.in.Name)
+	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+		return err
+	}
+	found := err == nil
+	d.in.Paused = found && now.Paused // what an operator has paused stays so
+	text, err := json.Marshal(d.in)
+	if err != nil {
+		return err
+	}
+	d.sent = string(text)
+	if found {
+		w.mu.Lock()
+		known, ok := w.deployments[now.ID]
+		w.mu.Unlock()
+		if ok && known.sent == d.sent {
+			return nil
+		}
+	}
+	made, err := w.client.CreateDeployment(ctx, d.in)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.deployments[made.ID] = d
+	w.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,255 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/orchestrator"
+)
+
+// Config of a worker; all is required.
+type Config struct {
+	Client *orchestrator.Client
+	// Name is this worker's among those of the pool; it stands in the states of the runs that it claims.
+	Name string
+	// Limit is how many runs it carries out at once.
+	Limit int
+	// StateDir is where the journal lies.
+	StateDir string
+	// ModelRepoDir is the folder of the model repository, Env the registry in force; Env may be empty.
+	ModelRepoDir, Env string
+	// Command is the program of a training with its first arguments; the model and what else the run asks for follow.
+	Command []string
+	// Environ is the environment of the trainings.
+	Environ []string
+	// Poll is the pause between two looks for runs and cancellations, Heartbeat that between two signs of life.
+	Poll, Heartbeat time.Duration
+	// LostAfter is how long another worker may be silent before its runs are taken for crashed.
+	LostAfter time.Duration
+	Log       *slog.Logger
+}
+
+// callTimeout limits one call to the orchestrator.
+const callTimeout = 10 * time.Second
+
+// maxAttempts is how often a run may start: one that takes its worker down each time must not go on for ever.
+const maxAttempts = 3
+
+// Worker carries out flow runs. It is run once.
+type Worker struct {
+	cfg     Config
+	log     *slog.Logger
+	client  *orchestrator.Client
+	journal *journal
+	wake    chan struct{} // an attempt has ended
+
+	mu          sync.Mutex // guards those below
+	attempts    map[uuid.UUID]*attempt
+	deployments map[uuid.UUID]deployment
+}
+
+// attempt is a run that this process carries out.
+type attempt struct {
+	deployment uuid.UUID
+	cancel     context.CancelCauseFunc
+}
+
+// New refuses a configuration without a required part.
+func New(cfg Config) (*Worker, error) {
+	switch {
+	case cfg.Client == nil || cfg.Log == nil || cfg.Name == "" || cfg.StateDir == "" || cfg.ModelRepoDir == "" || len(cfg.Command) == 0:
+		return nil, errors.New("worker: a client, a log, a name, a state folder, the model repository and the command are required")
+	case cfg.Limit < 1 || cfg.Poll <= 0 || cfg.Heartbeat < time.Second || cfg.LostAfter <= cfg.Heartbeat:
+		return nil, errors.New("worker: the limit and the intervals must be positive, and a worker is lost only after more than a heartbeat")
+	case strings.Contains(cfg.Name, ": "):
+		return nil, fmt.Errorf("worker: the name %q must not contain a colon and a space", cfg.Name)
+	}
+	return &Worker{
+		cfg: cfg, log: cfg.Log, client: cfg.Client, wake: make(chan struct{}, 1),
+		attempts: map[uuid.UUID]*attempt{}, deployments: map[uuid.UUID]deployment{},
+	}, nil
+}
+
+// Run works until ctx ends, then stops its trainings and hands their runs back. An orchestrator that is away is
+// waited for; one that refuses the registration is an error.
+func (w *Worker) Run(ctx context.Context) error {
+	j, err := openJournal(w.cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	w.journal = j
+	if err := w.registerFirst(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	w.log.InfoContext(ctx, "worker started", slog.String("worker", w.cfg.Name), slog.String("pool", Pool), slog.Int("limit", w.cfg.Limit))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { w.beat(ctx); return nil })
+	g.Go(func() error { return w.work(ctx) })
+	return g.Wait()
+}
+
+// beat tells that this worker lives, keeps the deployments up to date and ends the runs of workers that do not.
+func (w *Worker) beat(ctx context.Context) {
+	for {
+		w.try(ctx, "heartbeat", func(ctx context.Context) error {
+			return w.client.Heartbeat(ctx, Pool, w.cfg.Name, w.cfg.Heartbeat)
+		})
+		w.try(ctx, "register the deployments", w.register)
+		w.try(ctx, "look for runs of lost workers", w.crashLost)
+		if !pause(ctx, w.cfg.Heartbeat) {
+			return
+		}
+	}
+}
+
+// try makes calls that may fail now and succeed at the next turn.
+func (w *Worker) try(ctx context.Context, what string, fn func(context.Context) error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err := fn(ctx); err != nil && ctx.Err() == nil {
+		w.log.WarnContext(ctx, what+" failed; it is tried again", slog.Any("err", err))
+	}
+}
+
+// work looks for runs and carries them out until ctx ends.
+func (w *Worker) work(ctx context.Context) error {
+	var running sync.WaitGroup
+	for ctx.Err() == nil {
+		w.try(ctx, "watch the runs", w.watch)
+		w.try(ctx, "settle the journal", w.settle)
+		w.try(ctx, "take runs", func(ctx context.Context) error { return w.take(ctx, &running) })
+		t := time.NewTimer(w.cfg.Poll)
+		select {
+		case <-ctx.Done():
+		case <-w.wake:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	running.Wait()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if err := w.settle(last); err != nil {
+		w.log.WarnContext(last, "some runs could not be handed back; they wait in the journal", slog.Any("err", err))
+	}
+	return nil
+}
+
+// take claims due runs while there is room for them.
+func (w *Worker) take(ctx context.Context, running *sync.WaitGroup) error {
+	// More than there is room for: those ahead may belong to deployments that are at their limit.
+	const ahead = 50
+	free := w.cfg.Limit - len(w.busy())
+	if free <= 0 {
+		return nil
+	}
+	due, err := w.client.ScheduledFlowRuns(ctx, Pool, time.Now(), free+ahead)
+	if err != nil {
+		return err
+	}
+	for _, item := range due {
+		if free == 0 || ctx.Err() != nil {
+			break
+		}
+		run := item.FlowRun
+		if !w.mayStart(run) {
+			continue
+		}
+		claimed, err := w.claim(ctx, run)
+		if err != nil {
+			return err
+		}
+		if !claimed {
+			continue
+		}
+		free--
+		runCtx, cancel := context.WithCancelCause(ctx)
+		w.mu.Lock()
+		w.attempts[run.ID] = &attempt{*run.DeploymentID, cancel}
+		w.mu.Unlock()
+		running.Go(func() {
+			w.carryOut(runCtx, run)
+			cancel(nil)
+			w.mu.Lock()
+			delete(w.attempts, run.ID)
+			w.mu.Unlock()
+			select {
+			case w.wake <- struct{}{}:
+			default: // it is woken already
+			}
+		})
+	}
+	return nil
+}
+
+// mayStart reports whether the run is one of ours, not under way, and within its deployment's limit.
+func (w *Worker) mayStart(run orchestrator.FlowRun) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if run.DeploymentID == nil || w.attempts[run.ID] != nil {
+		return false
+	}
+	d, ok := w.deployments[*run.DeploymentID]
+	if !ok {
+		return false // another flow in this pool: not ours to run
+	}
+	n := 0
+	for _, a := range w.attempts {
+		if a.deployment == *run.DeploymentID {
+			n++
+		}
+	}
+	return d.limit == 0 || n < d.limit
+}
+
+func (w *Worker) busy() []uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := make([]uuid.UUID, 0, len(w.attempts))
+	for id := range w.attempts {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (w *Worker) attempt(id uuid.UUID) *attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.attempts[id]
+}
+
+func (w *Worker) openRepo() (*modelrepo.Repo, error) {
+	return modelrepo.Open(w.cfg.ModelRepoDir, w.cfg.Env)
+}
+
+// mayPass reports whether the same call may succeed later.
+func mayPass(err error) bool {
+	var refused *orchestrator.Error
+	if errors.As(err, &refused) {
+		return refused.Temporary()
+	}
+	return true // no whole answer, or one that was cut off
+}
+
+// pause returns false when ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
