@@ -24,7 +24,7 @@ var documentLines = []string{
 	"status", "models list", "models info JPCP", "models diff JPCP 1 1", "models lineage JPCP", "models cost JPCP", "models history JPCP",
 	"models at 1m", "models rollback JPCP --reason x --dry-run", "predict JPCP --features {}", "retrain JPCP --dry-run", "runs list", "runs show RUN",
 	"runs logs RUN", "runs cancel RUN --dry-run", "approvals list --all", "approvals show JPCP", "approvals approve JPCP --dry-run",
-	"approvals reject JPCP --dry-run", "drift status", "drift baseline JPCP --dry-run", "drift reset JPCP --dry-run",
+	"approvals reject JPCP --dry-run", "drift status", "drift report JPCP", "drift input status", "drift input baseline JPCP --dry-run", "drift input reset JPCP --dry-run", "drift baseline JPCP --dry-run", "drift reset JPCP --dry-run",
 	"drift auto-retrain enable JPCP --dry-run", "drift auto-retrain disable JPCP --dry-run", "drift auto-retrain status", "drift trigger --dry-run",
 	"alerts list", "alerts ack drift.JPCP --dry-run", "costs", "serve check", "serve benchmark -n 20", "serve reload --dry-run", "serve infer-check",
 	"serve traffic JPCP", "modelrepo status", "modelrepo events", "modelrepo sync --dry-run", "modelrepo config", "bus list", "bus init-uuids --dry-run",

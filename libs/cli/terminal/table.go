@@ -119,7 +119,12 @@ func writeRecords(b *strings.Builder, width int, columns []Column, cells [][]str
 		}
 		for j, c := range row {
 			room := max(width-label-2, 8)
-			fmt.Fprintf(b, "%s  %s\n", text.Pad(columns[j].Title, label, ' '), text.Snip(c, room, "…"))
+			// Wrapped, not cut: where there is no room for a table, an id must still be there to copy.
+			title := columns[j].Title
+			for line := range strings.SplitSeq(text.WrapSoft(c, room), "\n") {
+				fmt.Fprintf(b, "%s  %s\n", text.Pad(title, label, ' '), strings.TrimRight(line, " "))
+				title = ""
+			}
 		}
 	}
 }

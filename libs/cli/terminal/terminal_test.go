@@ -23,7 +23,7 @@ func TestTable(t *testing.T) {
 		{0, false, "RUN             N  DIGEST\nrun/demo:0001   7  " + strings.Repeat("a", 64) + "\nr              12\n"},
 		{60, false, "RUN             N  DIGEST\nrun/demo:0001   7  " + strings.Repeat("a", 40) + "…\nr              12\n"},
 		{0, true, "\x1b[2mRUN\x1b[0m             \x1b[2mN\x1b[0m  \x1b[2mDIGEST\x1b[0m\nrun/demo:0001   7  " + strings.Repeat("a", 64) + "\nr              12\n"},
-		{30, false, "run     run/demo:0001\nn       7\ndigest  aaaaaaaaaaaaaaaaaaaaa…\n\nrun     r\nn       12\ndigest  \n"},
+		{30, false, "run     run/demo:0001\nn       7\ndigest  aaaaaaaaaaaaaaaaaaaaaa\n        aaaaaaaaaaaaaaaaaaaaaa\n        aaaaaaaaaaaaaaaaaaaa\n\nrun     r\nn       12\ndigest  \n"},
 	} {
 		var b strings.Builder
 		if err := terminal.Table(&b, tc.width, tc.faint, columns, cells); err != nil || b.String() != tc.want {

@@ -99,10 +99,11 @@ func (e *Env) printList(o listOptions, g output.Grid, more bool) error {
 	if o.wrapped {
 		g.Doc = map[string]any{"items": g.Doc, "more": more}
 	}
-	if more {
-		e.Talk("the first %d; for more: --limit N or --all", len(g.Rows))
+	if err := e.Printer().Print(g); err != nil || !more {
+		return err
 	}
-	return e.Printer().Print(g)
+	e.Talk("the first %d; for more: --limit N or --all", len(g.Rows))
+	return nil
 }
 
 // arrange sorts and cuts the rows and, with them, the items of the document, a pointer to a slice or nil; and
