@@ -301,15 +301,6 @@ func (f *flow) fetch(ctx context.Context) (string, error) {
 	return fmt.Sprintf("graph agrees on %d rows", len(rows)), ctx.Err()
 }
 
-// spreadIndices picks at most want of n indices, evenly.
-func spreadIndices(n, want int) []int {
-	out := make([]int, min(n, want))
-	for i := range out {
-		out[i] = i * n / len(out)
-	}
-	return out
-}
-
 func (f *flow) evaluate(context.Context) (string, error) {
 	if f.fitted != nil { // otherwise a job has evaluated
 		f.outcome = f.newOutcome()

@@ -126,3 +126,12 @@ func (p *plan) row(s *dataset.Sample, i int, held bool) Row {
 	}
 	return r
 }
+
+// spreadIndices picks at most want of n indices, evenly.
+func spreadIndices(n, want int) []int {
+	out := make([]int, min(n, want))
+	for i := range out {
+		out[i] = i * n / len(out)
+	}
+	return out
+}
