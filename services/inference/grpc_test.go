@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -41,6 +39,12 @@ func startGRPC(t *testing.T, registry *fixturetest.Registry, opts ...inferencete
 		t.Fatal(err)
 	}
 	i := start(t, registry, append(opts, func(c *inference.Config) { c.GRPCListener = ln })...)
+	testenv.Eventually(t, testWait, func() error { // on a busy machine, a service is ready before its models are loaded
+		if r, _ := i.residency(); r.Resident < r.Known {
+			return fmt.Errorf("%d of %d aliases are loaded", r.Resident, r.Known)
+		}
+		return nil
+	})
 	return i, dial(t, ln.Addr().String())
 }
 
@@ -281,168 +285,5 @@ func TestGRPCNeedsTheScopeOfPredictions(t *testing.T) {
 	// Nobody learns the interface by asking.
 	if err := c.conn.Invoke(bearer("secret-of-the-application"), "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &oippb.ServerLiveRequest{}, &oippb.ServerLiveResponse{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("reflection: %v, want Unimplemented", err)
-	}
-}
-
-// A call is over when its deadline is, or that of the parameter; one that is given up is counted as such.
-func TestGRPCDeadlines(t *testing.T) {
-	t.Parallel()
-	reg := fixturetest.NewRegistry(t)
-	reg.Alias("slow", "Production", reg.Register("slow", fixturetest.Slow(t, "slow"), nil))
-	i, c := startGRPC(t, reg)
-	ask := infer("slow", floats("x", []int64{1, 1}, 1))
-	ask.Parameters = map[string]*oippb.InferParameter{"timeout": {ParameterChoice: &oippb.InferParameter_Int64Param{Int64Param: 1000}}}
-	_, err := c.ModelInfer(t.Context(), ask)
-	if reason, _ := reasonOf(err); status.Code(err) != codes.DeadlineExceeded || reason != "deadline_exceeded" {
-		t.Errorf("a timeout of 1 ms: %v, want DeadlineExceeded from the service", err)
-	}
-	ask.Parameters = nil
-	_, err = c.ModelInfer(metadata.AppendToOutgoingContext(t.Context(), "x-request-timeout-ms", "1"), ask)
-	if reason, _ := reasonOf(err); status.Code(err) != codes.DeadlineExceeded || reason != "deadline_exceeded" {
-		t.Errorf("a header of 1 ms: %v, want DeadlineExceeded from the service", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := c.ModelInfer(ctx, ask); status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("a deadline of 20 ms: %v, want DeadlineExceeded", err)
-	}
-	testenv.Eventually(t, testWait, func() error {
-		_, text := i.Get("/metrics")
-		if want := `predict_requests_total{alias="Production",model="SLOW",status="timeout"} `; !strings.Contains(text, want) {
-			return fmt.Errorf("metrics do not have %s", want)
-		}
-		return nil
-	})
-	if got, err := c.ModelInfer(t.Context(), ask); err != nil {
-		t.Errorf("in its own time: %v, %v; want an answer", got, err)
-	}
-}
-
-// More requests than a model takes are told to come again, as over HTTP.
-func TestGRPCOverloadSheds(t *testing.T) {
-	t.Parallel()
-	reg := fixturetest.NewRegistry(t)
-	reg.Alias("slow", "Production", reg.Register("slow", fixturetest.Slow(t, "slow"), nil))
-	_, c := startGRPC(t, reg, func(c *inference.Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 2, 2, 2 })
-	const callers = 24
-	errs := make(chan error, callers)
-	for range callers {
-		go func() {
-			_, err := c.ModelInfer(t.Context(), infer("slow", floats("x", []int64{1, 1}, 1)))
-			errs <- err
-		}()
-	}
-	answered, shed := 0, 0
-	for range callers {
-		err := <-errs
-		switch reason, _ := reasonOf(err); {
-		case err == nil:
-			answered++
-		case status.Code(err) == codes.Unavailable && reason == "overloaded" && strings.Contains(fmt.Sprint(status.Convert(err).Details()), "retry_delay"):
-			shed++
-		default:
-			t.Errorf("%v (%s), want an answer or Unavailable overloaded", err, reason)
-		}
-	}
-	if answered < 1 || shed < 1 {
-		t.Errorf("%d answered, %d shed; want some of each", answered, shed)
-	}
-}
-
-// Calls leave what requests over HTTP leave: metrics, snapshots, the split by routing key; and they carry a request id.
-func TestGRPCCallsAreCountedAndRecorded(t *testing.T) {
-	t.Parallel()
-	i, c := startGRPC(t, v2Registry(t))
-	ask := infer("rows", floats("input", []int64{2, 4}, 0, 3, 4, 0, 1, 1, 2, 3))
-	ask.Id = "job-7"
-	var header metadata.MD
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "asked-as-this")
-	if _, err := c.ModelInfer(ctx, ask, grpc.Header(&header)); err != nil {
-		t.Fatal(err)
-	}
-	if got := header.Get("x-request-id"); len(got) != 1 || got[0] != "asked-as-this" {
-		t.Errorf("request id %v, want the caller's", got)
-	}
-	if _, err := c.ModelInfer(metadata.AppendToOutgoingContext(t.Context(), "x-platform-probe", "1"), ask); err != nil {
-		t.Fatal(err)
-	}
-	_, text := i.Get("/metrics")
-	for _, want := range []string{
-		`predict_requests_total{alias="Production",model="ROWS",status="success"} 1`,
-		`predict_probes_total{alias="Production",model="ROWS",status="success"} 1`,
-		`grpc_requests_total{code="OK",method="ModelInfer"} 2`,
-	} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("metrics do not have %s", want)
-		}
-	}
-	testenv.Eventually(t, testWait, func() error {
-		var got []string
-		for _, s := range i.snapshots("ROWS") {
-			got = append(got, fmt.Sprintf("%s %s %v %s", s.source, s.alias, s.prediction, s.job))
-		}
-		if diff := cmp.Diff([]string{"v2 Production 71 job-7", "v2 Production 332 job-7"}, got); diff != "" {
-			return fmt.Errorf("snapshots differ from want:\n%s", diff)
-		}
-		return nil
-	})
-}
-
-// A message that does not arrive holds its place no longer than a call may take, and others are told to wait meanwhile.
-func TestGRPCSlowMessageEndsAtTheDeadline(t *testing.T) {
-	t.Parallel()
-	_, c := startGRPC(t, v2Registry(t), func(c *inference.Config) { c.TimeoutMS, c.MaxInflight, c.BatchMax, c.QueueMax = 2000, 4, 2, 4 })
-	began := time.Now()
-	stalled, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, oippb.GRPCInferenceService_ModelInfer_FullMethodName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := infer("pair", floats("x", []int64{1, 1}, 1))
-	_, err = c.ModelInfer(t.Context(), ask) // of one connection, so after the header above
-	if reason, _ := reasonOf(err); status.Code(err) != codes.Unavailable || reason != "overloaded" {
-		t.Errorf("while a message arrives: %v, want Unavailable overloaded", err)
-	}
-	err = stalled.RecvMsg(&oippb.ModelInferResponse{})
-	if took := time.Since(began); status.Code(err) != codes.DeadlineExceeded || took < 2*time.Second {
-		t.Errorf("the message that did not arrive: %v after %s, want DeadlineExceeded after 2 s", err, took)
-	}
-	testenv.Eventually(t, testWait, func() error {
-		_, err := c.ModelInfer(t.Context(), ask)
-		return err
-	})
-}
-
-// A stop waits for the calls that run.
-func TestGRPCCallsSurviveAStop(t *testing.T) {
-	t.Parallel()
-	reg := fixturetest.NewRegistry(t)
-	reg.Alias("slow", "Production", reg.Register("slow", fixturetest.Slow(t, "slow"), nil))
-	const callers = 4
-	errs := make(chan error, callers)
-	t.Run("service", func(t2 *testing.T) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t2.Fatal(err)
-		}
-		i := start(t2, reg, func(c *inference.Config) { c.GRPCListener = ln })
-		c := dial(t, ln.Addr().String())
-		for range callers {
-			go func() {
-				_, err := c.ModelInfer(t.Context(), infer("slow", floats("x", []int64{1, 1}, 1)))
-				errs <- err
-			}()
-		}
-		testenv.Eventually(t2, testWait, func() error {
-			if _, text := i.Get("/metrics"); len(errs) == 0 && !regexp.MustCompile(`(?m)^http_requests_in_flight(\{.*\})? [1-9]`).MatchString(text) {
-				return fmt.Errorf("no call has begun")
-			}
-			return nil
-		})
-	})
-	for range callers {
-		// A call that came too late to be taken is told so; none that was taken is cut off.
-		if err := <-errs; err != nil && status.Code(err) != codes.Unavailable {
-			t.Errorf("a call during the stop: %v, want its answer, or Unavailable", err)
-		}
 	}
 }

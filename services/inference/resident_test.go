@@ -95,8 +95,9 @@ func TestResidentModelsAreLimited(t *testing.T) {
 // Requests for more models than may be resident, all at once: none fails, whatever makes room for whatever.
 func TestEvictionFailsNoRequest(t *testing.T) {
 	t.Parallel()
-	const count, most, each = 6, 2, 12
-	i := start(t, manyModels(t, count), slow, limited(most, "none"))
+	const count, most, each = 4, 2, 5
+	// A request may have to wait for several loads, one after the other.
+	i := start(t, manyModels(t, count), slow, limited(most, "none"), func(c *inference.Config) { c.TimeoutMS = 180_000 })
 	var wg sync.WaitGroup
 	for n := range count {
 		wg.Go(func() {
@@ -156,12 +157,32 @@ func TestResidentModelsAreFollowed(t *testing.T) {
 func TestFirstRequestWaitsOnlyItsTime(t *testing.T) {
 	t.Parallel()
 	i := start(t, manyModels(t, 1), slow, limited(1, "none"))
-	s, h, body := i.Do(http.MethodPost, "/predict/m000", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
+	s, h, body := i.Do(http.MethodGet, "/v2/models/m000", nil, "X-Request-Timeout-Ms", "1")
 	if p := inferencetest.ProblemOf(t, s, body); s != http.StatusServiceUnavailable || p.Code != "tracker_unavailable" || h.Get("Retry-After") != "1" || !strings.Contains(p.Detail, "is being loaded") {
 		t.Errorf("within 1 ms: %d %v %s, want 503 with Retry-After", s, h, body)
 	}
 	i.OK("/predict/m000", `{"features": {"x": 1}}`, nil)
 	if s, body := i.Post("/predict/nosuch", `{"features": {"x": 1}}`); s != http.StatusNotFound {
 		t.Errorf("no such model: %d %s, want 404", s, body)
+	}
+}
+
+// A traffic rule's share gets the alias that the rule chooses, though it is not loaded yet.
+func TestSplitsLoadWhatTheyChoose(t *testing.T) {
+	t.Parallel()
+	reg := fixturetest.NewRegistry(t)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	reg.Alias("tagged", "Production", v1)
+	reg.Alias("tagged", "Canary", v2)
+	i := start(t, reg, slow, limited(2, "none"))
+	var set struct{ Warnings []string }
+	i.OK("/traffic-rules/tagged", `{"Production": 0, "Canary": 100}`, &set)
+	if len(set.Warnings) > 0 {
+		t.Errorf("warnings %q, want none for aliases that a request loads", set.Warnings)
+	}
+	var p inferencetest.Prediction
+	i.OK("/predict/tagged", `{"features": {"x": 1}}`, &p)
+	if p.Alias != "Canary" || p.ModelVersion != v2 {
+		t.Errorf("%+v, want version %s under Canary", p, v2)
 	}
 }
