@@ -38,6 +38,9 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		w.plan("Read what the question is about", "Answer")
 	}
 	defer w.skip()
+	if done, err := w.sayOutside(ctx, a); done || err != nil {
+		return err
+	}
 	a, left, err := w.understand(ctx, a)
 	if err != nil {
 		return err
@@ -138,6 +141,23 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		return w.logs(ctx, a, t)
 	case question.ErrorRate, question.Latency:
 		return w.metrics(ctx, a, t)
+	case question.Clock:
+		w.say(fmt.Sprintf("It is %s, by the assistant's clock. Times in answers are in UTC, too.", t.snap.Taken.UTC().Format("Monday 2006-01-02 15:04:05 UTC")))
+		return nil
+	case question.Manual:
+		w.synthesize()
+		w.say(describeManual(a, t))
+		return nil
+	case question.Runbook:
+		w.synthesize()
+		return w.sayRunbooks(ctx, t, nil, true)
+	case question.Number:
+		if text, ok := report.Count(t.view(), a.Count); ok {
+			w.synthesize()
+			w.say(text)
+			return nil
+		}
+		return w.list(ctx, a, t)
 	case question.List:
 		return w.list(ctx, a, t)
 	case question.Describe, question.History:
@@ -187,12 +207,11 @@ func (w *work) unclear(t *topic) {
 // usage is what runs use; of nodes the metrics API tells it by itself.
 func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
-	if a.Kind == "node" {
+	if a.Kind == "node" && len(t.objects) == 0 && !question.AskedRanking(a).Ranked {
 		w.call(ctx, operation.Operation{Verb: operation.Top, Kind: "node"}, "What the nodes use now:")
 		return ctx.Err()
 	}
-	text, _ := report.Usage(t.view())
-	w.say(text)
+	w.say(report.Usage(t.view(), question.AskedRanking(a)))
 	return nil
 }
 

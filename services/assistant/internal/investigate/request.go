@@ -2,6 +2,7 @@ package investigate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -150,6 +151,11 @@ func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	op, err := kubectl.Parse(line)
 	if err != nil {
 		w.say("This line is refused, and nothing was asked of the cluster: " + err.Error())
+		var fault *operation.Fault
+		words := strings.Fields(line)
+		if errors.As(err, &fault) && fault.Reason == operation.ForbiddenVerb && len(words) > 1 && byHand[words[1]] && !strings.ContainsAny(line, "\n\r") {
+			w.say("To run it, use your own shell and your own account:\n\n" + indentCode(line))
+		}
 		return turn.Outcome{}, nil
 	}
 	if op.Verb.Writes() && !op.DryRun {
@@ -164,6 +170,9 @@ func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	w.call(ctx, op, "The line gives:")
 	return turn.Outcome{}, ctx.Err()
 }
+
+// byHand are the refused commands that a person may well run. Others hand out credentials.
+var byHand = map[string]bool{"exec": true, "attach": true, "cp": true, "debug": true, "port-forward": true, "run": true, "edit": true}
 
 // whyChange answers a why about the last requested change.
 func (w *work) whyChange(ctx context.Context) bool {
