@@ -5,10 +5,12 @@ package assistant_test
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/e2e/kube"
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
@@ -72,6 +74,28 @@ func TestAsked(t *testing.T) {
 			}
 		})
 	}
+	if strings.Contains(dumpSchema(t, w.database), secretValue) {
+		t.Error("the value of a Secret that somebody typed is in the store")
+	}
+	w.conflict(t, ns)
+}
+
+// conflict applies an object that another manager owns: the answer names both ways out.
+func (w *world) conflict(t *testing.T, ns string) {
+	t.Helper()
+	force := true
+	if _, err := w.Client.CoreV1().ConfigMaps(ns).Patch(t.Context(), "owned", types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owned"},"data":{"colour":"red"}}`),
+		metav1.PatchOptions{FieldManager: "kubectl", Force: &force}); err != nil {
+		t.Fatal(err)
+	}
+	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: owned\ndata:\n  colour: blue\n"
+	for _, command := range []string{"kubectl apply --server-side", "kubectl diff"} {
+		a := w.talk(t, ns).say(manifestCommand(command, manifest))
+		requireMatches(t, a, "(?i)another field manager owns", `"kubectl"`, "leave those fields out", "--force-conflicts")
+		if strings.Contains(a.text, "changed meanwhile") {
+			t.Errorf("%s is told as changed meanwhile:\n%s", command, a.text)
+		}
+	}
 }
 
 func askedRows() []asked {
@@ -89,6 +113,31 @@ func askedRows() []asked {
 		{query: "is there a runbook for web?", say: []string{"No runbook was found"}},
 		{query: "what time is it?", say: []string{`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`}},
 		{query: "how do I port-forward to the web service?", say: []string{`kubectl port-forward service/web 8080:80 -n asked`}},
+		{query: "kubectl get all", say: []string{`pods:`, `services:`, `deployments:`, `replicasets:`}, not: []string{"refused", "statefulsets:"}},
+		{query: `kubectl get pods -o jsonpath='{range .items[*]}{.metadata.name}={.status.phase};{end}'`, say: []string{`far=Pending;`}},
+		{query: "kubectl get pod far -o jsonpath={.metadata.labels.tier}", say: []string{`    none`}},
+		{query: "kubectl get pods -o custom-columns=NAME:.metadata.name,TIER:.metadata.labels.tier", say: []string{`NAME\s+TIER`, `far\s+none`, `<none>`}},
+		{query: "kubectl get pods -o name | grep far", say: []string{`    pods/far`}, not: []string{"web"}},
+		{query: "kubectl get pods | grep -v NAME | wc -l", say: []string{`    5$`}},
+		{query: "kubectl get pods | grep web | sort -r | head -n 1", say: []string{`    web-`}},
+		{query: "kubectl get pods | sh", say: []string{"refused"}},
+		{query: "kubectl delete pod far | grep far", say: []string{"refused", "Only the result of a read"}},
+		{query: "kubectl get deployments --sort-by=.spec.replicas", say: []string{`(?s)api.*web`}},
+		{query: "kubectl get deployments --sort-by={.metadata.name}", say: []string{`(?s)api.*web`}},
+		{query: "kubectl rollout status deployment/web", say: []string{"Successfully rolled out: 3 of 3"}},
+		{query: "kubectl rollout status deployment/api --watch=false", say: []string{"Not done: 0 of 1 updated replicas are available"}},
+		{query: "kubectl wait --for=condition=Available deployment/web --timeout=5s", say: []string{"Condition met"}},
+		{query: "kubectl wait --for=condition=Ready pod/far --timeout=1s", say: []string{"Not met after 1s"}},
+		{query: "kubectl wait --for=delete pod/gone --timeout=1s", say: []string{"It is gone"}},
+		{query: "kubectl wait --for=jsonpath='{.status.phase}'=Pending pod/far", say: []string{"Condition met"}},
+		{query: "kubectl get pods -w", say: []string{"watched"}},
+		{query: "kubectl top pods --containers", say: []string{`Container .* uses the most CPU`}},
+		{query: "kubectl auth whoami", say: []string{"Username", "assistant's own account"}},
+		{query: "kubectl api-resources | grep -c deployments", say: []string{`    1$`}},
+		{query: "kubectl cluster-info", say: []string{`Version v\d`}},
+		{query: "kubectl create secret generic db --from-literal=password=" + secretValue, say: []string{"never written", "password=VALUE"}, not: []string{secretValue, "approve"}},
+		{query: "kubectl create configmap colours --from-literal=a=red --from-literal=b='light blue'", say: []string{"This line changes the cluster", "light blue"}},
+		{query: "no", say: []string{"."}},
 		{query: "is our rds database slow?", say: []string{"no access to `rds`"}, not: []string{"healthy"}},
 	}
 }

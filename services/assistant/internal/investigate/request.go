@@ -2,7 +2,6 @@ package investigate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,35 +143,6 @@ func bareKind(kind string) string {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	return strings.TrimSuffix(kind, "s")
 }
-
-// line carries a kubectl line out: a read at once, a write as a proposal, all else is
-// refused with the reason.
-func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
-	op, err := kubectl.Parse(line)
-	if err != nil {
-		w.say("This line is refused, and nothing was asked of the cluster: " + err.Error())
-		var fault *operation.Fault
-		words := strings.Fields(line)
-		if errors.As(err, &fault) && fault.Reason == operation.ForbiddenVerb && len(words) > 1 && byHand[words[1]] && !strings.ContainsAny(line, "\n\r") {
-			w.say("To run it, use your own shell and your own account:\n\n" + indentCode(line))
-		}
-		return turn.Outcome{}, nil
-	}
-	if op.Verb.Writes() && !op.DryRun {
-		// A line is one write. What ran has its kind and namespace filled in, so it is not compared.
-		if w.ranInThisTurn() || w.settled(op) {
-			return turn.Outcome{}, nil
-		}
-		w.say("This line changes the cluster.")
-		return turn.Outcome{Write: []operation.Operation{op}}, nil
-	}
-	w.sink.Status(chat.Investigating, "Running the line")
-	w.call(ctx, op, "The line gives:")
-	return turn.Outcome{}, ctx.Err()
-}
-
-// byHand are the refused commands that a person may well run. Others hand out credentials.
-var byHand = map[string]bool{"exec": true, "attach": true, "cp": true, "debug": true, "port-forward": true, "run": true, "edit": true}
 
 // whyChange answers a why about the last requested change.
 func (w *work) whyChange(ctx context.Context) bool {

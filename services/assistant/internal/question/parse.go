@@ -218,7 +218,7 @@ func findKubectlLine(message string) (string, bool) {
 	if len(words) < 2 || !commands[words[0]] {
 		return "", false
 	}
-	if words[0] == "auth" && (words[1] == "reconcile" || words[1] == "can-i") {
+	if words[0] == "auth" && (words[1] == "reconcile" || words[1] == "can-i" || words[1] == "whoami") {
 		return "kubectl " + text, true
 	}
 	for _, w := range words[1:] {
