@@ -32,6 +32,10 @@ type reach struct {
 	engine  turn.Investigator
 }
 
+// watchLimit is how long an answer waits for something to happen. A turn holds its session, and a reader
+// who wants more asks again.
+const watchLimit = 8 * time.Second
+
 // connectCluster selects the cluster and the engine that answers questions about it. It makes no call.
 func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
 	r := &reach{}
@@ -69,7 +73,7 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 			counted.Matched(f.Class.String())
 		}
 	}
-	playbooks := investigate.New(investigate.Config{ClusterName: r.cluster.Name(), Found: found})
+	playbooks := investigate.New(investigate.Config{ClusterName: r.cluster.Name(), Found: found, WatchLimit: watchLimit})
 	r.engine = playbooks
 	if !cfg.usesModel() {
 		return r, nil

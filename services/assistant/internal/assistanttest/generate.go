@@ -13,7 +13,7 @@ import (
 func GenerateOperation(r *rand.Rand, v operation.Verb) operation.Operation {
 	g := generator{r}
 	o := operation.Operation{Verb: v}
-	if !nodeVerb(v) && v != operation.Explain && v != operation.QueryPrometheus && v != operation.QueryLoki && g.maybe() {
+	if !nodeVerb(v) && v != operation.WhoAmI && v != operation.APIResources && v != operation.ClusterInfo && v != operation.Explain && v != operation.QueryPrometheus && v != operation.QueryLoki && g.maybe() {
 		o.Namespace = g.label()
 	}
 	if v.Writes() {
@@ -98,7 +98,8 @@ func (g generator) read(o *operation.Operation) {
 		if g.maybe() {
 			o.FieldSelector = g.pick("status.phase!=Running", "metadata.name=x,spec.nodeName=n")
 		}
-		o.Limit, o.Output = g.IntN(501), g.pick("", "wide", "yaml", "json", "name")
+		o.Limit, o.Output = g.IntN(501), g.pick("", "wide", "yaml", "json", "name", `jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}`, "custom-columns=NAME:.metadata.name,NODE:.spec.nodeName")
+		o.SortBy = g.pick("", ".metadata.creationTimestamp", "{.spec.x}")
 	case operation.Get:
 		g.several(o)
 		o.Output = g.pick("", "yaml")

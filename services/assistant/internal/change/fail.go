@@ -9,7 +9,6 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -35,20 +34,14 @@ func callError(ref operation.Ref, err error) error {
 	text := ref.String() + ": " + fault.Sentence
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
-		owned := false
 		var told []string
 		for _, cause := range status.Status().Details.Causes {
 			switch cause.Type {
-			case metav1.CauseTypeFieldManagerConflict:
-				owned = true
 			case policyv1.DisruptionBudgetCause:
 				if len(told) < maxCauses {
 					told = append(told, redact.Text(strings.TrimSuffix(cause.Message, "."))+".")
 				}
 			}
-		}
-		if owned {
-			told = append(told, "Others own these fields; ask for it with force to take them over.")
 		}
 		text = strings.Join(append([]string{text}, told...), " ")
 	}

@@ -96,7 +96,7 @@ func TestApply(t *testing.T) {
 		if err == nil {
 			t.Fatal("the field of another was taken")
 		}
-		w.want("conflict", err.Error(), `"kubectl-edit"`, ".data.colour", "ask for it with force")
+		w.want("conflict", err.Error(), `"kubectl-edit"`, ".data.colour", "leave those fields out of the manifest", "--force-conflicts")
 		apply.Force = true
 		w.runPlan(w.planned(apply))
 		if valueAt(w.get("cm", "shop", "two"), "data", "colour") != "second" {

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
@@ -69,6 +70,8 @@ func ofStatus(err error, status apierrors.APIStatus) error {
 		return explainError(err, operation.Forbidden, "The cluster does not let the assistant do this", said)
 	case apierrors.IsNotFound(err):
 		return explainError(err, operation.NotFound, "The cluster has no such object", said)
+	case apierrors.IsConflict(err) && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
+		return explainError(err, operation.Conflict, "Another field manager owns fields that this would set. Either leave those fields out of the manifest, or take them over with --force-conflicts", said)
 	case apierrors.IsConflict(err):
 		return explainError(err, operation.Conflict, "The object was changed meanwhile", said)
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):

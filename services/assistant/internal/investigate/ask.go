@@ -38,6 +38,9 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		w.plan("Read what the question is about", "Answer")
 	}
 	defer w.skip()
+	if done, err := w.sayOutside(ctx, a); done || err != nil {
+		return err
+	}
 	a, left, err := w.understand(ctx, a)
 	if err != nil {
 		return err
@@ -138,6 +141,23 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		return w.logs(ctx, a, t)
 	case question.ErrorRate, question.Latency:
 		return w.metrics(ctx, a, t)
+	case question.Clock:
+		w.say(fmt.Sprintf("It is %s, by the assistant's clock. Times in answers are in UTC, too.", t.snap.Taken.UTC().Format("Monday 2006-01-02 15:04:05 UTC")))
+		return nil
+	case question.Manual:
+		w.synthesize()
+		w.say(describeManual(a, t))
+		return nil
+	case question.Runbook:
+		w.synthesize()
+		return w.sayRunbooks(ctx, t, nil, true)
+	case question.Number:
+		if text, ok := report.Count(t.view(), a.Count); ok {
+			w.synthesize()
+			w.say(text)
+			return nil
+		}
+		return w.list(ctx, a, t)
 	case question.List:
 		return w.list(ctx, a, t)
 	case question.Describe, question.History:
@@ -187,12 +207,11 @@ func (w *work) unclear(t *topic) {
 // usage is what runs use; of nodes the metrics API tells it by itself.
 func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
-	if a.Kind == "node" {
+	if a.Kind == "node" && len(t.objects) == 0 && !question.AskedRanking(a).Ranked {
 		w.call(ctx, operation.Operation{Verb: operation.Top, Kind: "node"}, "What the nodes use now:")
 		return ctx.Err()
 	}
-	text, _ := report.Usage(t.view())
-	w.say(text)
+	w.say(report.Usage(t.view(), question.AskedRanking(a)))
 	return nil
 }
 
@@ -298,47 +317,6 @@ func errorLines(text string) string {
 		}
 	}
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
-}
-
-// metrics answers a question about errors or latency, and with what is wrong.
-func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
-	w.synthesize()
-	if err := w.measure(ctx, a, t); err != nil {
-		return err
-	}
-	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
-	if len(about) > 0 {
-		w.say(engine.Answer(t.snap, about))
-	}
-	return nil
-}
-
-// measure asks the metrics store with the names that most exporters use.
-func (w *work) measure(ctx context.Context, a question.Ask, t *topic) error {
-	where := ""
-	if t.namespace != "" {
-		where = `namespace="` + t.namespace + `"`
-	}
-	for _, r := range t.objects {
-		where = strings.Join([]string{`namespace="` + r.Namespace + `"`, `pod=~"` + r.Name + `.*"`}, ",")
-		break
-	}
-	join := func(more string) string { return strings.Trim(where+","+more, ",") }
-	rate := func(more string) string { return "rate(http_requests_total{" + join(more) + "}[5m])" }
-	// Exporters call the label code or status. The last part makes 0 of what has no errors, which would not be there.
-	query, head := "sum by (namespace) ("+rate(`code=~"5.."`)+" or "+rate(`status=~"5.."`)+" or 0 * "+rate("")+") / sum by (namespace) ("+rate("")+")",
-		"The share of requests that ended with 5xx in the last 5 minutes:"
-	if a.Intent == question.Latency {
-		query, head = `histogram_quantile(0.99, sum by (namespace, le) (rate(http_request_duration_seconds_bucket{`+where+`}[5m])))`, "The 99th percentile of request times in the last 5 minutes, in seconds:"
-	}
-	_, ok := w.call(ctx, operation.Operation{Verb: operation.QueryPrometheus, PromQL: query}, head)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if ok {
-		w.say("This reads `http_requests_total` and `http_request_duration_seconds`; a program that exports other names is not in it.")
-	}
-	return nil
 }
 
 // list shows objects of a kind as the server prints them.

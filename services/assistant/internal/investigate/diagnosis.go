@@ -261,6 +261,9 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	case len(about) > 0:
 		w.say(engine.Answer(t.snap, about))
 		w.say(besides(left))
+		if err := w.sayRunbooks(ctx, t, about, false); err != nil {
+			return err
+		}
 	case len(t.objects) == 0:
 		w.say(t.verdict(left, ""))
 		if len(left) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -18,6 +19,9 @@ type Config struct {
 	ClusterName string
 	// Found is called with the findings for a question, for counters; it may be nil.
 	Found func([]engine.Finding)
+	// WatchLimit is how long an answer waits at most where a line says wait, watch or status; 0: not at
+	// all.
+	WatchLimit time.Duration
 }
 
 // Engine is the playbook engine. It is safe for concurrent use and keeps nothing

@@ -22,6 +22,7 @@ const (
 	evidencePods   = 20
 	evidenceBytes  = 10 << 20
 	evidenceGroups = 5
+	evidenceTime   = 3 * time.Second // for all of them together
 )
 
 // logEvidence is what the logs of a workload tell.
@@ -38,9 +39,16 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 	wanted := t.view().LogSources(engine.Recent)
 	var e logEvidence
 	pods := map[string]bool{}
-	bytes, failed, skipped := 0, 0, 0
+	bytes, failed, skipped, late := 0, 0, 0, false
+	limited, cancel := context.WithTimeout(ctx, evidenceTime)
+	defer cancel()
 	for _, log := range wanted {
 		pod := log.Namespace + "/" + log.Pod
+		if limited.Err() != nil {
+			late = true
+			skipped++
+			continue
+		}
 		if bytes >= evidenceBytes || !pods[pod] && len(pods) == evidencePods {
 			skipped++
 			continue
@@ -50,9 +58,14 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 		if t.within > 0 && t.within <= 24*time.Hour && !log.Previous {
 			op.Since = t.within.String()
 		}
-		out, err := w.tools.Call(ctx, operation.Normalize(op))
+		out, err := w.tools.Call(limited, operation.Normalize(op))
 		if ctx.Err() != nil {
 			return e, ctx.Err()
+		}
+		if limited.Err() != nil && err != nil {
+			late = true
+			skipped++
+			continue
 		}
 		if err != nil {
 			failed++
@@ -88,6 +101,9 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 		e.read += "; 1 further log was not read"
 	} else if skipped > 1 {
 		e.read += fmt.Sprintf("; %d further logs were not read", skipped)
+	}
+	if late {
+		e.read += fmt.Sprintf(", since reading stopped after %s", evidenceTime)
 	}
 	e.read += "."
 	return e, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -14,6 +16,27 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
+
+// TestEvidenceTakesBoundedTime: logs that do not come end the reading, which is said, and nothing is
+// called healthy for it.
+func TestEvidenceTakesBoundedTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := readFixture(t, "", "healthy")
+		s.Deployments[0].Status.ReadyReplicas = *s.Deployments[0].Spec.Replicas
+		b := toolsOn(s)
+		b.run = func(ctx context.Context, _ operation.Operation) (turn.Output, error) {
+			<-ctx.Done()
+			return turn.Output{}, context.Cause(ctx)
+		}
+		begin := time.Now()
+		a := askOnce(t, b, "", "what is wrong with gallery?")
+		checkAnswer(t, "what is wrong with gallery?", a, []string{"its logs were not read", "since reading stopped after 3s"}, []string{allClear})
+		if took := time.Since(begin); took != 3*time.Second {
+			t.Errorf("it took %s, want 3s", took)
+		}
+	})
+}
 
 // TestLogsAsEvidence asks about a deployment whose objects show no fault. Its log does.
 func TestLogsAsEvidence(t *testing.T) {

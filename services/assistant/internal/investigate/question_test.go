@@ -44,7 +44,7 @@ func TestQuestions(t *testing.T) {
 		{"", "show all secrets as yaml", []string{"`gateway-db`", "`DB_URL`", "never shown"}, []string{"postgres://", "example@"}},
 		{"", "kubectl get secrets -A -o yaml", []string{"gateway-db"}, []string{"postgres://", "example@"}},
 		{"shop", "list pods", []string{"CrashLoopBackOff"}, nil},
-		{"shop", "how many pods are there", []string{"12 rows"}, nil},
+		{"shop", "how many pods are there", []string{"There are 12 pods in namespace `shop`."}, nil},
 		{"shop", "describe web", []string{"Deployment `web`", "2.4.0", "image pull"}, nil},
 		{"shop", "logs of api", []string{"FATAL configuration"}, nil},
 		{"shop", "revisions of web", []string{"2.3.1"}, nil},

@@ -144,27 +144,6 @@ func bareKind(kind string) string {
 	return strings.TrimSuffix(kind, "s")
 }
 
-// line carries a kubectl line out: a read at once, a write as a proposal, all else is
-// refused with the reason.
-func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
-	op, err := kubectl.Parse(line)
-	if err != nil {
-		w.say("This line is refused, and nothing was asked of the cluster: " + err.Error())
-		return turn.Outcome{}, nil
-	}
-	if op.Verb.Writes() && !op.DryRun {
-		// A line is one write. What ran has its kind and namespace filled in, so it is not compared.
-		if w.ranInThisTurn() || w.settled(op) {
-			return turn.Outcome{}, nil
-		}
-		w.say("This line changes the cluster.")
-		return turn.Outcome{Write: []operation.Operation{op}}, nil
-	}
-	w.sink.Status(chat.Investigating, "Running the line")
-	w.call(ctx, op, "The line gives:")
-	return turn.Outcome{}, ctx.Err()
-}
-
 // whyChange answers a why about the last requested change.
 func (w *work) whyChange(ctx context.Context) bool {
 	earlier := w.earlier()

@@ -48,6 +48,8 @@ var (
 	subresource   = flag{"subresource", "", func(o *operation.Operation) any { return &o.Subresource }}
 	apiVersion    = flag{"api-version", "", func(o *operation.Operation) any { return &o.APIVersion }}
 	recursive     = flag{"recursive", "", func(o *operation.Operation) any { return &o.Recursive }}
+	sortBy        = flag{"sort-by", "", func(o *operation.Operation) any { return &o.SortBy }}
+	watch         = flag{"watch", "w", func(*operation.Operation) any { return &accepted{} }}
 	rangeMinutes  = flag{"range-minutes", "", func(o *operation.Operation) any { return &o.RangeMinutes }}
 	replicas      = flag{"replicas", "", func(o *operation.Operation) any { return &o.Replicas }}
 	requests      = flag{"requests", "", func(o *operation.Operation) any { return &o.Requests }}

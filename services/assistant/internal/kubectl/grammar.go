@@ -34,13 +34,16 @@ type command struct {
 // evict are ours: kubectl has no word for them. Queries begin with their tool's name,
 // since no kubectl command asks those stores.
 var grammar = []command{
-	{words: []string{"kubectl", "get"}, verb: operation.List, args: refs, flags: []flag{namespace, allNamespaces, selector, fieldSelector, limit, output}},
+	{words: []string{"kubectl", "get"}, verb: operation.List, args: refs, flags: []flag{namespace, allNamespaces, selector, fieldSelector, limit, output, sortBy}, other: []flag{watch}},
 	{words: []string{"kubectl", "describe"}, verb: operation.Describe, args: refs, flags: []flag{namespace, allNamespaces, selector, limit}},
 	{words: []string{"kubectl", "logs"}, verb: operation.Logs, args: pod, flags: []flag{namespace, selector, container, previous, since, tail, contains}},
 	{words: []string{"kubectl", "events"}, verb: operation.Events, args: none, flags: []flag{namespace, allNamespaces, forObject, limit}},
 	{words: []string{"kubectl", "top"}, verb: operation.Top, args: refs, flags: []flag{namespace, allNamespaces, selector}},
 	{words: []string{"kubectl", "rollout", "history"}, verb: operation.RolloutHistory, args: refs, flags: []flag{namespace, revision}},
 	{words: []string{"kubectl", "auth", "can-i"}, verb: operation.CanI, args: right, flags: []flag{namespace, allNamespaces, subresource}, other: []flag{listRights}},
+	{words: []string{"kubectl", "auth", "whoami"}, verb: operation.WhoAmI, args: none},
+	{words: []string{"kubectl", "api-resources"}, verb: operation.APIResources, args: none},
+	{words: []string{"kubectl", "cluster-info"}, verb: operation.ClusterInfo, args: none},
 	{words: []string{"kubectl", "explain"}, verb: operation.Explain, args: fieldPath, flags: []flag{apiVersion, recursive}},
 	{words: []string{"kubectl", "diff"}, verb: operation.Diff, args: none, flags: []flag{namespace, filename}},
 	{words: []string{"query_prometheus"}, verb: operation.QueryPrometheus, args: expression, flags: []flag{rangeMinutes}},

@@ -44,6 +44,9 @@ func (o Operation) validRead() error {
 	if o.Subresource != "" && (o.Kind == "" || !validLabel(o.Subresource)) {
 		return Refuse(InvalidArgument, "subresource", "%s is no subresource of a kind.", Quote(o.Subresource))
 	}
+	if err := o.validPaths(); err != nil {
+		return err
+	}
 	return o.validExplain()
 }
 
@@ -117,7 +120,7 @@ func (o Operation) validChoices() error {
 		name, value string
 		allowed     []string
 	}{
-		{"output", o.Output, []string{"wide", "yaml", "json", "name"}},
+		{"output", o.outputWord(), []string{"wide", "yaml", "json", "name"}},
 		{"protocol", o.Protocol, []string{"TCP", "UDP", "SCTP"}},
 		{"service_type", o.ServiceType, []string{"ClusterIP", "NodePort", "LoadBalancer"}},
 		{"patch_type", o.PatchType, []string{"strategic", "merge"}},

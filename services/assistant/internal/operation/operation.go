@@ -51,8 +51,10 @@ type Operation struct {
 	FieldSelector string `json:"field_selector,omitempty"`
 	// Limit of entries; 0 is the tool's default.
 	Limit int `json:"limit,omitempty"`
-	// Output is wide, yaml, json or name; empty is a table.
+	// Output is wide, yaml, json, name, jsonpath={…} or custom-columns=HEAD:path,…; empty is a table.
 	Output string `json:"output,omitempty"`
+	// SortBy is the path of the field by whose value a list is sorted.
+	SortBy string `json:"sort_by,omitempty"`
 	// DryRun asks the server and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 

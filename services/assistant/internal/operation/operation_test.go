@@ -18,7 +18,7 @@ func TestRisk(t *testing.T) {
 	t.Parallel()
 	rows := map[operation.Risk][]operation.Verb{
 		operation.Low: {operation.List, operation.Get, operation.Describe, operation.Logs, operation.Events, operation.Top, operation.RolloutHistory,
-			operation.CanI, operation.Explain, operation.Diff, operation.QueryPrometheus, operation.QueryLoki},
+			operation.CanI, operation.Explain, operation.Diff, operation.WhoAmI, operation.APIResources, operation.ClusterInfo, operation.QueryPrometheus, operation.QueryLoki},
 		operation.Medium: {operation.Scale, operation.Restart, operation.Undo, operation.Pause, operation.Resume, operation.Patch, operation.Apply, operation.Create,
 			operation.Label, operation.Annotate, operation.SetEnv, operation.Expose, operation.Autoscale, operation.Suspend, operation.RunJob, operation.Cordon, operation.Uncordon, operation.Evict},
 		operation.High: {operation.Delete, operation.Drain, operation.Replace, operation.Taint, operation.SetImage, operation.SetResources},

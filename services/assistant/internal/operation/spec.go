@@ -29,7 +29,7 @@ type spec struct {
 // The grades are those of the risk table; an image or resources always ask, so those
 // two verbs are high by themselves.
 var table = []spec{
-	{List, Low, kindOnly, "List objects of one or several kinds.", []string{"namespace", "all_namespaces", "label_selector", "field_selector", "limit", "output"}, nil},
+	{List, Low, kindOnly, "List objects of one or several kinds.", []string{"namespace", "all_namespaces", "label_selector", "field_selector", "limit", "output", "sort_by"}, nil},
 	{Get, Low, namedRefs, "Read objects by name.", []string{"namespace", "output"}, nil},
 	{Describe, Low, anyRefs, "Read objects with their conditions and events.", []string{"namespace", "all_namespaces", "label_selector", "limit"}, nil},
 	{Logs, Low, maybeRef, "Read the log of a pod, or of the pods behind a workload or selector.", []string{"namespace", "label_selector", "container", "previous", "since", "tail", "contains"}, nil},
@@ -39,6 +39,9 @@ var table = []spec{
 	{CanI, Low, maybeRef, "Ask whether the assistant's own account may do something; without an action, list what it may do.", []string{"namespace", "all_namespaces", "action", "subresource"}, nil},
 	{Explain, Low, kindOnly, "Read the schema of a kind or of a field in it.", []string{"path", "api_version", "recursive"}, nil},
 	{Diff, Low, noRef, "Show what applying a manifest would change.", []string{"namespace", "manifest"}, []string{"manifest"}},
+	{WhoAmI, Low, noRef, "Read who the assistant's own account is.", nil, nil},
+	{APIResources, Low, noRef, "List the kinds that the cluster serves.", nil, nil},
+	{ClusterInfo, Low, noRef, "Read the cluster's version, and where its control plane and add-ons answer.", nil, nil},
 	{QueryPrometheus, Low, noRef, "Ask the metrics store. range_minutes 0 is an instant.", []string{"promql", "range_minutes"}, []string{"promql"}},
 	{QueryLoki, Low, noRef, "Ask the log store.", []string{"logql", "limit", "since"}, []string{"logql"}},
 

@@ -17,6 +17,9 @@ const (
 	CanI            Verb = "can_i"
 	Explain         Verb = "explain"
 	Diff            Verb = "diff"
+	WhoAmI          Verb = "who_am_i"
+	APIResources    Verb = "api_resources"
+	ClusterInfo     Verb = "cluster_info"
 	QueryPrometheus Verb = "query_prometheus"
 	QueryLoki       Verb = "query_loki"
 )

@@ -44,6 +44,10 @@ const (
 	WhoCan
 
 	Secrets // their names and keys
+	Number  // how many, or which pods with a label, an image, on a node
+	Clock   // what time it is
+	Manual  // what only a person runs: port-forward, exec
+	Runbook // what a team wrote down
 	List
 	Describe
 	Logs
@@ -68,6 +72,10 @@ var whyExpr = regexp.MustCompile(wordlist.AnyOf(
 var rules = []rule{
 	newRule(Greeting, `^(hi|hello|hey|yo|thanks|thank you|thx|ty|good (morning|evening|night)|cheers|help|help me|what can (you|i) (do|ask).*|who are you|how do you work|commands)( there| assistant| again)?$`),
 	newRule(WhoCan, `\bwho (can|may|could)\b|\bwho (is|are) (allowed|permitted|able)\b|\bwho has (the )?(access|permissions?|rights?|a role)\b|\b(can|may|is|does) (the )?(serviceaccount|service account|user|group|sa)\b.*\b(get|list|watch|create|update|patch|delete|read|write|allowed|access|exec|have)\b`),
+	newRule(Clock, `^(please )?(what time is it|what is the (current |exact )?(time|date)|what (date|day|year) is (it|today)|tell me the (time|date)|current (time|date)|do you know (what time it is|the (time|date)))( now| right now| today| there| in the cluster)?$`),
+	newRule(Manual, `\bport[ -]?forward(ing)?\b|\b(exec|shell|ssh)\b (me )?(in ?to|in|on|inside|onto)\b|\b(open|get|give me|start|need|want) a (shell|terminal|console)\b|\b(copy|download)\b.*\bfiles? (from|to|into|out of)\b`),
+	newRule(Runbook, `\brunbooks?\b`),
+	newRule(Usage, `\b(use|uses|using|consum\w+|eats?|takes?|burns?|needs?)\b.*\b(most|least|highest|lowest)\b.*\b(cpu|memory|mem|ram|cores?)\b|\b(least|lowest|smallest)\b.*\b(cpu|memory|mem|ram)\b`),
 	newRule(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
 	newRule(Images, `\bimages?\b|\b(which|what|list|show|the)\b.*\b(versions?|tags?)\b|\bversions? (of|running|deployed)\b|\bwhat version\b`),
 	newRule(RecentChanges, `\bwhat (has |have |was |did |just |recently )*chang|\brecent(ly)?\b.*\b(change|deploy|rollout|release|update)|\b(change|deploy|rollout|release|update)\w*\b.*\brecent|\b(last|latest) (changes?|deploys?|deployments?|releases?|rollouts?|updates?)\b|\bwho (has |just )?(changed|scaled|restarted|deployed|deleted|touched|updated|rolled|broke|edited)\b|\b(did|has|have) (somebody|someone|anybody|anyone|we|you|they|any of us|any one)\b.*\b(chang|scal|restart|deploy|delet|touch|updat|roll|edit|push|ship|releas|drain|cordon|bounce|kill)|\bwhen (was|were|did|has)\b.*\b(chang|scal|restart|deploy|updat|roll|touch|creat|delet|releas)|\b(was|were|has|have|is|are)\b.*\b(been )?(scaled|changed|deployed|touched|updated|rolled (back|out)|edited|released)\b|\bwhat (was|is|got) (deployed|released|rolled out) (today|yesterday|last|lately|in the last|since|this)`),

@@ -33,6 +33,8 @@ type Ask struct {
 	Symptoms []Symptom
 	// Right is what a WhoCan asks about.
 	Right Right
+	// Count is what a Number counts.
+	Count Count
 	// Invalid is a word in the place of a name that can be no name.
 	Invalid string
 	// Words holds the sentence in lower case without punctuation.
@@ -89,11 +91,42 @@ func Parse(message string) Ask {
 			a.Intent, a.Changes = Advice, advisedChanges(request)
 		}
 	}
-	a.Leans = len(p.mentions) == 0 && p.namespace == "" && !p.everywhere && (p.pronoun || p.several && a.Intent == Request || bareExpr.MatchString(s.low))
+	if (a.Intent >= Diagnosis || a.Intent == Unclear) && !measured[a.Intent] && !whyExpr.MatchString(s.low) {
+		a.readNumber(s, p)
+	}
+	if a.Intent == Manual {
+		a.drop(setOf("port-forward port-forwarding portforward portforwarding forward forwarding exec shell ssh terminal console"))
+	}
+	a.Leans = len(a.Mentions) == 0 && p.namespace == "" && !p.everywhere && (p.pronoun || p.several && a.Intent == Request || bareExpr.MatchString(s.low))
 	if a.Intent == WhoCan {
 		a.Right = rightOf(s)
 	}
 	return a
+}
+
+// measured are questions for a table that may well say "how many".
+var measured = map[Intent]bool{WhoCan: true, DrainPlan: true, Capacity: true, ErrorRate: true, ErrorLogs: true, Logs: true, Quotas: true, RecentChanges: true, History: true, EnvSecrets: true}
+
+// readNumber makes a question for a table one for a number, if that is what it asks for.
+func (a *Ask) readNumber(s sentence, p place) {
+	c, words, ok := readCount(s, p)
+	if !ok {
+		return
+	}
+	a.Intent, a.Count, a.Kind = Number, c, c.Kind
+	for _, word := range words {
+		if first, rest, slash := strings.Cut(word, "/"); slash && first == a.Namespace { // "image shop/web" is no namespace
+			a.Namespace = ""
+			words = append(words, rest)
+		}
+	}
+	a.drop(setOf(strings.Join(words, " ")))
+}
+
+// drop takes words that mean something else out of the names of a question.
+func (a *Ask) drop(words map[string]bool) {
+	a.Mentions = slices.DeleteFunc(slices.Clone(a.Mentions), func(m Mention) bool { return words[m.Name] })
+	a.Unknown = slices.DeleteFunc(a.Unknown, func(word string) bool { return words[word] })
 }
 
 // questionIntent is the intent of a sentence that requests no change.
@@ -185,7 +218,7 @@ func findKubectlLine(message string) (string, bool) {
 	if len(words) < 2 || !commands[words[0]] {
 		return "", false
 	}
-	if words[0] == "auth" && (words[1] == "reconcile" || words[1] == "can-i") {
+	if words[0] == "auth" && (words[1] == "reconcile" || words[1] == "can-i" || words[1] == "whoami") {
 		return "kubectl " + text, true
 	}
 	for _, w := range words[1:] {

@@ -330,11 +330,36 @@ show all secrets as yaml
 list secrets in payments
 what is the password in secret gateway-db
 `,
+	question.Number: `
+how many pods are there
+how many pods are not running?
+how many api pods run in shop
+number of deployments in shop
+which pods use image nginx
+which pods run on worker-1
+how many pods per node
+which pods have label tier=web
+pods with label tier=web, how many pods are that
+which pods were restarted more than 3 times
+which pods use configmap app-config
+`,
+	question.Clock: `
+what time is it?
+what's the current date
+`,
+	question.Manual: `
+how do I port-forward to api in shop?
+exec into api
+open a shell in the api pod
+`,
+	question.Runbook: `
+is there a runbook for api?
+show me the runbook of web
+`,
 	question.List: `
 list pods in shop
 show me the deployments
 get nodes
-how many pods are there
 which services are in shop?
 pods
 `,

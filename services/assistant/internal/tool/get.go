@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +25,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // get shows objects by name, those of one kind in one table.
 func (c *call) get(ctx context.Context) (turn.Output, error) {
-	if c.op.Output == "yaml" || c.op.Output == "json" {
+	if c.writesObjects() {
 		return c.getObjects(ctx)
 	}
 	var kinds []cluster.Resource
@@ -84,9 +85,12 @@ func (c *call) getObjects(ctx context.Context) (turn.Output, error) {
 
 // listObjects shows the first objects of a list, whole.
 func (c *call) listObjects(ctx context.Context) (turn.Output, error) {
-	limit := c.op.Limit
-	if limit == 0 || limit > maxObjects {
-		limit = maxObjects
+	limit, most := c.op.Limit, maxObjects
+	if c.op.Output != "yaml" && c.op.Output != "json" || c.op.SortBy != "" {
+		most = maxChosen
+	}
+	if limit == 0 || limit > most {
+		limit = most
 	}
 	var objects []*unstructured.Unstructured
 	more := false
@@ -100,6 +104,9 @@ func (c *call) listObjects(ctx context.Context) (turn.Output, error) {
 			return turn.Output{}, err
 		}
 		objects, more = append(objects, found...), more || cut
+	}
+	if c.op.SortBy != "" {
+		sortObjects(objects, c.op.SortBy)
 	}
 	return c.whole(objects, more)
 }
@@ -171,6 +178,9 @@ func (c *call) clean(o *unstructured.Unstructured) {
 // whole writes objects as documents.
 func (c *call) whole(objects []*unstructured.Unstructured, more bool) (turn.Output, error) {
 	out := turn.Output{Truncated: more}
+	if strings.HasPrefix(c.op.Output, operation.JSONPath) || strings.HasPrefix(c.op.Output, operation.CustomColumns) {
+		return c.chosen(objects, more)
+	}
 	var b bytes.Buffer
 	if more {
 		b.WriteString("# not all: there are more objects than are shown\n")

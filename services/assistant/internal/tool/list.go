@@ -18,15 +18,24 @@ import (
 const (
 	pageSize = 500
 	maxPages = 40 // of one kind: beyond that a list is no answer
+
+	wholeCharacters = 1 << 20 // of a table that is filtered before it is shown
 )
+
+// everyKind is what kubectl takes all for.
+var everyKind = []string{"pods", "services", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps", "horizontalpodautoscalers.autoscaling", "cronjobs.batch", "jobs.batch"}
 
 // list shows the objects of one kind or several.
 func (c *call) list(ctx context.Context) (turn.Output, error) {
-	if c.op.Output == "yaml" || c.op.Output == "json" {
+	if c.writesObjects() {
 		return c.listObjects(ctx)
 	}
 	var out turn.Output
 	kinds := c.op.Kinds()
+	all := slices.Equal(kinds, []string{"all"})
+	if all {
+		kinds = everyKind
+	}
 	for i, kind := range kinds {
 		r, err := c.Cluster.Resolve(ctx, kind)
 		if err != nil {
@@ -36,15 +45,26 @@ func (c *call) list(ctx context.Context) (turn.Output, error) {
 		if err != nil {
 			return out, err
 		}
+		if all && len(page.Rows) == 0 {
+			continue
+		}
+		if err := c.sortRows(ctx, r, &page); err != nil {
+			return out, err
+		}
 		if len(kinds) > 1 {
 			out.Text += r.Resource + ":\n"
+			out.Whole += r.Resource + ":\n"
 		}
 		// What is left over by a kind goes to those behind it.
 		share := (maxCharacters - len(out.Text)) / (len(kinds) - i)
 		c.show(&out, r, page, share)
 		if len(kinds) > 1 && i < len(kinds)-1 {
 			out.Text += "\n"
+			out.Whole += "\n"
 		}
+	}
+	if all && out.Text == "" {
+		out.Text = "There are no pods, workloads or services there.\n"
 	}
 	return out, nil
 }
@@ -64,7 +84,11 @@ func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, chara
 			row.Cells[i] = shortenRedacted(cell)
 		}
 	}
-	page.TroubleFirst()
+	whole, _ := page.Text(table.View{Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Rows: c.op.Limit, Characters: wholeCharacters, More: page.Remaining})
+	out.Whole += whole
+	if c.op.SortBy == "" {
+		page.TroubleFirst()
+	}
 	text, cut := page.Text(table.View{
 		Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Rows: c.op.Limit, Characters: characters, More: page.Remaining,
 	})

@@ -114,6 +114,9 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 	if limit == queryLimit {
 		most = maxLogCharacters
 	}
+	if op.Verb != operation.Logs { // those are redacted where they are read
+		out.Whole = redact.Text(restore(out.Whole))
+	}
 	text, cut := clip.Head(redact.Text(out.Text), most, "ask for less")
 	out.Text, out.Truncated = text, out.Truncated || cut
 	return out, nil
@@ -170,6 +173,12 @@ func (c *call) runner() (run func(context.Context) (turn.Output, error), limit t
 		return c.history, readLimit
 	case operation.CanI:
 		return c.rights, readLimit
+	case operation.WhoAmI:
+		return c.whoAmI, readLimit
+	case operation.APIResources:
+		return c.apiResources, readLimit
+	case operation.ClusterInfo:
+		return c.clusterInfo, readLimit
 	case operation.Explain:
 		return c.explain, readLimit
 	case operation.Diff:

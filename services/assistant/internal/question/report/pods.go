@@ -179,43 +179,6 @@ func NoLimits(v View) string {
 	return t.under("Containers "+v.where()+" that lack limits or requests:", "Every container "+v.where()+" has limits and requests for CPU and memory.")
 }
 
-// Usage lists what containers use, the most memory first; ok is false where the metrics
-// API is not there.
-func Usage(v View) (text string, ok bool) {
-	if v.Snapshot.Usage == nil {
-		return "The cluster has no metrics API, or it cannot be read, so what pods use now is not known. What they ask for is:\n\n" + requestedTable(v), false
-	}
-	type entry struct {
-		log  engine.Log
-		used corev1.ResourceList
-		spec *corev1.Container
-	}
-	specs := map[engine.Log]*corev1.Container{}
-	for _, pod := range v.pods() {
-		for i := range pod.Spec.Containers {
-			specs[engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}] = &pod.Spec.Containers[i]
-		}
-	}
-	var all []entry
-	for log, used := range v.Snapshot.Usage {
-		if spec := specs[log]; spec != nil {
-			all = append(all, entry{log, used, spec})
-		}
-	}
-	slices.SortFunc(all, func(a, b entry) int {
-		return cmp.Or(b.used.Memory().Cmp(*a.used.Memory()), cmp.Compare(a.log.Namespace, b.log.Namespace), cmp.Compare(a.log.Pod, b.log.Pod), cmp.Compare(a.log.Container, b.log.Container))
-	})
-	t := newTable("Namespace", "Pod", "Container", "CPU", "Memory", "Memory limit")
-	for _, e := range all {
-		limit := "none"
-		if l, ok := e.spec.Resources.Limits[corev1.ResourceMemory]; ok {
-			limit = l.String()
-		}
-		t.add(tableCell(e.log.Namespace), tableCell(e.log.Pod), tableCell(e.log.Container), e.used.Cpu().String(), e.used.Memory().String(), limit)
-	}
-	return t.under("What containers "+v.where()+" use now, the most memory first:", "The metrics API has no samples "+v.where()+" yet."), true
-}
-
 func requestedTable(v View) string {
 	t := newTable("Namespace", "Workload", "Container", "CPU request", "Memory request", "Memory limit")
 	amount := func(list corev1.ResourceList, kind corev1.ResourceName) string {

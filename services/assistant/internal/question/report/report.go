@@ -125,6 +125,8 @@ func (v View) chosen() []func(pod *corev1.Pod, owner operation.Ref) bool {
 					})
 				}
 			}
+		case "ConfigMap", "Secret", "PersistentVolumeClaim", "ServiceAccount":
+			all = append(all, func(pod *corev1.Pod, _ operation.Ref) bool { return pod.Namespace == r.Namespace && uses(pod, r) })
 		default:
 			all = append(all, func(pod *corev1.Pod, owner operation.Ref) bool {
 				return owner.Kind == r.Kind && owner.Name == r.Name && pod.Namespace == r.Namespace

@@ -1,0 +1,250 @@
+package investigate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// Limits on what one line shows, and on how long it waits for something to happen. A turn that waits
+// holds its session.
+const (
+	mostLines  = 200
+	watchEvery = time.Second
+)
+
+// line carries a kubectl line out: a read at once, a write as a proposal, all else is
+// refused with the reason.
+func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
+	words := strings.Fields(line)
+	if len(words) > 2 && words[1] == "create" && words[2] == "secret" {
+		w.say("A Secret is never written by the assistant, whatever the role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(hideLiterals(line)))
+		return turn.Outcome{}, nil
+	}
+	if handled, err := w.composedLine(ctx, line); handled || err != nil {
+		return turn.Outcome{}, err
+	}
+	line = w.literalConfigMap(line)
+	op, filters, err := kubectl.ParsePipeline(line)
+	if err != nil {
+		w.refuseLine(line, words, err)
+		return turn.Outcome{}, nil
+	}
+	if op.Verb.Writes() && !op.DryRun {
+		// A line is one write. What ran has its kind and namespace filled in, so it is not compared.
+		if w.ranInThisTurn() || w.settled(op) {
+			return turn.Outcome{}, nil
+		}
+		w.say("This line changes the cluster.")
+		return turn.Outcome{Write: []operation.Operation{op}}, nil
+	}
+	w.sink.Status(chat.Investigating, "Running the line")
+	switch {
+	case len(filters) > 0:
+		return turn.Outcome{}, w.filtered(ctx, op, filters)
+	case op.Verb == operation.List && (slices.Contains(words, "-w") || slices.Contains(words, "--watch")):
+		return turn.Outcome{}, w.watch(ctx, op)
+	}
+	w.call(ctx, op, "The line gives:")
+	return turn.Outcome{}, ctx.Err()
+}
+
+// refuseLine says why a line is not run. What a person may well run is shown for their own shell.
+func (w *work) refuseLine(line string, words []string, err error) {
+	w.say("This line is refused, and nothing was asked of the cluster: " + err.Error())
+	var fault *operation.Fault
+	if errors.As(err, &fault) && fault.Reason == operation.ForbiddenVerb && len(words) > 1 && byHand[words[1]] && !strings.ContainsAny(line, "\n\r") {
+		w.say("To run it, use your own shell and your own account:\n\n" + indentCode(line))
+	}
+}
+
+// filtered runs a read and sends its whole text through filters.
+func (w *work) filtered(ctx context.Context, op operation.Operation, filters []kubectl.Filter) error {
+	out, err := w.tools.Call(ctx, op)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.say(err.Error())
+		}
+		return ctx.Err()
+	}
+	text := out.Text
+	if out.Whole != "" {
+		text = out.Whole
+	} else if out.Truncated {
+		w.say("The result was cut before it was filtered: what follows is of its first part only.")
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if strings.TrimSpace(text) == "" {
+		lines = nil
+	}
+	for _, f := range filters {
+		lines = f(lines)
+	}
+	switch {
+	case len(lines) == 0:
+		w.say("The line gives nothing: no line is left after the filters.")
+	case len(lines) > mostLines:
+		w.say(fmt.Sprintf("The line gives %d lines; the first %d:\n\n%s", len(lines), mostLines, indentLines(lines[:mostLines])))
+	default:
+		w.say("The line gives:\n\n" + indentLines(lines))
+	}
+	return nil
+}
+
+// indentLines shows lines as code, each as often as it comes.
+func indentLines(lines []string) string {
+	return "    " + strings.Join(lines, "\n    ") + "\n"
+}
+
+// watch shows a list and, for a bounded time, the rows that change.
+func (w *work) watch(ctx context.Context, op operation.Operation) error {
+	first, ok := w.call(ctx, op, "The line gives:")
+	if !ok {
+		return ctx.Err()
+	}
+	before := rowsByName(first)
+	var changes []string
+	until := time.Now().Add(w.cfg.WatchLimit)
+	for time.Now().Before(until) {
+		if !pause(ctx, watchEvery) {
+			return ctx.Err()
+		}
+		out, err := w.tools.Call(ctx, op)
+		if err != nil {
+			break
+		}
+		now := rowsByName(out.Text)
+		for _, name := range sortedKeys(now) {
+			if before[name] != withoutAge(now[name]) {
+				changes = append(changes, now[name])
+			}
+			before[name] = withoutAge(now[name])
+		}
+		for _, name := range sortedKeys(before) {
+			if _, there := now[name]; !there {
+				changes = append(changes, name+"  (gone)")
+				delete(before, name)
+			}
+		}
+	}
+	if len(changes) == 0 {
+		w.say(fmt.Sprintf("Nothing changed in the %s that were watched. An answer watches no longer; ask again to go on.", w.cfg.WatchLimit))
+		return nil
+	}
+	w.say(fmt.Sprintf("What changed in the %s that were watched:\n\n%s\nAn answer watches no longer; ask again to go on.", w.cfg.WatchLimit, indentLines(changes[:min(len(changes), mostLines)])))
+	return nil
+}
+
+// pause waits, and reports false if the turn ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// rowsByName are the rows of a table by what their first column says.
+func rowsByName(text string) map[string]string {
+	rows := map[string]string{}
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if name, _, _ := strings.Cut(line, " "); i > 0 && name != "" {
+			rows[name] = line
+		}
+	}
+	return rows
+}
+
+// withoutAge is a row without its last column, which changes by itself.
+func withoutAge(row string) string {
+	fields := strings.Fields(row)
+	return strings.Join(fields[:max(0, len(fields)-1)], " ")
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// composedLine answers lines that are made of other reads. handled is false for all others.
+func (w *work) composedLine(ctx context.Context, line string) (handled bool, err error) {
+	words, ok := kubectl.SplitWords(line)
+	if !ok || len(words) < 3 || words[0] != "kubectl" {
+		return false, nil
+	}
+	switch {
+	case words[1] == "wait":
+		return true, w.waitLine(ctx, line, words)
+	case words[1] == "rollout" && words[2] == "status":
+		return true, w.rolloutStatus(ctx, line, words)
+	case words[1] == "top" && slices.Contains(words, "--containers"):
+		rest := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "--containers" })
+		op, err := kubectl.Parse(strings.Join(rest, " "))
+		if err != nil {
+			w.refuseLine(line, words, err)
+			return true, nil
+		}
+		return true, w.topContainers(ctx, op)
+	}
+	return false, nil
+}
+
+// hideLiterals takes the values out of a line.
+func hideLiterals(line string) string {
+	words := strings.Fields(line)
+	for i, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		switch {
+		case ok && strings.HasPrefix(name, "--from-literal"):
+			key, _, _ := strings.Cut(value, "=")
+			words[i] = name + "=" + key + "=VALUE"
+		case i > 0 && words[i-1] == "--from-literal":
+			words[i] = name + "=VALUE"
+		case ok && (strings.Contains(name, "password") || strings.Contains(name, "token")):
+			words[i] = name + "=VALUE"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// topContainers is top by container, from the samples of a snapshot.
+func (w *work) topContainers(ctx context.Context, op operation.Operation) error {
+	namespace := op.Namespace
+	if namespace == "" && !op.AllNamespaces {
+		namespace = w.turn.Scope
+	}
+	s, err := w.snapshot(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		w.say("There is no namespace " + report.Code(namespace) + ".")
+		return nil
+	}
+	v := report.View{Snapshot: s, Namespace: namespace}
+	for _, name := range op.Names {
+		v.Objects = append(v.Objects, operation.Ref{Version: "v1", Kind: "Pod", Namespace: namespace, Name: name})
+	}
+	w.say(report.Usage(v, question.Ranking{CPU: true, By: "container"}))
+	return nil
+}
+
+// byHand are the refused commands that a person may well run. Others hand out credentials.
+var byHand = map[string]bool{"exec": true, "attach": true, "cp": true, "debug": true, "port-forward": true, "run": true, "edit": true}

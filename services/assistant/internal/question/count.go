@@ -1,0 +1,190 @@
+package question
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
+)
+
+// PodState is a state that a question about a number names.
+type PodState string
+
+// The states, as they are named in answers.
+const (
+	NotRunning  PodState = "not running"
+	NotReady    PodState = "not ready"
+	IsReady     PodState = "ready"
+	IsRunning   PodState = "running"
+	IsPending   PodState = "pending"
+	HasFailed   PodState = "failed"
+	IsCompleted PodState = "completed"
+	IsLeaving   PodState = "terminating"
+	WasEvicted  PodState = "evicted"
+	IsCrashing  PodState = "crash looping"
+	NoImage     PodState = "image not pulled"
+	WasOOM      PodState = "ended by lack of memory"
+	Cordoned    PodState = "cordoned"
+	IsSuspended PodState = "suspended"
+	IsUnbound   PodState = "not bound"
+	IsBound     PodState = "bound"
+)
+
+// Count is what a question that wants a number counts. All of its conditions have to hold.
+type Count struct {
+	Kind     string // in the singular
+	States   []PodState
+	Restarts int // at least so many; 0: any number
+	// Labels and Annotations are keys, or key=value, in lower case.
+	Labels, Annotations []string
+	Image               string // a part of an image's name
+	By                  string // what the number is split by: namespace, node, state, image, workload or a label's key
+	New                 bool   // created within the period that is asked about
+}
+
+var (
+	howManyExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("how many", "number of", "amount of", "(give|get|show) (me )?(a |the )?count of", "count of", "^count( up)?", "total") +
+		`( (the|all|of|my|our|total|different))*((?: \S+){1,4})`)
+	fitExpr = regexp.MustCompile(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b`)
+	// whichExpr begins a question for a list, which has a number as well.
+	whichExpr = regexp.MustCompile(`^(please )?(which|what|list|show|get|find|give)\b`)
+
+	fewestRestartsExpr = regexp.MustCompile(`\b(more than|over|above|at least|>=?) ?(\d+|one|two|three|four|five|six|seven|eight|nine|ten)( or more)? (restarts?|times)\b`)
+	anyRestartExpr     = regexp.MustCompile(`\b(were|was|been|got|have|has|that|which) restarted\b|\b(with|have|having) (any )?restarts\b`)
+	imageOfExpr        = regexp.MustCompile(`\b(?:how many|pods?)\b.*\bimages? (?:is |are |called |named |like |of |with |from )*(\S+)`)
+	labelOfExpr        = regexp.MustCompile(`\b(label|labels|labelled|labeled|annotation|annotations|annotated)(?: (?:is|are|called|named|with|as|key))* (\S+)`)
+	splitByExpr        = regexp.MustCompile(`\b(?:per|by|in each|on each|for each|in every|on every|grouped by|for every) (?:the |its |their )?(label |annotation )?(\S+)`)
+	createdExpr        = regexp.MustCompile(`\b(created|started|new|added|launched|deployed|younger)\b`)
+)
+
+// statesOfPods are looked for in order; words of one that was found are not looked at again.
+var statesOfPods = []struct {
+	state PodState
+	expr  *regexp.Regexp
+}{
+	{NotRunning, regexp.MustCompile(`\b(not (in )?(the )?(state |phase |status )?running|non-running|not up|down)\b`)},
+	{IsUnbound, regexp.MustCompile(`\b(unbound|not bound)\b`)},
+	{NotReady, regexp.MustCompile(`\b(not ready|unready|notready|unhealthy|not healthy|failing|broken|unavailable|not available|in trouble|bad)\b`)},
+	{IsCrashing, regexp.MustCompile(`\b(crash ?loop\w*|crashing|in a crash loop|crashed)\b`)},
+	{NoImage, regexp.MustCompile(`\b(imagepullbackoff|errimagepull|(not|fail\w*|cannot|can not) (to )?pull\w*( (their|the|an))?( images?)?)\b`)},
+	{WasOOM, regexp.MustCompile(`\b(oom|oomkilled|oom killed|out of memory)\b`)},
+	{WasEvicted, regexp.MustCompile(`\bevicted\b`)},
+	{IsPending, regexp.MustCompile(`\bpending\b`)},
+	{HasFailed, regexp.MustCompile(`\bfailed\b`)},
+	{IsCompleted, regexp.MustCompile(`\b(succeeded|completed|complete|finished)\b`)},
+	{IsLeaving, regexp.MustCompile(`\bterminating\b`)},
+	{Cordoned, regexp.MustCompile(`\b(cordoned|unschedulable|schedulingdisabled)\b`)},
+	{IsSuspended, regexp.MustCompile(`\b(suspended|paused)\b`)},
+	{IsBound, regexp.MustCompile(`\bbound\b`)},
+	{IsReady, regexp.MustCompile(`\b(ready|healthy|available)\b`)},
+	{IsRunning, regexp.MustCompile(`\b(in )?(the )?(state|phase|status) running\b|\b(is|are|that|which) running$|\brunning (pods?|jobs?)\b|\b(are|is) running\b`)},
+}
+
+// readCount reads a question that wants a number, or a list by label, annotation, restarts, image or
+// node. words are those that its conditions take up: they name no object.
+func readCount(s sentence, p place) (c Count, words []string, ok bool) {
+	low := s.low
+	m := howManyExpr.FindStringSubmatch(low)
+	if m != nil && !fitExpr.MatchString(low) {
+		for word := range strings.FieldsSeq(m[len(m)-1]) {
+			if c.Kind = kindOf(word); c.Kind != "" {
+				break
+			}
+		}
+	}
+	asked := c.Kind != ""
+	if !asked && (!whichExpr.MatchString(low) || !slices.ContainsFunc(s.words, func(w word) bool { return kindOf(w.low) == "pod" })) {
+		return c, nil, false
+	}
+	if !asked {
+		c.Kind = "pod"
+	}
+	if c.Kind == "event" {
+		return c, nil, false
+	}
+	rest := low
+	if m := splitByExpr.FindStringSubmatch(rest); m != nil {
+		if by := splitOf(m[1], m[2]); by != "" {
+			c.By, words, rest = by, append(words, m[2]), strings.Replace(rest, m[0], " ", 1)
+		}
+	}
+	rest, taken := c.readMarks(rest)
+	words = append(words, taken...)
+	if m := fewestRestartsExpr.FindStringSubmatch(rest); m != nil {
+		if c.Restarts = countOf(m[2]); m[1] != "at least" && m[1] != ">=" && m[3] == "" {
+			c.Restarts++
+		}
+	} else if asked && anyRestartExpr.MatchString(rest) {
+		c.Restarts = 1
+	}
+	if !asked {
+		marked := len(c.Labels)+len(c.Annotations)+c.Restarts > 0 || c.Image != "" || placedExpr.MatchString(low) && len(p.mentions) > 0
+		return c, words, marked && !strings.Contains(low, " most")
+	}
+	for _, st := range statesOfPods {
+		if st.expr.MatchString(rest) {
+			c.States = append(c.States, st.state)
+			rest = st.expr.ReplaceAllString(rest, " ")
+		}
+	}
+	c.New = periodOf(low) > 0 && createdExpr.MatchString(low)
+	return c, words, true
+}
+
+// placedExpr leads to a node, to what pods use, or to a Service that they are behind.
+var placedExpr = regexp.MustCompile(`\b(on|scheduled to|use|uses|using|mount|mounts|mounting|behind|selected by|reference|references|referencing)\b`)
+
+// readMarks takes labels, annotations and an image out of a sentence.
+func (c *Count) readMarks(low string) (rest string, words []string) {
+	for word := range strings.FieldsSeq(low) {
+		key, _, pair := strings.Cut(word, "=")
+		if !pair || key == "" || strings.Contains(key, "?") || strings.HasPrefix(word, "-") {
+			continue
+		}
+		words = append(words, word)
+		if regexp.MustCompile(`\bannotat\w*( with| is| are| called)* ` + regexp.QuoteMeta(word)).MatchString(low) {
+			c.Annotations = append(c.Annotations, word)
+		} else {
+			c.Labels = append(c.Labels, word)
+		}
+	}
+	rest = low
+	if m := labelOfExpr.FindStringSubmatch(low); m != nil && !strings.Contains(m[2], "=") && !common[m[2]] && kindOf(m[2]) == "" {
+		words = append(words, m[2])
+		if strings.HasPrefix(m[1], "label") {
+			c.Labels = append(c.Labels, m[2])
+		} else {
+			c.Annotations = append(c.Annotations, m[2])
+		}
+		rest = strings.Replace(rest, m[0], " ", 1)
+	}
+	if m := imageOfExpr.FindStringSubmatch(low); m != nil && !common[m[1]] && !fillers[m[1]] && !states[m[1]] && kindOf(m[1]) == "" {
+		c.Image = m[1]
+		words = append(words, m[1])
+		rest = strings.Replace(rest, m[1], " ", 1)
+	}
+	return rest, words
+}
+
+// splitOf is what a number is split by, or empty.
+func splitOf(what, word string) string {
+	if what != "" {
+		return strings.TrimSpace(what) + " " + word
+	}
+	switch kind := kindOf(word); kind {
+	case "namespace", "node":
+		return kind
+	case "deployment", "statefulset", "daemonset", "job":
+		return "workload"
+	}
+	switch strings.TrimSuffix(word, "s") {
+	case "state", "phase", "statu":
+		return "state"
+	case "image":
+		return "image"
+	case "workload", "app", "application":
+		return "workload"
+	}
+	return ""
+}
