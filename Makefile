@@ -93,6 +93,12 @@ e2e: ## the platform over the wire, with the real neighbours
 	@$(MAKE) --no-print-directory build
 	@scripts/e2e.sh
 
+.PHONY: e2e-full
+e2e-full: ## make e2e, with a Slurm of one node, an S3 server and the Helm chart at a real API server
+	@scripts/setup.sh e2e-full
+	@$(MAKE) --no-print-directory build
+	@E2E_TAGS=e2e,full scripts/e2e.sh
+
 .PHONY: e2e-llm
 e2e-llm: ## a real small language model behind the assistant; its server is built once, in tens of minutes; not part of CI
 	@scripts/setup.sh test

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the end-to-end tests: the built binaries over the wire, with the real neighbours beside them.
-# usage: scripts/e2e.sh [go test arguments]
+# usage: [E2E_TAGS=e2e,full] scripts/e2e.sh [go test arguments]
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 root=$PWD
@@ -12,7 +12,7 @@ args=("$@")
 rm -f .cache/scenarios-*.txt
 cd e2e
 # One package at a time: each starts whole platforms, and figures are measured in them.
-"$gotestsum" --format testname --hide-summary=skipped --jsonfile "$out" -- -tags e2e -count 1 -p 1 -timeout 30m "${args[@]}"
+"$gotestsum" --format testname --hide-summary=skipped --jsonfile "$out" -- -tags "${E2E_TAGS:-e2e}" -count 1 -p 1 -timeout 30m "${args[@]}"
 # What the assistant made of its acceptance scenarios, an engine a table.
 for table in "$root"/.cache/scenarios-*.txt; do [ ! -e "$table" ] || { echo; cat "$table"; }; done
 if skipped=$(grep -E '"Action":"skip".*"Test":' "$out"); then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a bare Debian machine lacks, and only that. Quiet when there is nothing to do.
-# usage: scripts/setup.sh run|test|e2e
+# usage: scripts/setup.sh run|test|e2e|e2e-full
 #
 #   run    Go, a C compiler (for the ONNX Runtime binding), Node.js (for the web UI) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
@@ -22,7 +22,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-case "$goal" in run | test | e2e) ;; *) die "unknown goal '$goal'; use run, test or e2e" ;; esac
+case "$goal" in run | test | e2e | e2e-full) ;; *) die "unknown goal '$goal'; use run, test, e2e or e2e-full" ;; esac
 [ "$(uname -s)/$(uname -m)" = Linux/x86_64 ] || die "only Linux on x86_64 is supported by this build; this is $(uname -s)/$(uname -m)"
 
 # A plain su leaves out the directories that dpkg insists on.
@@ -63,7 +63,7 @@ if [ "$goal" != run ]; then
 	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
 	have jq || need "jq, which the walks through the pages use" jq
 fi
-if [ "$goal" = e2e ]; then
+if [ "$goal" = e2e ] || [ "$goal" = e2e-full ]; then
 	have promtool || need "promtool, which tests the alert rules" prometheus
 	have chromium || need "Chromium, which opens the pages" chromium
 	# The test of the container path starts an engine of its own.
@@ -134,5 +134,13 @@ if ! ort_ok "$ort"; then
 	rm -rf "$tmp"
 fi
 
-[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh triton && sh scripts/venv.sh assistant && sh scripts/browser.sh && sh scripts/keycloak.sh >/dev/null && bash scripts/slurm.sh install &&
-	for t in etcd helm kube-apiserver kube-controller-manager kube-scheduler kwok versitygw; do scripts/tool.sh "$t" >/dev/null || exit; done; }
+case "$goal" in
+e2e | e2e-full)
+	sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh triton && sh scripts/venv.sh assistant && sh scripts/browser.sh && sh scripts/keycloak.sh >/dev/null
+	for t in etcd kube-apiserver kube-controller-manager kube-scheduler kwok; do scripts/tool.sh "$t" >/dev/null; done
+	;;
+esac
+if [ "$goal" = e2e-full ]; then
+	bash scripts/slurm.sh install
+	for t in helm versitygw; do scripts/tool.sh "$t" >/dev/null; done
+fi

@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && full
 
 // Package chart checks the Helm chart: what it renders, what it refuses, and its life in a real cluster's API.
 package chart

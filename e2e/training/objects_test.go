@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && full
 
 // Package training tests the trainer with what lies outside the platform: an object store, and the libraries of Python.
 package training
@@ -70,7 +70,7 @@ func TestObjectStore(t *testing.T) {
 
 	heldout := func(key string) (string, error) {
 		cmd := exec.Command(harness.Bin(t, "trainer"), "heldout", "--model", "Temperature", "--repo", filepath.Join(dir, "repo"), "--n", "0")
-		cmd.Env = append(os.Environ(), "S3_ENDPOINT_URL="+endpoint, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID="+access, "AWS_SECRET_ACCESS_KEY="+key)
+		cmd.Env = append(os.Environ(), "S3_ENDPOINT="+endpoint, "S3_REGION=us-east-1", "S3_ACCESS_KEY="+access, "S3_SECRET_KEY="+key)
 		var out, errOut bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errOut
 		if err := cmd.Run(); err != nil {

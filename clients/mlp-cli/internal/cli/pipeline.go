@@ -205,8 +205,8 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	t, err := trainer.New(trainer.Config{
 		TrackingURI: conf.Get("tracker"), TrackingToken: service.Secret(conf.Get("tracker_token")), ControlPlaneURL: conf.Get("control_plane"), ControlPlaneToken: service.Secret(conf.Get("control_plane_token")),
 		ModelRepoDir: dir, Env: o.env, SchedulerMode: cmpOr(env.Getenv("PLATFORM_SCHEDULER_MODE"), "mock"),
-		S3Endpoint: env.Getenv("S3_ENDPOINT_URL"), S3Region: env.Getenv("AWS_REGION"), S3AccessKey: env.Getenv("AWS_ACCESS_KEY_ID"), S3SecretKey: service.Secret(env.Getenv("AWS_SECRET_ACCESS_KEY")),
-		DataplaneURL: env.Getenv("DATAPLANE_URL"), DataplaneToken: service.Secret(env.Getenv("DATAPLANE_TOKEN")), AllowPrivateArchives: env.Getenv("PUBLIC_ARCHIVE_ALLOW_PRIVATE") == "true",
+		S3Endpoint: env.Getenv("S3_ENDPOINT"), S3Region: env.Getenv("S3_REGION"), S3AccessKey: env.Getenv("S3_ACCESS_KEY"), S3SecretKey: service.Secret(env.Getenv("S3_SECRET_KEY")),
+		DataplaneURL: cmpOr(env.Getenv("DATAPLANE_URL"), "http://localhost:8010"), DataplaneToken: service.Secret(env.Getenv("DATAPLANE_TOKEN")), AllowPrivateArchives: env.Getenv("PUBLIC_ARCHIVE_ALLOW_PRIVATE") == "true",
 		HPCPartition: env.Getenv("HPC_PARTITION"), HPCAccount: env.Getenv("HPC_ACCOUNT"), HPCQOS: env.Getenv("HPC_QOS"),
 		HPCWorkDir: env.Getenv("HPC_WORK_DIR"), HPCTrainer: env.Getenv("HPC_TRAINER"),
 	}, log)

@@ -34,14 +34,14 @@ type Config struct {
 	// DataCacheDir is where models lie while they are checked; default the system's temporary folder.
 	DataCacheDir string `env:"DATA_CACHE_DIR"`
 	// S3Endpoint is the address of the object store of data sets with the backend object_store; empty: none.
-	S3Endpoint string `env:"S3_ENDPOINT_URL"`
+	S3Endpoint string `env:"S3_ENDPOINT"`
 	// S3Region of it; empty for stores without regions.
-	S3Region string `env:"AWS_REGION"`
+	S3Region string `env:"S3_REGION"`
 	// S3AccessKey and S3SecretKey for it; empty reads what anybody may.
-	S3AccessKey string         `env:"AWS_ACCESS_KEY_ID"`
-	S3SecretKey service.Secret `env:"AWS_SECRET_ACCESS_KEY"`
-	// DataplaneURL is the address that the paths of data sets with the backend dataplane are below; empty: none.
-	DataplaneURL string `env:"DATAPLANE_URL"`
+	S3AccessKey string         `env:"S3_ACCESS_KEY"`
+	S3SecretKey service.Secret `env:"S3_SECRET_KEY"`
+	// DataplaneURL is the address that the paths of data sets with the backend dataplane are below.
+	DataplaneURL string `env:"DATAPLANE_URL" envDefault:"http://localhost:8010"`
 	// DataplaneToken is the bearer for it; empty: none.
 	DataplaneToken service.Secret `env:"DATAPLANE_TOKEN"`
 	// AllowPrivateArchives lets public archives be at addresses that are not public, and speak plain http. Whoever can
@@ -138,7 +138,7 @@ func LoadConfig(environ []string) (Config, error) {
 // Validate tells all that is wrong, by the names of the environment.
 func (c *Config) Validate() error {
 	var faults []error
-	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "S3_ENDPOINT_URL": c.S3Endpoint, "DATAPLANE_URL": c.DataplaneURL, "PREFECT_API_URL": c.OrchestratorURL} {
+	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL, "S3_ENDPOINT": c.S3Endpoint, "DATAPLANE_URL": c.DataplaneURL, "PREFECT_API_URL": c.OrchestratorURL} {
 		if v == "" && name != "TRACKING_URI" {
 			continue
 		}
@@ -152,13 +152,13 @@ func (c *Config) Validate() error {
 	if err := service.CheckSecret("MLFLOW_TRACKING_TOKEN", c.TrackingToken); err != nil {
 		faults = append(faults, err)
 	}
-	for name, v := range map[string]service.Secret{"AWS_SECRET_ACCESS_KEY": c.S3SecretKey, "DATAPLANE_TOKEN": c.DataplaneToken, "PREFECT_API_KEY": c.OrchestratorKey} {
+	for name, v := range map[string]service.Secret{"S3_SECRET_KEY": c.S3SecretKey, "DATAPLANE_TOKEN": c.DataplaneToken, "PREFECT_API_KEY": c.OrchestratorKey} {
 		if err := service.CheckSecret(name, v); err != nil {
 			faults = append(faults, err)
 		}
 	}
 	if (c.S3AccessKey == "") != (c.S3SecretKey == "") {
-		faults = append(faults, errors.New("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together; set both or none"))
+		faults = append(faults, errors.New("S3_ACCESS_KEY and S3_SECRET_KEY belong together; set both or none"))
 	}
 	if c.ModelRepoDir == "" {
 		faults = append(faults, errors.New("MODELREPO_DIR is not set"))

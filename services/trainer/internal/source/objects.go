@@ -26,7 +26,7 @@ const (
 // They come in the order of their names.
 func (s *Sources) Objects(ctx context.Context, o modelrepo.ObjectStore, patterns []string, dir string) ([]File, error) {
 	if s.cfg.S3Endpoint == "" {
-		return nil, errors.New("the object store is not configured; set S3_ENDPOINT_URL")
+		return nil, errors.New("the object store is not configured; set S3_ENDPOINT")
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func (s *Sources) Objects(ctx context.Context, o modelrepo.ObjectStore, patterns
 func (s *Sources) objectClient() (*minio.Client, func(), error) {
 	u, err := url.Parse(s.cfg.S3Endpoint)
 	if err != nil {
-		return nil, nil, errors.New("S3_ENDPOINT_URL is not an address")
+		return nil, nil, errors.New("S3_ENDPOINT is not an address")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = headerTimeout

@@ -142,7 +142,7 @@ func TestDataplane(t *testing.T) {
 func TestUnconfigured(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{}).Objects(context.Background(), modelrepo.ObjectStore{Bucket: "data"}, nil, t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "S3_ENDPOINT_URL") {
+	if err == nil || !strings.Contains(err.Error(), "S3_ENDPOINT") {
 		t.Errorf("%v, want the name of the setting", err)
 	}
 	err = New(Config{}).Items(context.Background(), modelrepo.Dataplane{Path: "/jobs"}, nil, nil)
