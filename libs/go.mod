@@ -144,7 +144,7 @@ require (
 )
 
 require (
-	github.com/onsi/gomega v1.39.1 // indirect
+	github.com/onsi/gomega v1.40.0 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 )
 

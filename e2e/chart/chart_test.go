@@ -116,6 +116,7 @@ func TestChartRefusesWrongValues(t *testing.T) {
 		"ingress.enabled=true":     "ingress.host is the name of the dashboard",
 		"ingress.enabled=true,ingress.host=ml.example.org":     "ingress.toolsHost is the second name",
 		"inference.autoscaling.targetCPU=140":                  "at '/inference/autoscaling/targetCPU'",
+		"worker.enabled=true,modelRepository.fromGit=true":     "name one with a clone of that repository in modelRepository.existingClaim",
 		"dashboard.publicUrl=https://ml.example.org/with/path": "at '/dashboard/publicUrl'",
 	} {
 		t.Run(set, func(t *testing.T) {

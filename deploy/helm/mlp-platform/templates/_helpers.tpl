@@ -80,7 +80,7 @@ seccompProfile: {type: RuntimeDefault}
 {{- define "mlp.secretsVolumes" -}}
 - {name: mounted, secret: {secretName: {{ include "mlp.secret" . }}, defaultMode: 0440}}
 - {name: secrets, emptyDir: {medium: Memory, sizeLimit: 1Mi}}
-- {name: tmp, emptyDir: {sizeLimit: 256Mi}}
+- {name: tmp, emptyDir: {sizeLimit: {{ .scratch | default "256Mi" }}}}
 {{- end }}
 
 {{/* The environment of a service: what compose.yaml gives it, with this release's addresses. */}}
@@ -129,7 +129,7 @@ seccompProfile: {type: RuntimeDefault}
 {{- if $root.Values.assistant.enabled }}{{ $_ := set $own "ASSISTANT_URL" (include "mlp.url" (dict "root" $root "service" "assistant")) }}{{ end }}
 {{- else if eq .service "worker" }}
 {{- $files = list "MLFLOW_TRACKING_TOKEN" "CONTROL_PLANE_TOKEN" }}
-{{- $own = dict "HOME" "/tmp" "PREFECT_HOME" "/tmp/prefect" "PREFECT_PROFILES_PATH" "/run/secrets/profiles.toml" "PREFECT_LOGGING_LEVEL" "WARNING"
+{{- $own = dict "HOME" "/tmp" "PREFECT_HOME" "/tmp/prefect" "PREFECT_PROFILES_PATH" "/run/secrets/profiles.toml" "PREFECT_API_URL" $root.Values.orchestrator.apiUrl "PREFECT_LOGGING_LEVEL" "WARNING"
   "PREFECT_RUNNER_SERVER_HOST" "0.0.0.0" "PREFECT_RUNNER_SERVER_PORT" "8080" "DO_NOT_TRACK" "1" "PYTHONDONTWRITEBYTECODE" "1"
   "TRACKING_URI" $root.Values.tracker.url "CONTROL_PLANE_URL" $controlPlane "MODELREPO_DIR" "/srv/modelrepo"
   "MODELREPO_ENV" $root.Values.modelRepository.environment "PLATFORM_SCHEDULER_MODE" "mock" "DATA_CACHE_DIR" "/tmp" }}

@@ -108,9 +108,9 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 		case "stop":
 			err = app.Stop(ctx, cfg, stdout)
 		case "backup":
-			err = app.Backup(cfg, args[0], stdout)
+			err = app.Backup(ctx, cfg, args[0], stdout)
 		case "restore":
-			err = app.Restore(cfg, args[0], stdout)
+			err = app.Restore(ctx, cfg, args[0], stdout)
 		case "health":
 			return startup.ReportHealth("platform", app.CheckHealth(ctx, cfg), stdout, stderr)
 		}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,12 @@ import (
 )
 
 // Backup writes the data directory of the stopped platform to the file.
-func Backup(cfg Config, file string, w io.Writer) error {
+func Backup(ctx context.Context, cfg Config, file string, w io.Writer) error {
 	if cfg.DatabaseURL != "" {
 		return errors.New("the database named by PLATFORM_DATABASE_URL is not in the data directory: back it up with pg_dump, and the rest without that variable")
 	}
 	begin := time.Now()
-	r, err := backup.Write(cfg.DataDir, file, begin)
+	r, err := backup.Write(ctx, cfg.DataDir, file, begin)
 	if err != nil {
 		return err
 	}
@@ -30,8 +31,8 @@ func Backup(cfg Config, file string, w io.Writer) error {
 }
 
 // Restore makes the empty data directory of the backup in the file.
-func Restore(cfg Config, file string, w io.Writer) error {
-	r, err := backup.Restore(file, cfg.DataDir)
+func Restore(ctx context.Context, cfg Config, file string, w io.Writer) error {
+	r, err := backup.Restore(ctx, file, cfg.DataDir)
 	if err != nil {
 		return err
 	}

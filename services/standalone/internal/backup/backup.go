@@ -6,6 +6,7 @@ package backup
 
 import (
 	"archive/tar"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -55,7 +56,7 @@ var left = map[string]bool{
 
 // Write backs the data directory dir up to the file at path, which appears whole or not at all. No platform may run on
 // the directory, so that database, broker, artifacts and evidence are of one moment.
-func Write(dir, path string, now time.Time) (_ Result, err error) {
+func Write(ctx context.Context, dir, path string, now time.Time) (_ Result, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "layout")); err != nil {
 		return Result{}, fmt.Errorf("%s is no data directory of a platform: name one in PLATFORM_DATA_DIR", dir)
 	}
@@ -81,7 +82,7 @@ func Write(dir, path string, now time.Time) (_ Result, err error) {
 		return Result{}, fmt.Errorf("the backup cannot be written: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
-	w := &writer{result: Result{About: About{Format: format, Layout: datadir.Layout, Version: service.Version, MadeAt: now.UTC().Truncate(time.Second)}}}
+	w := &writer{ctx: ctx, result: Result{About: About{Format: format, Layout: datadir.Layout, Version: service.Version, MadeAt: now.UTC().Truncate(time.Second)}}}
 	if err := w.write(real, file); err != nil {
 		return Result{}, fmt.Errorf("the backup cannot be written: %w", err)
 	}
@@ -123,7 +124,21 @@ func checkDatabaseStopped(dir string) error {
 	return nil
 }
 
+// interruptible is a reader that ends with its context, so that a large file holds up nobody who wants to stop.
+type interruptible struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
 type writer struct {
+	ctx    context.Context // of one Write
 	tar    *tar.Writer
 	sums   strings.Builder
 	result Result
@@ -209,7 +224,7 @@ func (w *writer) add(path, name string, d fs.DirEntry) error {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w.tar, sum), f)
+	n, err := io.Copy(io.MultiWriter(w.tar, sum), interruptible{w.ctx, f})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

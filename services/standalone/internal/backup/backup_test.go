@@ -3,7 +3,9 @@ package backup
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -92,14 +94,14 @@ func TestRestoredIsWhatWasBackedUp(t *testing.T) {
 	file, to := filepath.Join(t.TempDir(), "b.tar.zst"), filepath.Join(t.TempDir(), "new")
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(to, "artifacts", "1"), 0o700) })
 	made := time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC)
-	wrote, err := Write(dir, file, made)
+	wrote, err := Write(t.Context(), dir, file, made)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got mode %v, %v, want 0600: the file holds secrets", info.Mode(), err)
 	}
-	read, err := Restore(file, to)
+	read, err := Restore(t.Context(), file, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func TestRefusedBackups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := Write(c.dir, c.file, time.Now()); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Write(t.Context(), c.dir, c.file, time.Now()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			if _, err := os.Stat(c.file); err == nil {
@@ -188,7 +190,7 @@ func sum(name, content string) string {
 func TestHostileBackupsAreRefused(t *testing.T) {
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")
-	if _, err := Write(newDataDir(t), whole, time.Now()); err != nil {
+	if _, err := Write(t.Context(), newDataDir(t), whole, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(whole)
@@ -227,7 +229,7 @@ func TestHostileBackupsAreRefused(t *testing.T) {
 			if err := os.WriteFile(file, c.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Restore(file, to); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Restore(t.Context(), file, to); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			if got := tree(t, home); len(got) != 1 {
@@ -241,19 +243,70 @@ func TestRestoreNeedsAnEmptyDirectory(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	file := filepath.Join(t.TempDir(), "b")
-	if _, err := Write(dir, file, time.Now()); err != nil {
+	if _, err := Write(t.Context(), dir, file, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	before := tree(t, dir)
-	if _, err := Restore(file, dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("got %v, want that it is not empty", err)
 	}
 	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
 		t.Errorf("the directory changed:\n%s", diff)
 	}
 	empty := t.TempDir()
-	if _, err := Restore(file, empty); err != nil {
+	if _, err := Restore(t.Context(), file, empty); err != nil {
 		t.Errorf("into an empty directory: %v", err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(empty, "artifacts", "1"), 0o700) })
+}
+
+// Whoever stops it gets neither half a file nor a folder full of secrets.
+func TestStoppedBackupsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	dir, home := newDataDir(t), t.TempDir()
+	file := filepath.Join(home, "b")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := Write(stopped, dir, file, time.Now()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
+	if got := tree(t, home); len(got) != 0 {
+		t.Errorf("a stopped backup left %v", got)
+	}
+	if _, err := Write(t.Context(), dir, file, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(stopped, file, filepath.Join(home, "data")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
+	if got := tree(t, home); len(got) != 1 {
+		t.Errorf("a stopped restore left %v", got)
+	}
+}
+
+// A link to the data directory stays one.
+func TestRestoreFollowsALink(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	file, link, to := filepath.Join(home, "b"), filepath.Join(home, "link"), filepath.Join(home, "volume", "data")
+	if _, err := Write(t.Context(), newDataDir(t), file, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(to, 0o700), os.Symlink(to, link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), file, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(to, "artifacts", "1"), 0o700) })
+	if _, err := os.Stat(filepath.Join(to, "layout")); err != nil {
+		t.Errorf("%v, want the data where the link leads", err)
+	}
+}
+
+func TestRestoreRefusesTheRootOfAVolume(t *testing.T) {
+	t.Parallel()
+	if _, err := Restore(t.Context(), "b", "/proc"); err == nil || !strings.Contains(err.Error(), "is the root of a volume") {
+		t.Errorf("got %v, want that it is the root of a volume", err)
+	}
 }

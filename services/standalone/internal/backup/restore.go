@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -23,8 +25,8 @@ const maxText = 256 << 20
 
 // Restore makes the data directory dir of the backup at file. dir must be absent or empty; it appears whole, with every
 // digest checked, or not at all.
-func Restore(file, dir string) (_ Result, err error) {
-	dir, err = filepath.Abs(dir)
+func Restore(ctx context.Context, file, dir string) (_ Result, err error) {
+	dir, err = resolve(dir)
 	if err != nil {
 		return Result{}, err
 	}
@@ -45,13 +47,19 @@ func Restore(file, dir string) (_ Result, err error) {
 		return Result{}, fmt.Errorf("the data directory cannot be made; name another in PLATFORM_DATA_DIR: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(next)) }()
-	r, err := newReader(in, next)
+	r, err := newReader(interruptible{ctx, in}, next)
 	if err != nil {
 		return Result{}, err
 	}
 	defer r.close()
 	if err := r.read(); err != nil {
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
 		return Result{}, fmt.Errorf("the backup %s is refused: %w", file, err)
+	}
+	if err := syncFolders(next); err != nil {
+		return Result{}, err
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Result{}, fmt.Errorf("the data directory cannot be put in place: %w", err)
@@ -59,7 +67,38 @@ func Restore(file, dir string) (_ Result, err error) {
 	if err := os.Rename(next, dir); err != nil {
 		return Result{}, fmt.Errorf("the data directory cannot be put in place: %w", err)
 	}
-	return r.result, nil
+	return r.result, syncFolder(filepath.Dir(dir))
+}
+
+// resolve follows links, so that the data lands where they lead.
+func resolve(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return abs, nil
+	}
+	return real, err
+}
+
+// syncFolders makes names durable; the files were made so as they were written.
+func syncFolders(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return syncFolder(path)
+	})
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func checkEmpty(dir string) error {
@@ -70,10 +109,23 @@ func checkEmpty(dir string) error {
 	if err != nil {
 		return fmt.Errorf("the data directory %s cannot be read: %w", dir, err)
 	}
+	if above, err := device(filepath.Dir(dir)); err != nil {
+		return err
+	} else if own, err := device(dir); err != nil || own != above {
+		return errors.Join(err, fmt.Errorf("the data directory %s is the root of a volume, which cannot be put in place as a whole: name a folder in it in PLATFORM_DATA_DIR", dir))
+	}
 	if len(entries) > 0 {
 		return fmt.Errorf("the data directory %s is not empty: a backup is restored into an empty one; name it in PLATFORM_DATA_DIR", dir)
 	}
 	return nil
+}
+
+func device(path string) (uint64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Sys().(*syscall.Stat_t).Dev, nil
 }
 
 type reader struct {
@@ -193,7 +245,7 @@ func (r *reader) extractFile(h *tar.Header, name string, mode fs.FileMode) error
 	}
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, sum), r.tar)
-	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", h.Name, err)
 	}
 	r.sums[h.Name] = fmt.Sprintf("%x", sum.Sum(nil))

@@ -60,12 +60,15 @@ func (l leaf) instant() func(v float64) float64 {
 	return nil
 }
 
+// plainDictionary is what older writers call format.RLEDictionary in data pages (Parquet, Encodings).
+const plainDictionary format.Encoding = 2
+
 // decode decodes n values of a data page.
 func (c *chunk) decode(encoding format.Encoding, data []byte, n int) (values, error) {
 	switch encoding {
 	case format.Plain:
 		return decodePlain(c.leaf, c.as, data, n)
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		return c.decodeIndices(data, n)
 	case format.RLE:
 		if c.leaf.element.Type.V != format.Boolean {
