@@ -153,6 +153,25 @@ func TestResidentModelsAreFollowed(t *testing.T) {
 	}
 }
 
+// A version that stays in service because the one after it is corrupt makes no room for others: it could not come back.
+func TestLastGoodVersionIsNotEvicted(t *testing.T) {
+	t.Parallel()
+	reg := manyModels(t, 3)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	reg.Corrupt("tagged", v2, "model.onnx", []byte("no model"))
+	reg.Alias("tagged", "Production", v1)
+	i := start(t, reg, slow, limited(1, "none"))
+	i.OK("/predict/tagged", `{"features": {"x": 1}}`, nil)
+	reg.Alias("tagged", "Production", v2)
+	i.Post("/reload", nil)
+	for n := range 3 {
+		i.OK(fmt.Sprintf("/predict/m%03d", n), `{"features": {"x": 1}}`, nil)
+	}
+	if got := i.version("tagged"); got != v1 {
+		t.Errorf("after other models were loaded: got %s, want the last good version %s", got, v1)
+	}
+}
+
 // A first request that cannot wait for its model is told to come again, and finds it then.
 func TestFirstRequestWaitsOnlyItsTime(t *testing.T) {
 	t.Parallel()

@@ -125,7 +125,9 @@ func (c *Catalog) evict() {
 	}
 }
 
-// leastUsed is the slot that was used longest ago among those that serve nobody, or nil. It is called with mu held.
+// leastUsed is the slot that was used longest ago among those that serve nobody, or nil. A slot whose alias names another
+// version by now is the last good one while that version loads, or because it cannot be loaded: it could not come back,
+// so it stays. It is called with mu held.
 func (c *Catalog) leastUsed() (least *Slot) {
 	held := map[*Copy]int64{} // by slots
 	models := c.table.Load().models
@@ -136,6 +138,9 @@ func (c *Catalog) leastUsed() (least *Slot) {
 	}
 	for _, e := range models {
 		for _, s := range e.Aliases {
+			if w, ok := c.desired[place{s.Name, s.Alias}]; ok && w.key() != (rawKey{s.Tracker, s.Version}) {
+				continue
+			}
 			if s.refs.Load() <= held[s.Copy] && (least == nil || s.used.Load() < least.used.Load()) {
 				least = s
 			}
