@@ -96,8 +96,7 @@ func TestResidentModelsAreLimited(t *testing.T) {
 func TestEvictionFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	const count, most, each = 4, 2, 5
-	// A request may have to wait for several loads, one after the other.
-	i := start(t, manyModels(t, count), slow, limited(most, "none"), func(c *inference.Config) { c.TimeoutMS = 180_000 })
+	i := start(t, manyModels(t, count), slow, limited(most, "none"))
 	var wg sync.WaitGroup
 	for n := range count {
 		wg.Go(func() {
@@ -170,6 +169,22 @@ func TestLastGoodVersionIsNotEvicted(t *testing.T) {
 	if got := i.version("tagged"); got != v1 {
 		t.Errorf("after other models were loaded: got %s, want the last good version %s", got, v1)
 	}
+}
+
+// A version that was also asked for by its number makes room all the same.
+func TestVersionsAskedForMakeRoom(t *testing.T) {
+	t.Parallel()
+	i := start(t, manyModels(t, 2), slow, limited(1, "none"))
+	i.OK("/predict/m000", `{"features": {"x": 1}, "version": "1"}`, nil)
+	i.OK("/predict/m000", `{"features": {"x": 1}}`, nil)
+	i.OK("/predict/m001", `{"features": {"x": 1}}`, nil)
+	testenv.Eventually(t, testWait, func() error {
+		r, names := i.residency()
+		if r.Resident != 1 || cmp.Diff([]string{"M001"}, names) != "" {
+			return fmt.Errorf("%+v %v, want M001 alone", r, names)
+		}
+		return nil
+	})
 }
 
 // A first request that cannot wait for its model is told to come again, and finds it then.
