@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/mlp-platform/platform/libs/problem"
 )
 
 // Residency is how many of the registry's aliases are loaded. An alias beyond Config.Resident is known, and is loaded
@@ -65,8 +67,45 @@ func (c *Catalog) Lazy(name, alias string) bool {
 	return ok
 }
 
-// ask acquires an alias that is not resident: it is loaded and followed from now on, until it must make room. A request
-// that cannot wait so long is told to come again.
+// unreachable reports whether the alias is not loaded because the tracker did not deliver its version.
+func (c *Catalog) unreachable(w want) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.failures[w.place]
+	return ok && f.unreachable && f.version == w.version
+}
+
+// AcquireOrLoad acquires an alias that is loaded now. Of one that is not kept loaded it starts the load and returns nil.
+func (c *Catalog) AcquireOrLoad(name, alias string) *Slot {
+	if s := c.Acquire(name, alias); s != nil {
+		return s
+	}
+	p := place{name, alias}
+	c.mu.Lock()
+	w, ok := c.lazy[p]
+	if ok && c.cfg.Resident > 0 {
+		delete(c.lazy, p)
+		c.desired[p] = w
+		c.followLocked(w, "request")
+	}
+	c.mu.Unlock()
+	if !ok || c.cfg.Resident > 0 {
+		return nil
+	}
+	cp := c.loaded(name, w.tracker, w.version)
+	if cp == nil {
+		_, _ = c.raw.join(rawKey{name, w.version}, w.tracker) // why it cannot be loaded is told to requests for the version
+		return nil
+	}
+	if checkAdmitted(w, cp) != nil {
+		cp.Release()
+		return nil
+	}
+	return newSlot(cp, alias, c.cfg.Metrics)
+}
+
+// ask acquires an alias that is not resident: it is loaded and followed from now on, until it must make room. The load
+// goes on when the request's time has passed.
 func (c *Catalog) ask(ctx context.Context, p place) (*Slot, error) {
 	for {
 		c.mu.Lock()
@@ -100,8 +139,10 @@ func (c *Catalog) ask(ctx context.Context, p place) (*Slot, error) {
 		case s != nil:
 			c.touch(s)
 			return s, nil
-		case !inTime:
-			return nil, trackerUnavailable("The version of the alias %s is being loaded; send the request again later.", p.alias).WithCause(ctx.Err())
+		case !inTime && c.State().LastError == "":
+			return nil, problem.From(ctx.Err())
+		case !inTime || c.unreachable(w):
+			return nil, trackerUnavailable("Version %s of the alias %s is not loaded: the tracker cannot be reached; send the request again later.", w.version, p.alias)
 		}
 	}
 }
