@@ -32,6 +32,10 @@ func TestRow19_SplitIsSticky(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // the platform is shared
+		harness.Want(t, 200, "DELETE", p.Tracker()+"/api/2.0/mlflow/registered-models/alias", "", map[string]string{"name": "runtimeclass", "alias": "Canary"})
+		harness.Want(t, 200, "POST", url+"/reload/runtimeclass", token, nil)
+	})
 	harness.Want(t, 200, "POST", p.Tracker()+"/api/2.0/mlflow/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Canary", "version": productionVersion(t, p, "runtimeclass")})
 	harness.Want(t, 200, "POST", url+"/reload/runtimeclass", token, nil)
 	refused := harness.Want(t, 422, "POST", url+"/traffic-rules/runtimeclass", token, map[string]int{"Production": 90, "Canary": 9})

@@ -108,6 +108,25 @@ func TestAdmittedDigestBinds(t *testing.T) {
 	}
 }
 
+// That holds of a Production that the first request loads as well.
+func TestAdmittedDigestBindsWhatARequestLoads(t *testing.T) {
+	t.Parallel()
+	reg, gate := fixturetest.NewRegistry(t), newGatekeeper(t)
+	files := tagged(t, 1)
+	v := reg.Register("tagged", files, nil)
+	reg.Alias("tagged", "Production", v)
+	gate.admit("TAGGED", v, strings.Repeat("ab", 32))
+	i := start(t, reg, gated(gate), slow, limited(1, "none"))
+	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "was admitted") {
+		t.Errorf("got %d %s, want 404 and that another digest was admitted", s, body)
+	}
+	gate.admit("TAGGED", v, fixturetest.Digest(files))
+	i.Post("/reload", nil)
+	if got := i.version("tagged"); got != v {
+		t.Errorf("once its own digest is admitted: got %s, want version %s", got, v)
+	}
+}
+
 // What was admitted is known at the next start, though the control plane is away then.
 func TestAdmissionsOutliveARestart(t *testing.T) {
 	t.Parallel()

@@ -207,6 +207,7 @@ func TestGRPCRefusesWhatTheModelDoesNotTake(t *testing.T) {
 			r.Parameters = map[string]*oippb.InferParameter{"alias": textParam("Canary")}
 		}), codes.NotFound, "model_not_loaded", "no version with the alias Canary"},
 		"alias no text":     {with(func(r *oippb.ModelInferRequest) { r.Parameters = map[string]*oippb.InferParameter{"alias": {}} }), codes.InvalidArgument, "invalid_tensors", "body.parameters.alias: expected a string"},
+		"long id":           {with(func(r *oippb.ModelInferRequest) { r.Id = strings.Repeat("a", 256) }), codes.InvalidArgument, "invalid_tensors", "body.id: an id has at most 255 bytes"},
 		"no inputs":         {infer("pair"), codes.InvalidArgument, "invalid_tensors", "at least one tensor"},
 		"name":              {infer("pair", floats("y", []int64{1, 1}, 1)), codes.InvalidArgument, "invalid_tensors", `the tensor "x" is missing`},
 		"shape":             {infer("pair", floats("x", []int64{1, 2}, 1, 2)), codes.InvalidArgument, "invalid_tensors", "has the shape [1 2], the model takes [-1 1]"},

@@ -96,8 +96,7 @@ func TestResidentModelsAreLimited(t *testing.T) {
 func TestEvictionFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	const count, most, each = 4, 2, 5
-	// A request may have to wait for several loads, one after the other.
-	i := start(t, manyModels(t, count), slow, limited(most, "none"), func(c *inference.Config) { c.TimeoutMS = 180_000 })
+	i := start(t, manyModels(t, count), slow, limited(most, "none"))
 	var wg sync.WaitGroup
 	for n := range count {
 		wg.Go(func() {
@@ -153,13 +152,49 @@ func TestResidentModelsAreFollowed(t *testing.T) {
 	}
 }
 
-// A first request that cannot wait for its model is told to come again, and finds it then.
+// A version that stays in service because the one after it is corrupt makes no room for others: it could not come back.
+func TestLastGoodVersionIsNotEvicted(t *testing.T) {
+	t.Parallel()
+	reg := manyModels(t, 3)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	reg.Corrupt("tagged", v2, "model.onnx", []byte("no model"))
+	reg.Alias("tagged", "Production", v1)
+	i := start(t, reg, slow, limited(1, "none"))
+	i.OK("/predict/tagged", `{"features": {"x": 1}}`, nil)
+	reg.Alias("tagged", "Production", v2)
+	i.Post("/reload", nil)
+	for n := range 3 {
+		i.OK(fmt.Sprintf("/predict/m%03d", n), `{"features": {"x": 1}}`, nil)
+	}
+	if got := i.version("tagged"); got != v1 {
+		t.Errorf("after other models were loaded: got %s, want the last good version %s", got, v1)
+	}
+}
+
+// A version that was also asked for by its number makes room all the same.
+func TestVersionsAskedForMakeRoom(t *testing.T) {
+	t.Parallel()
+	i := start(t, manyModels(t, 2), slow, limited(1, "none"))
+	i.OK("/predict/m000", `{"features": {"x": 1}, "version": "1"}`, nil)
+	i.OK("/predict/m000", `{"features": {"x": 1}}`, nil)
+	i.OK("/predict/m001", `{"features": {"x": 1}}`, nil)
+	testenv.Eventually(t, testWait, func() error {
+		r, names := i.residency()
+		if r.Resident != 1 || cmp.Diff([]string{"M001"}, names) != "" {
+			return fmt.Errorf("%+v %v, want M001 alone", r, names)
+		}
+		return nil
+	})
+}
+
+// A first request that cannot wait for its model ends at its deadline; the load goes on. If the tracker is why there is
+// nothing to wait for, it is told so.
 func TestFirstRequestWaitsOnlyItsTime(t *testing.T) {
 	t.Parallel()
 	i := start(t, manyModels(t, 1), slow, limited(1, "none"))
 	s, h, body := i.Do(http.MethodGet, "/v2/models/m000", nil, "X-Request-Timeout-Ms", "1")
-	if p := inferencetest.ProblemOf(t, s, body); s != http.StatusServiceUnavailable || p.Code != "tracker_unavailable" || h.Get("Retry-After") != "1" || !strings.Contains(p.Detail, "is being loaded") {
-		t.Errorf("within 1 ms: %d %v %s, want 503 with Retry-After", s, h, body)
+	if p := inferencetest.ProblemOf(t, s, body); s != http.StatusGatewayTimeout || p.Code != "deadline_exceeded" {
+		t.Errorf("within 1 ms: %d %v %s, want 504 deadline_exceeded", s, h, body)
 	}
 	i.OK("/predict/m000", `{"features": {"x": 1}}`, nil)
 	if s, body := i.Post("/predict/nosuch", `{"features": {"x": 1}}`); s != http.StatusNotFound {
@@ -167,8 +202,22 @@ func TestFirstRequestWaitsOnlyItsTime(t *testing.T) {
 	}
 }
 
-// A traffic rule's share gets the alias that the rule chooses, though it is not loaded yet.
-func TestSplitsLoadWhatTheyChoose(t *testing.T) {
+// A model that cannot be loaded because the tracker is away is no matter of time.
+func TestFirstRequestWithTheTrackerDown(t *testing.T) {
+	t.Parallel()
+	reg := manyModels(t, 1)
+	i := start(t, reg, slow, limited(1, "none"))
+	reg.Down(true)
+	s, body := i.Post("/predict/m000", `{"features": {"x": 1}}`)
+	if p := inferencetest.ProblemOf(t, s, body); s != http.StatusServiceUnavailable || p.Code != "tracker_unavailable" {
+		t.Errorf("with the tracker down: %d %s, want 503 tracker_unavailable", s, body)
+	}
+	reg.Down(false)
+	i.OK("/predict/m000", `{"features": {"x": 1}}`, nil)
+}
+
+// A traffic rule's share gets Production until the alias that the rule chooses is loaded, which the first request starts.
+func TestSplitsLoadWhatTheyChooseWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	reg := fixturetest.NewRegistry(t)
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
@@ -182,7 +231,17 @@ func TestSplitsLoadWhatTheyChoose(t *testing.T) {
 	}
 	var p inferencetest.Prediction
 	i.OK("/predict/tagged", `{"features": {"x": 1}}`, &p)
-	if p.Alias != "Canary" || p.ModelVersion != v2 {
-		t.Errorf("%+v, want version %s under Canary", p, v2)
+	if p.Alias != "Production" || p.ModelVersion != v1 {
+		t.Errorf("while Canary is not loaded: %+v, want version %s under Production", p, v1)
 	}
+	if _, text := i.Get("/metrics"); !strings.Contains(text, `traffic_fallback_total{alias="Canary",model="TAGGED"} 1`) {
+		t.Error("the answer of Production is not counted in traffic_fallback_total")
+	}
+	testenv.Eventually(t, testWait, func() error {
+		p = inferencetest.Prediction{} // a member that the next answer leaves out stays
+		if i.OK("/predict/tagged", `{"features": {"x": 1}}`, &p); p.Alias != "Canary" || p.ModelVersion != v2 {
+			return fmt.Errorf("%+v, want version %s under Canary", p, v2)
+		}
+		return nil
+	})
 }

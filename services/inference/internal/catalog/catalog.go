@@ -66,6 +66,8 @@ type Catalog struct {
 	slots  chan struct{}  // holds a token per load that runs
 	loads  sync.WaitGroup // loads, and what waits for them
 	wg     sync.WaitGroup // closes of copies
+	// crowded is set while more aliases are loaded than may be because requests use them.
+	crowded atomic.Bool
 
 	mu        sync.Mutex // guards all below, and swapping table
 	closed    bool       // no load starts any more

@@ -27,6 +27,8 @@ type Copy struct {
 	out   atomic.Bool // taken out of service
 	refs  atomic.Int64
 	free  func(*Copy) // called once, with the last release
+	// idle is called with the releases before; nil where residents are not limited.
+	idle func()
 }
 
 // Flavor of every copy.
@@ -47,8 +49,11 @@ func (c *Copy) acquire() bool {
 
 // Release ends one use.
 func (c *Copy) Release() {
-	if c.refs.Add(-1) == 0 {
+	switch left := c.refs.Add(-1); {
+	case left == 0:
 		c.free(c)
+	case c.idle != nil:
+		c.idle()
 	}
 }
 

@@ -151,6 +151,19 @@ func (c *Catalog) byAlias(ctx context.Context, name, alias string) (*Slot, error
 	return newSlot(s.Copy, alias, c.cfg.Metrics), nil
 }
 
+// GateOf is the gate of a model that TrackerOf knows; else nil.
+func (c *Catalog) GateOf(name string) *Gate {
+	if e := c.Table().Model(name); e != nil {
+		return e.Gate
+	}
+	if c.TrackerOf(name) == "" {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gate(name)
+}
+
 // TrackerOf is the tracker's name of a model that is loaded, or may be; else empty.
 func (c *Catalog) TrackerOf(name string) string {
 	if e := c.Table().Model(name); e != nil {
@@ -159,7 +172,11 @@ func (c *Catalog) TrackerOf(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, alias := range Aliases {
-		if w, ok := c.lazy[place{name, alias}]; ok {
+		p := place{name, alias}
+		if w, ok := c.desired[p]; ok { // on its way, or failed
+			return w.tracker
+		}
+		if w, ok := c.lazy[p]; ok {
 			return w.tracker
 		}
 	}

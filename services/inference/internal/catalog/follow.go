@@ -41,6 +41,11 @@ type following struct {
 	began  time.Time
 	done   chan struct{}
 	loaded []string // upper-case names of the models that got it; may be read once done is closed
+
+	// All below is guarded by the catalog's mu.
+	waiting map[place]int   // requests that wait for the alias
+	slots   map[place]*Slot // where the version was put
+	ended   bool            // each request that still waits holds one use of its alias's slot, if there is one
 }
 
 // wait reports whether the load ended before ctx did.
@@ -58,16 +63,51 @@ func (f *following) wait(ctx context.Context) bool {
 	}
 }
 
+// await waits for the load until ctx ends, and acquires the slot of the alias that it was put in; nil if it was put in
+// none. The load keeps the copy for those that wait, so that nothing makes room with it before they have it. The caller
+// was counted in waiting.
+func (c *Catalog) await(ctx context.Context, f *following, p place) (s *Slot, inTime bool) {
+	if f.wait(ctx) {
+		return f.slots[p], true // ended is set, and nothing changes any more
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.ended {
+		return f.slots[p], true
+	}
+	f.waiting[p]--
+	return nil, false
+}
+
+// end is called with mu held, while the load still uses the copy: it acquires a slot for each request that waits.
+func (f *following) end() {
+	f.ended = true
+	for p, s := range f.slots {
+		if s.out.Load() { // taken out of service already
+			delete(f.slots, p)
+			continue
+		}
+		for range f.waiting[p] {
+			s.acquire()
+		}
+	}
+}
+
 // follow starts loading a version, or joins the load that is on its way. It is nil when the catalog is closing.
 func (c *Catalog) follow(w want, via string) *following {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.followLocked(w, via)
+}
+
+// followLocked is follow under mu.
+func (c *Catalog) followLocked(w want, via string) *following {
 	if c.closed {
 		return nil
 	}
 	f := c.following[w.key()]
 	if f == nil {
-		f = &following{key: w.key(), model: w.model, began: time.Now(), done: make(chan struct{})}
+		f = &following{key: w.key(), model: w.model, began: time.Now(), done: make(chan struct{}), waiting: map[place]int{}, slots: map[place]*Slot{}}
 		c.following[f.key] = f
 		c.loads.Go(func() { c.load(f, via) })
 	}
@@ -79,7 +119,10 @@ func (c *Catalog) load(f *following, via string) {
 	defer close(f.done)
 	cp, err := c.obtain(f)
 	if cp != nil {
-		defer cp.Release()
+		defer func() {
+			cp.Release()
+			c.evict() // the load itself held the copy until now
+		}()
 	}
 	told := map[place]bool{}
 	for {
@@ -93,6 +136,7 @@ func (c *Catalog) load(f *following, via string) {
 		}
 		if len(next) == 0 {
 			delete(c.following, f.key)
+			f.end()
 			c.mu.Unlock()
 			break
 		}
@@ -105,7 +149,7 @@ func (c *Catalog) load(f *following, via string) {
 			}
 			switch {
 			case err == nil:
-				if c.put(w, cp, via) && !slices.Contains(f.loaded, w.model) {
+				if c.put(w, cp, f, via) && !slices.Contains(f.loaded, w.model) {
 					f.loaded = append(f.loaded, w.model)
 				}
 			case c.ctx.Err() == nil:
@@ -119,7 +163,7 @@ func (c *Catalog) load(f *following, via string) {
 }
 
 // put makes the alias hold the copy, unless it should hold something else by now.
-func (c *Catalog) put(w want, cp *Copy, via string) bool {
+func (c *Catalog) put(w want, cp *Copy, f *following, via string) bool {
 	if c.holds(w) || !cp.acquire() {
 		return false
 	}
@@ -132,6 +176,7 @@ func (c *Catalog) put(w want, cp *Copy, via string) bool {
 	}
 	gone := c.swapLocked(w.place, w.tracker, slot)
 	delete(c.failures, w.place)
+	f.slots[w.place] = slot
 	c.mu.Unlock()
 	c.touch(slot)
 	if gone != nil {
@@ -211,6 +256,9 @@ func (c *Catalog) open(ctx context.Context, name, version string) (*Copy, error)
 			Observe: func(rows int) { c.cfg.Metrics.BatchRows.Observe(float64(rows)) },
 		}),
 		free: c.free,
+	}
+	if c.cfg.Resident > 0 {
+		cp.idle = c.makeRoom
 	}
 	cp.refs.Store(1)
 	opened.Store(cp)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/mlp-platform/platform/libs/problem"
 )
 
 // Residency is how many of the registry's aliases are loaded. An alias beyond Config.Resident is known, and is loaded
@@ -65,8 +67,45 @@ func (c *Catalog) Lazy(name, alias string) bool {
 	return ok
 }
 
-// ask acquires an alias that is not resident: it is loaded and followed from now on, until it must make room. A request
-// that cannot wait so long is told to come again.
+// unreachable reports whether the alias is not loaded because the tracker did not deliver its version.
+func (c *Catalog) unreachable(w want) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.failures[w.place]
+	return ok && f.unreachable && f.version == w.version
+}
+
+// AcquireOrLoad acquires an alias that is loaded now. Of one that is not kept loaded it starts the load and returns nil.
+func (c *Catalog) AcquireOrLoad(name, alias string) *Slot {
+	if s := c.Acquire(name, alias); s != nil {
+		return s
+	}
+	p := place{name, alias}
+	c.mu.Lock()
+	w, ok := c.lazy[p]
+	if ok && c.cfg.Resident > 0 {
+		delete(c.lazy, p)
+		c.desired[p] = w
+		c.followLocked(w, "request")
+	}
+	c.mu.Unlock()
+	if !ok || c.cfg.Resident > 0 {
+		return nil
+	}
+	cp := c.loaded(name, w.tracker, w.version)
+	if cp == nil {
+		_, _ = c.raw.join(rawKey{name, w.version}, w.tracker) // why it cannot be loaded is told to requests for the version
+		return nil
+	}
+	if checkAdmitted(w, cp) != nil {
+		cp.Release()
+		return nil
+	}
+	return newSlot(cp, alias, c.cfg.Metrics)
+}
+
+// ask acquires an alias that is not resident: it is loaded and followed from now on, until it must make room. The load
+// goes on when the request's time has passed.
 func (c *Catalog) ask(ctx context.Context, p place) (*Slot, error) {
 	for {
 		c.mu.Lock()
@@ -87,29 +126,43 @@ func (c *Catalog) ask(ctx context.Context, p place) (*Slot, error) {
 		if !c.dueAgain(w) { // it failed shortly before
 			return nil, c.absence(c.Table().Model(p.model), p.model, p.alias)
 		}
-		f := c.follow(w, "request")
+		c.mu.Lock()
+		f := c.followLocked(w, "request")
+		if f != nil {
+			f.waiting[p]++
+		}
+		c.mu.Unlock()
 		if f == nil {
 			return nil, trackerUnavailable("The service is shutting down; send the request again.")
 		}
-		if !f.wait(ctx) {
-			return nil, trackerUnavailable("The version of the alias %s is being loaded; send the request again later.", p.alias).WithCause(ctx.Err())
+		switch s, inTime := c.await(ctx, f, p); {
+		case s != nil:
+			c.touch(s)
+			return s, nil
+		case !inTime && c.State().LastError == "":
+			return nil, problem.From(ctx.Err())
+		case !inTime || c.unreachable(w):
+			return nil, trackerUnavailable("Version %s of the alias %s is not loaded: the tracker cannot be reached; send the request again later.", w.version, p.alias)
 		}
 	}
 }
 
 // evict lets go of the aliases used least while more are loaded than may be. One that serves a request stays: then there
-// are more for a while, and the next load or scan looks again.
+// are more until a request ends, or the next load or scan looks again.
 func (c *Catalog) evict() {
 	if c.cfg.Resident == 0 {
 		return
 	}
 	var gone []*Slot
 	c.mu.Lock()
+	c.crowded.Store(true) // a use that ends while this looks at it looks again
+	crowded := false
 	for c.residentLocked() > c.cfg.Resident {
-		s := c.leastUsed()
-		if s == nil {
+		var s *Slot
+		if s, crowded = c.leastUsed(); s == nil {
 			break
 		}
+		crowded = false
 		p := place{s.Name, s.Alias}
 		if w, ok := c.desired[p]; ok {
 			delete(c.desired, p)
@@ -117,17 +170,28 @@ func (c *Catalog) evict() {
 		}
 		gone = append(gone, c.swapLocked(p, "", nil))
 	}
+	c.crowded.Store(crowded)
 	c.mu.Unlock()
 	for _, s := range gone {
+		c.raw.drop(s.Copy)
 		s.Release() // a request that has just acquired it keeps the copy open until it is done
 		c.cfg.Metrics.Reloads.WithLabelValues("unloaded", "evicted").Inc()
 		c.cfg.Log.Debug("alias unloaded to make room", slog.String("model", s.Name), slog.String("alias", s.Alias), slog.String("version", s.Version))
 	}
 }
 
-// leastUsed is the slot that was used longest ago among those that serve nobody, or nil. It is called with mu held.
-func (c *Catalog) leastUsed() (least *Slot) {
-	held := map[*Copy]int64{} // by slots
+// makeRoom is called with each end of a use, and must not be with mu held: evict may have waited for it.
+func (c *Catalog) makeRoom() {
+	if c.crowded.Load() {
+		c.evict()
+	}
+}
+
+// leastUsed is the slot that was used longest ago among those that serve nobody, or nil. A slot whose alias names another
+// version by now is the last good one while that version loads, or because it cannot be loaded: it could not come back,
+// so it stays. busy is set if a slot could make room but for those that use it. It is called with mu held.
+func (c *Catalog) leastUsed() (least *Slot, busy bool) {
+	held := c.raw.holding() // by recent requests for a version, then by slots too
 	models := c.table.Load().models
 	for _, e := range models {
 		for _, s := range e.Aliases {
@@ -136,12 +200,18 @@ func (c *Catalog) leastUsed() (least *Slot) {
 	}
 	for _, e := range models {
 		for _, s := range e.Aliases {
-			if s.refs.Load() <= held[s.Copy] && (least == nil || s.used.Load() < least.used.Load()) {
+			if w, ok := c.desired[place{s.Name, s.Alias}]; ok && w.key() != (rawKey{s.Tracker, s.Version}) {
+				continue
+			}
+			switch {
+			case s.refs.Load() > held[s.Copy]:
+				busy = true
+			case least == nil || s.used.Load() < least.used.Load():
 				least = s
 			}
 		}
 	}
-	return least
+	return least, busy
 }
 
 // touch remembers that a slot was used.

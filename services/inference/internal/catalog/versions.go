@@ -152,7 +152,18 @@ func (r *rawVersions) keep(k rawKey, cp *Copy, err error) {
 	}
 }
 
-// drop lets go of a copy that was taken out of service.
+// holding counts the uses of copies that are kept here.
+func (r *rawVersions) holding() map[*Copy]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := map[*Copy]int64{}
+	for e := r.order.Front(); e != nil; e = e.Next() {
+		held[e.Value.(*Copy)]++
+	}
+	return held
+}
+
+// drop lets go of a copy that was taken out of service, or makes room.
 func (r *rawVersions) drop(cp *Copy) {
 	k := rawKey{cp.Name, cp.Version}
 	r.mu.Lock()

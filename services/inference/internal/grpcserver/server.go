@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
@@ -40,6 +42,8 @@ type Config struct {
 	// Receiving limits the calls whose messages are arriving; each may hold MaxMessage.
 	Receiving  int
 	MaxMessage int // bytes of a request
+	// Check refuses a message that must not be decoded.
+	Check func(wire []byte, message proto.Message) error
 }
 
 // Limits of one connection, as HTTP has them.
@@ -48,6 +52,12 @@ const (
 	maxHeader     = 64 << 10
 	handshakeTime = 10 * time.Second
 	idleTime      = 120 * time.Second
+	// ageTime is how long a connection lives. What is queued for a client that does not read goes with it.
+	ageTime = 30 * time.Minute
+	// maxConns limits the connections; further ones wait.
+	maxConns = 1024
+	// Messages of open methods take places of their own, since anybody may send them, and for a shorter time.
+	openReceiving, openTime = 8, 5 * time.Second
 	// endTime is how long connections may take to end once no call is left.
 	endTime = time.Second
 )
@@ -57,6 +67,8 @@ type Server struct {
 	*grpc.Server
 	cfg       Config
 	receiving catalog.Gate
+	open      catalog.Gate // what receiving is for other methods
+	codec     *codec
 	calls     *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
 	methods   map[string]string // the last part of each full name that is served; set by Run
@@ -69,6 +81,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg:     cfg,
+		codec:   newCodec(cfg.Check),
 		calls:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "grpc_requests_total", Help: "gRPC calls by method and status code."}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "grpc_request_duration_seconds", Help: "Time of gRPC calls, from the whole request to its answer.", Buckets: prometheus.DefBuckets}, []string{"method"}),
 	}
@@ -76,7 +89,8 @@ func New(cfg Config) (*Server, error) {
 	s.Server = grpc.NewServer(
 		grpc.InTapHandle(s.admit), grpc.UnaryInterceptor(s.handle),
 		grpc.MaxRecvMsgSize(cfg.MaxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeader), grpc.ConnectionTimeout(handshakeTime),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: idleTime}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: idleTime, MaxConnectionAge: ageTime, MaxConnectionAgeGrace: cfg.Timeout}),
+		grpc.ForceServerCodecV2(s.codec), grpc.StatsHandler(connections{}),
 		grpc.WaitForHandlers(true),
 	)
 	return s, nil
@@ -91,7 +105,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		}
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }() // ends with Stop
+	go func() { served <- s.Serve(netutil.LimitListener(ln, maxConns)) }() // ends with Stop
 	s.cfg.Log.InfoContext(ctx, "listening for gRPC", slog.String("addr", ln.Addr().String()))
 	select {
 	case err := <-served:
@@ -127,18 +141,53 @@ func (s *Server) admit(stream context.Context, info *tap.Info) (context.Context,
 		}
 		ctx = auth.WithPrincipal(ctx, p)
 	}
-	if !s.receiving.Enter(s.cfg.Receiving) {
-		return ctx, s.refuse(ctx, info.FullMethodName, fault.Overloaded.Errorf("%d messages are arriving, as many as the service takes; send the request again later.", s.cfg.Receiving).After(time.Second))
+	leave, err := s.enter(stream, info.FullMethodName)
+	if err != nil {
+		return ctx, s.refuse(ctx, info.FullMethodName, err)
 	}
 	// A caller that sends its message slowly holds its place no longer than a call may take.
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	timeout := s.cfg.Timeout
+	if slices.Contains(s.cfg.Open, info.FullMethodName) {
+		timeout = min(timeout, openTime)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	context.AfterFunc(stream, cancel)
-	leave := context.AfterFunc(stream, s.receiving.Leave)
+	stop := context.AfterFunc(stream, leave)
 	return context.WithValue(ctx, receivedKey{}, func() {
-		if leave() {
-			s.receiving.Leave()
+		if stop() {
+			leave()
 		}
 	}), nil
+}
+
+// enter takes a place for a message: one of those for open methods, else one of all and of its connection's share.
+func (s *Server) enter(stream context.Context, method string) (leave func(), err error) {
+	if slices.Contains(s.cfg.Open, method) {
+		if !s.open.Enter(openReceiving) {
+			return nil, tooMany("%d messages of methods without credential are arriving, as many as the service takes", openReceiving)
+		}
+		return s.open.Leave, nil
+	}
+	own, ok := stream.Value(connectionKey{}).(*catalog.Gate)
+	if !ok {
+		own = &catalog.Gate{}
+	}
+	share := max(1, s.cfg.Receiving/2)
+	if !own.Enter(share) {
+		return nil, tooMany("%d messages are arriving over this connection, as many as one may send", share)
+	}
+	if !s.receiving.Enter(s.cfg.Receiving) {
+		own.Leave()
+		return nil, tooMany("%d messages are arriving, as many as the service takes", s.cfg.Receiving)
+	}
+	return func() {
+		s.receiving.Leave()
+		own.Leave()
+	}, nil
+}
+
+func tooMany(format string, most int) error {
+	return fault.Overloaded.Errorf(format+"; send the request again later.", most).After(time.Second)
 }
 
 func (s *Server) authorize(values []string) (auth.Principal, error) {
@@ -173,6 +222,9 @@ func (s *Server) handle(ctx context.Context, req any, info *grpc.UnaryServerInfo
 		}
 		s.seconds.WithLabelValues(s.methods[info.FullMethod]).Observe(time.Since(start).Seconds())
 	}()
+	if err := s.codec.refusal(req); err != nil {
+		return nil, s.refuse(ctx, info.FullMethod, err)
+	}
 	leave, err := s.cfg.Enter()
 	if err != nil {
 		return nil, s.refuse(ctx, info.FullMethod, err)

@@ -31,6 +31,9 @@ func (m *message) fault(msg string, loc ...string) {
 func readMessage(in *oippb.ModelInferRequest) (query, []problem.Field) {
 	m := &message{query: query{version: in.ModelVersion}}
 	m.ID, m.BinaryOutput = in.Id, len(in.RawInputContents) > 0
+	if msg := request.CheckJobID(in.Id); msg != "" {
+		m.fault(msg, "id")
+	}
 	m.parameters(in.Parameters)
 	switch {
 	case len(in.Inputs) == 0:

@@ -63,6 +63,9 @@ func ParseInfer(body []byte) (p Infer, faults []problem.Field) {
 		switch string(m.Name) {
 		case "id":
 			p.ID = r.text(m)
+			if msg := CheckJobID(p.ID); msg != "" {
+				r.fault(msg, "id")
+			}
 		case "parameters":
 			params = m.Value
 		case "inputs":

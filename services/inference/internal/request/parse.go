@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -133,6 +134,20 @@ func kindName(c byte) string {
 		return "null"
 	}
 	return "a number"
+}
+
+// maxJobID limits the bytes of an id that is recorded with the prediction.
+const maxJobID = 255
+
+// CheckJobID returns what is wrong with the id of a job or request, or "".
+func CheckJobID(id string) string {
+	switch {
+	case len(id) > maxJobID:
+		return "an id has at most " + strconv.Itoa(maxJobID) + " bytes, got " + strconv.Itoa(len(id))
+	case strings.ContainsRune(id, 0):
+		return "an id has no NUL characters"
+	}
+	return ""
 }
 
 // parseText reads an optional string member; null counts as absent.

@@ -133,9 +133,12 @@ func (p *Pipeline) read(members []Member, at []string, faults []problem.Field) [
 		case "job_id":
 			if c := m.Value[0]; c == '-' || c >= '0' && c <= '9' { // schedulers number their jobs
 				p.JobID = string(m.Value)
-				break
+			} else {
+				p.JobID, fault = parseText(m)
 			}
-			p.JobID, fault = parseText(m)
+			if msg := CheckJobID(p.JobID); fault == nil && msg != "" {
+				fault = &problem.Field{Msg: msg}
+			}
 		case "model_name":
 			p.Model, fault = parseText(m)
 		case "alias":

@@ -276,3 +276,29 @@ func BenchmarkParseAndFill(b *testing.B) {
 		Fill(p.Features, s, &row)
 	}
 }
+
+// An id is stored with the prediction, so it is bounded and has no character that the database refuses.
+func TestIDsAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		id   string // JSON
+		want string
+	}{
+		"longest": {`"` + strings.Repeat("a", 255) + `"`, ""},
+		"long":    {`"` + strings.Repeat("a", 256) + `"`, "at most 255 bytes"},
+		"NUL":     {`"a\u0000b"`, "no NUL"},
+		"digits":  {strings.Repeat("1", 256), "at most 255 bytes"},
+	} {
+		_, faults := ParsePipeline([]byte(`{"job_id": ` + c.id + `}`))
+		if got := formatFields(faults); strings.Contains(got, "job_id") != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: pipeline faults %q, want job_id: %q", name, got, c.want)
+		}
+		if name == "digits" { // the protocol's ids are texts
+			continue
+		}
+		_, faults = ParseInfer([]byte(`{"id": ` + c.id + `, "inputs": []}`))
+		if got := formatFields(faults); strings.Contains(got, "id:") && c.want == "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: infer faults %q, want id: %q", name, got, c.want)
+		}
+	}
+}

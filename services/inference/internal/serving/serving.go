@@ -38,7 +38,7 @@ type Config struct {
 // Core is safe for concurrent use.
 type Core struct {
 	Config
-	unlisted catalog.Gate // of all requests whose model is not loaded under an alias
+	unlisted catalog.Gate // of all requests whose model has no alias in the registry
 }
 
 // New returns a Core.
@@ -106,23 +106,23 @@ func (s *Core) Begin(h http.Header, name string) (Call, error) {
 }
 
 // Admit limits the requests of one model before any work is done for them. weight is how many requests this one counts
-// as. Models that are not loaded under an alias, and names of none, share one limit: their bodies take memory as well.
+// as. Names that the registry does not have share one limit: their bodies take memory as well.
 func (s *Core) Admit(c *Call, weight int) (leave func(), err error) { return s.AdmitMore(c, 0, weight) }
 
 // AdmitMore makes a request that counts as had count as weight, which is more: what it takes may be known only once it
 // was read. leave gives the difference back.
 func (s *Core) AdmitMore(c *Call, had, weight int) (leave func(), err error) {
-	gate := &s.unlisted
-	e := s.Catalog.Table().Model(c.Name)
-	if e != nil {
-		gate = e.Gate
+	gate := s.Catalog.GateOf(c.Name)
+	listed := gate != nil
+	if !listed {
+		gate = &s.unlisted
 	}
 	// What counts as more than there is room for enters alone, and not never.
 	weight = min(weight, s.Config.Admit) - min(had, s.Config.Admit)
 	if !gate.EnterMany(weight, s.Config.Admit) {
 		detail := fmt.Sprintf("Model %s has %d requests waiting, as many as it takes", c.Name, s.Config.Admit)
-		if e == nil {
-			detail = fmt.Sprintf("There are %d requests for models that are not loaded, as many as the service takes", s.Config.Admit)
+		if !listed {
+			detail = fmt.Sprintf("There are %d requests for models that the registry does not have, as many as the service takes", s.Config.Admit)
 		}
 		return nil, s.Refuse(c, metrics.Shed, fault.Overloaded.New(detail+"; send the request again later.").After(time.Second))
 	}
@@ -185,20 +185,18 @@ func (s *Core) FindLoaded(ctx context.Context, c *Call, w Wanted) *catalog.Slot 
 }
 
 // bySplit acquires the copy of the alias that a rule chooses. It is nil when that alias is not loaded: the request
-// then gets Production, which is counted.
+// then gets Production without waiting for the load, which is counted.
 func (s *Core) bySplit(ctx context.Context, c *Call, rule *traffic.Rule, user []byte) *catalog.Slot {
 	tracker := s.Catalog.TrackerOf(c.Name)
 	if tracker == "" {
 		return nil // Find tells what is wrong
 	}
 	alias := rule.Alias(tracker, func() string { return c.routingKey(ctx, user) })
-	slot := s.Catalog.Acquire(c.Name, alias)
-	if slot == nil && s.Catalog.Lazy(c.Name, alias) {
-		find, cancel := context.WithDeadline(ctx, c.Deadline())
-		defer cancel()
-		slot, _ = s.Catalog.Find(find, c.Name, alias, "") // nil if it cannot be loaded
+	if alias == catalog.Production {
+		return nil // Find waits for it
 	}
-	if slot == nil && alias != catalog.Production {
+	slot := s.Catalog.AcquireOrLoad(c.Name, alias)
+	if slot == nil {
 		s.Metrics.TrafficFallback.WithLabelValues(c.Name, alias).Inc()
 	}
 	return slot

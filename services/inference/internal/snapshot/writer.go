@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,6 +58,7 @@ type Record struct {
 const (
 	batchRows = 1000
 	batchWait = 250 * time.Millisecond
+	maxText   = 255 // bytes of a label or job id
 	// keepRows and keepAge limit the rows kept per model and alias.
 	keepRows = 10_000
 	keepAge  = 30 * 24 * time.Hour
@@ -198,7 +200,7 @@ func (r *rows) Values() ([]any, error) {
 	switch rec.Kind {
 	case Refused:
 	case TextLabel:
-		label = rec.Label
+		label = storable(rec.Label)
 	case NumberLabel:
 		prediction, label = rec.Prediction, strconv.FormatFloat(rec.Prediction, 'f', -1, 64)
 	default:
@@ -208,11 +210,16 @@ func (r *rows) Values() ([]any, error) {
 		features = f
 	}
 	if rec.JobID != "" {
-		job = rec.JobID
+		job = storable(rec.JobID)
 	}
 	r.values = [...]any{rec.Model, rec.Alias, rec.Version, prediction, label, string(rec.Source), job, rec.Input.Norm, rec.Input.Mean, rec.Input.Std, rec.TS,
 		float32(rec.Took.Seconds()), rec.Input.Zeros, features}
 	return r.values[:], nil
+}
+
+// storable is a text that the database takes whatever a model or caller sent: one record must not drop its batch.
+func storable(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s[:min(len(s), maxText)], "\x00", ""), "")
 }
 
 // prune deletes what lies beyond the newest keepRows of each model and alias that has many new rows.

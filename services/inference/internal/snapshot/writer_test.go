@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +92,28 @@ func TestStopAmidABatch(t *testing.T) {
 	w.write(ctx, batch)
 	if n, newest := countSnapshots(t, pool); n != batchRows || newest != batchRows-1 {
 		t.Errorf("%d rows, newest %v; want n == batchRows && newest == batchRows - 1", n, newest)
+	}
+	if got := testutil.ToFloat64(set.SnapshotDropped); got != 0 {
+		t.Errorf("%v dropped; want 0", got)
+	}
+}
+
+// A text that the database does not take, or that is too long, drops no record.
+func TestHostileTextsDropNoBatch(t *testing.T) {
+	t.Parallel()
+	w, pool, set := setupWriter(t, 10)
+	for _, text := range []string{"a\x00b", "bad \xff utf-8", strings.Repeat("é", 10_000), "good"} {
+		r := newRecord(1)
+		r.Kind, r.Label, r.JobID = TextLabel, text, text
+		w.Put(r)
+	}
+	runWriter(t, w)()
+	var labels, jobs string
+	if err := pool.QueryRow(context.Background(), "select string_agg(label, '|' order by id), string_agg(job_id, '|' order by id) from snapshots").Scan(&labels, &jobs); err != nil {
+		t.Fatal(err)
+	}
+	if want := "ab|bad  utf-8|" + strings.Repeat("é", 127) + "|good"; labels != want || jobs != want {
+		t.Errorf("got labels %q and jobs %q, want %q", labels, jobs, want)
 	}
 	if got := testutil.ToFloat64(set.SnapshotDropped); got != 0 {
 		t.Errorf("%v dropped; want 0", got)
