@@ -24,9 +24,7 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 		return err
 	}
 	for _, run := range earlier {
-		if run.Status != tracker.Running && run.Status != tracker.Finished {
-			continue // it failed or was cancelled, and said so itself
-		}
+		// Whatever its status: an attempt that was stopped between its registration and the ladder ended KILLED or FAILED.
 		v, err := f.versionOf(ctx, run.ID)
 		if err != nil {
 			return err
@@ -34,7 +32,10 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 		if v.Version != "" {
 			f.log.InfoContext(ctx, "an earlier attempt at this flow run registered its version", slog.String("run_id", run.ID), slog.String("version", v.Version))
 			f.adopt(run, v)
-			return nil
+			if run.Tags["failure_reason"] == "" {
+				return nil
+			}
+			return f.tracker.SetTag(ctx, run.ID, "failure_reason", "") // it is this attempt that says how the run ended
 		}
 		if run.Status == tracker.Running {
 			if id := run.Tags["hpc_job_id"]; id != "" && f.cfg.Batch.Cluster != nil && run.Tags["hpc_scheduler"] == f.cfg.Batch.Mode {
