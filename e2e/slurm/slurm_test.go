@@ -185,7 +185,7 @@ func TestSlurm(t *testing.T) {
 func testThreeWays(t *testing.T, s *site) {
 	inProcess := s.train(t, "PLATFORM_SCHEDULER_MODE=mock")
 
-	worker, stderr := s.command(t, []string{"PLATFORM_SCHEDULER_MODE=mock", "WORKER_STATE_DIR=" + t.TempDir()}, "worker")
+	worker, stderr := s.command(t, []string{"PLATFORM_SCHEDULER_MODE=mock", "WORKER_STATE_DIR=" + filepath.Join(t.TempDir(), "own")}, "worker")
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func testCancelledJob(t *testing.T, s *site) {
 
 // The job of a training whose process was killed would go on and be paid for: the next attempt cancels it.
 func testKilledWorker(t *testing.T, s *site) {
-	state := "WORKER_STATE_DIR=" + t.TempDir()
+	state := "WORKER_STATE_DIR=" + filepath.Join(t.TempDir(), "own")
 	worker, _ := s.command(t, []string{state}, "worker")
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
