@@ -24,8 +24,8 @@ var ErrLost = errors.New("the scheduler no longer knows the job")
 // lostAfter is how many polls in a row may bring nothing: a controller that restarts needs a few.
 const lostAfter = 5
 
-// cancelTimeout limits the cancellation of a job whose training has been stopped.
-const cancelTimeout = time.Minute
+// CancelTimeout limits the cancellation of a job whose training has been stopped.
+const CancelTimeout = time.Minute
 
 // Wait polls until the job has ended and returns how. changed is called on each change of its state, Submitted
 // first. When ctx ends, the job is cancelled.
@@ -71,7 +71,7 @@ func noAnswer(err error) error {
 
 func cancelJob(ctx context.Context, c Cluster, id string, changed func(State)) (State, error) {
 	cause := context.Cause(ctx)
-	last, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), CancelTimeout)
 	defer stop()
 	if err := c.Cancel(last, id); err != nil {
 		return Unknown, errors.Join(cause, fmt.Errorf("cancel job %s: %w", id, err))

@@ -135,7 +135,7 @@ func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
 	if f.control == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
 	defer cancel()
 	if err := f.control.Job(ctx, controlplane.Job{
 		Scheduler: f.cfg.Batch.Mode, ID: f.jobID, State: string(st), Model: f.result.Model, Dataset: f.use.Name,

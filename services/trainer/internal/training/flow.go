@@ -34,8 +34,8 @@ const framework = "platform-trainer"
 // modelFolder is the artifact folder of the model within the run.
 const modelFolder = "model"
 
-// closing limits the calls that end a run after its context has ended.
-const closing = 20 * time.Second
+// ClosingTimeout limits the calls that end a run after its context has ended.
+const ClosingTimeout = 20 * time.Second
 
 // flow is one training under way.
 type flow struct {
@@ -201,7 +201,7 @@ func (f *flow) close(ctx context.Context, err error) error {
 	default:
 		status, reason = tracker.Failed, err.Error()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
 	defer cancel()
 	ended := time.Now()
 	var terr, uerr error
@@ -234,7 +234,7 @@ func (f *flow) close(ctx context.Context, err error) error {
 	return err
 }
 
-// firstDelay is the pause before a second attempt to end the run, doubled after each; several fit into closing.
+// firstDelay is the pause before a second attempt to end the run, doubled after each; several fit into ClosingTimeout.
 func (f *flow) firstDelay() time.Duration {
 	delay := time.Second
 	for _, d := range f.cfg.RetryDelays {
