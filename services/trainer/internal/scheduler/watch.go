@@ -14,8 +14,10 @@ type Cluster interface {
 	// State is Unknown without an error if the scheduler does not know the job.
 	State(context.Context, string) (State, error)
 	Cancel(context.Context, string) error
-	// Usage fails while the accounting does not have the job's end.
-	Usage(context.Context, string) (Usage, error)
+	// Find returns the ids of the jobs of that name that wait or run.
+	Find(ctx context.Context, name string) ([]string, error)
+	// Usage fails while the accounting does not have the job's end, or if it lacks the GPUs that the job asked for.
+	Usage(ctx context.Context, id string, gpus int) (Usage, error)
 }
 
 // ErrLost means that the scheduler has not known the job for lostAfter polls.

@@ -117,8 +117,10 @@ func (r *remote) answer(p string, req *http.Request, body []byte) any {
 		status = r.status
 	}
 	var tags []any
-	if reason := r.tags["failure_reason"]; reason != "" {
-		tags = append(tags, object{"key": "failure_reason", "value": reason})
+	for _, name := range []string{"failure_reason", "training_id", "hpc_scheduler", "hpc_job_id"} {
+		if v := r.tags[name]; v != "" {
+			tags = append(tags, object{"key": name, "value": v})
+		}
 	}
 	run := object{"run": object{"info": object{"run_id": "r1", "experiment_id": "7", "status": status, "artifact_uri": "mlflow-artifacts:/7/r1/artifacts"}, "data": object{"tags": tags}}}
 	switch p {
@@ -342,7 +344,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 		calls  int
 		reason string
 	}{
-		"backend not in this build": {func(r *Request) { r.Dummy, r.Backend = false, "dataplane" }, "", 0, 0, `extract: data set JobEmbeddings: backend "dataplane" is not in this build`},
+		"backend not in this build": {func(r *Request) { r.Dummy, r.Backend = false, "dataplane" }, "", 0, 0, `extract: data set JobEmbeddings: it declares no backend "dataplane"`},
 		"upload refused":            {nil, "artifacts", http.StatusForbidden, 1, "log: "},
 		"tracker stays away":        {nil, "model-versions/create", http.StatusServiceUnavailable, 4, "register: "},
 		"control plane refuses":     {nil, "/versions", http.StatusUnauthorized, 1, "ladder: control plane refused version 3 of JPCP"},
