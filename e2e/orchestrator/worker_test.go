@@ -241,7 +241,9 @@ func testRegistration(t *testing.T, w *workers) {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(all, func(x orchestrator.PoolWorker) bool { return strings.HasPrefix(x.Name, "registrar-") && x.Status == "ONLINE" }) {
+		if !slices.ContainsFunc(all, func(x orchestrator.PoolWorker) bool {
+			return strings.HasPrefix(x.Name, "registrar-") && x.Status == "ONLINE"
+		}) {
 			return fmt.Errorf("workers %+v; want registrar, ONLINE", all)
 		}
 		return nil

@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && full
 
 // Package slurm trains on a real Slurm of one node, started from Debian's packages.
 package slurm
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,7 +51,7 @@ func start(t *testing.T) *site {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	_, port, _ := strings.Cut(harness.FreePorts(t, 1)[0], ":")
+	port := strconv.Itoa(harness.FreePortRow(t, 4))
 	if out, err := exec.Command("bash", script, "start", dir, port).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -70,6 +71,10 @@ func (s *site) command(t *testing.T, extra []string, args ...string) (cmd *exec.
 	cmd.Env, cmd.Stderr = append(s.env, extra...), stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	t.Cleanup(func() {
+		if cmd.Process != nil && cmd.ProcessState == nil { // started, and nobody has waited for it
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
 		if t.Failed() {
 			t.Logf("--- trainer %s\n%s", strings.Join(args, " "), stderr)
 		}
