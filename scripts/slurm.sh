@@ -44,6 +44,7 @@ start() {
 	local port=$2 host
 	host=$(hostname -s)
 	[ "$(id -u)" = 0 ] || die "the daemons of Slurm run jobs as their users, so they need root"
+	umask 077 # passwords lie below; what jobs of other users must reach is opened by name
 	mkdir -p "$dir"/{state,spool,mysql,munge}
 	chmod 755 "$dir" "$dir/munge"
 	head -c 128 /dev/urandom >"$dir/munge/key"
@@ -52,11 +53,15 @@ start() {
 		--pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed"
 	local password
 	password=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
-	mariadb-install-db --no-defaults --datadir="$dir/mysql" --user=root --auth-root-authentication-method=normal --skip-test-db >"$dir/mysql.install.log" 2>&1
-	printf "CREATE DATABASE IF NOT EXISTS slurm;\nCREATE USER IF NOT EXISTS 'slurm'@'127.0.0.1' IDENTIFIED BY '%s';\nGRANT ALL ON slurm.* TO 'slurm'@'127.0.0.1';\n" "$password" >"$dir/mysql.init.sql"
-	launch mariadbd mariadbd --no-defaults --datadir="$dir/mysql" --user=root --bind-address=127.0.0.1 --port="$port" \
-		--socket="$dir/mysql.sock" --pid-file="$dir/mysql.mysqld.pid" --skip-name-resolve --innodb-buffer-pool-size=64M \
-		--innodb-lock-wait-timeout=900 --innodb-flush-log-at-trx-commit=0 --init-file="$dir/mysql.init.sql"
+	# MariaDB runs as the user of its package, never as root, and nobody can log in as its root.
+	chown mysql:mysql "$dir/mysql"
+	mariadb-install-db --no-defaults --datadir="$dir/mysql" --user=mysql --auth-root-authentication-method=normal --skip-test-db >"$dir/mysql.install.log" 2>&1
+	printf "ALTER USER IF EXISTS 'root'@'localhost', 'root'@'127.0.0.1', 'root'@'::1', 'root'@'%s' ACCOUNT LOCK;\nCREATE DATABASE IF NOT EXISTS slurm;\nCREATE USER IF NOT EXISTS 'slurm'@'127.0.0.1' IDENTIFIED BY '%s';\nGRANT ALL ON slurm.* TO 'slurm'@'127.0.0.1';\n" "$(hostname | tr A-Z a-z)" "$password" >"$dir/mysql/init.sql"
+	chown mysql:mysql "$dir/mysql/init.sql"
+	printf '[client]\nhost=127.0.0.1\nport=%s\nuser=slurm\npassword=%s\n' "$port" "$password" >"$dir/mysql.client.cnf"
+	launch mariadbd mariadbd --no-defaults --datadir="$dir/mysql" --user=mysql --bind-address=127.0.0.1 --port="$port" \
+		--socket="$dir/mysql/socket" --pid-file="$dir/mysql/own.pid" --skip-name-resolve --innodb-buffer-pool-size=64M \
+		--innodb-lock-wait-timeout=900 --innodb-flush-log-at-trx-commit=0 --init-file="$dir/mysql/init.sql"
 	cat >"$dir/slurmdbd.conf" <<-CONF
 		AuthType=auth/munge
 		AuthInfo=socket=$dir/munge/socket
@@ -106,9 +111,11 @@ start() {
 		NodeName=$host NodeAddr=127.0.0.1 CPUs=4 RealMemory=65536 State=UNKNOWN
 		PartitionName=main Nodes=ALL Default=YES MaxTime=4:00:00 State=UP
 	CONF
+	chmod 644 "$dir/slurm.conf"
+	chmod 755 "$dir/spool"
 	export SLURM_CONF=$dir/slurm.conf
 	until_ok 30 munge munge -n -S "$dir/munge/socket"
-	until_ok 60 MariaDB mariadb --no-defaults -h127.0.0.1 -P"$port" -uslurm -p"$password" slurm -e 'select 1'
+	until_ok 60 MariaDB mariadb --defaults-extra-file="$dir/mysql.client.cnf" slurm -e 'select 1'
 	(cd "$dir" && SLURM_CONF=$dir/slurm.conf launch slurmdbd slurmdbd -D)
 	until_ok 60 slurmdbd sacctmgr -n show cluster
 	sacctmgr -i add cluster test >/dev/null 2>&1 || true # slurmctld adds it too

@@ -107,6 +107,32 @@ func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 	return p
 }
 
+// FreePortRow returns the first of n free ports of 127.0.0.1 in a row, none of which is given to anybody else.
+func FreePortRow(t testing.TB, n int) int {
+	t.Helper()
+	const first, last, tries = 12_000, 32_000, 1000
+	for range tries {
+		port := first + rand.IntN(last-first)
+		free := 0
+		for ; free < n; free++ {
+			addr := fmt.Sprintf("127.0.0.1:%d", port+free)
+			if _, taken := given.LoadOrStore(addr, true); taken {
+				break
+			}
+			l, err := net.Listen("tcp", addr)
+			if err != nil {
+				break
+			}
+			l.Close()
+		}
+		if free == n {
+			return port
+		}
+	}
+	t.Fatalf("no %d free ports in a row between %d and %d", n, first, last)
+	return 0
+}
+
 // FreePorts finds n loopback addresses that nobody listens on. They lie below the ports that the kernel
 // gives to whoever asks for any, so that nobody gets one by chance before its user listens.
 func FreePorts(t testing.TB, n int) []string {

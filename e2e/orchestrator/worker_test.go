@@ -71,7 +71,7 @@ type workerProcess struct {
 func (w *workers) start(t *testing.T, name, state string, extra ...string) *workerProcess {
 	t.Helper()
 	p := &workerProcess{exec.Command(harness.Bin(t, "trainer"), "worker", "--name", name), &bytes.Buffer{}}
-	p.cmd.Env = append(append(w.env, "WORKER_STATE_DIR="+state, "DATA_CACHE_DIR="+t.TempDir()), extra...)
+	p.cmd.Env = append(append(w.env, "WORKER_STATE_DIR="+filepath.Join(state, "own"), "DATA_CACHE_DIR="+t.TempDir()), extra...)
 	p.cmd.Stderr = p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -241,7 +241,9 @@ func testRegistration(t *testing.T, w *workers) {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(all, func(x orchestrator.PoolWorker) bool { return x.Name == "registrar" && x.Status == "ONLINE" }) {
+		if !slices.ContainsFunc(all, func(x orchestrator.PoolWorker) bool {
+			return strings.HasPrefix(x.Name, "registrar-") && x.Status == "ONLINE"
+		}) {
 			return fmt.Errorf("workers %+v; want registrar, ONLINE", all)
 		}
 		return nil
@@ -363,7 +365,7 @@ func testLostWorker(t *testing.T, w *workers) {
 	w.underWay(t, run.ID)
 	p.kill()
 	other := w.start(t, "survivor", t.TempDir())
-	if got := w.await(t, run.ID, orchestrator.Crashed); !strings.Contains(got.Message(), "worker departed has not been heard of") {
+	if got := w.await(t, run.ID, orchestrator.Crashed); !strings.Contains(got.Message(), "worker departed-") {
 		t.Errorf("message %q; want it to name the lost worker", got.Message())
 	}
 	if v := w.versions(t, run.ID); len(v) != 0 {

@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && full
 
 // Package slurm trains on a real Slurm of one node, started from Debian's packages.
 package slurm
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,7 +51,7 @@ func start(t *testing.T) *site {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	_, port, _ := strings.Cut(harness.FreePorts(t, 1)[0], ":")
+	port := strconv.Itoa(harness.FreePortRow(t, 4))
 	if out, err := exec.Command("bash", script, "start", dir, port).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -70,6 +71,10 @@ func (s *site) command(t *testing.T, extra []string, args ...string) (cmd *exec.
 	cmd.Env, cmd.Stderr = append(s.env, extra...), stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	t.Cleanup(func() {
+		if cmd.Process != nil && cmd.ProcessState == nil { // started, and nobody has waited for it
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
 		if t.Failed() {
 			t.Logf("--- trainer %s\n%s", strings.Join(args, " "), stderr)
 		}
@@ -185,7 +190,7 @@ func TestSlurm(t *testing.T) {
 func testThreeWays(t *testing.T, s *site) {
 	inProcess := s.train(t, "PLATFORM_SCHEDULER_MODE=mock")
 
-	worker, stderr := s.command(t, []string{"PLATFORM_SCHEDULER_MODE=mock", "WORKER_STATE_DIR=" + t.TempDir()}, "worker")
+	worker, stderr := s.command(t, []string{"PLATFORM_SCHEDULER_MODE=mock", "WORKER_STATE_DIR=" + filepath.Join(t.TempDir(), "own")}, "worker")
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +378,7 @@ func testCancelledJob(t *testing.T, s *site) {
 
 // The job of a training whose process was killed would go on and be paid for: the next attempt cancels it.
 func testKilledWorker(t *testing.T, s *site) {
-	state := "WORKER_STATE_DIR=" + t.TempDir()
+	state := "WORKER_STATE_DIR=" + filepath.Join(t.TempDir(), "own")
 	worker, _ := s.command(t, []string{state}, "worker")
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)

@@ -139,6 +139,14 @@ func (c *Client) ReadDeploymentByName(ctx context.Context, flow, deployment stri
 	return out, err
 }
 
+// Deployments lists the first MaxPage deployments of a flow, by name.
+func (c *Client) Deployments(ctx context.Context, flow string) ([]Deployment, error) {
+	in := map[string]any{"sort": "NAME_ASC", "limit": MaxPage, "flows": map[string]any{"name": map[string]any{"any_": []string{flow}}}}
+	var out []Deployment
+	_, err := c.call(ctx, http.MethodPost, "/deployments/filter", in, &out)
+	return out, err
+}
+
 // DeleteDeployment removes a deployment; its runs stay.
 func (c *Client) DeleteDeployment(ctx context.Context, id uuid.UUID) error {
 	_, err := c.call(ctx, http.MethodDelete, "/deployments/"+id.String(), nil, nil)

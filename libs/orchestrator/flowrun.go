@@ -30,8 +30,10 @@ type FlowRun struct {
 	State             *State     `json:"state"`
 	RunCount          int        `json:"run_count"`
 	ExpectedStartTime *time.Time `json:"expected_start_time"`
-	StartTime         *time.Time `json:"start_time"`
-	EndTime           *time.Time `json:"end_time"`
+	// NextStart is when a scheduled run is due; nil for others.
+	NextStart *time.Time `json:"next_scheduled_start_time"`
+	StartTime *time.Time `json:"start_time"`
+	EndTime   *time.Time `json:"end_time"`
 	// TotalRunTime is in seconds, up to the last state change.
 	TotalRunTime  float64 `json:"total_run_time"`
 	AutoScheduled bool    `json:"auto_scheduled"`

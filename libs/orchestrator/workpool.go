@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"time"
 
@@ -77,10 +78,60 @@ type ScheduledRun struct {
 // ScheduledFlowRuns lists at most limit runs of the pool that are due before
 // the given time, soonest first.
 func (c *Client) ScheduledFlowRuns(ctx context.Context, pool string, before time.Time, limit int) ([]ScheduledRun, error) {
+	return c.scheduledPage(ctx, pool, before, nil, limit)
+}
+
+// AllScheduledFlowRuns goes through all runs of the pool that are due before
+// the given time, soonest first, in pages of at most the given size. Runs may
+// be claimed meanwhile: a page begins at a moment, not at a number.
+func (c *Client) AllScheduledFlowRuns(ctx context.Context, pool string, before time.Time, size int) iter.Seq2[ScheduledRun, error] {
+	size = max(1, min(size, MaxPage))
+	return func(yield func(ScheduledRun, error) bool) {
+		var after *time.Time
+		seen := map[uuid.UUID]bool{}
+		for {
+			page, err := c.scheduledPage(ctx, pool, before, after, size)
+			if err != nil {
+				yield(ScheduledRun{}, err)
+				return
+			}
+			fresh := false
+			for _, r := range page {
+				if seen[r.FlowRun.ID] {
+					continue
+				}
+				seen[r.FlowRun.ID], fresh = true, true
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if len(page) < size {
+				return
+			}
+			last := page[len(page)-1].FlowRun.NextStart
+			if last == nil {
+				return
+			}
+			// Others may be due at the very moment of the last one. A page without anything new is one that such
+			// runs fill: a larger one may hold them all, and what MaxPage does not hold is left out.
+			next := last.Add(-time.Microsecond)
+			switch {
+			case !fresh && size < MaxPage:
+				size = MaxPage
+			case !fresh:
+				next = last.Add(time.Microsecond)
+			}
+			after = &next
+		}
+	}
+}
+
+func (c *Client) scheduledPage(ctx context.Context, pool string, before time.Time, after *time.Time, limit int) ([]ScheduledRun, error) {
 	in := struct {
-		Before time.Time `json:"scheduled_before"`
-		Limit  int       `json:"limit,omitempty"`
-	}{before.UTC(), limit}
+		Before time.Time  `json:"scheduled_before"`
+		After  *time.Time `json:"scheduled_after,omitempty"`
+		Limit  int        `json:"limit,omitempty"`
+	}{before.UTC(), after, limit}
 	var out []ScheduledRun
 	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+pathSegment(pool)+"/get_scheduled_flow_runs", in, &out)
 	return out, err

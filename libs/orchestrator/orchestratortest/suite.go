@@ -50,6 +50,7 @@ func Run(t *testing.T, apiURL string) {
 		"filters":              testFilters,
 		"logs":                 testLogs,
 		"worker":               testWorker,
+		"many due runs":        testManyDueRuns,
 		"concurrency limit":    testConcurrencyLimit,
 		"schedules":            testSchedules,
 		"errors":               testErrors,
@@ -450,6 +451,31 @@ func testWorker(t *testing.T, c *orchestrator.Client) {
 	}
 	if due = mustSucceed(c.ScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(-time.Hour), 10))(t); len(due) != 0 {
 		t.Fatalf("due an hour ago %+v; want len(due) == 0", due)
+	}
+}
+
+// Going through the due runs reaches those behind more than a page of others, whether or not one is claimed meanwhile.
+func testManyDueRuns(t *testing.T, c *orchestrator.Client) {
+	ctx, f := t.Context(), setupFixture(t, c)
+	want := map[uuid.UUID]bool{}
+	for range 60 {
+		want[f.run(t, orchestrator.CreateFlowRun{}).ID] = true
+	}
+	got := map[uuid.UUID]bool{}
+	for item, err := range c.AllScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 25) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 10 {
+			f.set(t, item.FlowRun.ID, orchestrator.Pending, false)
+		}
+		if got[item.FlowRun.ID] || !want[item.FlowRun.ID] {
+			t.Fatalf("run %s came twice, or is none of the %d", item.FlowRun.ID, len(want))
+		}
+		got[item.FlowRun.ID] = true
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d due runs; want %d", len(got), len(want))
 	}
 }
 

@@ -194,6 +194,10 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 		return fault.New("unknown_model", "%s declares no model %s; it declares %s", dir, o.model, listNames(names)).
 			WithHint("faults hide models; see: mlp pipeline validate")
 	}
+	if env.Getenv("HPC_SSH_HOST") != "" {
+		return fault.New("not_over_ssh", "HPC_SSH_HOST is set, but mlp pipeline run submits on this machine alone").
+			WithHint("over SSH: trainer train --model %s; here: unset HPC_SSH_HOST", m.Name)
+	}
 	conf, err := env.Config()
 	if err != nil {
 		return err

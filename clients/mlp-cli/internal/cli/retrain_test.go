@@ -182,3 +182,13 @@ func TestPipelineRunRefusesAnUnknownScheduler(t *testing.T) {
 		}
 	}
 }
+
+// The settings of a login node would be passed over, and the job submitted here instead.
+func TestPipelineRunRefusesSSH(t *testing.T) {
+	t.Parallel()
+	repo := filepath.Join("..", "..", "..", "..", "deploy", "modelrepo")
+	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "PLATFORM_SCHEDULER_MODE": "slurm", "HPC_SSH_HOST": "login"}, "", "pipeline", "run", "--repo", repo, "-m", "JPCP")
+	if r.code != 1 || !strings.Contains(r.out+r.err, "HPC_SSH_HOST") || !strings.Contains(r.out+r.err, "trainer train") {
+		t.Errorf("exit %d, %s%s; want 1 and a refusal that names HPC_SSH_HOST and trainer train", r.code, r.out, r.err)
+	}
+}

@@ -82,10 +82,10 @@ type Config struct {
 	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
 	// OrchestratorKey is the bearer for it; empty: none.
 	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
-	// WorkerName tells the worker from others of the pool; default the host's name.
+	// WorkerName tells the worker from others of the pool, with an id of its state folder behind; default the host's name.
 	WorkerName string `env:"WORKER_NAME"`
-	// WorkerStateDir keeps which runs the worker has claimed, beyond its death; one folder a worker. Default
-	// platform-worker in DATA_CACHE_DIR, else in the system's temporary folder.
+	// WorkerStateDir keeps which runs the worker has claimed, beyond its death; one folder a worker, of its user's own
+	// with mode 0700. Default platform-worker in DATA_CACHE_DIR, else in ~/.local/state.
 	WorkerStateDir string `env:"WORKER_STATE_DIR"`
 	// Concurrency is how many runs the worker carries out at once.
 	Concurrency int `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`

@@ -35,6 +35,22 @@ func (c *Config) checkWorker() error {
 	return errors.Join(faults...)
 }
 
+// workerState is the folder of the worker's journal. It is never in the system's temporary folder, where anybody may
+// make it first.
+func (c *Config) workerState() (string, error) {
+	switch {
+	case c.WorkerStateDir != "":
+		return c.WorkerStateDir, nil
+	case c.DataCacheDir != "":
+		return filepath.Join(c.DataCacheDir, "platform-worker"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("WORKER_STATE_DIR is not set, and this user has no home: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "platform-worker"), nil
+}
+
 // NewWorker returns a worker whose trainings are processes of command with the environment environ.
 func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*worker.Worker, error) {
 	if err := errors.Join(cfg.Validate(), cfg.checkWorker()); err != nil {
@@ -44,10 +60,14 @@ func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*worker
 	if err != nil {
 		return nil, fmt.Errorf("WORKER_NAME is not set, and the host has no name: %w", err)
 	}
+	state, err := cfg.workerState()
+	if err != nil {
+		return nil, err
+	}
 	client := orchestrator.New(cfg.OrchestratorURL, service.HTTPClient(orchestrator.DefaultTimeout), orchestrator.Key(cfg.OrchestratorKey.Reveal()))
 	return worker.New(worker.Config{
 		Client: client, Name: cmp.Or(cfg.WorkerName, host), Limit: cfg.Concurrency,
-		StateDir:     cmp.Or(cfg.WorkerStateDir, filepath.Join(cmp.Or(cfg.DataCacheDir, os.TempDir()), "platform-worker")),
+		StateDir:     state,
 		ModelRepoDir: cfg.ModelRepoDir, Env: cfg.Env, Command: command, Environ: environ, Log: log,
 		Poll:      time.Duration(cfg.WorkerPollSeconds) * time.Second,
 		Heartbeat: time.Duration(cfg.WorkerHeartbeatSeconds) * time.Second,

@@ -33,12 +33,14 @@ func (s State) Ended() bool {
 
 // Spec is a batch job to submit.
 type Spec struct {
+	// Name is the job's alone, so that Find finds it.
 	Name      string
 	Resources modelrepo.Resources
 	// Command is the program and its arguments, Output the file that gets what it says.
 	Command []string
 	Output  string
-	// Export names the variables of the environment that the job gets; no others, for some are secrets.
+	// Export are the variables that the job gets, as NAME=value, or NAME for the value where the scheduler's commands
+	// run; no others, for some are secrets. No value may hold a comma.
 	Export []string
 }
 
@@ -129,19 +131,53 @@ func (s Slurm) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Usage reads the job's accounting.
-func (s Slurm) Usage(ctx context.Context, id string) (u Usage, err error) {
-	out, err := s.Runner.Run(ctx, "", "sacct", "-P", "-n", "-X", "-j", id, "-o", "State,ExitCode,ElapsedRaw,CPUTimeRAW,AllocTRES")
+// Find asks squeue, which lists what waits or runs, and sacct if squeue does not answer.
+func (s Slurm) Find(ctx context.Context, name string) ([]string, error) {
+	out, err := s.Runner.Run(ctx, "", "squeue", "-h", "--name="+name, "-o", "%i")
 	if err != nil {
-		return u, err
+		var aerr error
+		if out, aerr = s.Runner.Run(ctx, "", "sacct", "-P", "-n", "-X", "--name="+name, "--state=PENDING,RUNNING", "--starttime=now-7days", "--endtime=now", "-o", "JobIDRaw"); aerr != nil {
+			return nil, errors.Join(err, aerr)
+		}
 	}
-	cells := strings.Split(lastLine(out), "|")
-	if len(cells) != 5 {
-		return u, fmt.Errorf("sacct answered %q for job %s; want five columns", lastLine(out), id)
+	var ids []string
+	for _, id := range strings.Fields(out) {
+		if jobID.MatchString(id) {
+			ids = append(ids, id)
+		}
 	}
-	if !slurmState(cells[0]).Ended() {
-		return u, fmt.Errorf("the accounting of job %s says %s; it has not ended there yet", id, cells[0])
+	return ids, nil
+}
+
+// Usage reads the job's accounting: of each time that it ran, for a job that was requeued used its nodes before too.
+func (s Slurm) Usage(ctx context.Context, id string, gpus int) (total Usage, err error) {
+	out, err := s.Runner.Run(ctx, "", "sacct", "-P", "-n", "-X", "--duplicates", "-j", id, "-o", "State,ExitCode,ElapsedRaw,CPUTimeRAW,AllocTRES,JobName")
+	if err != nil {
+		return total, err
 	}
+	last := strings.SplitN(lastLine(out), "|", 6)
+	if len(last) != 6 {
+		return total, fmt.Errorf("sacct answered %q for job %s; want six columns", lastLine(out), id)
+	}
+	if !slurmState(last[0]).Ended() {
+		return total, fmt.Errorf("the accounting of job %s says %s; it has not ended there yet", id, last[0])
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
+		cells := strings.SplitN(line, "|", 6)
+		if len(cells) != 6 || cells[5] != last[5] {
+			continue // the number was another job's before
+		}
+		u, err := usageOf(id, cells, gpus)
+		if err != nil {
+			return Usage{}, err
+		}
+		total = Usage{total.GPUHours + u.GPUHours, total.CPUHours + u.CPUHours, u.ExitCode}
+	}
+	return total, nil
+}
+
+// usageOf reads one record: State, ExitCode, ElapsedRaw, CPUTimeRAW, AllocTRES.
+func usageOf(id string, cells []string, gpus int) (u Usage, err error) {
 	code, _, _ := strings.Cut(cells[1], ":")
 	elapsed, cpu := 0.0, 0.0
 	for _, n := range []struct {
@@ -156,14 +192,18 @@ func (s Slurm) Usage(ctx context.Context, id string) (u Usage, err error) {
 		return u, fmt.Errorf("the accounting of job %s: %q is no exit code", id, cells[1])
 	}
 	u.CPUHours = cpu / 3600
+	told := false
 	for tres := range strings.SplitSeq(cells[4], ",") {
 		if n, ok := strings.CutPrefix(tres, "gres/gpu="); ok {
 			count, err := strconv.ParseFloat(n, 64)
 			if err != nil {
 				return u, fmt.Errorf("the accounting of job %s: %q is no number of GPUs", id, n)
 			}
-			u.GPUHours = count * elapsed / 3600
+			u.GPUHours, told = count*elapsed/3600, true
 		}
+	}
+	if gpus > 0 && elapsed > 0 && !told {
+		return u, fmt.Errorf("the accounting of job %s has no gres/gpu, though the job asked for %d GPUs; add gres/gpu to AccountingStorageTRES of slurm.conf", id, gpus)
 	}
 	return u, nil
 }

@@ -90,17 +90,42 @@ func TestStates(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]*Usage{
-		"COMPLETED|0:0|10800|172800|billing=16,cpu=16,gres/gpu=2,node=1": {GPUHours: 6, CPUHours: 48},
-		"FAILED|3:0|3600|7200|billing=2,cpu=2,node=1":                    {CPUHours: 2, ExitCode: 3},
-		"RUNNING|0:0|10|20|cpu=2":                                        nil, // not the whole yet
-		"COMPLETED|0:0|ten|20|cpu=2":                                     nil,
-		"COMPLETED|0:0|10|20|gres/gpu=many":                              nil,
-		"COMPLETED":                                                      nil,
-		"":                                                               nil,
+		"COMPLETED|0:0|10800|172800|billing=16,cpu=16,gres/gpu=2,node=1|j": {GPUHours: 6, CPUHours: 48},
+		"FAILED|3:0|3600|7200|billing=2,cpu=2,gres/gpu=1|j":                {GPUHours: 1, CPUHours: 2, ExitCode: 3},
+		// It was requeued: both times are paid for. The first line is another job's, of the same number.
+		"COMPLETED|0:0|36000|36000|cpu=1,gres/gpu=1|old\nNODE_FAIL|1:0|3600|7200|cpu=2,gres/gpu=1|j\nCOMPLETED|0:0|7200|14400|cpu=2,gres/gpu=1|j": {GPUHours: 3, CPUHours: 6},
+		"CANCELLED by 0|0:0|0|0||j":                        {},  // it never started
+		"COMPLETED|0:0|3600|7200|billing=2,cpu=2,node=1|j": nil, // the site does not account for GPUs
+		"RUNNING|0:0|10|20|cpu=2|j":                        nil, // not the whole yet
+		"COMPLETED|0:0|ten|20|cpu=2|j":                     nil,
+		"COMPLETED|0:0|10|20|gres/gpu=many|j":              nil,
+		"COMPLETED":                                        nil,
+		"":                                                 nil,
 	} {
-		got, err := Slurm{Runner: &recorded{answers: map[string][]string{"sacct": {answer}}}}.Usage(t.Context(), "1")
+		got, err := Slurm{Runner: &recorded{answers: map[string][]string{"sacct": {answer}}}}.Usage(t.Context(), "1", 1)
 		if (err == nil) != (want != nil) || want != nil && got != *want {
 			t.Errorf("%q: got %+v, %v; want %+v", answer, got, err, want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	const down = "!slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+	for _, c := range []struct {
+		squeue, sacct string
+		want          []string
+		fails         bool
+	}{
+		{"17\n18\n", "99", []string{"17", "18"}, false},
+		{"", "99", nil, false}, // squeue knows all that run
+		{down, "99", []string{"99"}, false},
+		{down, down, nil, true},
+	} {
+		r := &recorded{answers: map[string][]string{"squeue": {c.squeue}, "sacct": {c.sacct}}}
+		got, err := Slurm{Runner: r}.Find(t.Context(), "train-jpcp-k1")
+		if !slices.Equal(got, c.want) || (err != nil) != c.fails || !slices.Contains(r.calls[0], "--name=train-jpcp-k1") {
+			t.Errorf("squeue %q, sacct %q: got %v, %v by %q; want %v, error %v", c.squeue, c.sacct, got, err, r.calls[0], c.want, c.fails)
 		}
 	}
 }

@@ -14,8 +14,10 @@ type Cluster interface {
 	// State is Unknown without an error if the scheduler does not know the job.
 	State(context.Context, string) (State, error)
 	Cancel(context.Context, string) error
-	// Usage fails while the accounting does not have the job's end.
-	Usage(context.Context, string) (Usage, error)
+	// Find returns the ids of the jobs of that name that wait or run.
+	Find(ctx context.Context, name string) ([]string, error)
+	// Usage fails while the accounting does not have the job's end, or if it lacks the GPUs that the job asked for.
+	Usage(ctx context.Context, id string, gpus int) (Usage, error)
 }
 
 // ErrLost means that the scheduler has not known the job for lostAfter polls.
@@ -24,8 +26,8 @@ var ErrLost = errors.New("the scheduler no longer knows the job")
 // lostAfter is how many polls in a row may bring nothing: a controller that restarts needs a few.
 const lostAfter = 5
 
-// cancelTimeout limits the cancellation of a job whose training has been stopped.
-const cancelTimeout = time.Minute
+// CancelTimeout limits the cancellation of a job whose training has been stopped.
+const CancelTimeout = time.Minute
 
 // Wait polls until the job has ended and returns how. changed is called on each change of its state, Submitted
 // first. When ctx ends, the job is cancelled.
@@ -71,7 +73,7 @@ func noAnswer(err error) error {
 
 func cancelJob(ctx context.Context, c Cluster, id string, changed func(State)) (State, error) {
 	cause := context.Cause(ctx)
-	last, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), CancelTimeout)
 	defer stop()
 	if err := c.Cancel(last, id); err != nil {
 		return Unknown, errors.Join(cause, fmt.Errorf("cancel job %s: %w", id, err))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
 	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
@@ -31,8 +32,41 @@ type Batch struct {
 	Poll time.Duration
 }
 
-// exported are the variables that a job gets: none of them is a secret.
-var exported = []string{"PATH", "HOME", "TMPDIR", "LANG", "ORT_LIB", "LD_LIBRARY_PATH"}
+// exported are the variables that a job gets beside HOME: none of them is a secret.
+var exported = []string{"PATH", "TMPDIR", "LANG", "ORT_LIB", "LD_LIBRARY_PATH"}
+
+// exports are the variables with this process's values: over SSH a bare name would take the login shell's. HOME alone is
+// the one of the user there.
+func exports() ([]string, error) {
+	all := []string{"HOME"}
+	for _, name := range exported {
+		v, ok := os.LookupEnv(name)
+		if !ok {
+			continue
+		}
+		if strings.ContainsAny(v, ",\n") {
+			return nil, fmt.Errorf("%s is %q; sbatch takes no value with a comma or a line break", name, v)
+		}
+		all = append(all, name+"="+v)
+	}
+	return all, nil
+}
+
+// jobName is the name of the job of the training with that key: no other job has it.
+func (f *flow) jobName(key string) string { return "train-" + f.model.TrackerName() + "-" + key }
+
+// checkBatch refuses what a node cannot do: it gets no credentials and none of this machine's commands.
+func (f *flow) checkBatch() error {
+	if f.model.Estimator.Kind == modelrepo.EstimatorCommand {
+		return fmt.Errorf("%w: %s: estimators of kind %s do not run as jobs of %s; train it with PLATFORM_SCHEDULER_MODE=%s",
+			ErrRequest, f.model.Name, modelrepo.EstimatorCommand, f.cfg.Batch.Mode, scheduler.Mock)
+	}
+	if f.backend != modelrepo.BackendLocal && !f.Dummy {
+		return fmt.Errorf("%w: %s: a job of %s reads data by the backend %s alone, not %s; train it with PLATFORM_SCHEDULER_MODE=%s",
+			ErrRequest, f.model.Name, f.cfg.Batch.Mode, modelrepo.BackendLocal, f.backend, scheduler.Mock)
+	}
+	return nil
+}
 
 // Files of a job's folder.
 const (
@@ -85,6 +119,13 @@ func (f *flow) batchStages() []stage {
 
 func (f *flow) submitBatch(ctx context.Context) (string, error) {
 	b := f.cfg.Batch
+	if err := f.checkBatch(); err != nil {
+		return "", err
+	}
+	env, err := exports()
+	if err != nil {
+		return "", err
+	}
 	dir, err := os.MkdirTemp(b.Dir, "job-")
 	if err != nil {
 		return "", fmt.Errorf("the folder of the job: %w", err)
@@ -102,17 +143,48 @@ func (f *flow) submitBatch(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the folder of the job: %w", err)
 	}
 	f.jobID, err = b.Cluster.Submit(ctx, scheduler.Spec{
-		Name: "train-" + f.model.TrackerName(), Resources: f.model.Resources, Output: filepath.Join(dir, outputFile),
-		Command: []string{b.Program, "job", dir}, Export: exported,
+		Name: f.jobName(f.key), Resources: f.model.Resources, Output: filepath.Join(dir, outputFile),
+		Command: []string{b.Program, "job", dir}, Export: env,
 	})
 	if err != nil {
-		return "", err
+		if err := f.findSubmitted(ctx, err); err != nil {
+			return "", err
+		}
 	}
 	// At once: should this process die, the next attempt finds the job by it, and cancels it.
 	if err := f.tracker.LogBatch(ctx, f.tracked.ID, nil, nil, map[string]string{"hpc_job_id": f.jobID, b.Mode + "_job_id": f.jobID}); err != nil {
 		return "", errors.Join(err, b.Cluster.Cancel(context.WithoutCancel(ctx), f.jobID))
 	}
 	return f.jobID, nil
+}
+
+// findSubmitted looks whether the scheduler took the job although its answer was lost. The training goes on with it, or
+// cancels it if it was stopped itself.
+func (f *flow) findSubmitted(ctx context.Context, cause error) error {
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
+	defer stop()
+	ids, err := f.cfg.Batch.Cluster.Find(last, f.jobName(f.key))
+	if err != nil || len(ids) == 0 {
+		return errors.Join(cause, err)
+	}
+	f.log.WarnContext(ctx, "the job was submitted, though its answer was lost", slog.String("job", ids[0]), slog.Any("err", cause))
+	if ctx.Err() != nil {
+		return errors.Join(cause, f.cfg.Batch.Cluster.Cancel(last, ids[0]))
+	}
+	f.jobID = ids[0]
+	return nil
+}
+
+// giveUpJob cancels a job that may still run. While it may, its folder stays.
+func (f *flow) giveUpJob(ctx context.Context) error {
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
+	defer stop()
+	err := f.cfg.Batch.Cluster.Cancel(last, f.jobID)
+	if err != nil {
+		f.log.WarnContext(ctx, "a job may still run; cancel it by hand, then remove its folder", slog.String("job", f.jobID), slog.String("folder", f.jobDir), slog.Any("err", err))
+		f.jobDir = ""
+	}
+	return err
 }
 
 func (f *flow) waitBatch(ctx context.Context) (string, error) {
@@ -122,6 +194,9 @@ func (f *flow) waitBatch(ctx context.Context) (string, error) {
 		f.reportJob(ctx, st)
 	})
 	if err != nil {
+		if !st.Ended() {
+			err = errors.Join(err, f.giveUpJob(ctx))
+		}
 		return "", fmt.Errorf("job %s: %w", f.jobID, err)
 	}
 	if st != scheduler.Completed {
@@ -135,7 +210,7 @@ func (f *flow) reportJob(ctx context.Context, st scheduler.State) {
 	if f.control == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
 	defer cancel()
 	if err := f.control.Job(ctx, controlplane.Job{
 		Scheduler: f.cfg.Batch.Mode, ID: f.jobID, State: string(st), Model: f.result.Model, Dataset: f.use.Name,
@@ -201,7 +276,7 @@ func (f *flow) account(ctx context.Context) error {
 	var used scheduler.Usage
 	var err error
 	for attempt := 0; attempt < accountTries; attempt++ {
-		if used, err = b.Cluster.Usage(ctx, f.jobID); err == nil {
+		if used, err = b.Cluster.Usage(ctx, f.jobID, f.model.Resources.GPUs); err == nil {
 			break
 		}
 		select {
@@ -223,10 +298,17 @@ func (f *flow) account(ctx context.Context) error {
 	if f.control == nil {
 		return nil
 	}
-	return f.control.Cost(ctx, controlplane.Cost{
-		Scheduler: b.Mode, JobID: f.jobID, Model: f.result.Model, Version: f.version, RunID: f.result.RunID,
-		GPUHours: used.GPUHours, CPUHours: used.CPUHours,
+	_, err = f.retried(ctx, "register", func(ctx context.Context) (string, error) {
+		return "", f.control.Cost(ctx, controlplane.Cost{
+			Scheduler: b.Mode, JobID: f.jobID, Model: f.result.Model, Version: f.version, RunID: f.result.RunID,
+			GPUHours: used.GPUHours, CPUHours: used.CPUHours,
+		})
 	})
+	if err != nil && ctx.Err() == nil {
+		f.log.WarnContext(ctx, "the control plane did not take the cost of the job", slog.String("job", f.jobID), slog.Any("err", err))
+		return nil
+	}
+	return err
 }
 
 const accountTries = 5

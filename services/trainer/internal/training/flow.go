@@ -34,8 +34,8 @@ const framework = "platform-trainer"
 // modelFolder is the artifact folder of the model within the run.
 const modelFolder = "model"
 
-// closing limits the calls that end a run after its context has ended.
-const closing = 20 * time.Second
+// ClosingTimeout limits the calls that end a run after its context has ended.
+const ClosingTimeout = 20 * time.Second
 
 // flow is one training under way.
 type flow struct {
@@ -50,6 +50,7 @@ type flow struct {
 	tracked tracker.Run
 	resumed bool // an earlier attempt at the same flow run registered the version; tracked is its run
 	job     *scheduler.Job
+	key     string // the tag training_id, made before anything else; a job of a cluster is found by it
 	jobID   string // of job, or of the cluster's
 	jobDir  string // what a job of a cluster reads and leaves
 	rows    *dataset.Rows
@@ -156,6 +157,7 @@ func isTransient(err error) bool {
 func (f *flow) open(ctx context.Context) error {
 	// An attempt whose answer was lost may have made the run; the key finds it.
 	key := uuid.Must(uuid.NewV7()).String()
+	f.key = key
 	tags := map[string]string{
 		"training_id": key, "prefect_flow_run_id": f.FlowRunID, "requested_by": f.RequestedBy, "approval_id": f.ApprovalID,
 		"tenant": f.Tenant, "modelrepo_commit": f.origin.Commit, "definition_digest": f.origin.Digest,
@@ -201,7 +203,7 @@ func (f *flow) close(ctx context.Context, err error) error {
 	default:
 		status, reason = tracker.Failed, err.Error()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ClosingTimeout)
 	defer cancel()
 	ended := time.Now()
 	var terr, uerr error
@@ -234,7 +236,7 @@ func (f *flow) close(ctx context.Context, err error) error {
 	return err
 }
 
-// firstDelay is the pause before a second attempt to end the run, doubled after each; several fit into closing.
+// firstDelay is the pause before a second attempt to end the run, doubled after each; several fit into ClosingTimeout.
 func (f *flow) firstDelay() time.Duration {
 	delay := time.Second
 	for _, d := range f.cfg.RetryDelays {
@@ -384,7 +386,12 @@ func (f *flow) register(ctx context.Context) (string, error) {
 		f.version = v.Version
 	}
 	f.result.Version = f.version
-	if f.cfg.Batch.Cluster != nil {
+	// An earlier attempt may have trained elsewhere than this process would.
+	if mode := f.scheduler(); mode != scheduler.Mock {
+		if f.cfg.Batch.Cluster == nil || f.cfg.Batch.Mode != mode {
+			f.log.WarnContext(ctx, "the scheduler of the earlier attempt is not configured here; the cost of its job is not recorded", slog.String("scheduler", mode), slog.String("job", f.jobID))
+			return "version " + f.version, nil
+		}
 		return "version " + f.version, f.account(ctx)
 	}
 	hours := modelrepo.MockGPUHours(f.result.Model, f.version)
@@ -397,6 +404,14 @@ func (f *flow) register(ctx context.Context) (string, error) {
 		}
 	}
 	return "version " + f.version, nil
+}
+
+// scheduler is the mode in which the version was trained.
+func (f *flow) scheduler() string {
+	if f.resumed && f.tracked.Tags["hpc_scheduler"] != "" {
+		return f.tracked.Tags["hpc_scheduler"]
+	}
+	return cmp.Or(f.cfg.Batch.Mode, scheduler.Mock)
 }
 
 // ladder lets the control plane move the aliases. Without one no alias moves: this process only reports what would happen.

@@ -112,7 +112,17 @@ func (r *remote) answer(p string, req *http.Request, body []byte) any {
 			into[e.(object)["key"].(string)] = e.(object)["value"].(string)
 		}
 	}
-	run := object{"run": object{"info": object{"run_id": "r1", "experiment_id": "7", "status": "RUNNING", "artifact_uri": "mlflow-artifacts:/7/r1/artifacts"}, "data": object{}}}
+	status := "RUNNING"
+	if r.status != "" {
+		status = r.status
+	}
+	var tags []any
+	for _, name := range []string{"failure_reason", "training_id", "hpc_scheduler", "hpc_job_id"} {
+		if v := r.tags[name]; v != "" {
+			tags = append(tags, object{"key": name, "value": v})
+		}
+	}
+	run := object{"run": object{"info": object{"run_id": "r1", "experiment_id": "7", "status": status, "artifact_uri": "mlflow-artifacts:/7/r1/artifacts"}, "data": object{"tags": tags}}}
 	switch p {
 	case "experiments/get-by-name", "experiments/create":
 		return object{"experiment_id": "7", "experiment": object{"experiment_id": "7", "name": "x"}}
@@ -334,7 +344,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 		calls  int
 		reason string
 	}{
-		"backend not in this build": {func(r *Request) { r.Dummy, r.Backend = false, "dataplane" }, "", 0, 0, `extract: data set JobEmbeddings: backend "dataplane" is not in this build`},
+		"backend not in this build": {func(r *Request) { r.Dummy, r.Backend = false, "dataplane" }, "", 0, 0, `extract: data set JobEmbeddings: it declares no backend "dataplane"`},
 		"upload refused":            {nil, "artifacts", http.StatusForbidden, 1, "log: "},
 		"tracker stays away":        {nil, "model-versions/create", http.StatusServiceUnavailable, 4, "register: "},
 		"control plane refuses":     {nil, "/versions", http.StatusUnauthorized, 1, "ladder: control plane refused version 3 of JPCP"},
@@ -543,5 +553,52 @@ func TestOpenRunOfADeadProcessIsEnded(t *testing.T) {
 	}
 	if !killed || !strings.Contains(r.tags["failure_reason"], "died") {
 		t.Errorf("ended %v, tags %v; want the old run ended and its reason given", killed, r.tags)
+	}
+}
+
+// It was asked to stop after it had registered its version, and ended its run KILLED, or failed there.
+func TestStoppedAfterRegistrationMakesOneVersion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		stage, status string
+	}{{"register", "KILLED"}, {"ladder", "KILLED"}, {"ladder", "FAILED"}} {
+		t.Run(c.stage+" "+c.status, func(t *testing.T) {
+			t.Parallel()
+			r, tr := newRemote(t)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			refused := c.status == "FAILED"
+			r.before = func(path string, _ int) int {
+				if refused && path == "/versions" {
+					return http.StatusForbidden
+				}
+				return 0
+			}
+			r.after = func(path string, _ int) int {
+				if c.stage == "register" && path == "model-versions/create" {
+					stop()
+				}
+				return 0
+			}
+			_, err := tr.Train(ctx, dummy(), func(stage string, _ float64, _ string) {
+				if c.stage == "ladder" && c.status == "KILLED" && stage == "ladder" {
+					stop()
+				}
+			})
+			if err == nil || r.status != c.status || r.calls["model-versions/create"] != 1 {
+				t.Fatalf("%v, run %s, %d versions; want an error, %s, 1", err, r.status, r.calls["model-versions/create"], c.status)
+			}
+			r.mu.Lock()
+			refused, r.after = false, nil
+			r.mu.Unlock()
+			r.findBy("prefect_flow_run_id")
+			res, err := tr.Train(t.Context(), dummy(), nil)
+			if err != nil || res.Version != "3" || r.calls["model-versions/create"] != 1 || r.calls["runs/create"] != 1 {
+				t.Errorf("%+v, %v, %d versions of %d runs; want version 3, one of one run", res, err, r.calls["model-versions/create"], r.calls["runs/create"])
+			}
+			if r.status != "FINISHED" || r.tags["failure_reason"] != "" {
+				t.Errorf("the run is %s, reason %q; want FINISHED, none", r.status, r.tags["failure_reason"])
+			}
+		})
 	}
 }

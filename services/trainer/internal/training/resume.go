@@ -3,6 +3,7 @@ package training
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +25,7 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 		return err
 	}
 	for _, run := range earlier {
-		if run.Status != tracker.Running && run.Status != tracker.Finished {
-			continue // it failed or was cancelled, and said so itself
-		}
+		// Whatever its status: an attempt that was stopped between its registration and the ladder ended KILLED or FAILED.
 		v, err := f.versionOf(ctx, run.ID)
 		if err != nil {
 			return err
@@ -34,14 +33,13 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 		if v.Version != "" {
 			f.log.InfoContext(ctx, "an earlier attempt at this flow run registered its version", slog.String("run_id", run.ID), slog.String("version", v.Version))
 			f.adopt(run, v)
-			return nil
+			if run.Tags["failure_reason"] == "" {
+				return nil
+			}
+			return f.tracker.SetTag(ctx, run.ID, "failure_reason", "") // it is this attempt that says how the run ended
 		}
 		if run.Status == tracker.Running {
-			if id := run.Tags["hpc_job_id"]; id != "" && f.cfg.Batch.Cluster != nil && run.Tags["hpc_scheduler"] == f.cfg.Batch.Mode {
-				if err := f.cfg.Batch.Cluster.Cancel(ctx, id); err != nil {
-					f.log.WarnContext(ctx, "the job of the earlier attempt could not be cancelled", slog.String("job", id), slog.Any("err", err))
-				}
-			}
+			f.cancelJobsOf(ctx, run)
 			if err := f.tracker.SetTag(ctx, run.ID, "failure_reason", "the process that trained it died"); err != nil {
 				return err
 			}
@@ -51,6 +49,30 @@ func (f *flow) resume(ctx context.Context, experiment string) error {
 		}
 	}
 	return nil
+}
+
+// cancelJobsOf ends the jobs of an attempt that died: that of the tag, and what its process submitted without having
+// learnt, or stored, the number.
+func (f *flow) cancelJobsOf(ctx context.Context, run tracker.Run) {
+	c := f.cfg.Batch.Cluster
+	if c == nil || run.Tags["hpc_scheduler"] != f.cfg.Batch.Mode {
+		return
+	}
+	var ids []string
+	if key := run.Tags["training_id"]; key != "" {
+		var err error
+		if ids, err = c.Find(ctx, f.jobName(key)); err != nil {
+			f.log.WarnContext(ctx, "the jobs of the earlier attempt could not be looked up", slog.String("name", f.jobName(key)), slog.Any("err", err))
+		}
+	}
+	if id := run.Tags["hpc_job_id"]; id != "" && !slices.Contains(ids, id) {
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		if err := c.Cancel(ctx, id); err != nil {
+			f.log.WarnContext(ctx, "the job of the earlier attempt could not be cancelled", slog.String("job", id), slog.Any("err", err))
+		}
+	}
 }
 
 // adopt takes an earlier attempt's run and version for this one's.

@@ -25,7 +25,7 @@ var (
 const awaitingRetry = "AwaitingRetry"
 
 // mark is the message of a state that this worker sets; claimer reads the worker's name from it.
-func (w *Worker) mark(text string) string { return "Worker " + w.cfg.Name + ": " + text }
+func (w *Worker) mark(text string) string { return "Worker " + w.name + ": " + text }
 
 func claimer(message string) (worker string) {
 	rest, ok := strings.CutPrefix(message, "Worker ")

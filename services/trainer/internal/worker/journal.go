@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -33,7 +34,10 @@ func openJournal(dir string) (*journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err := checkOwn(dir); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -47,18 +51,65 @@ func openJournal(dir string) (*journal, error) {
 	return &journal{dir, lock}, nil
 }
 
+// checkOwn refuses a folder that others may have filled, or can: what lies in it decides what becomes of runs.
+func checkOwn(dir string) error {
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return fmt.Errorf("journal: WORKER_STATE_DIR must be a folder, and no link: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("journal: WORKER_STATE_DIR %s belongs to the user %d, not to this worker's %d", dir, st.Uid, os.Geteuid())
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("journal: WORKER_STATE_DIR %s has the mode %#o, so that others may read or change it; run: chmod 700 %s", dir, mode, dir)
+	}
+	return nil
+}
+
+// instance is an id of this folder, made once.
+func (j *journal) instance() (string, error) {
+	file := filepath.Join(j.dir, "instance")
+	b, err := os.ReadFile(file)
+	if id := strings.TrimSpace(string(b)); err == nil && instanceID.MatchString(id) {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("journal: %w", err)
+	}
+	id := uuid.NewString()[:8]
+	return id, j.replace(file, []byte(id+"\n"))
+}
+
+var instanceID = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
+// has reports whether there is an entry of the run.
+func (j *journal) has(id uuid.UUID) bool {
+	_, err := os.Lstat(j.file(id))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 func (j *journal) close() { _ = j.lock.Close() } // the lock goes with the descriptor
 
 func (j *journal) file(id uuid.UUID) string { return filepath.Join(j.dir, id.String()+".json") }
 
-// write keeps the entry. It is whole after a kill at any point: the old one or the new one.
+// write keeps the entry.
 func (j *journal) write(e entry) error {
 	b, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	tmp := j.file(e.ID) + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	return j.replace(j.file(e.ID), b)
+}
+
+// replace writes a file that is whole after a kill at any point: the old one or the new one.
+func (j *journal) replace(name string, b []byte) error {
+	tmp := name + ".new"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
@@ -66,7 +117,7 @@ func (j *journal) write(e entry) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	if err := os.Rename(tmp, j.file(e.ID)); err != nil {
+	if err := os.Rename(tmp, name); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil

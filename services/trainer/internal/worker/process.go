@@ -12,10 +12,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
+	"github.com/mlp-platform/platform/services/trainer/internal/training"
 )
 
-// killAfter is how long a child may take to end by itself once it was asked to: it has to close the tracker's run.
-const killAfter = 30 * time.Second
+// killAfter is how long a child may take to end by itself once it was asked to: it has to cancel its job, to tell the
+// control plane of that and to close the tracker's run.
+const killAfter = scheduler.CancelTimeout + 2*training.ClosingTimeout + 20*time.Second
 
 // ended tells how a child ended. Signalled means that something outside stopped it.
 type ended struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/orchestrator"
@@ -23,6 +24,7 @@ const (
 	nightlyCron      = "0 2 * * *"
 	nightlyZone      = "UTC"
 	poolType         = "process"
+	platformTag      = "platform"
 	poolDescription  = "Trainings of the platform's models; trainer worker carries them out."
 	dispatchSentence = "Trains one model of the model repository and registers the version."
 )
@@ -66,7 +68,7 @@ func (w *Worker) wanted() ([]deployment, error) {
 	}
 	for i := range all {
 		d := &all[i]
-		d.in.WorkPoolName, d.in.EnforceParameterSchema, d.in.Tags = Pool, true, []string{"platform"}
+		d.in.WorkPoolName, d.in.EnforceParameterSchema, d.in.Tags = Pool, true, []string{platformTag}
 		if d.limit > 0 {
 			d.in.ConcurrencyLimit = &d.limit
 		}
@@ -131,6 +133,41 @@ func (w *Worker) register(ctx context.Context) error {
 			return fmt.Errorf("register %s/%s: %w", d.flow, d.in.Name, err)
 		}
 	}
+	return w.retire(ctx, all)
+}
+
+// retiredTag marks a deployment whose model the repository has no more; it is brought up to date when the model is back.
+const retiredTag = "retired"
+
+// retire switches off the schedules of models that the repository does not have any more: nobody would carry their runs
+// out, and they would stand in the way of others. The deployment stays, for its runs are its history.
+func (w *Worker) retire(ctx context.Context, wanted []deployment) error {
+	there, err := w.client.Deployments(ctx, scheduleFlow)
+	if err != nil {
+		return fmt.Errorf("list the deployments of %s: %w", scheduleFlow, err)
+	}
+	for _, d := range there {
+		ours := d.WorkPoolName != nil && *d.WorkPoolName == Pool && slices.Contains(d.Tags, platformTag) && !slices.Contains(d.Tags, retiredTag)
+		if !ours || !strings.HasPrefix(d.Name, "platform-") || !strings.HasSuffix(d.Name, "-nightly") ||
+			slices.ContainsFunc(wanted, func(x deployment) bool { return x.flow == scheduleFlow && x.in.Name == d.Name }) {
+			continue
+		}
+		in := orchestrator.CreateDeployment{
+			FlowID: d.FlowID, Name: d.Name, Description: "The model repository does not have this model any more. Its schedule is off.",
+			Paused: d.Paused, Parameters: d.Parameters, ParameterSchema: d.ParameterSchema, EnforceParameterSchema: d.EnforceParameterSchema,
+			WorkPoolName: Pool, Tags: []string{platformTag, retiredTag},
+		}
+		for _, s := range d.Schedules {
+			in.Schedules = append(in.Schedules, orchestrator.CreateSchedule{Schedule: s.Schedule})
+		}
+		if _, err := w.client.CreateDeployment(ctx, in); err != nil {
+			return fmt.Errorf("retire %s/%s: %w", scheduleFlow, d.Name, err)
+		}
+		w.log.InfoContext(ctx, "switched off the schedule of a model that is gone", slog.String("deployment", d.Name))
+		w.mu.Lock()
+		delete(w.deployments, d.ID)
+		w.mu.Unlock()
+	}
 	return nil
 }
 
@@ -150,7 +187,7 @@ func (w *Worker) registerOne(ctx context.Context, d deployment) error {
 		w.mu.Lock()
 		known, ok := w.deployments[now.ID]
 		w.mu.Unlock()
-		if ok && known.sent == d.sent {
+		if ok && known.sent == d.sent && !slices.Contains(now.Tags, retiredTag) {
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,7 +46,7 @@ func (w *Worker) watch(ctx context.Context) error {
 
 // holds reports whether the run is in progress and claimed by this worker.
 func (w *Worker) holds(run orchestrator.FlowRun) bool {
-	return (run.StateType == orchestrator.Pending || run.StateType == orchestrator.Running) && claimer(run.Message()) == w.cfg.Name
+	return (run.StateType == orchestrator.Pending || run.StateType == orchestrator.Running) && claimer(run.Message()) == w.name
 }
 
 // settle deals with what the journal holds and no attempt is at work on: ends to be told, and runs that were cut off.
@@ -104,7 +105,8 @@ func (w *Worker) tell(ctx context.Context, e entry) error {
 	return w.journal.remove(e.ID)
 }
 
-// crashLost ends the runs of workers that are not heard of any more. They are not started again here: a worker that
+// crashLost ends the runs of workers that are not heard of any more, and of this one's those that its journal does not
+// have, as after a disk was lost. They are not started again here: a worker that
 // is only cut off from the orchestrator may still be training.
 func (w *Worker) crashLost(ctx context.Context) error {
 	w.mu.Lock()
@@ -114,7 +116,11 @@ func (w *Worker) crashLost(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 	open := orchestrator.Filter{DeploymentIDs: ids, StateTypes: []orchestrator.StateType{orchestrator.Pending, orchestrator.Running, orchestrator.Cancelling}}
-	var alive map[string]time.Time
+	beats, err := w.lastHeard(ctx)
+	if err != nil {
+		return err
+	}
+	watched := map[string]bool{} // what is still of interest to w.lost
 	for run, err := range w.client.FlowRuns(ctx, open) {
 		if err != nil {
 			return err
@@ -125,18 +131,21 @@ func (w *Worker) crashLost(ctx context.Context) error {
 				return err
 			}
 		}
-		if name == "" || name == w.cfg.Name {
+		if name == "" {
 			continue
 		}
-		if alive == nil {
-			if alive, err = w.lastHeard(ctx); err != nil {
-				return err
+		key, sign, why := name, beats[name], fmt.Sprintf("worker %s has not been heard of for %s", name, w.cfg.LostAfter)
+		if name == w.name {
+			if w.attempt(run.ID) != nil || w.journal.has(run.ID) {
+				continue
 			}
+			key, sign, why = run.ID.String(), time.Time{}, "its worker has no record of it any more"
 		}
-		if time.Since(alive[name]) < w.cfg.LostAfter {
+		watched[key] = true
+		if w.lost.unchanged(key, sign) < w.cfg.LostAfter {
 			continue
 		}
-		end := orchestrator.State{Type: orchestrator.Crashed, Message: w.mark(fmt.Sprintf("worker %s has not been heard of for %s", name, w.cfg.LostAfter))}
+		end := orchestrator.State{Type: orchestrator.Crashed, Message: w.mark(why)}
 		if run.StateType == orchestrator.Cancelling {
 			end.Type = orchestrator.Cancelled
 		}
@@ -145,6 +154,7 @@ func (w *Worker) crashLost(ctx context.Context) error {
 		}
 		w.log.WarnContext(ctx, "ended the run of a lost worker", slog.String("flow_run_id", run.ID.String()), slog.String("lost", name), slog.String("state", string(end.Type)))
 	}
+	w.lost.keep(watched)
 	return nil
 }
 
@@ -169,4 +179,28 @@ func (w *Worker) lastHeard(ctx context.Context) (map[string]time.Time, error) {
 		at[x.Name] = x.LastHeartbeat
 	}
 	return at, nil
+}
+
+// absence measures how long a sign of life has not changed, by this process's clock alone: those of the orchestrator and
+// of this machine may differ. What is seen for the first time has changed just now, even if there is no sign at all.
+type absence struct {
+	seen map[string]sign
+}
+
+type sign struct{ last, since time.Time }
+
+func newAbsence() *absence { return &absence{map[string]sign{}} }
+
+func (a *absence) unchanged(key string, last time.Time) time.Duration {
+	s, ok := a.seen[key]
+	if !ok || !s.last.Equal(last) {
+		s = sign{last, time.Now()}
+		a.seen[key] = s
+	}
+	return time.Since(s.since)
+}
+
+// keep forgets all others.
+func (a *absence) keep(keys map[string]bool) {
+	maps.DeleteFunc(a.seen, func(key string, _ sign) bool { return !keys[key] })
 }

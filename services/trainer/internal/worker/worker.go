@@ -19,7 +19,8 @@ import (
 // Config of a worker; all is required.
 type Config struct {
 	Client *orchestrator.Client
-	// Name is this worker's among those of the pool; it stands in the states of the runs that it claims.
+	// Name is this worker's among those of the pool, with an id of its state folder behind; so two workers of one name
+	// are two, and one whose state folder is lost is another. It stands in the states of the runs that it claims.
 	Name string
 	// Limit is how many runs it carries out at once.
 	Limit int
@@ -50,6 +51,8 @@ type Worker struct {
 	log     *slog.Logger
 	client  *orchestrator.Client
 	journal *journal
+	name    string // cfg.Name and what tells the state folder from others
+	lost    *absence
 	wake    chan struct{} // an attempt has ended
 
 	mu          sync.Mutex // guards those below
@@ -74,7 +77,7 @@ func New(cfg Config) (*Worker, error) {
 		return nil, fmt.Errorf("worker: the name %q must not contain a colon and a space", cfg.Name)
 	}
 	return &Worker{
-		cfg: cfg, log: cfg.Log, client: cfg.Client, wake: make(chan struct{}, 1),
+		cfg: cfg, log: cfg.Log, client: cfg.Client, wake: make(chan struct{}, 1), lost: newAbsence(),
 		attempts: map[uuid.UUID]*attempt{}, deployments: map[uuid.UUID]deployment{},
 	}, nil
 }
@@ -88,22 +91,42 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	defer j.close()
 	w.journal = j
+	id, err := j.instance()
+	if err != nil {
+		return err
+	}
+	w.name = w.cfg.Name + "-" + id
 	if err := w.registerFirst(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	w.log.InfoContext(ctx, "worker started", slog.String("worker", w.cfg.Name), slog.String("pool", Pool), slog.Int("limit", w.cfg.Limit))
+	// Before the first claim: to others a worker that has claimed a run and was never heard of would be lost.
+	if err := w.heartbeat(ctx); err != nil {
+		w.log.WarnContext(ctx, "the first heartbeat failed", slog.Any("err", err))
+	}
+	w.log.InfoContext(ctx, "worker started", slog.String("worker", w.name), slog.String("pool", Pool), slog.Int("limit", w.cfg.Limit))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { w.beat(ctx); return nil })
+	g.Go(func() error { w.tidy(ctx); return nil })
 	g.Go(func() error { return w.work(ctx) })
 	return g.Wait()
 }
 
-// beat tells that this worker lives, keeps the deployments up to date and ends the runs of workers that do not.
+// beat tells that this worker lives. Nothing else is done here: what takes long must not make it look dead.
 func (w *Worker) beat(ctx context.Context) {
+	for pause(ctx, w.cfg.Heartbeat) {
+		w.try(ctx, "heartbeat", w.heartbeat)
+	}
+}
+
+func (w *Worker) heartbeat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return w.client.Heartbeat(ctx, Pool, w.name, w.cfg.Heartbeat)
+}
+
+// tidy keeps the deployments up to date and ends the runs that nobody carries out any more.
+func (w *Worker) tidy(ctx context.Context) {
 	for {
-		w.try(ctx, "heartbeat", func(ctx context.Context) error {
-			return w.client.Heartbeat(ctx, Pool, w.cfg.Name, w.cfg.Heartbeat)
-		})
 		w.try(ctx, "register the deployments", w.register)
 		w.try(ctx, "look for runs of lost workers", w.crashLost)
 		if !pause(ctx, w.cfg.Heartbeat) {
@@ -148,17 +171,16 @@ func (w *Worker) work(ctx context.Context) error {
 
 // take claims due runs while there is room for them.
 func (w *Worker) take(ctx context.Context, running *sync.WaitGroup) error {
-	// More than there is room for: those ahead may belong to deployments that are at their limit.
+	// More than there is room for: those ahead may belong to deployments that are at their limit, or to none of ours.
 	const ahead = 50
 	free := w.cfg.Limit - len(w.busy())
 	if free <= 0 {
 		return nil
 	}
-	due, err := w.client.ScheduledFlowRuns(ctx, Pool, time.Now(), free+ahead)
-	if err != nil {
-		return err
-	}
-	for _, item := range due {
+	for item, err := range w.client.AllScheduledFlowRuns(ctx, Pool, time.Now(), free+ahead) {
+		if err != nil {
+			return err
+		}
 		if free == 0 || ctx.Err() != nil {
 			break
 		}

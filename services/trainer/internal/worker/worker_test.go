@@ -52,7 +52,7 @@ func TestCommandsOfARun(t *testing.T) {
 
 func TestJournal(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "state")
 	j, err := openJournal(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestJournal(t *testing.T) {
 
 func TestClaimer(t *testing.T) {
 	t.Parallel()
-	w := &Worker{cfg: Config{Name: "gpu-7"}}
+	w := &Worker{name: "gpu-7"}
 	for message, want := range map[string]string{
 		w.mark("training"): "gpu-7", "": "", "Worker": "", "Flow run was cancelled": "", "Worker unnamed": "",
 	} {
