@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,6 +138,9 @@ func (c Config) Fit(ctx context.Context, argv []string, dir string, spec Spec, t
 func (c Config) run(ctx context.Context, argv []string, work, in, out string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("the command took longer than %v", c.Timeout))
 	defer cancel()
+	// The kernel's parent is the thread that starts the command, so it must live as long as the command does.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = work
 	// No credential of the trainer reaches the command.
@@ -146,8 +150,9 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	// A group of its own, so that a kill reaches the workers that the command started.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A group of its own, so that a kill reaches the workers that the command started. If the trainer dies without a
+	// chance to do that, the kernel ends the command itself.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killDelay
 	lines := &lineLog{log: c.Log.With(slog.String("command", argv[0])), ctx: context.WithoutCancel(ctx)}
