@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -148,6 +149,30 @@ func TestUnconfigured(t *testing.T) {
 	err = New(Config{}).Items(context.Background(), modelrepo.Dataplane{Path: "/jobs"}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "DATAPLANE_URL") {
 		t.Errorf("%v, want the name of the setting", err)
+	}
+}
+
+// A page with more records than were asked for, or with very many members, is refused before they are made.
+func TestPagesOfManyRecords(t *testing.T) {
+	t.Parallel()
+	many := "[" + strings.Repeat(`{"":0},`, pageLimit)
+	for want, body := range map[string]string{
+		"":                                     many[:len(many)-1] + "]",
+		"more than the 1000 records":           many + strings.Repeat(`{"":0},`, 4_000_000) + "{}]",
+		"more than 1000000 members":            `[{"":0` + strings.Repeat(`,"":0`, 5_000_000) + "}]",
+		"the page's records: more than the 10": `{"jobs": ` + many + "{}]}",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		items, _, err := parsePage([]byte(body))
+		runtime.ReadMemStats(&after)
+		if want == "" && (err != nil || len(items) != pageLimit) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d items, %v; want %q", len(items), err, want)
+		}
+		// Beside the page and what the decoder holds of it; other tests of this package allocate little.
+		if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+			t.Errorf("%.40s: %d MiB were allocated for %d MiB, want at most 256", body, took>>20, len(body)>>20)
+		}
 	}
 }
 
