@@ -334,11 +334,11 @@ func TestFailuresAreRecorded(t *testing.T) {
 		calls  int
 		reason string
 	}{
-		"backend not in this build": {func(r *Request) { r.Dummy, r.Backend = false, "dataplane" }, "", 0, 0, `extract: data set JobEmbeddings: backend "dataplane" is not in this build`},
-		"upload refused":            {nil, "artifacts", http.StatusForbidden, 1, "log: "},
-		"tracker stays away":        {nil, "model-versions/create", http.StatusServiceUnavailable, 4, "register: "},
-		"control plane refuses":     {nil, "/versions", http.StatusUnauthorized, 1, "ladder: control plane refused version 3 of JPCP"},
-		"control plane stays away":  {nil, "/versions", http.StatusBadGateway, 4, "ladder: control plane unavailable"},
+		"backend not declared":     {func(r *Request) { r.Dummy, r.Backend = false, "dataplane" }, "", 0, 0, `extract: data set JobEmbeddings: it declares no backend "dataplane", only local`},
+		"upload refused":           {nil, "artifacts", http.StatusForbidden, 1, "log: "},
+		"tracker stays away":       {nil, "model-versions/create", http.StatusServiceUnavailable, 4, "register: "},
+		"control plane refuses":    {nil, "/versions", http.StatusUnauthorized, 1, "ladder: control plane refused version 3 of JPCP"},
+		"control plane stays away": {nil, "/versions", http.StatusBadGateway, 4, "ladder: control plane unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
