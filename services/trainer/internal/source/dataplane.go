@@ -33,7 +33,7 @@ func (s *Sources) Items(ctx context.Context, d modelrepo.Dataplane, raw io.Write
 	if s.cfg.DataplaneURL == "" {
 		return errors.New("the dataplane is not configured; set DATAPLANE_URL")
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := limitFetch(ctx)
 	defer cancel()
 	seen := map[string]bool{}
 	cursor := ""

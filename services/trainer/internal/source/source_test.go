@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -16,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
@@ -74,6 +76,48 @@ func TestArchive(t *testing.T) {
 				t.Errorf("%v is left behind, want nothing", left)
 			}
 		})
+	}
+}
+
+// A host that an archive redirects to does not see the address before, whose query may be a signature.
+func TestRedirectsTellNoSignature(t *testing.T) {
+	t.Parallel()
+	referers := make(chan string, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { referers <- r.Referer() }))
+	t.Cleanup(other.Close)
+	srv := httptest.NewServer(http.RedirectHandler(strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound))
+	t.Cleanup(srv.Close)
+	_, err := New(Config{AllowPrivate: true}).Archive(t.Context(), modelrepo.PublicArchive{URL: srv.URL + "/jobs.csv?X-Amz-Signature=secret"}, t.TempDir())
+	select {
+	case got := <-referers:
+		if got != "" {
+			t.Errorf("the other host was told the referer %q, want none", got)
+		}
+	default:
+		t.Errorf("%v; want a request at the other host", err)
+	}
+}
+
+// Neither the own deadline nor a file that cannot be written is worth another attempt; a source that breaks off is.
+func TestWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errFetchTimeout)
+	defer cancel()
+	broken := errors.New("broken off")
+	read := answer{iotest.ErrReader(broken), func(err error) error { return wrapCallError(t.Context(), err) }}
+	_, errRead := save(t.TempDir(), "file", read, maxBytes)
+	_, errWrite := save(t.TempDir(), "none/file", strings.NewReader("x"), maxBytes)
+	for name, c := range map[string]struct {
+		err, want error
+		again     bool
+	}{
+		"the own deadline":     {wrapCallError(ctx, ctx.Err()), errFetchTimeout, false},
+		"a source that breaks": {errRead, broken, true},
+		"a file":               {errWrite, fs.ErrNotExist, false},
+	} {
+		if !errors.Is(c.err, c.want) || errors.Is(c.err, ErrUnavailable) != c.again {
+			t.Errorf("%s: %v; want %v, worth another attempt: %v", name, c.err, c.want, c.again)
+		}
 	}
 }
 
