@@ -143,7 +143,7 @@ func (c Config) run(ctx context.Context, argv []string, work, in, out string) er
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = work
-	// No credential of the trainer reaches the command.
+	// No credential of the trainer is passed on. The command has its user, so it could read them in /proc all the same.
 	cmd.Env = []string{"TRAIN_DIR=" + in, "OUT_DIR=" + out, "TMPDIR=" + work, "HOME=" + work}
 	for _, name := range []string{"PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS"} {
 		if v, ok := os.LookupEnv(name); ok {
