@@ -202,8 +202,8 @@ func TestPagesOfManyRecords(t *testing.T) {
 	many := "[" + strings.Repeat(`{"":0},`, pageLimit)
 	for want, body := range map[string]string{
 		"":                                     many[:len(many)-1] + "]",
-		"more than the 1000 records":           many + strings.Repeat(`{"":0},`, 4_000_000) + "{}]",
-		"more than 1000000 members":            `[{"":0` + strings.Repeat(`,"":0`, 5_000_000) + "}]",
+		"more than the 1000 records":           many + strings.Repeat(`{"":0},`, 1_000_000) + "{}]",
+		"more than 1000000 members":            `[{"":0` + strings.Repeat(`,"":0`, 1_500_000) + "}]",
 		"the page's records: more than the 10": `{"jobs": ` + many + "{}]}",
 	} {
 		var before, after runtime.MemStats
