@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"github.com/vbauerster/mpb/v8"
@@ -202,6 +203,10 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	commandTimeout, err := time.ParseDuration(cmpOr(env.Getenv("TRAINER_COMMAND_TIMEOUT"), "0"))
+	if err != nil {
+		return fault.New("trainer", "TRAINER_COMMAND_TIMEOUT is no duration such as 2h: %v", err)
+	}
 	log := slog.New(slog.DiscardHandler)
 	if env.Verbose {
 		log = slog.New(slog.NewTextHandler(env.Err, nil))
@@ -213,6 +218,7 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 		DataplaneURL: cmpOr(env.Getenv("DATAPLANE_URL"), "http://localhost:8010"), DataplaneToken: service.Secret(env.Getenv("DATAPLANE_TOKEN")), AllowPrivateArchives: env.Getenv("PUBLIC_ARCHIVE_ALLOW_PRIVATE") == "true",
 		HPCPartition: env.Getenv("HPC_PARTITION"), HPCAccount: env.Getenv("HPC_ACCOUNT"), HPCQOS: env.Getenv("HPC_QOS"),
 		HPCWorkDir: env.Getenv("HPC_WORK_DIR"), HPCTrainer: env.Getenv("HPC_TRAINER"),
+		CommandAllow: strings.Split(env.Getenv("TRAINER_COMMAND_ALLOW"), ","), CommandTimeout: commandTimeout,
 	}, log)
 	if err != nil {
 		return fault.New("trainer", "cannot start training: %v", err)

@@ -192,3 +192,33 @@ func TestPipelineRunRefusesSSH(t *testing.T) {
 		t.Errorf("exit %d, %s%s; want 1 and a refusal that names HPC_SSH_HOST and trainer train", r.code, r.out, r.err)
 	}
 }
+
+// The operator's list of commands for estimators holds for a training on this machine, too.
+func TestPipelineRunAllowsListedCommands(t *testing.T) {
+	repo := t.TempDir()
+	if err := os.CopyFS(repo, os.DirFS(filepath.Join("..", "..", "..", "..", "deploy", "modelrepo"))); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(repo, "models", "power_consumption_prediction", "JPCP", "model.yaml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = []byte(strings.Replace(string(text), "kind: random_forest", "kind: command\n  command: [fit, it]", 1))
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(tracker.Close)
+	const refusal = "not listed in TRAINER_COMMAND_ALLOW"
+	for allow, want := range map[string]string{"": refusal, "other": refusal, "other,fit it": "start a run in the tracker"} {
+		r := runMLP(t, map[string]string{"HOME": t.TempDir(), "TRACKING_URI": tracker.URL, "TRAINER_COMMAND_ALLOW": allow}, "", "pipeline", "run", "--repo", repo, "-m", "JPCP")
+		if r.code != 1 || !strings.Contains(r.out+r.err, want) {
+			t.Errorf("allowed %q: got exit %d, %s%s, want 1 and %s", allow, r.code, r.out, r.err, want)
+		}
+	}
+	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "TRAINER_COMMAND_TIMEOUT": "soon"}, "", "pipeline", "run", "--repo", repo, "-m", "JPCP")
+	if r.code != 1 || !strings.Contains(r.out+r.err, "TRAINER_COMMAND_TIMEOUT") {
+		t.Errorf("got exit %d, %s%s, want 1 and TRAINER_COMMAND_TIMEOUT", r.code, r.out, r.err)
+	}
+}

@@ -164,7 +164,7 @@ func readFiles(ctx context.Context, root *os.Root, files []source.File, ds *mode
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := readFile(root, f.Path, i, ds, all, digest); err != nil {
+		if err := readFile(ctx, root, f.Path, i, ds, all, digest); err != nil {
 			return nil, fmt.Errorf("%s: %w", listNames([]string{f.Name}), err)
 		}
 	}
@@ -173,7 +173,7 @@ func readFiles(ctx context.Context, root *os.Root, files []source.File, ds *mode
 	return all, nil
 }
 
-func readFile(root *os.Root, name string, index int, ds *modelrepo.Dataset, into *Rows, digest hash.Hash) error {
+func readFile(ctx context.Context, root *os.Root, name string, index int, ds *modelrepo.Dataset, into *Rows, digest hash.Hash) error {
 	f, err := root.Open(name)
 	if err != nil {
 		var pe *fs.PathError
@@ -194,7 +194,7 @@ func readFile(root *os.Root, name string, index int, ds *modelrepo.Dataset, into
 		// Its table of contents is at its end; the digest is made first.
 		var size int64
 		if size, err = io.Copy(io.Discard, src); err == nil {
-			err = readParquet(f, size, ds, into)
+			err = readParquet(ctx, f, size, ds, into)
 		}
 	default:
 		err = fmt.Errorf("format %q is not read by this build; it reads %s", ds.Format, strings.Join(modelrepo.Formats, ", "))

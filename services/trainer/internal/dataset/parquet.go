@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,19 +15,22 @@ import (
 
 // readParquet reads the columns that the data set declares, each by itself: the format stores them so. A null or NaN is
 // a missing value.
-func readParquet(src io.ReaderAt, size int64, ds *modelrepo.Dataset, into *Rows) error {
+func readParquet(ctx context.Context, src io.ReaderAt, size int64, ds *modelrepo.Dataset, into *Rows) error {
 	file, err := parquet.Open(src, size)
 	if err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(ds.Columns)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		spec := ds.Columns[name]
 		from := spec.From
 		if from == "" {
 			from = name
 		}
 		kind := map[modelrepo.Kind]parquet.Kind{modelrepo.Number: parquet.Number, modelrepo.Category: parquet.Text, modelrepo.Vector: parquet.Vector}[spec.Type]
-		err := file.Read(from, kind, &columnSink{rows: into, name: name, spec: spec})
+		err := file.Read(from, kind, &columnSink{ctx: ctx, rows: into, name: name, spec: spec})
 		if errors.Is(err, parquet.ErrNoColumn) {
 			return fmt.Errorf("no column %q; the file has %s", from, listNames(file.Names()))
 		}
@@ -40,6 +44,7 @@ func readParquet(src io.ReaderAt, size int64, ds *modelrepo.Dataset, into *Rows)
 
 // columnSink appends the values of one column.
 type columnSink struct {
+	ctx  context.Context //nolint:containedctx // of the reading that the sink belongs to
 	rows *Rows
 	name string
 	spec modelrepo.ColumnSpec
@@ -48,6 +53,9 @@ type columnSink struct {
 
 // Reserve counts what the values of a page take before there is room made for them.
 func (s *columnSink) Reserve(values int) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
 	switch s.spec.Type {
 	case modelrepo.Category:
 		s.rows.held += 16 * int64(values) // the strings; texts are counted as they come
@@ -77,7 +85,8 @@ func (s *columnSink) Text(v string) error {
 			return err
 		}
 	}
-	s.rows.Cat[s.name] = append(s.rows.Cat[s.name], v)
+	// Not v, which is a copy of its own that nobody has counted.
+	s.rows.Cat[s.name] = append(s.rows.Cat[s.name], s.last)
 	return nil
 }
 

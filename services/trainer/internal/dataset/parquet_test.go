@@ -3,10 +3,12 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -109,5 +111,45 @@ func TestParquetOfAnotherSchema(t *testing.T) {
 	}
 	if _, err := Load(context.Background(), Source{Repo: dir, Set: parquetSet(), Backend: "local"}); err == nil || !strings.Contains(err.Error(), "data/a.parquet: this is no Parquet file") {
 		t.Errorf("%v, want a refusal that names the file", err)
+	}
+}
+
+// Equal texts in a row are one text in memory, since only one is counted against the limit.
+func TestParquetKeepsEqualTextsOnce(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		User string `parquet:"user,plain"` // each value is stored by itself
+	}
+	const rows, size = 500, 16 << 10
+	text := strings.Repeat("x", size)
+	var buf bytes.Buffer
+	w := parquet.NewGenericWriter[row](&buf, parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(2*size))
+	for range rows {
+		if _, err := w.Write([]row{{text}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	set := &modelrepo.Dataset{Name: "Jobs", Format: "parquet", Columns: map[string]modelrepo.ColumnSpec{"user": {Type: modelrepo.Category}}}
+	got := newRows(set)
+	if err := readParquet(t.Context(), bytes.NewReader(buf.Bytes()), int64(buf.Len()), set, got); err != nil {
+		t.Fatal(err)
+	}
+	kept := map[*byte]bool{}
+	for _, v := range got.Cat["user"] {
+		if len(v) != size {
+			t.Fatalf("a text of %d bytes, want %d", len(v), size)
+		}
+		kept[unsafe.StringData(v)] = true
+	}
+	if got.N != rows || len(kept) != 1 {
+		t.Errorf("%d rows keep %d texts, want %d rows and 1 text", got.N, len(kept), rows)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := readParquet(ctx, bytes.NewReader(buf.Bytes()), int64(buf.Len()), set, newRows(set)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v of a cancelled reading, want %v", err, context.Canceled)
 	}
 }

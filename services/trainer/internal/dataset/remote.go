@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func readRemote(ctx context.Context, s Source) (*Rows, error) {
 	if s.Backend == modelrepo.BackendPublicArchive {
 		var file source.File
 		file, err = s.Remote.Archive(ctx, *s.Set.Backends.PublicArchive, dir)
-		files, uri = []source.File{file}, s.Set.Backends.PublicArchive.URL
+		files, uri = []source.File{file}, withoutSecrets(s.Set.Backends.PublicArchive.URL)
 	} else {
 		store := s.Set.Backends.ObjectStore
 		files, err = s.Remote.Objects(ctx, *store, s.Set.Files, dir)
@@ -55,6 +56,16 @@ func readRemote(ctx context.Context, s Source) (*Rows, error) {
 		rows.URI = uri
 	}
 	return rows, err
+}
+
+// withoutSecrets is the address without what may be a signature or a password: the tracker shows it to everybody.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	return u.String()
 }
 
 // readDataplane makes columns of the records of a dataplane, as they come.

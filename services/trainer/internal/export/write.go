@@ -103,11 +103,7 @@ func Write(dir string, meta Meta, p *Pipeline, m learn.Model, target frame.Targe
 
 // WriteGraph does the same with a graph that something else exported.
 func WriteGraph(dir string, meta Meta, g *Graph) (map[string]string, error) {
-	onnx, err := os.ReadFile(g.File)
-	if err != nil {
-		return nil, fmt.Errorf("exporting %s: %w", meta.Model, err)
-	}
-	return writeFiles(dir, onnx, meta, g.pipeline, g.target)
+	return writeFiles(dir, g.data, meta, g.pipeline, g.target)
 }
 
 func writeFiles(dir string, onnx []byte, meta Meta, p *Pipeline, target frame.Target) (map[string]string, error) {

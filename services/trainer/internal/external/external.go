@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,17 +138,21 @@ func (c Config) Fit(ctx context.Context, argv []string, dir string, spec Spec, t
 func (c Config) run(ctx context.Context, argv []string, work, in, out string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("the command took longer than %v", c.Timeout))
 	defer cancel()
+	// The kernel's parent is the thread that starts the command, so it must live as long as the command does.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = work
-	// No credential of the trainer reaches the command.
+	// No credential of the trainer is passed on. The command has its user, so it could read them in /proc all the same.
 	cmd.Env = []string{"TRAIN_DIR=" + in, "OUT_DIR=" + out, "TMPDIR=" + work, "HOME=" + work}
 	for _, name := range []string{"PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS"} {
 		if v, ok := os.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	// A group of its own, so that a kill reaches the workers that the command started.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A group of its own, so that a kill reaches the workers that the command started. If the trainer dies without a
+	// chance to do that, the kernel ends the command itself.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killDelay
 	lines := &lineLog{log: c.Log.With(slog.String("command", argv[0])), ctx: context.WithoutCancel(ctx)}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/trainer/internal/dataset"
@@ -24,6 +25,9 @@ import (
 
 // MaxCandidates limits the combinations of hyperparameters tried on validation.
 const MaxCandidates = 24
+
+// graphRun limits the time in which the graph of a command answers one batch of rows.
+const graphRun = time.Minute
 
 // Candidate is one combination of hyperparameters and what it reached on validation.
 type Candidate struct {
@@ -64,9 +68,10 @@ type Commands struct {
 // Run fits the model on the sample. progress gets 0 to 1.
 func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelrepo.Dataset, md *modelrepo.ModelDataset, commands Commands, progress func(float64)) (r *Result, err error) {
 	r = &Result{}
+	var graph *export.Graph // of its own: an error returns no result
 	defer func() {
-		if err != nil && r != nil && r.Graph != nil {
-			err = errors.Join(err, r.Graph.Close())
+		if err != nil && graph != nil {
+			err = errors.Join(err, graph.Close())
 		}
 	}()
 	if r.Parts, err = split.Of(m.Split, ds.Time, s.Rows); err != nil {
@@ -87,7 +92,7 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 		if err != nil {
 			return nil, err
 		}
-		got, _, _, err := fitted.judge(val)
+		got, _, _, err := fitted.judge(ctx, val)
 		if fitted.graph != nil {
 			err = errors.Join(err, fitted.graph.Close())
 		}
@@ -108,8 +113,9 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	if err != nil {
 		return nil, err
 	}
+	graph = fitted.graph
 	r.Model, r.Pipeline, r.Graph = fitted.model, fitted.pipeline, fitted.graph
-	if r.Metrics, r.Values, r.Classes, err = fitted.judge(selectRows(s, r.Parts.Test)); err != nil {
+	if r.Metrics, r.Values, r.Classes, err = fitted.judge(ctx, selectRows(s, r.Parts.Test)); err != nil {
 		return nil, err
 	}
 	if err := r.compare(s, ds, m, fitRows); err != nil {
@@ -226,7 +232,7 @@ func runCommand(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelData
 	if err != nil {
 		return nil, err
 	}
-	g, err := export.OpenGraph(file, p, on.target)
+	g, err := export.OpenGraph(file, export.GraphLimits{Bytes: external.MaxModel, Run: graphRun}, p, on.target)
 	if err != nil {
 		return nil, err
 	}
@@ -245,10 +251,10 @@ func measure(t frame.Target, values []float64, classes []int, proba [][]float64)
 }
 
 // judge predicts the rows and measures the predictions.
-func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, classes []int, err error) {
+func (f *fitted) judge(ctx context.Context, on rows) (metrics map[string]float64, values []float64, classes []int, err error) {
 	if f.graph != nil {
 		var proba [][]float64
-		if values, classes, proba, err = f.graph.Answer(on.table); err != nil {
+		if values, classes, proba, err = f.graph.Answer(ctx, on.table); err != nil {
 			return nil, nil, nil, err
 		}
 		return measure(on.target, values, classes, proba), values, classes, nil

@@ -86,6 +86,8 @@ func newArchiveClient(allowPrivate bool) *http.Client {
 			if len(via) >= 5 {
 				return fmt.Errorf("%w: more than 5 redirects", errRefused)
 			}
+			// Go adds the address before, whose query may be a signature that is meant for its own host alone.
+			req.Header.Del("Referer")
 			return checkArchiveScheme(req.URL.Scheme, allowPrivate)
 		},
 	}
@@ -100,7 +102,7 @@ func checkArchiveScheme(scheme string, allowPrivate bool) error {
 
 // Archive fetches the file of a public archive into dir. A file with another digest than the declared one is not kept.
 func (s *Sources) Archive(ctx context.Context, a modelrepo.PublicArchive, dir string) (File, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := limitFetch(ctx)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 	if err != nil {
@@ -126,7 +128,8 @@ func (s *Sources) fetchArchive(req *http.Request, digest, dir, name string) erro
 		return err
 	}
 	sum := sha256.New()
-	if _, err := save(dir, name, io.TeeReader(resp.Body, sum), maxBytes); err != nil {
+	body := answer{resp.Body, func(err error) error { return wrapCallError(req.Context(), err) }}
+	if _, err := save(dir, name, io.TeeReader(body, sum), maxBytes); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != strings.ToLower(digest) {

@@ -20,7 +20,9 @@ const (
 	pageLimit = 1000
 	maxPage   = 32 << 20
 	maxPages  = 100_000
-	maxCursor = 4 << 10
+	// maxMembers of all records of a page, by their colons.
+	maxMembers = 1_000_000
+	maxCursor  = 4 << 10
 )
 
 // Item is one record of a dataplane.
@@ -31,7 +33,7 @@ func (s *Sources) Items(ctx context.Context, d modelrepo.Dataplane, raw io.Write
 	if s.cfg.DataplaneURL == "" {
 		return errors.New("the dataplane is not configured; set DATAPLANE_URL")
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := limitFetch(ctx)
 	defer cancel()
 	seen := map[string]bool{}
 	cursor := ""
@@ -93,27 +95,29 @@ func (s *Sources) page(ctx context.Context, path, cursor string, raw io.Writer) 
 // parsePage reads an array, which is the only page, or an object with jobs or items and the cursor of the next page.
 func parsePage(body []byte) (items []Item, next string, err error) {
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		if err := json.Unmarshal(body, &items); err != nil {
-			return nil, "", errors.New("the page is no JSON array of objects")
+		if items, err = parseItems(body); err != nil {
+			return nil, "", fmt.Errorf("the page: %w", err)
 		}
 		return items, "", nil
 	}
 	var page struct {
-		Jobs       *[]Item `json:"jobs"`
-		Items      *[]Item `json:"items"`
-		NextCursor *string `json:"next_cursor"`
-		Cursor     *string `json:"cursor"`
+		Jobs       json.RawMessage `json:"jobs"`
+		Items      json.RawMessage `json:"items"`
+		NextCursor *string         `json:"next_cursor"`
+		Cursor     *string         `json:"cursor"`
 	}
 	if err := json.Unmarshal(body, &page); err != nil {
 		return nil, "", errors.New("the page is neither a JSON array nor an object with jobs or items, and next_cursor as text")
 	}
-	switch {
-	case page.Jobs != nil:
-		items = *page.Jobs
-	case page.Items != nil:
-		items = *page.Items
-	default:
+	list := page.Jobs
+	if isAbsent(list) {
+		list = page.Items
+	}
+	if isAbsent(list) {
 		return nil, "", errors.New("the page has neither jobs nor items")
+	}
+	if items, err = parseItems(list); err != nil {
+		return nil, "", fmt.Errorf("the page's records: %w", err)
 	}
 	for _, c := range []*string{page.NextCursor, page.Cursor} {
 		if c != nil && *c != "" {
@@ -125,4 +129,43 @@ func parsePage(body []byte) (items []Item, next string, err error) {
 		return nil, "", fmt.Errorf("its cursor is longer than %d bytes", maxCursor)
 	}
 	return items, next, nil
+}
+
+func isAbsent(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
+
+// parseItems reads an array one record at a time: a small record takes a hundred times its text, so that many must be
+// refused before they are made.
+func parseItems(text []byte) ([]Item, error) {
+	errShape := errors.New("no JSON array of objects")
+	d := json.NewDecoder(bytes.NewReader(text))
+	if first, err := d.Token(); err != nil || first != json.Delim('[') {
+		return nil, errShape
+	}
+	var items []Item
+	members := 0
+	for d.More() {
+		if len(items) == pageLimit {
+			return nil, fmt.Errorf("more than the %d records that were asked for", pageLimit)
+		}
+		var record json.RawMessage
+		if err := d.Decode(&record); err != nil {
+			return nil, errShape
+		}
+		// One record may have millions of members. Colons inside texts count as well, which the limit leaves room for.
+		if members += bytes.Count(record, []byte(":")); members > maxMembers {
+			return nil, fmt.Errorf("its records have more than %d members", maxMembers)
+		}
+		var item Item
+		if err := json.Unmarshal(record, &item); err != nil {
+			return nil, errShape
+		}
+		items = append(items, item)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, errShape
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errShape
+	}
+	return items, nil
 }

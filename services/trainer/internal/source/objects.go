@@ -28,7 +28,7 @@ func (s *Sources) Objects(ctx context.Context, o modelrepo.ObjectStore, patterns
 	if s.cfg.S3Endpoint == "" {
 		return nil, errors.New("the object store is not configured; set S3_ENDPOINT")
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := limitFetch(ctx)
 	defer cancel()
 	client, closeIdle, err := s.objectClient()
 	if err != nil {
@@ -72,9 +72,9 @@ func fetchObjects(ctx context.Context, client *minio.Client, o modelrepo.ObjectS
 		}
 		// An object's name is the store's choice, so it never becomes a path here.
 		file := File{Path: fmt.Sprintf("object-%d", i), Name: strings.TrimPrefix(key, prefix)}
-		n, err := save(dir, file.Path, object, left)
+		n, err := save(dir, file.Path, answer{object, func(err error) error { return storeError(ctx, err) }}, left)
 		if err := errors.Join(err, object.Close()); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, storeError(ctx, err))
+			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 		left -= n
 		files = append(files, file)

@@ -18,11 +18,19 @@ import (
 const (
 	// maxBytes of all files together. What they may unpack to is the readers' own bound.
 	maxBytes = 4 << 30
-	// fetchTimeout limits all requests for a data set together.
+	// fetchTimeout limits all requests of one attempt at a data set together.
 	fetchTimeout = 30 * time.Minute
 	// headerTimeout limits the wait for the first byte of an answer.
 	headerTimeout = 30 * time.Second
 )
+
+// errFetchTimeout is not ErrUnavailable: another attempt would take as long again.
+var errFetchTimeout = fmt.Errorf("fetching took longer than %v", fetchTimeout)
+
+// limitFetch bounds the requests for one data set.
+func limitFetch(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, fetchTimeout, errFetchTimeout)
+}
 
 // Config says where the operator's sources are. A backend whose address is empty is not configured.
 type Config struct {
@@ -55,7 +63,8 @@ type File struct {
 	Path, Name string
 }
 
-// save writes body to a file of dir. It returns how many bytes there were, at most most.
+// save writes body to a file of dir. An error of reading is body's own; one of writing, such as a full disk, is not
+// ErrUnavailable. It returns how many bytes there were, at most most.
 func save(dir, name string, body io.Reader, most int64) (int64, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -64,13 +73,26 @@ func save(dir, name string, body io.Reader, most int64) (int64, error) {
 	n, err := io.Copy(f, io.LimitReader(body, most+1))
 	if err == nil && n > most {
 		err = fmt.Errorf("the files are larger than %d MiB", maxBytes>>20)
-	} else if err != nil {
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return 0, errors.Join(err, os.Remove(f.Name()))
 	}
 	return n, nil
+}
+
+// answer reads what a source sends; wrap makes its error one that tells whether to try again.
+type answer struct {
+	body io.Reader
+	wrap func(error) error
+}
+
+// Read implements io.Reader.
+func (a answer) Read(p []byte) (int, error) {
+	n, err := a.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = a.wrap(err)
+	}
+	return n, err
 }
 
 // checkStatus makes an error of an answer that is not 200.
@@ -90,7 +112,10 @@ func wrapCallError(ctx context.Context, err error) error {
 	if errors.As(err, &u) {
 		err = u.Err // without the address, whose query may be a secret
 	}
-	if errors.Is(err, errRefused) || ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err) // a further attempt would begin the same time anew
+	}
+	if errors.Is(err, errRefused) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -8,13 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
@@ -73,6 +76,48 @@ func TestArchive(t *testing.T) {
 				t.Errorf("%v is left behind, want nothing", left)
 			}
 		})
+	}
+}
+
+// A host that an archive redirects to does not see the address before, whose query may be a signature.
+func TestRedirectsTellNoSignature(t *testing.T) {
+	t.Parallel()
+	referers := make(chan string, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { referers <- r.Referer() }))
+	t.Cleanup(other.Close)
+	srv := httptest.NewServer(http.RedirectHandler(strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound))
+	t.Cleanup(srv.Close)
+	_, err := New(Config{AllowPrivate: true}).Archive(t.Context(), modelrepo.PublicArchive{URL: srv.URL + "/jobs.csv?X-Amz-Signature=secret"}, t.TempDir())
+	select {
+	case got := <-referers:
+		if got != "" {
+			t.Errorf("the other host was told the referer %q, want none", got)
+		}
+	default:
+		t.Errorf("%v; want a request at the other host", err)
+	}
+}
+
+// Neither the own deadline nor a file that cannot be written is worth another attempt; a source that breaks off is.
+func TestWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errFetchTimeout)
+	defer cancel()
+	broken := errors.New("broken off")
+	read := answer{iotest.ErrReader(broken), func(err error) error { return wrapCallError(t.Context(), err) }}
+	_, errRead := save(t.TempDir(), "file", read, maxBytes)
+	_, errWrite := save(t.TempDir(), "none/file", strings.NewReader("x"), maxBytes)
+	for name, c := range map[string]struct {
+		err, want error
+		again     bool
+	}{
+		"the own deadline":     {wrapCallError(ctx, ctx.Err()), errFetchTimeout, false},
+		"a source that breaks": {errRead, broken, true},
+		"a file":               {errWrite, fs.ErrNotExist, false},
+	} {
+		if !errors.Is(c.err, c.want) || errors.Is(c.err, ErrUnavailable) != c.again {
+			t.Errorf("%s: %v; want %v, worth another attempt: %v", name, c.err, c.want, c.again)
+		}
 	}
 }
 
@@ -148,6 +193,30 @@ func TestUnconfigured(t *testing.T) {
 	err = New(Config{}).Items(context.Background(), modelrepo.Dataplane{Path: "/jobs"}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "DATAPLANE_URL") {
 		t.Errorf("%v, want the name of the setting", err)
+	}
+}
+
+// A page with more records than were asked for, or with very many members, is refused before they are made.
+func TestPagesOfManyRecords(t *testing.T) {
+	t.Parallel()
+	many := "[" + strings.Repeat(`{"":0},`, pageLimit)
+	for want, body := range map[string]string{
+		"":                                     many[:len(many)-1] + "]",
+		"more than the 1000 records":           many + strings.Repeat(`{"":0},`, 1_000_000) + "{}]",
+		"more than 1000000 members":            `[{"":0` + strings.Repeat(`,"":0`, 1_500_000) + "}]",
+		"the page's records: more than the 10": `{"jobs": ` + many + "{}]}",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		items, _, err := parsePage([]byte(body))
+		runtime.ReadMemStats(&after)
+		if want == "" && (err != nil || len(items) != pageLimit) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d items, %v; want %q", len(items), err, want)
+		}
+		// Beside the page and what the decoder holds of it; other tests of this package allocate little.
+		if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+			t.Errorf("%.40s: %d MiB were allocated for %d MiB, want at most 256", body, took>>20, len(body)>>20)
+		}
 	}
 }
 

@@ -337,6 +337,7 @@ func RunJob(ctx context.Context, dir string, log *slog.Logger) error {
 			log.InfoContext(ctx, msg, slog.String("stage", stage), slog.Float64("done", done))
 		}
 	}, reached: map[string]float64{}, result: Result{Model: p.model.ID(), Dataset: p.use.Name}, dir: dir}
+	defer f.closeGraph()
 	if err := os.RemoveAll(filepath.Join(dir, modelFolder)); err != nil {
 		return err
 	}

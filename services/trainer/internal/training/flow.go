@@ -91,6 +91,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 	}
 	scratch := f.dir
 	defer func() { _, _ = os.RemoveAll(scratch), os.RemoveAll(f.jobDir) }()
+	defer f.closeGraph()
 	for _, s := range f.stages() {
 		f.say(s.name, 0, "")
 		msg, err := f.retried(ctx, s.name, s.do)
@@ -266,6 +267,13 @@ func (f *flow) submit(ctx context.Context) (string, error) {
 	})
 	f.jobID = f.job.ID
 	return f.job.ID, nil
+}
+
+// closeGraph frees the graph of a command, whatever stage ended the flow.
+func (f *flow) closeGraph() {
+	if f.fitted != nil && f.fitted.Graph != nil {
+		_ = f.fitted.Graph.Close()
+	}
 }
 
 func (f *flow) wait(context.Context) (string, error) {
