@@ -31,15 +31,15 @@ func (s inputs) baselines(ctx context.Context) (map[place]*baseline, error) {
 	return out, nil
 }
 
-func (s inputs) compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode) ([]status, error) {
+func (s inputs) compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error {
 	models, aliases := split(places)
 	rows, err := s.queries.RecentInputsOfMany(ctx, store.RecentInputsOfManyParams{Models: models, Aliases: aliases, Newest: int32(window)})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stored, err := s.queries.InputBaselinesOfMany(ctx, store.InputBaselinesOfManyParams{Models: models, Aliases: aliases})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out := make([]status, len(places))
 	live, base := make([]drift.Inputs, len(places)), make([]drift.Inputs, len(places))
@@ -55,14 +55,20 @@ func (s inputs) compare(ctx context.Context, places []place, baselines map[place
 		addInput(&live[i], r.Norm, r.Mean, r.Std, r.Zeros)
 	}
 	for i, p := range places {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		report := drift.EvaluateInputs(live[i], base[i], mode)
 		out[i].place, out[i].snapshots, out[i].baseline = p, live[i].Len(), baselines[p]
 		out[i].Report, out[i].inputs = report.Report, &report
 		for _, v := range slices.Backward(live[i].Norms[:min(live[i].Len(), recentShown)]) {
 			out[i].recent = append(out[i].recent, finiteValue(v))
 		}
+		if err := each(out[i]); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 func addInput(in *drift.Inputs, norm, mean, std float64, zeros bool) {
