@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/mlp-platform/platform/services/inference/internal/drift"
@@ -79,7 +80,7 @@ func addInput(in *drift.Inputs, norm, mean, std float64, zeros bool) {
 }
 
 func (inputs) collect(ctx context.Context, q *store.Queries, p place) (set store.SetBaselineParams, err error) {
-	rows, err := q.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Newest: inputRows})
+	rows, err := q.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Before: math.MaxInt64, Newest: inputRows})
 	if err != nil {
 		return set, err
 	}
@@ -104,7 +105,12 @@ func (inputs) collect(ctx context.Context, q *store.Queries, p place) (set store
 	return set, err
 }
 
-// forget leaves the snapshots to the drift of predictions.
+// forget leaves the snapshots to the drift of predictions, which has no use for refused inputs.
 func (inputs) forget(ctx context.Context, q *store.Queries, p place) (int64, error) {
-	return q.HideSnapshots(ctx, store.HideSnapshotsParams{Model: p.model, Alias: p.alias})
+	refused, err := q.DeleteRefusedInputs(ctx, store.DeleteRefusedInputsParams{Model: p.model, Alias: p.alias})
+	if err != nil {
+		return 0, err
+	}
+	hidden, err := q.HideSnapshots(ctx, store.HideSnapshotsParams{Model: p.model, Alias: p.alias})
+	return hidden + refused, err
 }

@@ -121,5 +121,8 @@ func (predictions) collect(ctx context.Context, q *store.Queries, p place) (set 
 
 // forget deletes the snapshots, which are those of inputs as well.
 func (predictions) forget(ctx context.Context, q *store.Queries, p place) (int64, error) {
+	if _, err := q.DeleteRefusedInputs(ctx, store.DeleteRefusedInputsParams{Model: p.model, Alias: p.alias}); err != nil {
+		return 0, err
+	}
 	return q.DeleteSnapshots(ctx, store.DeleteSnapshotsParams{Model: p.model, Alias: p.alias})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/jackc/pgx/v5"
@@ -102,7 +103,7 @@ func (m *Monitor) Report(c echo.Context) error {
 
 func (m *Monitor) report(ctx context.Context, p place, window int) (out api.DriftReport, err error) {
 	out = api.DriftReport{Model: p.model, Alias: p.alias, Statistics: []api.DriftFeature{}, Features: []api.DriftFeature{}}
-	rows, err := m.queries.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Newest: int32(window)})
+	rows, err := m.queries.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Before: math.MaxInt64, Newest: int32(window)})
 	if err != nil {
 		return out, err
 	}
