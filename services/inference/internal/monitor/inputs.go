@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/mlp-platform/platform/services/inference/internal/drift"
@@ -80,27 +79,19 @@ func addInput(in *drift.Inputs, norm, mean, std float64, zeros bool) {
 }
 
 func (inputs) collect(ctx context.Context, q *store.Queries, p place) (set store.SetBaselineParams, err error) {
-	rows, err := q.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Before: math.MaxInt64, Newest: inputRows})
+	in, columns, version, err := readInputs(ctx, q, p, inputRows)
 	if err != nil {
 		return set, err
 	}
-	if len(rows) < drift.MinSnapshots {
-		return set, errNotEnough{len(rows)}
-	}
-	var in drift.Inputs
-	for _, r := range rows {
-		addInput(&in, r.Norm, r.Mean, r.Std, r.Zeros)
+	if in.Len() < drift.MinSnapshots {
+		return set, errNotEnough{in.Len()}
 	}
 	if drift.EvaluateInputs(in, drift.Inputs{}, drift.Spread).Status == drift.Corrupt {
 		return set, errUnusable
 	}
 	zeros := int32(in.Zeros)
-	set = store.SetBaselineParams{Version: rows[0].Version, Predictions: in.Norms, Means: in.Means, Stds: in.Stds, Zeros: &zeros}
+	set = store.SetBaselineParams{Version: version, Predictions: in.Norms, Means: in.Means, Stds: in.Stds, Zeros: &zeros}
 	set.Mean, set.Std = drift.Sample{Values: in.Norms}.Moments()
-	columns, err := columnsOf(rows)
-	if err != nil {
-		return set, err
-	}
 	set.Features, err = storeColumns(columns)
 	return set, err
 }

@@ -42,7 +42,8 @@ type Monitor struct {
 	every   time.Duration // between evaluations by the leader
 	subject subject
 	memo    memo
-	last    place // the last that the leader evaluated; Lead's goroutine alone uses it
+	reads   chan struct{} // one each that is being computed, see enter
+	last    place         // the last that the leader evaluated; Lead's goroutine alone uses it
 }
 
 // subject is what is watched of each place.
@@ -63,7 +64,7 @@ type subject interface {
 // New returns a monitor of predictions whose leader evaluates at that interval.
 func New(pool *pgxpool.Pool, c *catalog.Catalog, m *metrics.Set, log *slog.Logger, every time.Duration) *Monitor {
 	q := store.New(pool)
-	return &Monitor{pool: pool, queries: q, catalog: c, metrics: m, log: log, every: every, subject: predictions{q}}
+	return &Monitor{pool: pool, queries: q, catalog: c, metrics: m, log: log, every: every, subject: predictions{q}, reads: make(chan struct{}, maxReads)}
 }
 
 // NewInputs returns a monitor of inputs whose leader evaluates at that interval.
