@@ -157,12 +157,26 @@ func TestRow07_Features(t *testing.T) {
 			t.Errorf("%s: %d %s; want got.Status == 422", name, got.Status, got.Body)
 		}
 	}
+	refused := time.Now()
 	if got := harness.Call(t, "POST", url, token, `{"features":{"x":"`+strings.Repeat("a", 10<<20)+`"}}`); got.Status != 413 {
 		t.Errorf("10 MB: %d; want 413", got.Status)
 	}
 	if got := harness.Call(t, "POST", url, "", write(keys)); got.Status != 401 {
 		t.Errorf("no credential: %d; want 401", got.Status)
 	}
+	// The numbers that are not finite have made the model's inputs corrupt, which is an alert; other tests share the
+	// platform. What was asked is written down in order, so they are in with the request that follows them.
+	harness.Want(t, 200, "POST", url, token, string(data))
+	status := p.Env["SERVING_URL"] + "/drift/input/status?model=RUNTIMEREGRESSOR&alias=Production"
+	harness.Eventually(t, 60*time.Second, func() error {
+		row := harness.Want(t, 200, "GET", status, token, nil).List(t)[0]
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(row["newest_at"]))
+		if err != nil || at.Before(refused) || row["overall"] != "CORRUPT" {
+			return fmt.Errorf("newest input at %v, overall %v; want CORRUPT inputs up to after %s", row["newest_at"], row["overall"], refused)
+		}
+		return nil
+	})
+	harness.Want(t, 200, "POST", p.Env["SERVING_URL"]+"/drift/input/RUNTIMEREGRESSOR/reset", token, map[string]any{})
 }
 
 // Acceptance row 13: one idempotency key gives one run; another body under it conflicts.

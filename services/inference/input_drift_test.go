@@ -3,6 +3,7 @@ package inference_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
+	"github.com/mlp-platform/platform/services/inference/internal/openinference/oippb"
 )
 
 // inputs are the statuses of inputs.
@@ -189,6 +191,54 @@ func TestInputsThatAreNotFiniteAreCorrupt(t *testing.T) {
 	if p := i.drift("?window=5000")[0]; p.Snapshots != 31 {
 		t.Errorf("%d predictions; want the 31 that were answered", p.Snapshots)
 	}
+}
+
+// A broken producer is one whatever protocol it speaks.
+func TestV2InputsThatAreNotFiniteAreCorrupt(t *testing.T) {
+	t.Parallel()
+	i, c := startGRPC(t, v2Registry(t))
+	await := func(want int) {
+		t.Helper()
+		testenv.Eventually(t, 20*time.Second, func() error {
+			if d := i.inputs("?model=rows")[0]; d.NSnapshots != want || want > 0 && d.Overall != "CORRUPT" {
+				return fmt.Errorf("%d inputs, %s; want %d, CORRUPT", d.NSnapshots, d.Overall, want)
+			}
+			return nil
+		})
+	}
+	tensor := func(data string) string {
+		return `{"inputs": [{"name": "input", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, ` + data + `]}]}`
+	}
+	kept := 0
+	for _, refused := range []struct {
+		name, path, body string
+		kept             int
+	}{
+		{"NaN", "/v2/models/rows/infer", tensor("NaN"), 1},
+		{"too large a number", "/v2/models/rows/infer", tensor("1e39"), 1},
+		{"NaN for a version", "/v2/models/rows/versions/1/infer", tensor("NaN"), 0},
+		{"too large a number for a version", "/v2/models/rows/versions/1/infer", tensor("1e39"), 0},
+		{"NaN beside another fault", "/v2/models/rows/infer", tensor("NaN, 5"), 1},
+		{"a text", "/v2/models/rows/infer", tensor(`"NaN"`), 0},
+		{"broken JSON", "/v2/models/rows/infer", tensor("NaN,"), 0},
+	} {
+		if s, body := i.Post(refused.path, refused.body); s < 400 || s > 499 {
+			t.Errorf("%s: %d %s; want a refusal", refused.name, s, body)
+		}
+		kept += refused.kept
+		await(kept)
+	}
+	nan := float32(math.NaN())
+	if _, err := c.ModelInfer(t.Context(), infer("rows", floats("input", []int64{1, 4}, 1, 2, 3, nan))); err == nil {
+		t.Error("a NaN in a message was answered; want a refusal")
+	}
+	await(kept + 1)
+	raw := infer("rows", &oippb.ModelInferRequest_InferInputTensor{Name: "input", Datatype: "FP32", Shape: []int64{1, 4}})
+	raw.RawInputContents = [][]byte{floatBytes(1, 2, 3, nan)}
+	if _, err := c.ModelInfer(t.Context(), raw); err == nil {
+		t.Error("a NaN in raw contents was answered; want a refusal")
+	}
+	await(kept + 2)
 }
 
 func TestInputsOfZerosAreCorrupt(t *testing.T) {

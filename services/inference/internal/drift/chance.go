@@ -22,21 +22,25 @@ const (
 func psiChance(psi float64, baseline []float64, n, nb int, atLeast float64, s share) float64 {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(nb)))
 	widen := 1 + float64(n)/float64(nb)
-	live := make([]float64, len(baseline))
+	draw := newBinDraw(baseline)
+	terms := make([][]float64, len(baseline)) // of each bin by its count: the logarithm costs more than the draws
+	for i, q := range baseline {
+		terms[i] = make([]float64, n+1)
+		for count := range terms[i] {
+			terms[i][count] = psiTerm(float64(count)/float64(n), q)
+		}
+	}
+	counts := make([]int, len(baseline))
 	exceeded := 0
 	rounds := chanceRounds * int(s)
 	for range rounds {
-		clear(live)
+		clear(counts)
 		for range n {
-			u, i := r.Float64(), 0
-			for ; i < len(baseline)-1 && u >= baseline[i]; i++ {
-				u -= baseline[i]
-			}
-			live[i] += 1 / float64(n)
+			counts[draw.bin(r.Float64())]++
 		}
 		var drawn float64
-		for i, p := range live {
-			drawn += psiTerm(p, baseline[i])
+		for i, count := range counts {
+			drawn += terms[i][count]
 		}
 		if drawn*widen >= psi {
 			if exceeded++; float64(exceeded) >= atLeast*float64(rounds) {
@@ -45,6 +49,34 @@ func psiChance(psi float64, baseline []float64, n, nb int, atLeast float64, s sh
 		}
 	}
 	return float64(exceeded) / float64(rounds)
+}
+
+// binDraw finds the bin of a uniform number.
+type binDraw struct {
+	ends  []float64 // up to which number a bin reaches; the last takes the rest
+	first [64]int   // the bin of the least number of each 64th
+}
+
+func newBinDraw(shares []float64) *binDraw {
+	d := &binDraw{ends: make([]float64, len(shares))}
+	sum := 0.0
+	for i, s := range shares {
+		sum += s
+		d.ends[i] = sum
+	}
+	for i := range d.first {
+		d.first[i] = d.search(0, float64(i)/float64(len(d.first)))
+	}
+	return d
+}
+
+func (d *binDraw) bin(u float64) int { return d.search(d.first[int(u*float64(len(d.first)))], u) }
+
+func (d *binDraw) search(i int, u float64) int {
+	for i < len(d.ends)-1 && u >= d.ends[i] {
+		i++
+	}
+	return i
 }
 
 // wassersteinRounds decides a probability of 0.001 by the second exceedance.
@@ -57,14 +89,20 @@ func wassersteinChance(distance float64, live, base []float64, atLeast float64, 
 	r := rand.New(rand.NewPCG(uint64(len(live)), uint64(len(base))))
 	pooled := slices.Concat(live, base)
 	slices.Sort(pooled)
-	isLive := make([]bool, len(pooled))
-	for i := range live {
-		isLive[i] = true
+	order := make([]int, len(pooled))
+	for i := range order {
+		order[i] = i
 	}
+	isLive := make([]bool, len(pooled))
 	exceeded := 0
 	rounds := wassersteinRounds * int(s)
 	for range rounds {
-		r.Shuffle(len(isLive), func(i, j int) { isLive[i], isLive[j] = isLive[j], isLive[i] })
+		clear(isLive)
+		for i := range live { // only the live ones are drawn, mostly the fewer
+			j := i + r.IntN(len(order)-i)
+			order[i], order[j] = order[j], order[i]
+			isLive[order[i]] = true
+		}
 		var area, gap float64 // gap is that of the two distribution functions
 		for i, of := range isLive {
 			if i > 0 {

@@ -62,10 +62,15 @@ const (
 	zeroShareBaseline = 0.05
 )
 
-// judgePSI compares psi with its thresholds, and with chance where those are too low for the window.
-func judgePSI(psi float64, baseline []float64, n, nb int, s share) Measure {
+// judgePSI compares psi with its thresholds, and unless the samples have drifted anyway with chance, where the
+// thresholds are too low for the window.
+func judgePSI(psi float64, baseline []float64, n, nb int, s share, drifted bool) Measure {
 	warn, critical := psiThresholds(len(baseline), n, nb, s)
-	return gradeAbove(psi, warn, critical).unlessChance(n, s, func(atLeast float64) float64 {
+	m := gradeAbove(psi, warn, critical)
+	if drifted {
+		return m
+	}
+	return m.unlessChance(n, s, func(atLeast float64) float64 {
 		return psiChance(psi, baseline, n, nb, atLeast, s)
 	})
 }
@@ -196,6 +201,12 @@ func Evaluate(live, base Sample, mode Mode) Report {
 	return r
 }
 
+// drifted reports whether a measure that needs no simulation is critical: then the worst measure is critical
+// whatever chance could do to the others, and simulating it would be most of the cost of a drifted model.
+func (r *Report) drifted() bool {
+	return r.Measures[measureZ].Status == Critical || r.Measures[measureKS].Status == Critical
+}
+
 // conclude sets the levels that follow from the measures.
 func (r *Report) conclude() {
 	r.Status = r.Measures[measureZ].Status
@@ -210,6 +221,15 @@ func (r *Report) conclude() {
 func (r *Report) numbers(live, base []float64, mode Mode, s share) {
 	m, _ := meanAndStd(live)
 	mu, sigma := meanAndStd(base)
+	d, p := twoSampleKS(live, base)
+	k := Measure{Status: OK, Value: finiteOrNil(d), P: finiteOrNil(p)}
+	switch {
+	case p < s.of(ksCritical):
+		k.Status = Critical
+	case p < s.of(ksWarn):
+		k.Status = Warning
+	}
+	r.Measures[measureKS] = k
 	w1 := wassersteinDistance(live, base)
 	if sigma == 0 {
 		z := Measure{Status: Critical}
@@ -228,21 +248,16 @@ func (r *Report) numbers(live, base []float64, mode Mode, s share) {
 	} else {
 		spread := math.Abs(m-mu) / sigma
 		r.scores(spread, spread/seFactor(len(live), len(base)), mode)
-		r.Measures[measureW1] = gradeAbove(w1/sigma, w1Warn, w1Critical).unlessChance(len(live), s, func(atLeast float64) float64 {
-			return wassersteinChance(w1, live, base, atLeast, s)
-		})
+		w := gradeAbove(w1/sigma, w1Warn, w1Critical)
+		if !r.drifted() {
+			w = w.unlessChance(len(live), s, func(atLeast float64) float64 {
+				return wassersteinChance(w1, live, base, atLeast, s)
+			})
+		}
+		r.Measures[measureW1] = w
 	}
 	psi, bins := psiNumbers(live, base)
-	r.Measures[measurePSI] = judgePSI(psi, bins, len(live), len(base), s)
-	d, p := twoSampleKS(live, base)
-	k := Measure{Status: OK, Value: finiteOrNil(d), P: finiteOrNil(p)}
-	switch {
-	case p < s.of(ksCritical):
-		k.Status = Critical
-	case p < s.of(ksWarn):
-		k.Status = Warning
-	}
-	r.Measures[measureKS] = k
+	r.Measures[measurePSI] = judgePSI(psi, bins, len(live), len(base), s, r.drifted())
 }
 
 func (r *Report) labels(live, base []string, mode Mode, s share) {
@@ -260,7 +275,7 @@ func (r *Report) labels(live, base []string, mode Mode, s share) {
 	for _, class := range slices.Sorted(maps.Keys(unionKeys(p, q))) {
 		classes = append(classes, q[class])
 	}
-	r.Measures[measurePSI] = judgePSI(psiShares(p, q), classes, len(live), len(base), s)
+	r.Measures[measurePSI] = judgePSI(psiShares(p, q), classes, len(live), len(base), s, r.drifted())
 }
 
 func (r *Report) scores(spread, se float64, mode Mode) {

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 )
@@ -34,8 +35,8 @@ const (
 )
 
 // CompareFeatures compares columns by name, those that moved furthest first. A column that only one sample has is
-// compared with none.
-func CompareFeatures(live, base map[string]Sample) []Feature {
+// compared with none. It ends with ctx: many wide columns take long.
+func CompareFeatures(ctx context.Context, live, base map[string]Sample) ([]Feature, error) {
 	out := []Feature{}
 	names := slices.Sorted(maps.Keys(live))
 	for name := range base {
@@ -45,6 +46,9 @@ func CompareFeatures(live, base map[string]Sample) []Feature {
 	}
 	s := share(max(1, min(len(names), maxShare)))
 	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		l, b := live[name], base[name]
 		f := Feature{Name: name, N: l.Len(), NBase: b.Len(), Report: Report{Measures: map[string]Measure{}}}
 		f.LiveMean, f.LiveStd = l.Moments()
@@ -71,7 +75,7 @@ func CompareFeatures(live, base map[string]Sample) []Feature {
 	slices.SortStableFunc(out, func(a, b Feature) int {
 		return cmp.Or(cmp.Compare(severity(b.Overall), severity(a.Overall)), cmp.Compare(psiOf(b), psiOf(a)), cmp.Compare(a.Name, b.Name))
 	})
-	return out
+	return out, nil
 }
 
 func psiOf(f Feature) float64 {

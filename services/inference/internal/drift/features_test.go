@@ -1,6 +1,8 @@
 package drift
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -25,13 +27,27 @@ func TestFeaturesThatMovedAreNamedFirst(t *testing.T) {
 	live := map[string]Sample{"steady": normal(100, 5), "moved": normal(100, 9), "queue": texts(100, "debug"), "user": texts(100, "a", "b"), "new": normal(100, 0), "changed": texts(100, "1")}
 	base := map[string]Sample{"steady": normal(1000, 5), "moved": normal(1000, 5), "queue": texts(1000, "debug", "batch", "long"), "user": texts(1000, "a", "b"), "gone": normal(1000, 0), "changed": normal(1000, 1)}
 	var got []string
-	for _, f := range CompareFeatures(live, base) {
+	features, err := CompareFeatures(t.Context(), live, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range features {
 		got = append(got, f.Name+" "+string(f.Overall)+" "+f.Reason)
 	}
 	want := []string{"moved CRITICAL ", "queue CRITICAL ", "steady OK ", "user OK ", "changed NO_BASELINE baseline_of_other_kind", "gone INSUFFICIENT not_enough_snapshots", "new NO_BASELINE no_baseline"}
 	slices.Sort(got[2:4]) // both are well
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("features (-want +got):\n%s", diff)
+	}
+}
+
+func TestFeaturesAreNotComparedForNobody(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	column := map[string]Sample{"a": {Values: rampValues(100, 1)}}
+	if got, err := CompareFeatures(ctx, column, column); !errors.Is(err, context.Canceled) || got != nil {
+		t.Errorf("got %v, %v; want nothing, context canceled", got, err)
 	}
 }
 

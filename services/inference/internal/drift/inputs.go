@@ -49,8 +49,11 @@ func EvaluateInputs(live, base Inputs, mode Mode) InputReport {
 	}
 	liveValues, baseValues := live.values(), base.values()
 	for _, name := range statisticOrder {
+		liveValues[name], baseValues[name] = roundAll(liveValues[name]), roundAll(baseValues[name])
+	}
+	for _, name := range statisticOrder {
 		s := Report{Measures: map[string]Measure{}}
-		l, b := Sample{Values: roundAll(liveValues[name])}, Sample{Values: roundAll(baseValues[name])}
+		l, b := Sample{Values: liveValues[name]}, Sample{Values: baseValues[name]}
 		s.LiveMean, s.LiveStd = l.Moments()
 		s.BaselineMean, s.BaselineStd = b.Moments()
 		r.Statistics[name] = s
@@ -75,7 +78,7 @@ func EvaluateInputs(live, base Inputs, mode Mode) InputReport {
 	}
 	for _, name := range statisticOrder {
 		s := r.Statistics[name]
-		s.numbers(roundAll(liveValues[name]), roundAll(baseValues[name]), mode, share(len(statisticOrder)))
+		s.numbers(liveValues[name], baseValues[name], mode, share(len(statisticOrder)))
 		s.conclude()
 		r.Statistics[name] = s
 		r.take(s)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 // inputsOf draws n vectors and summarises them.
@@ -160,5 +161,25 @@ func TestInputVerdicts(t *testing.T) {
 				t.Errorf("got statistics %v; want norm, mean and std", got.Statistics)
 			}
 		})
+	}
+}
+
+// One round of evaluation takes at most 30 s, also when a whole registry has drifted.
+func TestDriftedInputsAreCheap(t *testing.T) {
+	t.Parallel()
+	const models, limit = 300, 30 * time.Second
+	r := rand.New(rand.NewPCG(9, 9))
+	base := inputsOf(r, 1000, vectors()["scaled columns"])
+	live := inputsOf(r, 100, func(r *rand.Rand) []float64 {
+		return mapped(vectors()["scaled columns"](r), func(x float64) float64 { return x + 1.5 })
+	})
+	began := time.Now()
+	for i := range models {
+		if got := EvaluateInputs(live, base, Spread); got.Overall != Critical {
+			t.Fatalf("overall %s, measures %v; want CRITICAL", got.Overall, got.Measures)
+		}
+		if took := time.Since(began); took > limit {
+			t.Fatalf("%d drifted models took %s; want %d within %s", i+1, took, models, limit)
+		}
 	}
 }

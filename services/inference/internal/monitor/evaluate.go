@@ -81,23 +81,34 @@ func (m *Monitor) evaluate(ctx context.Context, places []place, baselines map[pl
 				}
 			}
 		}
-		if len(missing) > 0 {
-			made, err := m.subject.compare(ctx, missing, baselines, window, mode)
-			if err != nil {
-				return err
-			}
-			for i, p := range missing {
-				m.setVersion(&made[i])
-				found[p] = made[i]
-				if remember {
-					m.memo.put(newest[p], found[p], now) // a snapshot that came in between makes newest differ next time
+		// Each is passed on as soon as those before it are, so that what was found stays found when ctx ends.
+		passed := 0
+		pass := func() error {
+			for ; passed < len(batch); passed++ {
+				st, ok := found[batch[passed]]
+				if !ok {
+					return nil
+				}
+				if err := each(st); err != nil {
+					return err
 				}
 			}
+			return nil
 		}
-		for _, p := range batch {
-			if err := each(found[p]); err != nil {
+		if len(missing) > 0 {
+			if err := m.subject.compare(ctx, missing, baselines, window, mode, func(st status) error {
+				m.setVersion(&st)
+				found[st.place] = st
+				if remember {
+					m.memo.put(newest[st.place], st, now) // a snapshot that came in between makes newest differ next time
+				}
+				return pass()
+			}); err != nil {
 				return err
 			}
+		}
+		if err := pass(); err != nil {
+			return err
 		}
 	}
 	return nil

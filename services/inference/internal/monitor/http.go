@@ -43,6 +43,13 @@ func (m *Monitor) Status(c echo.Context) error {
 	default:
 		return invalidQuery("z_mode", "expected spread or standard_error")
 	}
+	if window != DefaultWindow || mode != drift.Spread {
+		leave, err := m.enter(ctx)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	limit, err := service.PageLimit(c)
 	if err != nil {
 		return err
@@ -182,6 +189,28 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 		return place{}, err
 	}
 	return m.known(c.Request().Context(), place{catalog.UpperName(c.Param("model_name")), alias})
+}
+
+const (
+	// maxReads is how many reads are computed at once that no memo answers. Each may keep a core busy for seconds,
+	// and every client that may ask for predictions may send them.
+	maxReads = 1
+	// readWait is how long such a read waits for its turn; most take milliseconds.
+	readWait = 5 * time.Second
+)
+
+// enter admits such a read, or refuses it.
+func (m *Monitor) enter(ctx context.Context) (leave func(), err error) {
+	t := time.NewTimer(readWait)
+	defer t.Stop()
+	select {
+	case m.reads <- struct{}{}:
+		return func() { <-m.reads }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-t.C:
+		return nil, fault.Overloaded.New("Drift is being computed for other requests; ask again later, or with the default window and z_mode.").After(time.Second)
+	}
 }
 
 // windowOf is how many of the newest requests a query asks for.

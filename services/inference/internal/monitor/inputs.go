@@ -31,15 +31,15 @@ func (s inputs) baselines(ctx context.Context) (map[place]*baseline, error) {
 	return out, nil
 }
 
-func (s inputs) compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode) ([]status, error) {
+func (s inputs) compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error {
 	models, aliases := split(places)
 	rows, err := s.queries.RecentInputsOfMany(ctx, store.RecentInputsOfManyParams{Models: models, Aliases: aliases, Newest: int32(window)})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stored, err := s.queries.InputBaselinesOfMany(ctx, store.InputBaselinesOfManyParams{Models: models, Aliases: aliases})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out := make([]status, len(places))
 	live, base := make([]drift.Inputs, len(places)), make([]drift.Inputs, len(places))
@@ -55,14 +55,20 @@ func (s inputs) compare(ctx context.Context, places []place, baselines map[place
 		addInput(&live[i], r.Norm, r.Mean, r.Std, r.Zeros)
 	}
 	for i, p := range places {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		report := drift.EvaluateInputs(live[i], base[i], mode)
 		out[i].place, out[i].snapshots, out[i].baseline = p, live[i].Len(), baselines[p]
 		out[i].Report, out[i].inputs = report.Report, &report
 		for _, v := range slices.Backward(live[i].Norms[:min(live[i].Len(), recentShown)]) {
 			out[i].recent = append(out[i].recent, finiteValue(v))
 		}
+		if err := each(out[i]); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 func addInput(in *drift.Inputs, norm, mean, std float64, zeros bool) {
@@ -73,32 +79,29 @@ func addInput(in *drift.Inputs, norm, mean, std float64, zeros bool) {
 }
 
 func (inputs) collect(ctx context.Context, q *store.Queries, p place) (set store.SetBaselineParams, err error) {
-	rows, err := q.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Newest: inputRows})
+	in, columns, version, err := readInputs(ctx, q, p, inputRows)
 	if err != nil {
 		return set, err
 	}
-	if len(rows) < drift.MinSnapshots {
-		return set, errNotEnough{len(rows)}
-	}
-	var in drift.Inputs
-	for _, r := range rows {
-		addInput(&in, r.Norm, r.Mean, r.Std, r.Zeros)
+	if in.Len() < drift.MinSnapshots {
+		return set, errNotEnough{in.Len()}
 	}
 	if drift.EvaluateInputs(in, drift.Inputs{}, drift.Spread).Status == drift.Corrupt {
 		return set, errUnusable
 	}
 	zeros := int32(in.Zeros)
-	set = store.SetBaselineParams{Version: rows[0].Version, Predictions: in.Norms, Means: in.Means, Stds: in.Stds, Zeros: &zeros}
+	set = store.SetBaselineParams{Version: version, Predictions: in.Norms, Means: in.Means, Stds: in.Stds, Zeros: &zeros}
 	set.Mean, set.Std = drift.Sample{Values: in.Norms}.Moments()
-	columns, err := columnsOf(rows)
-	if err != nil {
-		return set, err
-	}
 	set.Features, err = storeColumns(columns)
 	return set, err
 }
 
-// forget leaves the snapshots to the drift of predictions.
+// forget leaves the snapshots to the drift of predictions, which has no use for refused inputs.
 func (inputs) forget(ctx context.Context, q *store.Queries, p place) (int64, error) {
-	return q.HideSnapshots(ctx, store.HideSnapshotsParams{Model: p.model, Alias: p.alias})
+	refused, err := q.DeleteRefusedInputs(ctx, store.DeleteRefusedInputsParams{Model: p.model, Alias: p.alias})
+	if err != nil {
+		return 0, err
+	}
+	hidden, err := q.HideSnapshots(ctx, store.HideSnapshotsParams{Model: p.model, Alias: p.alias})
+	return hidden + refused, err
 }

@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ type Monitor struct {
 	every   time.Duration // between evaluations by the leader
 	subject subject
 	memo    memo
+	reads   chan struct{} // one each that is being computed, see enter
+	last    place         // the last that the leader evaluated; Lead's goroutine alone uses it
 }
 
 // subject is what is watched of each place.
@@ -49,8 +52,9 @@ type subject interface {
 	kind() string
 	// baselines are those there are.
 	baselines(ctx context.Context) (map[place]*baseline, error)
-	// compare compares the newest requests of places with their baselines, in the order of the places.
-	compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode) ([]status, error)
+	// compare compares the newest requests of places with their baselines, and passes each on in the order of the
+	// places until that fails or ctx ends.
+	compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error
 	// collect makes a baseline of the newest requests of a place.
 	collect(ctx context.Context, q *store.Queries, p place) (store.SetBaselineParams, error)
 	// forget makes the requests so far count no longer, and says how many those were.
@@ -60,7 +64,7 @@ type subject interface {
 // New returns a monitor of predictions whose leader evaluates at that interval.
 func New(pool *pgxpool.Pool, c *catalog.Catalog, m *metrics.Set, log *slog.Logger, every time.Duration) *Monitor {
 	q := store.New(pool)
-	return &Monitor{pool: pool, queries: q, catalog: c, metrics: m, log: log, every: every, subject: predictions{q}}
+	return &Monitor{pool: pool, queries: q, catalog: c, metrics: m, log: log, every: every, subject: predictions{q}, reads: make(chan struct{}, maxReads)}
 }
 
 // NewInputs returns a monitor of inputs whose leader evaluates at that interval.
@@ -161,7 +165,8 @@ func (m *Monitor) Evaluate(ctx context.Context) error {
 		told[place{s.Model, s.Alias}] = store.DriftStateRow{Status: s.Status, Overall: s.Overall}
 	}
 	var faults []error
-	err = m.evaluate(ctx, places, baselines, DefaultWindow, drift.Spread, func(st status) error {
+	err = m.evaluate(ctx, m.rotate(places), baselines, DefaultWindow, drift.Spread, func(st status) error {
+		m.last = st.place
 		if told[st.place] == st.state() { // tell looks again, in its transaction
 			return nil
 		}
@@ -175,6 +180,13 @@ func (m *Monitor) Evaluate(ctx context.Context) error {
 	}
 	m.metrics.DriftEvaluations.WithLabelValues("ok").Inc()
 	return nil
+}
+
+// rotate begins with the place after the one that the last evaluation ended with: where one takes longer than it may,
+// those at the end would otherwise never be reached.
+func (m *Monitor) rotate(places []place) []place {
+	i, _ := slices.BinarySearchFunc(places, m.last, func(p, last place) int { return cmp.Or(p.compare(last), -1) })
+	return slices.Concat(places[i:], places[:i])
 }
 
 // state is the status's level as it is stored.

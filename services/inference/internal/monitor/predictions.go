@@ -33,22 +33,26 @@ func (s predictions) baselines(ctx context.Context) (map[place]*baseline, error)
 	return out, nil
 }
 
-func (s predictions) compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode) ([]status, error) {
+func (s predictions) compare(ctx context.Context, places []place, baselines map[place]*baseline, window int, mode drift.Mode, each func(status) error) error {
 	models, aliases := split(places)
 	found, err := s.queries.RecentSnapshotsOfMany(ctx, store.RecentSnapshotsOfManyParams{Models: models, Aliases: aliases, Newest: int32(window)})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rows := make([][]store.RecentSnapshotsRow, len(places))
 	for _, r := range found {
 		i := r.Place - 1
 		rows[i] = append(rows[i], store.RecentSnapshotsRow{Version: r.Version, Prediction: r.Prediction, Label: r.Label, Ts: r.Ts})
 	}
-	out := make([]status, len(places))
 	for i, p := range places {
-		out[i] = comparePredictions(p, rows[i], baselines[p], mode)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := each(comparePredictions(p, rows[i], baselines[p], mode)); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 // comparePredictions compares a place's newest predictions, newest first, with its baseline.
@@ -117,5 +121,8 @@ func (predictions) collect(ctx context.Context, q *store.Queries, p place) (set 
 
 // forget deletes the snapshots, which are those of inputs as well.
 func (predictions) forget(ctx context.Context, q *store.Queries, p place) (int64, error) {
+	if _, err := q.DeleteRefusedInputs(ctx, store.DeleteRefusedInputsParams{Model: p.model, Alias: p.alias}); err != nil {
+		return 0, err
+	}
 	return q.DeleteSnapshots(ctx, store.DeleteSnapshotsParams{Model: p.model, Alias: p.alias})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/jackc/pgx/v5"
@@ -22,35 +23,63 @@ type storedColumn struct {
 	Texts   []string  `json:"texts,omitempty"`
 }
 
-// columnsOf turns rows into columns. A row that has none of its features is left out; one that is no JSON object
-// was not written by this service.
-func columnsOf(rows []store.RecentFeaturesRow) (map[string]drift.Sample, error) {
-	out := map[string]drift.Sample{}
-	for _, r := range rows {
-		if r.Features == nil {
-			continue
+// featureRows is how many rows with features one statement reads: each may be a few KiB of JSON, and more as a map.
+const featureRows = 500
+
+// readInputs reads the newest inputs of a place, newest first, with their columns: of those that have any. version is
+// that of the newest.
+func readInputs(ctx context.Context, q *store.Queries, p place, newest int) (in drift.Inputs, columns map[string]drift.Sample, version string, err error) {
+	columns = map[string]drift.Sample{}
+	for before := int64(math.MaxInt64); newest > 0; {
+		size := min(newest, featureRows)
+		rows, err := q.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Before: before, Newest: int32(size)})
+		if err != nil {
+			return in, nil, "", err
 		}
-		var values map[string]any
-		if err := json.Unmarshal(r.Features, &values); err != nil {
-			return nil, fmt.Errorf("read the features of a snapshot: %w", err)
-		}
-		for name, v := range values {
-			s := out[name]
-			switch x := v.(type) {
-			case float64:
-				s.Values = append(s.Values, x)
-			case string:
-				s.Labels = append(s.Labels, x)
+		for _, r := range rows {
+			if version == "" {
+				version = r.Version
 			}
-			out[name] = s
+			addInput(&in, r.Norm, r.Mean, r.Std, r.Zeros)
+			if err := addColumns(columns, r.Features); err != nil {
+				return in, nil, "", err
+			}
+			before = r.ID
 		}
+		if len(rows) < size {
+			break
+		}
+		newest -= size
 	}
-	for name, s := range out {
+	for name, s := range columns {
 		if s.Labels != nil && s.Values != nil { // the column has changed its kind within the window
-			delete(out, name)
+			delete(columns, name)
 		}
 	}
-	return out, nil
+	return in, columns, version, nil
+}
+
+// addColumns adds one row's features, which are none for a row without. What is no JSON object was not written by this
+// service.
+func addColumns(columns map[string]drift.Sample, features []byte) error {
+	if features == nil {
+		return nil
+	}
+	var values map[string]any
+	if err := json.Unmarshal(features, &values); err != nil {
+		return fmt.Errorf("read the features of a snapshot: %w", err)
+	}
+	for name, v := range values {
+		s := columns[name]
+		switch x := v.(type) {
+		case float64:
+			s.Values = append(s.Values, x)
+		case string:
+			s.Labels = append(s.Labels, x)
+		}
+		columns[name] = s
+	}
+	return nil
 }
 
 func storeColumns(columns map[string]drift.Sample) ([]byte, error) {
@@ -89,6 +118,11 @@ func (m *Monitor) Report(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	leave, err := m.enter(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	p, err := m.known(c.Request().Context(), place{catalog.UpperName(c.Param("model_name")), alias})
 	if err != nil {
 		return err
@@ -102,7 +136,7 @@ func (m *Monitor) Report(c echo.Context) error {
 
 func (m *Monitor) report(ctx context.Context, p place, window int) (out api.DriftReport, err error) {
 	out = api.DriftReport{Model: p.model, Alias: p.alias, Statistics: []api.DriftFeature{}, Features: []api.DriftFeature{}}
-	rows, err := m.queries.RecentFeatures(ctx, store.RecentFeaturesParams{Model: p.model, Alias: p.alias, Newest: int32(window)})
+	live, columns, _, err := readInputs(ctx, m.queries, p, window)
 	if err != nil {
 		return out, err
 	}
@@ -113,33 +147,32 @@ func (m *Monitor) report(ctx context.Context, p place, window int) (out api.Drif
 	case !errors.Is(err, pgx.ErrNoRows):
 		return out, err
 	}
-	var live, was drift.Inputs
-	for _, r := range rows {
-		addInput(&live, r.Norm, r.Mean, r.Std, r.Zeros)
-	}
-	was = drift.Inputs{Norms: base.Norms, Means: base.Means, Stds: base.Stds, Zeros: int(base.Zeros)}
+	was := drift.Inputs{Norms: base.Norms, Means: base.Means, Stds: base.Stds, Zeros: int(base.Zeros)}
 	verdict := drift.EvaluateInputs(live, was, drift.Spread)
-	out.NSnapshots, out.Overall = len(rows), api.DriftLevel(verdict.Overall)
+	out.NSnapshots, out.Overall = live.Len(), api.DriftLevel(verdict.Overall)
 	if verdict.Reason != "" {
 		out.Reason = &verdict.Reason
-	}
-	columns, err := columnsOf(rows)
-	if err != nil {
-		return out, err
 	}
 	stored, err := readColumns(base.Features)
 	if err != nil {
 		return out, err
 	}
 	if verdict.Statistics != nil && verdict.Reason != "non_finite_input" { // such values have no histogram
-		for _, f := range drift.CompareFeatures(statisticsOf(live), statisticsOf(was)) {
-			out.Statistics = append(out.Statistics, wireFeature(f))
+		if out.Statistics, err = compareColumns(ctx, statisticsOf(live), statisticsOf(was)); err != nil {
+			return out, err
 		}
 	}
-	for _, f := range drift.CompareFeatures(columns, stored) {
-		out.Features = append(out.Features, wireFeature(f))
+	out.Features, err = compareColumns(ctx, columns, stored)
+	return out, err
+}
+
+func compareColumns(ctx context.Context, live, base map[string]drift.Sample) ([]api.DriftFeature, error) {
+	features, err := drift.CompareFeatures(ctx, live, base)
+	out := make([]api.DriftFeature, 0, len(features))
+	for _, f := range features {
+		out = append(out, wireFeature(f))
 	}
-	return out, nil
+	return out, err
 }
 
 func statisticsOf(in drift.Inputs) map[string]drift.Sample {

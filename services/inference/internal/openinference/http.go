@@ -173,6 +173,9 @@ func (h *Handlers) Infer(c echo.Context) error {
 	}
 	var faults, more []problem.Field
 	q.Infer, faults = request.ParseInfer(text)
+	if faults != nil {
+		h.recordNonFinite(c.Request().Context(), &call, q.version, text)
+	}
 	q.tensors, more = attach(q.Inputs, binary)
 	if faults = append(faults, more...); faults != nil {
 		return h.core.Refuse(&call, metrics.Invalid, serving.Faulty(fault.InvalidTensors, faults))

@@ -2,9 +2,11 @@ package openinference
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
@@ -12,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
+	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
 )
 
 // query is one inference request, over HTTP or gRPC.
@@ -36,6 +39,9 @@ func (h *Handlers) serve(ctx context.Context, call *serving.Call, q *query, deli
 	in, rows, faults := assemble(slot.Model, q.tensors)
 	wanted, more := chooseOutputs(slot.Model, &q.Infer)
 	if faults = append(faults, more...); faults != nil {
+		if slot.Alias != "" && !slices.ContainsFunc(faults, func(f problem.Field) bool { return !request.SaysNonFinite(f.Msg) }) {
+			h.core.RecordNonFinite(call, slot, snapshot.V2)
+		}
 		counts.Count(metrics.Mismatch)
 		return serving.Faulty(fault.InvalidTensors, faults)
 	}
@@ -58,6 +64,22 @@ func (h *Handlers) serve(ctx context.Context, call *serving.Call, q *query, deli
 	counts.Seconds.Observe(time.Since(call.Start).Seconds())
 	h.record(call, slot, q.ID, q.tensors, records(slot, q.ID, in, outs, rows))
 	return nil
+}
+
+// recordNonFinite looks whether a body was refused for its NaN or Infinity alone, and keeps it for input drift.
+func (h *Handlers) recordNonFinite(ctx context.Context, call *serving.Call, version string, text []byte) {
+	filled, found := request.FillNonFinite(text)
+	if !found {
+		return
+	}
+	p, faults := request.ParseInfer(filled)
+	if faults != nil {
+		return
+	}
+	if slot := h.core.FindLoaded(ctx, call, serving.Wanted{Alias: p.Alias, Version: version}); slot != nil {
+		h.core.RecordNonFinite(call, slot, snapshot.V2)
+		slot.Release()
+	}
 }
 
 // weightOf is how many requests a body of so many bytes counts as, so that those of one model take no more memory than

@@ -145,7 +145,7 @@ func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *sc
 // viewString is b as a string without a copy, for functions that do not keep it.
 func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-const tooLarge = "the number is too large for the model"
+const tooLarge = beyond + "the model"
 
 func parseNumber(raw []byte, limit float64) (float64, string) {
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {

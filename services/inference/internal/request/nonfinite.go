@@ -1,6 +1,9 @@
 package request
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // nonFinite are the names that producers write for numbers that JSON has no form for: Python's json module among them.
 var nonFinite = []string{"NaN", "Infinity"}
@@ -32,4 +35,15 @@ func FillNonFinite(body []byte) (filled []byte, found bool) {
 		}
 	}
 	return filled, found
+}
+
+// What is wrong with a value that is not finite, or would not be to the model.
+const (
+	notFinite = " is not finite"
+	beyond    = "the number is too large for "
+)
+
+// SaysNonFinite reports whether the fault of a tensor's data is that a value is not finite.
+func SaysNonFinite(msg string) bool {
+	return strings.HasSuffix(msg, notFinite) || strings.Contains(msg, beyond)
 }

@@ -35,7 +35,7 @@ func parseFloat32(raw []byte) (float32, string) {
 	}
 	v, err := strconv.ParseFloat(viewString(raw), 32)
 	if err != nil {
-		return 0, "the number is too large for FP32"
+		return 0, beyond + "FP32"
 	}
 	return float32(v), ""
 }
@@ -43,7 +43,7 @@ func parseFloat32(raw []byte) (float32, string) {
 func parseInt32(raw []byte) (int32, string) {
 	v, msg := parseInteger(raw, 0)
 	if msg == "" && int64(int32(v)) != v {
-		msg = "the number is too large for INT32"
+		msg = beyond + "INT32"
 	}
 	return int32(v), msg
 }
@@ -145,7 +145,7 @@ func FillBinary(raw []byte, t *runtime.Tensor) string {
 		for i := range t.Floats {
 			t.Floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 			if f := float64(t.Floats[i]); math.IsNaN(f) || math.IsInf(f, 0) {
-				return fmt.Sprintf("value %d is not finite", i)
+				return fmt.Sprintf("value %d%s", i, notFinite)
 			}
 		}
 	case t.Doubles != nil:
@@ -155,7 +155,7 @@ func FillBinary(raw []byte, t *runtime.Tensor) string {
 		for i := range t.Doubles {
 			t.Doubles[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
 			if f := t.Doubles[i]; math.IsNaN(f) || math.IsInf(f, 0) {
-				return fmt.Sprintf("value %d is not finite", i)
+				return fmt.Sprintf("value %d%s", i, notFinite)
 			}
 		}
 	case t.Int64s != nil:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -80,9 +81,12 @@ const (
 	MaxFeatures = 64
 	// maxText limits the kept bytes of a category.
 	maxText = 64
+	// maxNames limits the bytes of the names of the kept columns, which are written with each row.
+	maxNames = 4 << 10
 )
 
-// Features are the values of a row's columns that are no vectors: the first MaxFeatures of them.
+// Features are the values of a row's columns that are no vectors: the first MaxFeatures of them, or none where their
+// names have more than maxNames bytes. They hold nothing of the row.
 type Features struct {
 	schema  *Schema
 	numbers []float64
@@ -90,6 +94,13 @@ type Features struct {
 }
 
 func (s *Schema) features(r *Row) Features {
+	names := 0
+	for i := range s.scalars() {
+		names += len(s.Columns[i].Name)
+	}
+	if names > maxNames {
+		return Features{}
+	}
 	f := Features{schema: s, numbers: make([]float64, 0, min(s.numbers+s.ints, MaxFeatures))}
 	for i := range s.scalars() {
 		switch s.Columns[i].Kind {
@@ -98,7 +109,7 @@ func (s *Schema) features(r *Row) Features {
 		case Integer:
 			f.numbers = append(f.numbers, float64(*s.Int(r, i)))
 		case Category:
-			f.texts = append(f.texts, *s.Text(r, i))
+			f.texts = append(f.texts, strings.Clone(cut(*s.Text(r, i)))) // a part would keep the whole alive while it is queued
 		}
 	}
 	return f
@@ -134,7 +145,7 @@ func (f Features) JSON() []byte {
 		name, _ := json.Marshal(c.Name) // text always has a JSON form
 		out = append(append(out, name...), ':')
 		if c.Kind == Category {
-			text, _ := json.Marshal(cut(texts[0]))
+			text, _ := json.Marshal(texts[0])
 			out, texts = append(out, text...), texts[1:]
 			continue
 		}

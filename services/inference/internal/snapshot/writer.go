@@ -62,6 +62,8 @@ const (
 	// keepRows and keepAge limit the rows kept per model and alias.
 	keepRows = 10_000
 	keepAge  = 30 * 24 * time.Hour
+	// keepRefused limits the refused inputs that are kept per model and alias.
+	keepRefused = 1000
 	// pruneEvery is how many new rows of a model and alias make it worth deleting old ones.
 	pruneEvery = 5000
 	// rest is how long the writer rests after a batch, in times of what the batch took: snapshots may use
@@ -81,12 +83,18 @@ type Writer struct {
 	metrics *metrics.Set
 	log     *slog.Logger
 	queue   chan Record
-	written map[[2]string]int // rows since the last deletion, by model and alias
+	written map[kept]int // rows since the last deletion
+}
+
+// kept is what is kept up to a number of rows.
+type kept struct {
+	model, alias string
+	refused      bool
 }
 
 // New returns a writer whose queue holds size records.
 func New(pool *pgxpool.Pool, size int, m *metrics.Set, log *slog.Logger) *Writer {
-	return &Writer{pool: pool, queries: store.New(pool), metrics: m, log: log, queue: make(chan Record, size), written: map[[2]string]int{}}
+	return &Writer{pool: pool, queries: store.New(pool), metrics: m, log: log, queue: make(chan Record, size), written: map[kept]int{}}
 }
 
 // Put queues a record, or drops and counts it when the queue is full. It never blocks.
@@ -176,11 +184,40 @@ func (w *Writer) write(ctx context.Context, batch []Record) {
 
 var columns = []string{"model", "alias", "version", "prediction", "label", "source", "job_id", "norm", "mean", "std", "ts", "seconds", "zeros", "features"}
 
+// refusedColumns are those of refused inputs, of which nothing else is known.
+var refusedColumns = []string{"model", "alias", "version", "source", "ts"}
+
+// copy writes a batch as a whole: what is written in part would be written twice when the rest is repeated.
 func (w *Writer) copy(ctx context.Context, batch []Record) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	n, err := w.pool.CopyFrom(ctx, pgx.Identifier{"snapshots"}, columns, &rows{batch: batch})
-	w.metrics.SnapshotRows.Add(float64(n))
+	var refused [][]any
+	for i := range batch {
+		if r := &batch[i]; r.Kind == Refused {
+			refused = append(refused, []any{r.Model, r.Alias, r.Version, string(r.Source), r.TS})
+		}
+	}
+	if refused == nil {
+		n, err := w.pool.CopyFrom(ctx, pgx.Identifier{"snapshots"}, columns, &rows{batch: batch})
+		w.metrics.SnapshotRows.Add(float64(n))
+		return err
+	}
+	answered := make([]Record, 0, len(batch)-len(refused))
+	for _, r := range batch {
+		if r.Kind != Refused {
+			answered = append(answered, r)
+		}
+	}
+	err := postgres.InTx(ctx, w.pool, func(tx pgx.Tx) error {
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"refused_inputs"}, refusedColumns, pgx.CopyFromRows(refused)); err != nil {
+			return err
+		}
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"snapshots"}, columns, &rows{batch: answered})
+		return err
+	})
+	if err == nil {
+		w.metrics.SnapshotRows.Add(float64(len(batch)))
+	}
 	return err
 }
 
@@ -198,7 +235,6 @@ func (r *rows) Values() ([]any, error) {
 	r.batch = r.batch[1:]
 	var prediction, label, job, features any
 	switch rec.Kind {
-	case Refused:
 	case TextLabel:
 		label = storable(rec.Label)
 	case NumberLabel:
@@ -225,7 +261,7 @@ func storable(s string) string {
 // prune deletes what lies beyond the newest keepRows of each model and alias that has many new rows.
 func (w *Writer) prune(ctx context.Context, batch []Record) {
 	for i := range batch {
-		w.written[[2]string{batch[i].Model, batch[i].Alias}]++
+		w.written[kept{batch[i].Model, batch[i].Alias, batch[i].Kind == Refused}]++
 	}
 	for key, n := range w.written {
 		if n < pruneEvery {
@@ -233,16 +269,23 @@ func (w *Writer) prune(ctx context.Context, batch []Record) {
 		}
 		delete(w.written, key)
 		if _, err := w.bounded(ctx, func(ctx context.Context) (int64, error) {
-			return w.queries.PruneSnapshots(ctx, store.PruneSnapshotsParams{Model: key[0], Alias: key[1], Keep: keepRows})
+			if key.refused {
+				return w.queries.PruneRefusedInputs(ctx, store.PruneRefusedInputsParams{Model: key.model, Alias: key.alias, Keep: keepRefused})
+			}
+			return w.queries.PruneSnapshots(ctx, store.PruneSnapshotsParams{Model: key.model, Alias: key.alias, Keep: keepRows})
 		}); err != nil && ctx.Err() == nil {
-			w.log.WarnContext(ctx, "old snapshots not deleted", slog.String("model", key[0]), slog.Any("err", err))
+			w.log.WarnContext(ctx, "old snapshots not deleted", slog.String("model", key.model), slog.Any("err", err))
 		}
 	}
 }
 
 func (w *Writer) expire(ctx context.Context) {
 	n, err := w.bounded(ctx, func(ctx context.Context) (int64, error) {
-		return w.queries.ExpireSnapshots(ctx, time.Now().Add(-keepAge))
+		before := time.Now().Add(-keepAge)
+		if _, err := w.queries.ExpireRefusedInputs(ctx, before); err != nil {
+			return 0, err
+		}
+		return w.queries.ExpireSnapshots(ctx, before)
 	})
 	if err != nil && ctx.Err() == nil {
 		w.log.WarnContext(ctx, "expired snapshots not deleted", slog.Any("err", err))

@@ -194,3 +194,36 @@ func TestExpires(t *testing.T) {
 		t.Errorf("%d rows left, newest %v; want n == 1 && newest == 2", n, newest)
 	}
 }
+
+// A broken producer pushes no prediction out, and its own rows do not grow without end.
+func TestRefusedInputsPushNoPredictionsOut(t *testing.T) {
+	t.Parallel()
+	w, pool, _ := setupWriter(t, 40_000)
+	const refused = keepRows + 2*pruneEvery
+	for n := range 20 {
+		w.Put(newRecord(n))
+	}
+	for range refused {
+		r := newRecord(0)
+		r.Kind = Refused
+		w.Put(r)
+	}
+	w.Put(newRecord(20))
+	stop := runWriter(t, w)
+	var rows, left int
+	testenv.Eventually(t, 20*time.Second, func() error {
+		rows, _ = countSnapshots(t, pool)
+		if err := pool.QueryRow(context.Background(), "select count(*) from refused_inputs").Scan(&left); err != nil {
+			return err
+		}
+		if rows != 21 || left == 0 || left > keepRefused+pruneEvery {
+			return fmt.Errorf("%d predictions and %d refused inputs; want 21 and from 1 to %d", rows, left, keepRefused+pruneEvery)
+		}
+		return nil
+	})
+	stop()
+	var newer bool
+	if err := pool.QueryRow(context.Background(), "select (select max(id) from snapshots) > (select min(id) from refused_inputs)").Scan(&newer); err != nil || !newer {
+		t.Errorf("the last prediction is newer than the first refusal: %t, %v; want true", newer, err)
+	}
+}

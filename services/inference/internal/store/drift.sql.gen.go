@@ -78,6 +78,23 @@ func (q *Queries) Baselines(ctx context.Context) ([]BaselinesRow, error) {
 	return items, nil
 }
 
+const deleteRefusedInputs = `-- name: DeleteRefusedInputs :execrows
+delete from refused_inputs where model = $1 and alias = $2
+`
+
+type DeleteRefusedInputsParams struct {
+	Model string
+	Alias string
+}
+
+func (q *Queries) DeleteRefusedInputs(ctx context.Context, arg DeleteRefusedInputsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteRefusedInputs, arg.Model, arg.Alias)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const deleteSnapshots = `-- name: DeleteSnapshots :execrows
 delete from snapshots where model = $1 and alias = $2
 `
@@ -154,6 +171,18 @@ func (q *Queries) DriftStates(ctx context.Context, kind string) ([]DriftStatesRo
 		return nil, err
 	}
 	return items, nil
+}
+
+const expireRefusedInputs = `-- name: ExpireRefusedInputs :execrows
+delete from refused_inputs where ts < $1
+`
+
+func (q *Queries) ExpireRefusedInputs(ctx context.Context, before time.Time) (int64, error) {
+	result, err := q.db.Exec(ctx, expireRefusedInputs, before)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const expireSnapshots = `-- name: ExpireSnapshots :execrows
@@ -377,13 +406,15 @@ from generate_subscripts($1::text[], 1) as place(n)
 left join drift_resets d
     on d.model = ($1::text[])[place.n] and d.alias = ($2::text[])[place.n] and d.kind = $3
 cross join lateral (
-    select s.id
-    from snapshots s
-    where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
-      and s.id > coalesce(d.after_id, 0)
-    order by s.id desc
-    limit 1
+    select greatest(
+        (select max(s.id) from snapshots s
+         where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
+           and s.id > coalesce(d.after_id, 0)),
+        (select max(f.id) from refused_inputs f
+         where f.model = ($1::text[])[place.n] and f.alias = ($2::text[])[place.n])
+    ) as id
 ) r
+where r.id is not null
 `
 
 type NewestSnapshotsParams struct {
@@ -397,8 +428,8 @@ type NewestSnapshotsRow struct {
 	ID    int64
 }
 
-// place is the position of model and alias in the two lists, from 1; those without a snapshot that counts for
-// the kind have no row.
+// place is the position of model and alias in the two lists, from 1; those without a snapshot or refused input that
+// counts for the kind have no row.
 func (q *Queries) NewestSnapshots(ctx context.Context, arg NewestSnapshotsParams) ([]NewestSnapshotsRow, error) {
 	rows, err := q.db.Query(ctx, newestSnapshots, arg.Models, arg.Aliases, arg.Kind)
 	if err != nil {
@@ -469,6 +500,31 @@ func (q *Queries) OldestSnapshot(ctx context.Context, arg OldestSnapshotParams) 
 	return ts, err
 }
 
+const pruneRefusedInputs = `-- name: PruneRefusedInputs :execrows
+delete from refused_inputs d
+where d.model = $1 and d.alias = $2 and d.id <= (
+    select f.id from refused_inputs f
+    where f.model = $1 and f.alias = $2
+    order by f.id desc
+    offset $3::int
+    limit 1
+)
+`
+
+type PruneRefusedInputsParams struct {
+	Model string
+	Alias string
+	Keep  int32
+}
+
+func (q *Queries) PruneRefusedInputs(ctx context.Context, arg PruneRefusedInputsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, pruneRefusedInputs, arg.Model, arg.Alias, arg.Keep)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const pruneSnapshots = `-- name: PruneSnapshots :execrows
 delete from snapshots d
 where d.model = $1 and d.alias = $2 and d.id <= (
@@ -495,24 +551,34 @@ func (q *Queries) PruneSnapshots(ctx context.Context, arg PruneSnapshotsParams) 
 }
 
 const recentFeatures = `-- name: RecentFeatures :many
-select s.version, s.norm, s.mean, s.std, coalesce(s.zeros, false)::boolean as zeros, s.features, s.ts
-from snapshots s
-where s.model = $1 and s.alias = $2
-  and s.id > coalesce((
-      select d.after_id from drift_resets d
-      where d.model = $1 and d.alias = $2 and d.kind = 'input'
-  ), 0)
-order by s.id desc
-limit $3
+(select s.id::bigint as id, s.version, s.norm, s.mean, s.std, coalesce(s.zeros, false)::boolean as zeros, s.features, s.ts
+ from snapshots s
+ where s.model = $2 and s.alias = $3 and s.id < $4::bigint
+   and s.id > coalesce((
+       select d.after_id from drift_resets d
+       where d.model = $2 and d.alias = $3 and d.kind = 'input'
+   ), 0)
+ order by s.id desc
+ limit $1)
+union all
+(select f.id, f.version, 'NaN'::double precision, 'NaN'::double precision, 'NaN'::double precision, false, null, f.ts
+ from refused_inputs f
+ where f.model = $2 and f.alias = $3 and f.id < $4::bigint
+ order by f.id desc
+ limit $1)
+order by id desc
+limit $1
 `
 
 type RecentFeaturesParams struct {
+	Newest int32
 	Model  string
 	Alias  string
-	Newest int32
+	Before int64
 }
 
 type RecentFeaturesRow struct {
+	ID       int64
 	Version  string
 	Norm     float64
 	Mean     float64
@@ -522,9 +588,14 @@ type RecentFeaturesRow struct {
 	Ts       time.Time
 }
 
-// The newest rows that count, newest first, with their scalar inputs.
+// The newest inputs that count and have a smaller id, newest first, with those that are scalars.
 func (q *Queries) RecentFeatures(ctx context.Context, arg RecentFeaturesParams) ([]RecentFeaturesRow, error) {
-	rows, err := q.db.Query(ctx, recentFeatures, arg.Model, arg.Alias, arg.Newest)
+	rows, err := q.db.Query(ctx, recentFeatures,
+		arg.Newest,
+		arg.Model,
+		arg.Alias,
+		arg.Before,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -533,6 +604,7 @@ func (q *Queries) RecentFeatures(ctx context.Context, arg RecentFeaturesParams) 
 	for rows.Next() {
 		var i RecentFeaturesRow
 		if err := rows.Scan(
+			&i.ID,
 			&i.Version,
 			&i.Norm,
 			&i.Mean,
@@ -552,16 +624,24 @@ func (q *Queries) RecentFeatures(ctx context.Context, arg RecentFeaturesParams) 
 }
 
 const recentInputsOfMany = `-- name: RecentInputsOfMany :many
-select place.n::int as place, r.version, r.norm, r.mean, r.std, coalesce(r.zeros, false)::boolean as zeros, r.ts
+select place.n::int as place, r.version, r.norm, r.mean, r.std, r.zeros::boolean as zeros, r.ts
 from generate_subscripts($1::text[], 1) as place(n)
 left join drift_resets d
     on d.model = ($1::text[])[place.n] and d.alias = ($2::text[])[place.n] and d.kind = 'input'
 cross join lateral (
-    select s.id, s.version, s.norm, s.mean, s.std, s.zeros, s.ts
-    from snapshots s
-    where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
-      and s.id > coalesce(d.after_id, 0)
-    order by s.id desc
+    (select s.id, s.version, s.norm, s.mean, s.std, coalesce(s.zeros, false) as zeros, s.ts
+     from snapshots s
+     where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
+       and s.id > coalesce(d.after_id, 0)
+     order by s.id desc
+     limit $3)
+    union all
+    (select f.id, f.version, 'NaN'::double precision, 'NaN'::double precision, 'NaN'::double precision, false, f.ts
+     from refused_inputs f
+     where f.model = ($1::text[])[place.n] and f.alias = ($2::text[])[place.n]
+     order by f.id desc
+     limit $3)
+    order by id desc
     limit $3
 ) r
 order by place.n, r.id desc
@@ -615,7 +695,7 @@ func (q *Queries) RecentInputsOfMany(ctx context.Context, arg RecentInputsOfMany
 const recentSnapshots = `-- name: RecentSnapshots :many
 select version, prediction, label, ts
 from snapshots
-where model = $1 and alias = $2 and (prediction is not null or label is not null)
+where model = $1 and alias = $2
 order by id desc
 limit $3
 `
@@ -665,7 +745,6 @@ cross join lateral (
     select s.id, s.version, s.prediction, s.label, s.ts
     from snapshots s
     where s.model = ($1::text[])[place.n] and s.alias = ($2::text[])[place.n]
-      and (s.prediction is not null or s.label is not null)
     order by s.id desc
     limit $3
 ) r
@@ -836,7 +915,7 @@ select floor(extract(epoch from ts - $1::timestamptz) / $2::float8)::int as step
        count(prediction)::bigint as numbers
 from snapshots
 where model = $3 and alias = $4
-  and ts >= $1 and ts < $5 and (prediction is not null or label is not null)
+  and ts >= $1 and ts < $5
 group by 1
 order by 1
 `

@@ -48,6 +48,15 @@ type DriftState struct {
 	Overall   *string
 }
 
+type RefusedInput struct {
+	ID      int64
+	Model   string
+	Alias   string
+	Version string
+	Source  string
+	Ts      time.Time
+}
+
 type ShadowRule struct {
 	Model     string
 	Alias     string

@@ -1,9 +1,20 @@
--- Input drift. A request that was refused because an input is not finite has a row without prediction and
--- label: it says that the producer is broken, and predictions are compared without it.
+-- Input drift.
 alter table snapshots
-    drop constraint snapshots_check,
     add column zeros boolean, -- whether all numeric inputs were zero; null in rows written before
     add column features json; -- the scalar inputs by name; null in rows written before and for wide models
+
+-- Requests that were refused because an input is not finite: they say that the producer is broken. They are no
+-- snapshots, so that many of them push no prediction out; ids are of one sequence, which gives the order of both.
+create table refused_inputs (
+    id      bigint not null default nextval('snapshots_id_seq'),
+    model   text not null,
+    alias   text not null,
+    version text not null,
+    source  text not null,
+    ts      timestamptz not null
+);
+create unique index refused_inputs_window on refused_inputs (model, alias, id);
+create index refused_inputs_age on refused_inputs using brin (ts);
 
 -- What an input baseline holds beside the norms, which are its predictions.
 alter table drift_baselines
@@ -26,8 +37,7 @@ create table drift_resets (
 drop table drift_resets;
 delete from drift_baselines where kind = 'input';
 alter table drift_baselines drop column features, drop column zeros, drop column stds, drop column means;
-delete from snapshots where prediction is null and label is null;
+drop table refused_inputs;
 alter table snapshots
     drop column features,
-    drop column zeros,
-    add constraint snapshots_check check (prediction is not null or label is not null);
+    drop column zeros;

@@ -1,25 +1,27 @@
 -- name: RecentSnapshots :many
 select version, prediction, label, ts
 from snapshots
-where model = sqlc.arg(model) and alias = sqlc.arg(alias) and (prediction is not null or label is not null)
+where model = sqlc.arg(model) and alias = sqlc.arg(alias)
 order by id desc
 limit sqlc.arg(newest);
 
 -- name: NewestSnapshots :many
--- place is the position of model and alias in the two lists, from 1; those without a snapshot that counts for
--- the kind have no row.
+-- place is the position of model and alias in the two lists, from 1; those without a snapshot or refused input that
+-- counts for the kind have no row.
 select place.n::int as place, r.id::bigint as id
 from generate_subscripts(sqlc.arg(models)::text[], 1) as place(n)
 left join drift_resets d
     on d.model = (sqlc.arg(models)::text[])[place.n] and d.alias = (sqlc.arg(aliases)::text[])[place.n] and d.kind = sqlc.arg(kind)
 cross join lateral (
-    select s.id
-    from snapshots s
-    where s.model = (sqlc.arg(models)::text[])[place.n] and s.alias = (sqlc.arg(aliases)::text[])[place.n]
-      and s.id > coalesce(d.after_id, 0)
-    order by s.id desc
-    limit 1
-) r;
+    select greatest(
+        (select max(s.id) from snapshots s
+         where s.model = (sqlc.arg(models)::text[])[place.n] and s.alias = (sqlc.arg(aliases)::text[])[place.n]
+           and s.id > coalesce(d.after_id, 0)),
+        (select max(f.id) from refused_inputs f
+         where f.model = (sqlc.arg(models)::text[])[place.n] and f.alias = (sqlc.arg(aliases)::text[])[place.n])
+    ) as id
+) r
+where r.id is not null;
 
 -- name: RecentSnapshotsOfMany :many
 -- place is the position of model and alias in the two lists, from 1.
@@ -29,7 +31,6 @@ cross join lateral (
     select s.id, s.version, s.prediction, s.label, s.ts
     from snapshots s
     where s.model = (sqlc.arg(models)::text[])[place.n] and s.alias = (sqlc.arg(aliases)::text[])[place.n]
-      and (s.prediction is not null or s.label is not null)
     order by s.id desc
     limit sqlc.arg(newest)
 ) r
@@ -37,30 +38,46 @@ order by place.n, r.id desc;
 
 -- name: RecentInputsOfMany :many
 -- place is the position of model and alias in the two lists, from 1. Rows before the last reset of inputs do not count.
-select place.n::int as place, r.version, r.norm, r.mean, r.std, coalesce(r.zeros, false)::boolean as zeros, r.ts
+select place.n::int as place, r.version, r.norm, r.mean, r.std, r.zeros::boolean as zeros, r.ts
 from generate_subscripts(sqlc.arg(models)::text[], 1) as place(n)
 left join drift_resets d
     on d.model = (sqlc.arg(models)::text[])[place.n] and d.alias = (sqlc.arg(aliases)::text[])[place.n] and d.kind = 'input'
 cross join lateral (
-    select s.id, s.version, s.norm, s.mean, s.std, s.zeros, s.ts
-    from snapshots s
-    where s.model = (sqlc.arg(models)::text[])[place.n] and s.alias = (sqlc.arg(aliases)::text[])[place.n]
-      and s.id > coalesce(d.after_id, 0)
-    order by s.id desc
+    (select s.id, s.version, s.norm, s.mean, s.std, coalesce(s.zeros, false) as zeros, s.ts
+     from snapshots s
+     where s.model = (sqlc.arg(models)::text[])[place.n] and s.alias = (sqlc.arg(aliases)::text[])[place.n]
+       and s.id > coalesce(d.after_id, 0)
+     order by s.id desc
+     limit sqlc.arg(newest))
+    union all
+    (select f.id, f.version, 'NaN'::double precision, 'NaN'::double precision, 'NaN'::double precision, false, f.ts
+     from refused_inputs f
+     where f.model = (sqlc.arg(models)::text[])[place.n] and f.alias = (sqlc.arg(aliases)::text[])[place.n]
+     order by f.id desc
+     limit sqlc.arg(newest))
+    order by id desc
     limit sqlc.arg(newest)
 ) r
 order by place.n, r.id desc;
 
 -- name: RecentFeatures :many
--- The newest rows that count, newest first, with their scalar inputs.
-select s.version, s.norm, s.mean, s.std, coalesce(s.zeros, false)::boolean as zeros, s.features, s.ts
-from snapshots s
-where s.model = sqlc.arg(model) and s.alias = sqlc.arg(alias)
-  and s.id > coalesce((
-      select d.after_id from drift_resets d
-      where d.model = sqlc.arg(model) and d.alias = sqlc.arg(alias) and d.kind = 'input'
-  ), 0)
-order by s.id desc
+-- The newest inputs that count and have a smaller id, newest first, with those that are scalars.
+(select s.id::bigint as id, s.version, s.norm, s.mean, s.std, coalesce(s.zeros, false)::boolean as zeros, s.features, s.ts
+ from snapshots s
+ where s.model = sqlc.arg(model) and s.alias = sqlc.arg(alias) and s.id < sqlc.arg(before)::bigint
+   and s.id > coalesce((
+       select d.after_id from drift_resets d
+       where d.model = sqlc.arg(model) and d.alias = sqlc.arg(alias) and d.kind = 'input'
+   ), 0)
+ order by s.id desc
+ limit sqlc.arg(newest))
+union all
+(select f.id, f.version, 'NaN'::double precision, 'NaN'::double precision, 'NaN'::double precision, false, null, f.ts
+ from refused_inputs f
+ where f.model = sqlc.arg(model) and f.alias = sqlc.arg(alias) and f.id < sqlc.arg(before)::bigint
+ order by f.id desc
+ limit sqlc.arg(newest))
+order by id desc
 limit sqlc.arg(newest);
 
 -- name: SnapshotKeys :many
@@ -94,6 +111,22 @@ where d.model = sqlc.arg(model) and d.alias = sqlc.arg(alias) and d.id <= (
 
 -- name: ExpireSnapshots :execrows
 delete from snapshots where ts < sqlc.arg(before);
+
+-- name: DeleteRefusedInputs :execrows
+delete from refused_inputs where model = sqlc.arg(model) and alias = sqlc.arg(alias);
+
+-- name: PruneRefusedInputs :execrows
+delete from refused_inputs d
+where d.model = sqlc.arg(model) and d.alias = sqlc.arg(alias) and d.id <= (
+    select f.id from refused_inputs f
+    where f.model = sqlc.arg(model) and f.alias = sqlc.arg(alias)
+    order by f.id desc
+    offset sqlc.arg(keep)::int
+    limit 1
+);
+
+-- name: ExpireRefusedInputs :execrows
+delete from refused_inputs where ts < sqlc.arg(before);
 
 -- name: HideSnapshots :one
 -- Input drift no longer counts the snapshots there are; predictions still do.
@@ -171,7 +204,7 @@ select floor(extract(epoch from ts - sqlc.arg(from_time)::timestamptz) / sqlc.ar
        count(prediction)::bigint as numbers
 from snapshots
 where model = sqlc.arg(model) and alias = sqlc.arg(alias)
-  and ts >= sqlc.arg(from_time) and ts < sqlc.arg(to_time) and (prediction is not null or label is not null)
+  and ts >= sqlc.arg(from_time) and ts < sqlc.arg(to_time)
 group by 1
 order by 1;
 
