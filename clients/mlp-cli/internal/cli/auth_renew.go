@@ -82,19 +82,16 @@ func (e *Env) renewal(session *config.Session, place, token string) func() (stri
 
 // renewToken exchanges the stored refresh token. One mlp at a time: a provider that gives a new refresh token takes the
 // old one no more, and some end the whole sign-in if it comes twice.
-func (e *Env) renewToken(ctx context.Context, place, expired string) (string, error) {
-	f, err := e.configFile()
-	if err != nil {
-		return "", err
-	}
-	unlock, err := f.Lock()
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if f, err = e.configFile(); err != nil { // as the one before us left it
-		return "", err
-	}
+func (e *Env) renewToken(ctx context.Context, place, expired string) (token string, err error) {
+	err = config.Update(ctx, e.configPath(), func(f *config.File) error {
+		token, err = e.renewIn(ctx, f, place, expired)
+		return err
+	})
+	return token, err
+}
+
+// renewIn renews the session of f, unless another mlp has done it.
+func (e *Env) renewIn(ctx context.Context, f *config.File, place, expired string) (string, error) {
 	s := &f.Sections
 	if place != "" {
 		if s = f.Contexts[place]; s == nil {
@@ -130,10 +127,7 @@ func (e *Env) renewToken(ctx context.Context, place, expired string) (string, er
 	if token.RefreshToken != "" {
 		session.RefreshToken = token.RefreshToken
 	}
-	if err := f.SetSession(place, token.AccessToken, session); err != nil {
-		return "", err
-	}
-	return token.AccessToken, f.Save()
+	return token.AccessToken, f.SetSession(place, token.AccessToken, session)
 }
 
 // revokeSession asks the provider to take the refresh token no more (RFC 7009). It is told whether it did, and fails

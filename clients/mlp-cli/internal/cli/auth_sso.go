@@ -90,10 +90,9 @@ func signIn(ctx context.Context, env *Env, o signInOptions) error {
 		return err
 	}
 	session := config.Session{Provider: p.Name, Issuer: p.Cli.Issuer, ClientID: p.Cli.ClientId, RefreshToken: token.RefreshToken, ExpiresAt: token.Expiry.UTC()}
-	if err := f.SetSession(r.Context, token.AccessToken, session); err != nil {
-		return err
-	}
-	if err := f.Save(); err != nil {
+	// The file is read again: others may have written it while the person signed in.
+	err = config.Update(ctx, f.Location(), func(f *config.File) error { return f.SetSession(r.Context, token.AccessToken, session) })
+	if err != nil {
 		return err
 	}
 	if env.Getenv("DASHBOARD_TOKEN") != "" {
