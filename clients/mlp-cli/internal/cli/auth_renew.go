@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +20,9 @@ import (
 
 // renewBefore is how long before its end a token is renewed, so that none expires on its way.
 const renewBefore = 30 * time.Second
+
+// renewLimit is how long a renewal may take, with the wait for another mlp that renews.
+const renewLimit = 20 * time.Second
 
 // identityProvider is what mlp reads of a discovery document.
 type identityProvider struct {
@@ -68,16 +72,27 @@ func (e *Env) discover(ctx context.Context, issuer string) (identityProvider, er
 
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// renewal returns the token of a sign-in, renewed once it has expired.
-func (e *Env) renewal(session *config.Session, place, token string) func() (string, error) {
+// renewal returns the token of a sign-in, renewed once it has expired. The first request to need it renews it, for as long
+// as that request may take, and the others of this mlp share the result.
+func (e *Env) renewal(session *config.Session, place, token string) func(context.Context) (string, error) {
 	if session.ExpiresAt.IsZero() || e.Now().Before(session.ExpiresAt.Add(-renewBefore)) {
 		return nil
 	}
-	return sync.OnceValues(func() (string, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		return e.renewToken(ctx, place, token)
-	})
+	var mu sync.Mutex
+	var done bool
+	var renewed string
+	var failure error
+	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !done {
+			limited, cancel := context.WithTimeout(ctx, renewLimit)
+			defer cancel()
+			renewed, failure = e.renewToken(limited, place, token)
+			done = ctx.Err() == nil // what ended with one request says nothing to the next
+		}
+		return renewed, failure
+	}
 }
 
 // renewToken exchanges the stored refresh token. One mlp at a time: a provider that gives a new refresh token takes the
@@ -105,6 +120,30 @@ func (e *Env) renewIn(ctx context.Context, f *config.File, place, expired string
 	if token := s.Auth["dashboard_token"]; token != expired {
 		return token, nil // another mlp has renewed it
 	}
+	token, err := e.exchangeRefresh(ctx, &session)
+	if err != nil {
+		return "", renewalFault(ctx, session.Provider, err)
+	}
+	return token, f.SetSession(place, token, session)
+}
+
+// renewalFault tells an interrupted or overdue renewal by a sentence of its own.
+func renewalFault(ctx context.Context, provider string, err error) error {
+	var netErr net.Error
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fault.New("interrupted", "interrupted; the sign-in is not renewed")
+	case ctx.Err() != nil, errors.As(err, &netErr) && netErr.Timeout():
+		f := fault.New("renewal_timeout", "provider %s did not renew the sign-in in time", provider).
+			WithHint("try again, or sign in again: mlp auth login --provider %s", provider)
+		f.Cause = err
+		return f
+	}
+	return err
+}
+
+// exchangeRefresh exchanges the refresh token of a session for a new token.
+func (e *Env) exchangeRefresh(ctx context.Context, session *config.Session) (string, error) {
 	again := fault.New("session_expired", "the sign-in at %s has ended", session.Provider).WithHint("sign in again: mlp auth login --provider %s", session.Provider)
 	if session.RefreshToken == "" {
 		return "", again
@@ -127,7 +166,7 @@ func (e *Env) renewIn(ctx context.Context, f *config.File, place, expired string
 	if token.RefreshToken != "" {
 		session.RefreshToken = token.RefreshToken
 	}
-	return token.AccessToken, f.SetSession(place, token.AccessToken, session)
+	return token.AccessToken, nil
 }
 
 // revokeSession asks the provider to take the refresh token no more (RFC 7009). It is told whether it did, and fails
