@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,5 +125,64 @@ func TestSignInKeepsWhatOthersStored(t *testing.T) {
 				t.Errorf("got the stored token %q, want %q", got, tc.token)
 			}
 		})
+	}
+}
+
+// Codes and tokens go to no address that others can read on the way.
+func TestSignInRefusesPlainEndpoints(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"authorization", "token", "device", "revocation"} {
+		for _, address := range []string{"http://idp.example/" + name, "file:///etc/passwd", "https:///" + name} {
+			t.Run(name+" "+address, func(t *testing.T) {
+				t.Parallel()
+				s := newSignInWorld(t)
+				s.endpoint[name] = address
+				r := runMLP(t, s.vars, "", "auth", "login", "--device")
+				if r.code != 1 || !strings.Contains(r.err, name) || !strings.Contains(r.err, "is no https address") {
+					t.Errorf("got %+v, want the endpoint refused", r)
+				}
+			})
+		}
+	}
+}
+
+// The browser sees that mlp has the answer, although mlp refuses it at once and ends.
+func TestBrowserSeesTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSignInWorld(t)
+	told, talk := io.Pipe()
+	env := &Env{Out: io.Discard, Err: talk, HTTP: httpClient()}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := env.signInByBrowser(t.Context(), identityProvider{Authorization: s.url + "/authorize", Token: s.url + "/token"}.client("mlp", nil), identityProvider{Issuer: s.url}, true)
+		talk.Close()
+		ended <- err
+	}()
+	line, err := bufio.NewReader(told).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address, _ := strings.Cut(strings.TrimSpace(line), ": ")
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	answer := url.Values{"state": {q.Get("state")}, "code": {"c"}, "iss": {"https://other.example"}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, q.Get("redirect_uri")+"?"+answer.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := httpClient().Do(req)
+	if err != nil {
+		t.Fatalf("got %v, want the text for the browser", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read from
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(text), "You can close this window") {
+		t.Errorf("got %q and %v, want the text for the browser", text, err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "another issuer") {
+		t.Errorf("got %v, want the other issuer refused", err)
 	}
 }

@@ -42,11 +42,10 @@ func (p identityProvider) client(id string, scopes []string) *oauth2.Config {
 	}}
 }
 
-// discover reads a provider's endpoints. Plain HTTP is for a provider on this machine.
+// discover reads a provider's endpoints. Plain HTTP is for a provider on this machine, and for its endpoints there.
 func (e *Env) discover(ctx context.Context, issuer string) (identityProvider, error) {
 	p := identityProvider{}
-	u, err := url.Parse(issuer)
-	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+	if !isProtected(issuer) {
 		return p, fault.New("bad_issuer", "the issuer %.200q is no https address", issuer)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
@@ -67,7 +66,21 @@ func (e *Env) discover(ctx context.Context, issuer string) (identityProvider, er
 	if resp.StatusCode != http.StatusOK || err != nil || p.Issuer != issuer || p.Token == "" || p.Authorization == "" {
 		return p, fault.New("idp_unusable", "%s has no discovery document that can be used", issuer).WithHint("check it with: mlp auth validate --file TRUSTFILE --check-discovery")
 	}
+	for name, endpoint := range map[string]string{
+		"authorization_endpoint": p.Authorization, "token_endpoint": p.Token,
+		"device_authorization_endpoint": p.Device, "revocation_endpoint": p.Revocation,
+	} {
+		if endpoint != "" && !isProtected(endpoint) {
+			return p, fault.New("idp_unusable", "the %s of %s is no https address: %.200q", name, issuer, endpoint)
+		}
+	}
 	return p, nil
+}
+
+// isProtected reports whether codes and tokens may be sent to an address: by https, or to this machine.
+func isProtected(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && isLoopback(u.Hostname()))
 }
 
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }

@@ -180,8 +180,8 @@ func (e *Env) signInByBrowser(ctx context.Context, client *oauth2.Config, idp id
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	answers := make(chan browserAnswer, 1)
 	server := &http.Server{Handler: takeCode(state, answers), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close, below
-	defer server.Close()
+	go func() { _ = server.Serve(listener) }() // ends with endServer
+	defer endServer(ctx, server)
 	address := client.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier))
 	fmt.Fprintf(e.Err, "Sign in with your browser: %s\n", address)
 	if !noBrowser && e.ErrTTY {
@@ -198,6 +198,15 @@ func (e *Env) signInByBrowser(ctx context.Context, client *oauth2.Config, idp id
 			return nil, fault.New("idp_"+a.failure, "the provider refused: %s", strings.TrimSpace(a.failure+" "+a.why))
 		}
 		return client.Exchange(ctx, a.code, oauth2.VerifierOption(verifier))
+	}
+}
+
+// endServer lets the browser read the answer to its last request before it closes the connections.
+func endServer(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		server.Close() // a browser may keep a connection open on which it never asked
 	}
 }
 
