@@ -37,7 +37,7 @@ type remote struct {
 	http  *http.Client
 	// renew returns the token to send, a new one if the stored one has expired; nil: the token does not expire, or nobody
 	// but a person can renew it.
-	renew func() (string, error)
+	renew func(context.Context) (string, error)
 	// probing marks requests as those of a tool that tries the service.
 	probing bool
 }
@@ -155,7 +155,7 @@ func (s *remote) send(req *http.Request) (*http.Response, []byte, error) {
 	token := s.token
 	if s.renew != nil {
 		var err error
-		if token, err = s.renew(); err != nil {
+		if token, err = s.renew(req.Context()); err != nil {
 			return nil, nil, err
 		}
 	}

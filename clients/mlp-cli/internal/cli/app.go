@@ -122,8 +122,7 @@ func newApp(env *Env) *cli.App {
 	app.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("version"):
-			_, err := fmt.Fprintf(env.Out, "mlp %s\n", service.Version)
-			return err
+			return env.showVersion()
 		case c.Bool("install-completion"):
 			return installCompletion(env)
 		case c.Bool("show-completion"):

@@ -78,10 +78,8 @@ func authLogin(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Set(key, r.Context, login.Token); err != nil {
-		return err
-	}
-	if err := f.Save(); err != nil {
+	// The file is read again: others may have written it while the password was typed.
+	if err := config.Update(ctx, f.Location(), func(f *config.File) error { return f.Set(key, r.Context, login.Token) }); err != nil {
 		return err
 	}
 	if env.Getenv(key.Env) != "" {
@@ -142,23 +140,24 @@ func authLogout(ctx context.Context, env *Env) error {
 	} else {
 		ended = env.revokeSession(ctx, session)
 	}
-	f, err := env.configFile()
-	if err != nil {
-		return err
-	}
 	// The token goes from where it was read; one of the environment is not this command's to remove.
-	removed := false
+	stored, place := false, ""
 	for _, v := range r.All() {
 		switch {
 		case v.Key.Name != key.Name:
 		case strings.HasPrefix(v.Source, "context:"):
-			removed = f.Unset(key, r.Context)
+			stored, place = true, r.Context
 		case v.Source == "file":
-			removed = f.Unset(key, "")
+			stored = true
 		}
 	}
-	if removed {
-		if err := f.Save(); err != nil {
+	removed := false
+	if stored {
+		err := config.Update(ctx, env.configPath(), func(f *config.File) error {
+			removed = f.Unset(key, place)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}

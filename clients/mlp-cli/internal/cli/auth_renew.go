@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +20,9 @@ import (
 
 // renewBefore is how long before its end a token is renewed, so that none expires on its way.
 const renewBefore = 30 * time.Second
+
+// renewLimit is how long a renewal may take, with the wait for another mlp that renews.
+const renewLimit = 20 * time.Second
 
 // identityProvider is what mlp reads of a discovery document.
 type identityProvider struct {
@@ -38,11 +42,10 @@ func (p identityProvider) client(id string, scopes []string) *oauth2.Config {
 	}}
 }
 
-// discover reads a provider's endpoints. Plain HTTP is for a provider on this machine.
+// discover reads a provider's endpoints. Plain HTTP is for a provider on this machine, and for its endpoints there.
 func (e *Env) discover(ctx context.Context, issuer string) (identityProvider, error) {
 	p := identityProvider{}
-	u, err := url.Parse(issuer)
-	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+	if !isProtected(issuer) {
 		return p, fault.New("bad_issuer", "the issuer %.200q is no https address", issuer)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
@@ -63,38 +66,60 @@ func (e *Env) discover(ctx context.Context, issuer string) (identityProvider, er
 	if resp.StatusCode != http.StatusOK || err != nil || p.Issuer != issuer || p.Token == "" || p.Authorization == "" {
 		return p, fault.New("idp_unusable", "%s has no discovery document that can be used", issuer).WithHint("check it with: mlp auth validate --file TRUSTFILE --check-discovery")
 	}
+	for name, endpoint := range map[string]string{
+		"authorization_endpoint": p.Authorization, "token_endpoint": p.Token,
+		"device_authorization_endpoint": p.Device, "revocation_endpoint": p.Revocation,
+	} {
+		if endpoint != "" && !isProtected(endpoint) {
+			return p, fault.New("idp_unusable", "the %s of %s is no https address: %.200q", name, issuer, endpoint)
+		}
+	}
 	return p, nil
+}
+
+// isProtected reports whether codes and tokens may be sent to an address: by https, or to this machine.
+func isProtected(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && isLoopback(u.Hostname()))
 }
 
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// renewal returns the token of a sign-in, renewed once it has expired.
-func (e *Env) renewal(session *config.Session, place, token string) func() (string, error) {
+// renewal returns the token of a sign-in, renewed once it has expired. The first request to need it renews it, for as long
+// as that request may take, and the others of this mlp share the result.
+func (e *Env) renewal(session *config.Session, place, token string) func(context.Context) (string, error) {
 	if session.ExpiresAt.IsZero() || e.Now().Before(session.ExpiresAt.Add(-renewBefore)) {
 		return nil
 	}
-	return sync.OnceValues(func() (string, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		return e.renewToken(ctx, place, token)
-	})
+	var mu sync.Mutex
+	var done bool
+	var renewed string
+	var failure error
+	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !done {
+			limited, cancel := context.WithTimeout(ctx, renewLimit)
+			defer cancel()
+			renewed, failure = e.renewToken(limited, place, token)
+			done = ctx.Err() == nil // what ended with one request says nothing to the next
+		}
+		return renewed, failure
+	}
 }
 
 // renewToken exchanges the stored refresh token. One mlp at a time: a provider that gives a new refresh token takes the
 // old one no more, and some end the whole sign-in if it comes twice.
-func (e *Env) renewToken(ctx context.Context, place, expired string) (string, error) {
-	f, err := e.configFile()
-	if err != nil {
-		return "", err
-	}
-	unlock, err := f.Lock()
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if f, err = e.configFile(); err != nil { // as the one before us left it
-		return "", err
-	}
+func (e *Env) renewToken(ctx context.Context, place, expired string) (token string, err error) {
+	err = config.Update(ctx, e.configPath(), func(f *config.File) error {
+		token, err = e.renewIn(ctx, f, place, expired)
+		return err
+	})
+	return token, err
+}
+
+// renewIn renews the session of f, unless another mlp has done it.
+func (e *Env) renewIn(ctx context.Context, f *config.File, place, expired string) (string, error) {
 	s := &f.Sections
 	if place != "" {
 		if s = f.Contexts[place]; s == nil {
@@ -108,6 +133,30 @@ func (e *Env) renewToken(ctx context.Context, place, expired string) (string, er
 	if token := s.Auth["dashboard_token"]; token != expired {
 		return token, nil // another mlp has renewed it
 	}
+	token, err := e.exchangeRefresh(ctx, &session)
+	if err != nil {
+		return "", renewalFault(ctx, session.Provider, err)
+	}
+	return token, f.SetSession(place, token, session)
+}
+
+// renewalFault tells an interrupted or overdue renewal by a sentence of its own.
+func renewalFault(ctx context.Context, provider string, err error) error {
+	var netErr net.Error
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fault.New("interrupted", "interrupted; the sign-in is not renewed")
+	case ctx.Err() != nil, errors.As(err, &netErr) && netErr.Timeout():
+		f := fault.New("renewal_timeout", "provider %s did not renew the sign-in in time", provider).
+			WithHint("try again, or sign in again: mlp auth login --provider %s", provider)
+		f.Cause = err
+		return f
+	}
+	return err
+}
+
+// exchangeRefresh exchanges the refresh token of a session for a new token.
+func (e *Env) exchangeRefresh(ctx context.Context, session *config.Session) (string, error) {
 	again := fault.New("session_expired", "the sign-in at %s has ended", session.Provider).WithHint("sign in again: mlp auth login --provider %s", session.Provider)
 	if session.RefreshToken == "" {
 		return "", again
@@ -130,10 +179,7 @@ func (e *Env) renewToken(ctx context.Context, place, expired string) (string, er
 	if token.RefreshToken != "" {
 		session.RefreshToken = token.RefreshToken
 	}
-	if err := f.SetSession(place, token.AccessToken, session); err != nil {
-		return "", err
-	}
-	return token.AccessToken, f.Save()
+	return token.AccessToken, nil
 }
 
 // revokeSession asks the provider to take the refresh token no more (RFC 7009). It is told whether it did, and fails

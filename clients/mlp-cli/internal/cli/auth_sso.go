@@ -90,10 +90,9 @@ func signIn(ctx context.Context, env *Env, o signInOptions) error {
 		return err
 	}
 	session := config.Session{Provider: p.Name, Issuer: p.Cli.Issuer, ClientID: p.Cli.ClientId, RefreshToken: token.RefreshToken, ExpiresAt: token.Expiry.UTC()}
-	if err := f.SetSession(r.Context, token.AccessToken, session); err != nil {
-		return err
-	}
-	if err := f.Save(); err != nil {
+	// The file is read again: others may have written it while the person signed in.
+	err = config.Update(ctx, f.Location(), func(f *config.File) error { return f.SetSession(r.Context, token.AccessToken, session) })
+	if err != nil {
 		return err
 	}
 	if env.Getenv("DASHBOARD_TOKEN") != "" {
@@ -181,8 +180,8 @@ func (e *Env) signInByBrowser(ctx context.Context, client *oauth2.Config, idp id
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	answers := make(chan browserAnswer, 1)
 	server := &http.Server{Handler: takeCode(state, answers), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close, below
-	defer server.Close()
+	go func() { _ = server.Serve(listener) }() // ends with endServer
+	defer endServer(ctx, server)
 	address := client.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier))
 	fmt.Fprintf(e.Err, "Sign in with your browser: %s\n", address)
 	if !noBrowser && e.ErrTTY {
@@ -199,6 +198,15 @@ func (e *Env) signInByBrowser(ctx context.Context, client *oauth2.Config, idp id
 			return nil, fault.New("idp_"+a.failure, "the provider refused: %s", strings.TrimSpace(a.failure+" "+a.why))
 		}
 		return client.Exchange(ctx, a.code, oauth2.VerifierOption(verifier))
+	}
+}
+
+// endServer lets the browser read the answer to its last request before it closes the connections.
+func endServer(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		server.Close() // a browser may keep a connection open on which it never asked
 	}
 }
 

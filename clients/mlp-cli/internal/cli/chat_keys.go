@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -62,7 +61,10 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 
 // typedLines are what a person types. One goroutine reads, for as long as the program runs: a read of a terminal cannot
 // be given up, and the next prompt takes over the one that an earlier prompt left behind.
-type typedLines struct{ lines chan typedLine }
+type typedLines struct {
+	lines chan typedLine
+	ended error // what ended the input, once it was read
+}
 
 type typedLine struct {
 	text string
@@ -70,7 +72,7 @@ type typedLine struct {
 }
 
 func readTypedLines(in io.Reader) *typedLines {
-	t := &typedLines{make(chan typedLine)}
+	t := &typedLines{lines: make(chan typedLine)}
 	go func() {
 		r := bufio.NewReader(in)
 		for {
@@ -86,26 +88,28 @@ func readTypedLines(in io.Reader) *typedLines {
 
 // next is the next line; io.EOF at the end of input, or which signal ended the wait.
 func (t *typedLines) next(keys *keys) (string, error) {
+	if t.ended != nil {
+		return "", t.ended // nobody reads any more
+	}
 	ctx, cancel := keys.during(context.Background())
 	defer cancel()
 	select {
 	case l := <-t.lines:
-		if errors.Is(l.err, io.EOF) {
-			return l.text, io.EOF
-		}
+		t.ended = l.err
 		return l.text, l.err
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
 }
 
-// forget drops what was typed and not yet asked for.
+// forget drops what was typed and not yet asked for, but not the end of the input.
 func (t *typedLines) forget(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
 		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // no terminal has nothing to drop
 	}
 	select {
-	case <-t.lines:
+	case l := <-t.lines:
+		t.ended = l.err
 	default:
 	}
 }

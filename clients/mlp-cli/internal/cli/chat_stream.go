@@ -23,6 +23,9 @@ import (
 // maxSilence is how long the assistant may send nothing; it sends a heartbeat every 15 s.
 const maxSilence = 60 * time.Second
 
+// errSilent is the cause of an answer that was given up after maxSilence.
+var errSilent = errors.New("the assistant is silent")
+
 // chatAnswer is one answer of the assistant.
 type chatAnswer struct {
 	Text    string
@@ -78,13 +81,16 @@ type chatFrame struct {
 func (c *conversation) ask(ctx context.Context, keys *keys, message string) (chatAnswer, error) {
 	ctx, cancel := keys.during(context.WithoutCancel(ctx))
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(context.Canceled)
+	idle := time.AfterFunc(maxSilence, func() { giveUp(errSilent) }) // from the request on: its headers may not come either
+	defer idle.Stop()
 	body, err := c.open(ctx, message)
 	if err != nil {
 		return chatAnswer{}, c.explain(ctx, err)
 	}
 	defer body.Close() //nolint:errcheck // only read from
-	idle := time.AfterFunc(maxSilence, func() { body.Close() })
-	defer idle.Stop()
+	idle.Reset(maxSilence)
 	view := newChatView(c.env)
 	frames := sse.NewFrameReader(body)
 	for {
@@ -161,6 +167,9 @@ func (c *conversation) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errTerminated):
 		return errTerminated
+	case errors.Is(context.Cause(ctx), errSilent):
+		return c.s.fault("timeout", nil, "the assistant at %s sent nothing for %.0f s", c.s.url, maxSilence.Seconds()).
+			WithHint("ask again: mlp chat --session %s", c.session)
 	case ctx.Err() != nil:
 		return fault.New("interrupted", "interrupted; a change that was being made goes on to its end").WithHint("go on with: mlp chat --session %s", c.session)
 	case errors.As(err, &known):

@@ -34,7 +34,7 @@ func configCommand(env *Env) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return configUnset(env, a[0])
+			return configUnset(c.Context, env, a[0])
 		}},
 		{Name: "init", Usage: "ask for every value", Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
@@ -53,12 +53,14 @@ func configCommand(env *Env) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return configUse(env, a[0])
+			return configUse(c.Context, env, a[0])
 		}},
 	}}
 }
 
-func (e *Env) configFile() (*config.File, error) { return config.Load(config.Path(e.Getenv)) }
+func (e *Env) configPath() string { return config.Path(e.Getenv) }
+
+func (e *Env) configFile() (*config.File, error) { return config.Load(e.configPath()) }
 
 func configShow(env *Env) error {
 	r, err := env.Config()
@@ -104,18 +106,12 @@ func configSet(ctx context.Context, env *Env, name, value string, given bool) er
 	if value == "" {
 		return fault.Usage("an empty value for %s makes no sense", name).WithHint("to remove it: mlp config unset %s", name)
 	}
-	f, err := env.configFile()
-	if err != nil {
+	path := env.configPath()
+	if err := config.Update(ctx, path, func(f *config.File) error { return f.Set(key, env.Context, value) }); err != nil {
 		return err
 	}
-	if err := f.Set(key, env.Context, value); err != nil {
-		return err
-	}
-	if err := f.Save(); err != nil {
-		return err
-	}
-	return env.done(map[string]any{"key": name, "set": true, "context": nullIfEmpty(env.Context), "file": f.Location()},
-		"%s stored in %s", name, f.Location())
+	return env.done(map[string]any{"key": name, "set": true, "context": nullIfEmpty(env.Context), "file": path},
+		"%s stored in %s", name, path)
 }
 
 // ask reads a value: a secret twice without echo, from a pipe its first line.
@@ -147,26 +143,24 @@ func (e *Env) ask(ctx context.Context, key config.Key) (string, error) {
 	return first, nil
 }
 
-func configUnset(env *Env, name string) error {
+func configUnset(ctx context.Context, env *Env, name string) error {
 	key, err := config.Find(name)
 	if err != nil {
 		return err
 	}
-	f, err := env.configFile()
+	path, was := env.configPath(), false
+	err = config.Update(ctx, path, func(f *config.File) error {
+		was = f.Unset(key, env.Context)
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	was := f.Unset(key, env.Context)
-	if was {
-		if err := f.Save(); err != nil {
-			return err
-		}
 	}
 	msg := "%s removed from %s"
 	if !was {
 		msg = "%s was not stored in %s"
 	}
-	return env.done(map[string]any{"key": name, "removed": was, "context": nullIfEmpty(env.Context), "file": f.Location()}, msg, name, f.Location())
+	return env.done(map[string]any{"key": name, "removed": was, "context": nullIfEmpty(env.Context), "file": path}, msg, name, path)
 }
 
 func configInit(ctx context.Context, env *Env) error {
@@ -181,6 +175,7 @@ func configInit(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
+	answers := map[string]string{} // stored at the end, because other programs may write the file while a person types
 	for _, v := range r.All() {
 		if v.Key.Secret {
 			s, err := env.hidden(ctx, fmt.Sprintf("%s (%s; empty keeps it): ", v.Key.Name, v.Key.Doc))
@@ -188,9 +183,7 @@ func configInit(ctx context.Context, env *Env) error {
 				return err
 			}
 			if s != "" {
-				if err := f.Set(v.Key, "", s); err != nil {
-					return err
-				}
+				answers[v.Key.Name] = s
 			}
 			continue
 		}
@@ -209,10 +202,21 @@ func configInit(ctx context.Context, env *Env) error {
 				fmt.Fprintln(env.Err, err)
 				continue
 			}
+			answers[v.Key.Name] = line
 			break
 		}
 	}
-	if err := f.Save(); err != nil {
+	err = config.Update(ctx, f.Location(), func(f *config.File) error {
+		for _, k := range config.Keys {
+			if value, ok := answers[k.Name]; ok {
+				if err := f.Set(k, "", value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return env.done(map[string]any{"file": f.Location()}, "configuration stored in %s", f.Location())
@@ -238,16 +242,15 @@ func configContexts(env *Env) error {
 	return env.Printer().Print(g)
 }
 
-func configUse(env *Env, name string) error {
-	f, err := env.configFile()
+func configUse(ctx context.Context, env *Env, name string) error {
+	err := config.Update(ctx, env.configPath(), func(f *config.File) error {
+		if f.Contexts[name] == nil {
+			return fault.Usage("unknown context %q; known: %s", name, strings.Join(f.ContextNames(), ", "))
+		}
+		f.ActiveContext = name
+		return nil
+	})
 	if err != nil {
-		return err
-	}
-	if f.Contexts[name] == nil {
-		return fault.Usage("unknown context %q; known: %s", name, strings.Join(f.ContextNames(), ", "))
-	}
-	f.ActiveContext = name
-	if err := f.Save(); err != nil {
 		return err
 	}
 	return env.done(map[string]any{"active_context": name}, "context %s is active", name)

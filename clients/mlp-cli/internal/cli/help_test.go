@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -29,6 +31,25 @@ func TestHelpAndVersionCommands(t *testing.T) {
 		if got := runMLP(t, nil, "", strings.Fields(line)...); got.code != 2 || got.err != want || got.out != "" {
 			t.Errorf("mlp %s: got %+v, want exit 2 and %q", line, got, want)
 		}
+	}
+}
+
+func TestHelpAndVersionAsDocuments(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]map[string]string{
+		"help models list": {"help": runMLP(t, nil, "", "models", "list", "--help").out},
+		"help":             {"help": runMLP(t, nil, "", "--help").out},
+		"version":          {"version": service.Version},
+		"--version":        {"version": service.Version},
+	} {
+		got := runMLP(t, nil, "", append([]string{"--json"}, strings.Fields(line)...)...)
+		var doc map[string]string
+		if err := json.Unmarshal([]byte(got.out), &doc); err != nil || got.code != 0 || !maps.Equal(doc, want) {
+			t.Errorf("mlp --json %s: got %+v (%v), want the document %v", line, got, err, want)
+		}
+	}
+	if got := runMLP(t, nil, "", "--json", "help", "modles"); got.code != 2 || got.err != "" || !json.Valid([]byte(got.out)) {
+		t.Errorf("got %+v, want exit 2 and one document", got)
 	}
 }
 

@@ -98,7 +98,8 @@ func (s *stack) output(ctx context.Context, line ...string) (string, error) {
 // execute runs the script; its last complaint becomes the fault's sentence, and what it says before is talk.
 func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) error {
 	cmd := s.command(ctx, line...)
-	cmd.Stdout = out
+	stdout := &recordingWriter{w: out}
+	cmd.Stdout = stdout
 	talk, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("read what %s says: %w", stackScript, err)
@@ -120,12 +121,12 @@ func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) erro
 	_, _ = io.Copy(io.Discard, talk) // a line too long to scan must not block the script
 	err = cmd.Wait()
 	switch {
+	case stdout.err != nil: // such as a closed pipe, by which the script fails too
+		return stdout.err
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return fault.New("interrupted", "interrupted: %s", cmpOr(complaint, "the stack may be half changed; see: mlp stack status"))
-	case errors.Is(err, syscall.EPIPE):
-		return err
 	}
 	f := fault.New("stack_failed", "%s", cmpOr(complaint, cmpOr(last, "scripts/up.sh "+strings.Join(line, " ")+" failed: "+err.Error())))
 	if strings.Contains(f.Message, "no Docker here") || strings.Contains(f.Message, "no Docker engine") {
@@ -133,6 +134,20 @@ func (s *stack) execute(ctx context.Context, out io.Writer, line ...string) erro
 		return f.WithHint("the platform runs without Docker too: make run")
 	}
 	return f
+}
+
+// recordingWriter remembers the first error of the writer below.
+type recordingWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (r *recordingWriter) Write(p []byte) (int, error) {
+	n, err := r.w.Write(p)
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
 }
 
 // engine tells whether an engine answers, also one that an earlier mlp stack up started.

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // checkout is a checkout whose script notes what it was asked for and then does as told: no engine runs where these tests
@@ -134,5 +136,24 @@ func TestStackComplaints(t *testing.T) {
 	r = runMLP(t, vars, "", "stack", "status", "--dir", broken)
 	if r.code != 1 || !strings.Contains(r.err, "docker compose ps printed no JSON") {
 		t.Errorf("got %+v, want a wrong answer of compose as one sentence", r)
+	}
+}
+
+// A reader that goes away, as under `| head -1`, fails the script and not the command.
+func TestStackLogsIntoAClosedPipe(t *testing.T) {
+	t.Parallel()
+	dir, _ := checkout(t, "yes line\necho 'up: compose logs failed' >&2\nexit 1")
+	reader, closed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	t.Cleanup(func() { closed.Close() })
+	var talk bytes.Buffer
+	env := &Env{In: strings.NewReader(""), Out: closed, Err: &talk, Now: time.Now, Getenv: func(string) string { return "" }}
+	one.Lock()
+	defer one.Unlock()
+	if code := Main(t.Context(), env, []string{"mlp", "stack", "logs", "--dir", dir}); code != 0 || talk.Len() != 0 {
+		t.Errorf("got exit %d and %q, want 0 and no talk", code, &talk)
 	}
 }

@@ -1,11 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"os"
-	"syscall"
-	"time"
-)
+import "time"
 
 const dashboardToken = "dashboard_token"
 
@@ -37,18 +32,4 @@ func (f *File) SetSession(context, token string, s Session) error {
 		f.Contexts[context].Session = &s
 	}
 	return nil
-}
-
-// Lock keeps other programs from renewing the file's tokens meanwhile: providers take a refresh token once. The lock
-// ends with unlock or with the process.
-func (f *File) Lock() (unlock func(), err error) {
-	lock, err := os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the configuration file: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("lock the configuration file: %w", err)
-	}
-	return func() { lock.Close() }, nil
 }
