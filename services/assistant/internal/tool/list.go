@@ -84,8 +84,11 @@ func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, chara
 			row.Cells[i] = shortenRedacted(cell)
 		}
 	}
-	whole, _ := page.Text(table.View{Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Rows: c.op.Limit, Characters: wholeCharacters, More: page.Remaining})
-	out.Whole += whole
+	whole, part := page.Text(table.View{Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Rows: c.op.Limit, Characters: wholeCharacters, More: page.Remaining})
+	if part { // its last line is no row
+		whole = whole[:strings.LastIndexByte(strings.TrimSuffix(whole, "\n"), '\n')+1]
+	}
+	out.Whole, out.WholeTruncated = out.Whole+whole, out.WholeTruncated || part
 	if c.op.SortBy == "" {
 		page.TroubleFirst()
 	}

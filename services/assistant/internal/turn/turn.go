@@ -60,9 +60,11 @@ type Output struct {
 	// Untrusted is the part of the result that workloads of the cluster may have written: log
 	// lines, event messages, annotations.
 	Untrusted []string
-	// Whole is a log before it was cut to the length of a result, redacted; empty for all else. It
-	// is for an engine to count in, never to be shown as it is.
+	// Whole is a log or a list before it was cut to the length of a result, redacted; empty for all
+	// else. It is for an engine to count in, never to be shown as it is.
 	Whole string
+	// WholeTruncated says that even Whole is only a part. Whole itself has no line that says so.
+	WholeTruncated bool
 }
 
 // Sink shows progress and the answer to the reader. It is safe for concurrent use. A frame that
