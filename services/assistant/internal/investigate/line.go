@@ -27,8 +27,8 @@ const (
 // refused with the reason.
 func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	words := strings.Fields(line)
-	if len(words) > 2 && words[1] == "create" && words[2] == "secret" {
-		w.say("A Secret is never written by the assistant, whatever the role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(hideLiterals(line)))
+	if createsSecret(words) {
+		w.say("A Secret is never written by the assistant, whatever the role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(secretTemplate(line)))
 		return turn.Outcome{}, nil
 	}
 	if handled, err := w.composedLine(ctx, line); handled || err != nil {
@@ -127,24 +127,6 @@ func (w *work) composedLine(ctx context.Context, line string) (handled bool, err
 		return true, w.topContainers(ctx, op)
 	}
 	return false, nil
-}
-
-// hideLiterals takes the values out of a line.
-func hideLiterals(line string) string {
-	words := strings.Fields(line)
-	for i, word := range words {
-		name, value, ok := strings.Cut(word, "=")
-		switch {
-		case ok && strings.HasPrefix(name, "--from-literal"):
-			key, _, _ := strings.Cut(value, "=")
-			words[i] = name + "=" + key + "=VALUE"
-		case i > 0 && words[i-1] == "--from-literal":
-			words[i] = name + "=VALUE"
-		case ok && (strings.Contains(name, "password") || strings.Contains(name, "token")):
-			words[i] = name + "=VALUE"
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 // topContainers is top by container, from the samples of a snapshot.

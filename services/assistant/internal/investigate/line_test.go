@@ -71,3 +71,21 @@ func TestWatch(t *testing.T) {
 		})
 	}
 }
+
+// TestSecretLinesShowNoValue: however a value is written, the answer has the names alone.
+func TestSecretLinesShowNoValue(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"kubectl create secret docker-registry pull --docker-username=bob --docker-password S3cret -n shop": "    kubectl create secret docker-registry pull --docker-username=VALUE --docker-password=VALUE -n shop",
+		`kubectl create secret generic db --from-literal=password="S3cret horse S3cret"`:                    "    kubectl create secret generic db --from-literal=password=VALUE",
+		`kubectl create secret generic db --from-literal password=S3cret --dry-run=client`:                  "    kubectl create secret generic db --from-literal=password=VALUE --dry-run=client",
+		`kubectl create secret generic db --from-literal='S3cret'`:                                          "    kubectl create secret generic db --from-literal=KEY=VALUE",
+		`kubectl create secret generic db --from-literal=password="S3cret`:                                  "    kubectl create secret generic NAME --from-literal=KEY=VALUE",
+		`kubectl create -n shop secret generic db --from-literal=password=S3cret`:                           "    kubectl create secret generic db -n shop --from-literal=password=VALUE",
+	} {
+		a := askOnce(t, &tools{}, "shop", line)
+		if !strings.HasSuffix(strings.TrimSpace(a.text), want) || strings.Contains(a.text, "S3cret") || strings.Contains(a.text, "horse") || len(a.write) > 0 {
+			t.Errorf("%s gives:\n%s\nwant in it, and no value:\n%s", line, a.text, want)
+		}
+	}
+}
