@@ -70,7 +70,7 @@ func (w *work) refuseLine(line string, words []string, err error) {
 
 // filtered runs a read and sends its whole text through filters.
 func (w *work) filtered(ctx context.Context, op operation.Operation, filters []kubectl.Filter) error {
-	out, err := w.tools.Call(ctx, op)
+	out, err := w.tools.Call(turn.WantWholeLog(ctx), op)
 	if err != nil {
 		if ctx.Err() == nil {
 			w.say(err.Error())
@@ -78,10 +78,11 @@ func (w *work) filtered(ctx context.Context, op operation.Operation, filters []k
 		return ctx.Err()
 	}
 	text := out.Text
-	if out.Whole != "" {
+	if out.Whole != "" || out.Empty {
 		text = out.Whole
-	} else if out.Truncated {
-		w.say("The result was cut before it was filtered: what follows is of its first part only.")
+	}
+	if out.WholeTruncated || out.Truncated && out.Whole == "" {
+		w.say("The result was cut before it was filtered: what follows is of a part only.")
 	}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if strings.TrimSpace(text) == "" {

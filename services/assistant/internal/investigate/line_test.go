@@ -89,3 +89,39 @@ func TestSecretLinesShowNoValue(t *testing.T) {
 		}
 	}
 }
+
+// TestFiltersSayWhatTheyCount: a count of a part says so, and nothing counts as nothing.
+func TestFiltersSayWhatTheyCount(t *testing.T) {
+	t.Parallel()
+	const cut = "was cut before it was filtered"
+	part := turn.Output{Text: "a\n[1 of 2]\n", Whole: "a\n", Truncated: true, WholeTruncated: true}
+	for _, row := range []struct {
+		out  turn.Output
+		want string
+		cut  bool
+	}{
+		{part, "    1\n", true},
+		{turn.Output{Text: "There are no pods in namespace shop.\n", Empty: true}, "    0\n", false},
+		{turn.Output{Text: "a\n[1 of 2]\n", Whole: "a\nb\n", Truncated: true}, "    2\n", false},
+	} {
+		b := &tools{run: func(ctx context.Context, _ operation.Operation) (turn.Output, error) {
+			if !turn.WantsWholeLog(ctx) {
+				t.Error("filters do not ask for the whole log")
+			}
+			return row.out, nil
+		}}
+		a := askOnce(t, b, "shop", "kubectl get pods | wc -l")
+		if !strings.Contains(a.text+"\n", row.want) || strings.Contains(a.text, cut) != row.cut {
+			t.Errorf("%+v gives:\n%s\nwant %q, and %t that it was cut", row.out, a.text, row.want, row.cut)
+		}
+	}
+	live := liveTools(t)
+	for line, want := range map[string]string{
+		"kubectl get pods -n shop -l app=nothing | wc -l":      "    0",
+		"kubectl get pods -n shop -l app=cart -o name | wc -l": "    2",
+	} {
+		if a := askOnce(t, live, "shop", line); !strings.HasSuffix(strings.TrimRight(a.text, "\n"), want) {
+			t.Errorf("%s gives:\n%s\nwant %s", line, a.text, want)
+		}
+	}
+}
