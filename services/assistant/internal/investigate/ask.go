@@ -12,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
@@ -217,19 +218,25 @@ func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
 
 // call runs a read and shows its result as it is; a refusal is an answer, too.
 func (w *work) call(ctx context.Context, op operation.Operation, head string) (text string, ok bool) {
+	out, ok := w.showResult(ctx, op, head)
+	return out.Text, ok
+}
+
+// showResult is call for those that need more of the result than its text.
+func (w *work) showResult(ctx context.Context, op operation.Operation, head string) (out turn.Output, ok bool) {
 	out, err := w.tools.Call(ctx, operation.Normalize(op))
 	if err != nil {
 		if ctx.Err() == nil {
 			w.say(err.Error())
 		}
-		return "", false
+		return turn.Output{}, false
 	}
 	if strings.TrimSpace(out.Text) == "" {
 		w.say(head + " nothing.")
-		return "", true
+		return turn.Output{}, true
 	}
 	w.say(head + "\n\n" + indentCode(out.Text))
-	return out.Text, true
+	return out, true
 }
 
 // indentCode shows foreign text as code; a fence could be closed by what it holds. Lines

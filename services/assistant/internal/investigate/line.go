@@ -27,8 +27,8 @@ const (
 // refused with the reason.
 func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	words := strings.Fields(line)
-	if len(words) > 2 && words[1] == "create" && words[2] == "secret" {
-		w.say("A Secret is never written by the assistant, whatever the role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(hideLiterals(line)))
+	if createsSecret(words) {
+		w.say("A Secret is never written by the assistant, whatever the role, so nothing was proposed and no value was kept. In your own shell, with your own account:\n\n" + indentCode(secretTemplate(line)))
 		return turn.Outcome{}, nil
 	}
 	if handled, err := w.composedLine(ctx, line); handled || err != nil {
@@ -70,7 +70,7 @@ func (w *work) refuseLine(line string, words []string, err error) {
 
 // filtered runs a read and sends its whole text through filters.
 func (w *work) filtered(ctx context.Context, op operation.Operation, filters []kubectl.Filter) error {
-	out, err := w.tools.Call(ctx, op)
+	out, err := w.tools.Call(turn.WantWholeLog(ctx), op)
 	if err != nil {
 		if ctx.Err() == nil {
 			w.say(err.Error())
@@ -78,10 +78,11 @@ func (w *work) filtered(ctx context.Context, op operation.Operation, filters []k
 		return ctx.Err()
 	}
 	text := out.Text
-	if out.Whole != "" {
+	if out.Whole != "" || out.Empty {
 		text = out.Whole
-	} else if out.Truncated {
-		w.say("The result was cut before it was filtered: what follows is of its first part only.")
+	}
+	if out.WholeTruncated || out.Truncated && out.Whole == "" {
+		w.say("The result was cut before it was filtered: what follows is of a part only.")
 	}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if strings.TrimSpace(text) == "" {
@@ -106,83 +107,6 @@ func indentLines(lines []string) string {
 	return "    " + strings.Join(lines, "\n    ") + "\n"
 }
 
-// watch shows a list and, for a bounded time, the rows that change.
-func (w *work) watch(ctx context.Context, op operation.Operation) error {
-	first, ok := w.call(ctx, op, "The line gives:")
-	if !ok {
-		return ctx.Err()
-	}
-	before := rowsByName(first)
-	var changes []string
-	until := time.Now().Add(w.cfg.WatchLimit)
-	for time.Now().Before(until) {
-		if !pause(ctx, watchEvery) {
-			return ctx.Err()
-		}
-		out, err := w.tools.Call(ctx, op)
-		if err != nil {
-			break
-		}
-		now := rowsByName(out.Text)
-		for _, name := range sortedKeys(now) {
-			if before[name] != withoutAge(now[name]) {
-				changes = append(changes, now[name])
-			}
-			before[name] = withoutAge(now[name])
-		}
-		for _, name := range sortedKeys(before) {
-			if _, there := now[name]; !there {
-				changes = append(changes, name+"  (gone)")
-				delete(before, name)
-			}
-		}
-	}
-	if len(changes) == 0 {
-		w.say(fmt.Sprintf("Nothing changed in the %s that were watched. An answer watches no longer; ask again to go on.", w.cfg.WatchLimit))
-		return nil
-	}
-	w.say(fmt.Sprintf("What changed in the %s that were watched:\n\n%s\nAn answer watches no longer; ask again to go on.", w.cfg.WatchLimit, indentLines(changes[:min(len(changes), mostLines)])))
-	return nil
-}
-
-// pause waits, and reports false if the turn ends before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// rowsByName are the rows of a table by what their first column says.
-func rowsByName(text string) map[string]string {
-	rows := map[string]string{}
-	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		if name, _, _ := strings.Cut(line, " "); i > 0 && name != "" {
-			rows[name] = line
-		}
-	}
-	return rows
-}
-
-// withoutAge is a row without its last column, which changes by itself.
-func withoutAge(row string) string {
-	fields := strings.Fields(row)
-	return strings.Join(fields[:max(0, len(fields)-1)], " ")
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // composedLine answers lines that are made of other reads. handled is false for all others.
 func (w *work) composedLine(ctx context.Context, line string) (handled bool, err error) {
 	words, ok := kubectl.SplitWords(line)
@@ -204,24 +128,6 @@ func (w *work) composedLine(ctx context.Context, line string) (handled bool, err
 		return true, w.topContainers(ctx, op)
 	}
 	return false, nil
-}
-
-// hideLiterals takes the values out of a line.
-func hideLiterals(line string) string {
-	words := strings.Fields(line)
-	for i, word := range words {
-		name, value, ok := strings.Cut(word, "=")
-		switch {
-		case ok && strings.HasPrefix(name, "--from-literal"):
-			key, _, _ := strings.Cut(value, "=")
-			words[i] = name + "=" + key + "=VALUE"
-		case i > 0 && words[i-1] == "--from-literal":
-			words[i] = name + "=VALUE"
-		case ok && (strings.Contains(name, "password") || strings.Contains(name, "token")):
-			words[i] = name + "=VALUE"
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 // topContainers is top by container, from the samples of a snapshot.

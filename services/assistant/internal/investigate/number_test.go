@@ -28,6 +28,8 @@ func TestNumbers(t *testing.T) {
 		{"", "how many nodes use image nginx?", "There are 4 nodes in the cluster. Not applied, since it says nothing of this kind: image `nginx`."},
 		{"", "how many pods per namespace?", "There are "},
 		{"", "how many persistent volume claims are bound?", ""},
+		{"shop", "how many pods are not pending?", "That is not something I can answer."},
+		{"shop", "how many pods use more than 1Gi of memory?", "That is not something I can answer."},
 	} {
 		a := askOnce(t, b, row.scope, row.query)
 		if !strings.HasPrefix(a.text, row.first) || len(a.write) > 0 {

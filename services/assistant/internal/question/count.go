@@ -81,9 +81,37 @@ var statesOfPods = []struct {
 	{IsRunning, regexp.MustCompile(`\b(in )?(the )?(state|phase|status) running\b|\b(is|are|that|which) running$|\brunning (pods?|jobs?)\b|\b(are|is) running\b`)},
 }
 
+// reading is how far a question for a number was understood.
+type reading int
+
+const (
+	noCount     reading = iota // it asks for no number
+	unreadCount                // it asks for one under a condition that is not understood
+	fullCount
+)
+
+// unreadConditions turn round or compare what stands beside them. One that is left over when all known
+// conditions are taken out of a question belongs to a condition that is not understood.
+var unreadConditions = setOf("not no non none never neither nor nothing without except excluding excepting besides unless lack lacks lacking missing " +
+	"than least exactly between fewer older newer younger exceed exceeds exceeding before after ago")
+
+func hasUnreadCondition(rest string) bool {
+	for word := range strings.FieldsSeq(sinceExpr.ReplaceAllString(rest, " ")) {
+		if unreadConditions[word] || strings.HasPrefix(word, "non-") || strings.HasPrefix(word, "<") || strings.HasPrefix(word, ">") || strings.Contains(word, "!=") {
+			return true
+		}
+	}
+	return atMostExpr.MatchString(rest)
+}
+
+var (
+	sinceExpr  = regexp.MustCompile(periodExpr.String() + `( ago\b)?`)
+	atMostExpr = regexp.MustCompile(`\bat most\b|\b(over|above|under|below|beyond) \d`)
+)
+
 // readCount reads a question that wants a number, or a list by label, annotation, restarts, image or
 // node. words are those that its conditions take up: they name no object.
-func readCount(s sentence, p place) (c Count, words []string, ok bool) {
+func readCount(s sentence, p place) (c Count, words []string, read reading) {
 	low := s.low
 	m := howManyExpr.FindStringSubmatch(low)
 	if m != nil && !fitExpr.MatchString(low) {
@@ -95,13 +123,13 @@ func readCount(s sentence, p place) (c Count, words []string, ok bool) {
 	}
 	asked := c.Kind != ""
 	if !asked && (!whichExpr.MatchString(low) || !slices.ContainsFunc(s.words, func(w word) bool { return kindOf(w.low) == "pod" })) {
-		return c, nil, false
+		return c, nil, noCount
 	}
 	if !asked {
 		c.Kind = "pod"
 	}
 	if c.Kind == "event" {
-		return c, nil, false
+		return c, nil, noCount
 	}
 	rest := low
 	if m := splitByExpr.FindStringSubmatch(rest); m != nil {
@@ -115,12 +143,19 @@ func readCount(s sentence, p place) (c Count, words []string, ok bool) {
 		if c.Restarts = countOf(m[2]); m[1] != "at least" && m[1] != ">=" && m[3] == "" {
 			c.Restarts++
 		}
+		rest = strings.Replace(rest, m[0], " ", 1)
 	} else if asked && anyRestartExpr.MatchString(rest) {
 		c.Restarts = 1
 	}
 	if !asked {
 		marked := len(c.Labels)+len(c.Annotations)+c.Restarts > 0 || c.Image != "" || placedExpr.MatchString(low) && len(p.mentions) > 0
-		return c, words, marked && !strings.Contains(low, " most")
+		switch {
+		case !marked || strings.Contains(low, " most"):
+			return c, words, noCount
+		case hasUnreadCondition(rest):
+			return c, words, unreadCount
+		}
+		return c, words, fullCount
 	}
 	for _, st := range statesOfPods {
 		if st.expr.MatchString(rest) {
@@ -128,8 +163,11 @@ func readCount(s sentence, p place) (c Count, words []string, ok bool) {
 			rest = st.expr.ReplaceAllString(rest, " ")
 		}
 	}
+	if hasUnreadCondition(rest) {
+		return c, words, unreadCount
+	}
 	c.New = periodOf(low) > 0 && createdExpr.MatchString(low)
-	return c, words, true
+	return c, words, fullCount
 }
 
 // placedExpr leads to a node, to what pods use, or to a Service that they are behind.

@@ -91,7 +91,7 @@ func Parse(message string) Ask {
 			a.Intent, a.Changes = Advice, advisedChanges(request)
 		}
 	}
-	if (a.Intent >= Diagnosis || a.Intent == Unclear) && !measured[a.Intent] && !whyExpr.MatchString(s.low) {
+	if !whyExpr.MatchString(s.low) {
 		a.readNumber(s, p)
 	}
 	if a.Intent == Manual {
@@ -104,13 +104,23 @@ func Parse(message string) Ask {
 	return a
 }
 
-// measured are questions for a table that may well say "how many".
-var measured = map[Intent]bool{WhoCan: true, DrainPlan: true, Capacity: true, ErrorRate: true, ErrorLogs: true, Logs: true, Quotas: true, RecentChanges: true, History: true, EnvSecrets: true}
+// countable are the intents that a number may take the place of. All others have a condition of their
+// own, which a number would lose: no limits, no endpoints, scaled to zero.
+var countable = map[Intent]bool{Unclear: true, Diagnosis: true, Overview: true, Health: true, UnhealthyPods: true, Restarts: true, Images: true, List: true, Describe: true}
 
-// readNumber makes a question for a table one for a number, if that is what it asks for.
+// readNumber makes a question for a table one for a number, if that is what it asks for. A question
+// with a condition that is not understood becomes Unclear: any number would answer another question.
 func (a *Ask) readNumber(s sentence, p place) {
-	c, words, ok := readCount(s, p)
-	if !ok {
+	if !countable[a.Intent] && a.Intent != Idle {
+		return
+	}
+	c, words, reading := readCount(s, p)
+	suspended := a.Intent == Idle && slices.Contains(c.States, IsSuspended)
+	switch {
+	case reading == noCount, a.Intent == Idle && !suspended:
+		return
+	case reading == unreadCount:
+		a.Intent = Unclear
 		return
 	}
 	a.Intent, a.Count, a.Kind = Number, c, c.Kind

@@ -55,10 +55,10 @@ func (c *call) chosen(objects []*unstructured.Unstructured, more bool) (turn.Out
 		columns, _ := operation.SplitColumns(strings.TrimPrefix(c.op.Output, operation.CustomColumns))
 		out.Text = columnsTable(columns, objects)
 	}
+	out.Whole, out.WholeTruncated, out.Empty = out.Text, more, out.Text == ""
 	if more {
 		out.Text += fmt.Sprintf("[of the first %d objects only]\n", len(objects))
 	}
-	out.Whole = out.Text
 	return out, nil
 }
 

@@ -53,16 +53,21 @@ func (c *call) list(ctx context.Context) (turn.Output, error) {
 		}
 		if len(kinds) > 1 {
 			out.Text += r.Resource + ":\n"
-			out.Whole += r.Resource + ":\n"
+			if len(page.Rows) > 0 {
+				out.Whole += r.Resource + ":\n"
+			}
 		}
 		// What is left over by a kind goes to those behind it.
 		share := (maxCharacters - len(out.Text)) / (len(kinds) - i)
 		c.show(&out, r, page, share)
 		if len(kinds) > 1 && i < len(kinds)-1 {
 			out.Text += "\n"
-			out.Whole += "\n"
+			if len(page.Rows) > 0 {
+				out.Whole += "\n"
+			}
 		}
 	}
+	out.Empty = out.Whole == ""
 	if all && out.Text == "" {
 		out.Text = "There are no pods, workloads or services there.\n"
 	}
@@ -84,13 +89,16 @@ func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, chara
 			row.Cells[i] = shortenRedacted(cell)
 		}
 	}
-	whole, _ := page.Text(table.View{Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Rows: c.op.Limit, Characters: wholeCharacters, More: page.Remaining})
-	out.Whole += whole
+	whole, part := page.Text(table.View{Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Bare: c.op.Output == "name", Rows: c.op.Limit, Characters: wholeCharacters, More: page.Remaining})
+	if part { // its last line is no row
+		whole = whole[:strings.LastIndexByte(strings.TrimSuffix(whole, "\n"), '\n')+1]
+	}
+	out.Whole, out.WholeTruncated = out.Whole+whole, out.WholeTruncated || part
 	if c.op.SortBy == "" {
 		page.TroubleFirst()
 	}
 	text, cut := page.Text(table.View{
-		Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Rows: c.op.Limit, Characters: characters, More: page.Remaining,
+		Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Bare: c.op.Output == "name", Rows: c.op.Limit, Characters: characters, More: page.Remaining,
 	})
 	out.Text += text
 	out.Truncated = out.Truncated || cut

@@ -61,8 +61,18 @@ func (c *call) logs(ctx context.Context) (turn.Output, error) {
 	if len(sources) == 1 && errs[0] != nil {
 		return turn.Output{}, errs[0]
 	}
-	if len(sources) == 1 {
-		out.Whole = redact.Text(texts[0][max(0, len(texts[0])-maxWhole):])
+	if whole := turn.WantsWholeLog(ctx); whole || len(sources) == 1 {
+		out.WholeTruncated = out.Truncated
+		for i, text := range texts {
+			lines := strings.Count(text, "\n")
+			kept := text[max(0, len(text)-maxWhole):]
+			if len(kept) < len(text) { // a part of a line is none
+				kept = kept[strings.IndexByte(kept, '\n')+1:]
+			}
+			out.Whole += redact.Text(kept)
+			out.WholeTruncated = out.WholeTruncated || errs[i] != nil || len(kept) < len(text) || c.op.Tail == 0 && lines >= c.linesKept(ctx)
+		}
+		out.Empty = out.Whole == "" && !out.WholeTruncated
 	}
 	share := (maxLogCharacters - len(out.Text)) / len(sources)
 	for i, s := range sources {
@@ -219,12 +229,20 @@ func hasStarted(p *corev1.Pod, container string) bool {
 	return false
 }
 
+// linesKept is how many lines of one log are kept at most.
+func (c *call) linesKept(ctx context.Context) int {
+	switch {
+	case c.op.Tail > 0:
+		return c.op.Tail
+	case turn.WantsWholeLog(ctx):
+		return searchTail
+	}
+	return defaultTail
+}
+
 // read gets the last lines of one log, of those with the wanted text.
 func (c *call) read(ctx context.Context, s source) (string, error) {
-	keep := c.op.Tail
-	if keep == 0 {
-		keep = defaultTail
-	}
+	keep := c.linesKept(ctx)
 	tail := int64(keep)
 	if c.op.Contains != "" {
 		tail = searchTail

@@ -60,10 +60,24 @@ type Output struct {
 	// Untrusted is the part of the result that workloads of the cluster may have written: log
 	// lines, event messages, annotations.
 	Untrusted []string
-	// Whole is a log before it was cut to the length of a result, redacted; empty for all else. It
-	// is for an engine to count in, never to be shown as it is.
+	// Whole is a log or a list before it was cut to the length of a result, redacted; empty for all
+	// else. It is for an engine to count in, never to be shown as it is.
 	Whole string
+	// WholeTruncated says that even Whole is only a part. Whole itself has no line that says so.
+	WholeTruncated bool
+	// Empty says that nothing was found, and that Text is a sentence about that.
+	Empty bool
 }
+
+type wholeLogKey struct{}
+
+// WantWholeLog asks for the whole log in Whole, and not for the last lines only.
+func WantWholeLog(ctx context.Context) context.Context {
+	return context.WithValue(ctx, wholeLogKey{}, true)
+}
+
+// WantsWholeLog reports whether WantWholeLog was called.
+func WantsWholeLog(ctx context.Context) bool { return ctx.Value(wholeLogKey{}) != nil }
 
 // Sink shows progress and the answer to the reader. It is safe for concurrent use. A frame that
 // cannot be written ends the turn's context.

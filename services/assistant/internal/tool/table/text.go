@@ -13,8 +13,9 @@ const maxCell = 300
 type View struct {
 	Namespaces bool // with a column for them
 	Wide       bool
-	Rows       int // at most; 0 is all
-	Characters int // at most, the marker included
+	Bare       bool // without headings
+	Rows       int  // at most; 0 is all
+	Characters int  // at most, the marker included
 	// More are rows that were not even read.
 	More int64
 }
@@ -45,7 +46,7 @@ func (t *Table) Text(v View) (text string, cut bool) {
 		return true
 	}
 	shown := 0
-	if write(columns, reserve) {
+	if v.Bare || write(columns, reserve) {
 		for i, cells := range rows {
 			last := int64(i+1) == total
 			if !write(cells, map[bool]int{true: 0, false: reserve}[last]) {
