@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -333,12 +335,16 @@ func trackerRuns(t *testing.T, p *harness.Platform) (status []string) {
 	return status
 }
 
-// A stop before anything is ready is a stop, not a failure, whenever it comes. The first moment leaves the process time
-// to begin: before its main function it is the kernel that ends it.
+// A stop before anything is ready is a stop, not a failure, whenever it comes. Moments are counted from when the process
+// holds its data directory: before its main function it is the kernel that ends it.
 func TestStoppedWhileStarting(t *testing.T) {
-	for _, after := range []time.Duration{150, 400, 900, 1500, 2200} {
+	for _, after := range []time.Duration{0, 250, 750, 1350, 2050} {
 		p := harness.New(t, "PLATFORM_SEED=false")
 		p.Launch(t)
+		harness.Eventually(t, time.Minute, func() error {
+			_, err := os.Stat(filepath.Join(p.Dir, "platform.lock"))
+			return err
+		})
 		select { // the moment is the point of the test
 		case <-p.Done():
 		case <-time.After(after * time.Millisecond):

@@ -3,12 +3,15 @@ package dashboard_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
 )
 
 // frames reads a stream frame by frame.
@@ -18,14 +21,23 @@ type frames struct {
 	in  *bufio.Reader
 }
 
+// stream connects as a browser does: again while the dashboard is not connected to the broker yet.
 func (w *world) stream(who person, query string, header ...string) *frames {
 	w.t.Helper()
-	res := w.open(who, "/api/v1/stream"+query, header...)
-	w.t.Cleanup(func() { res.Body.Close() })
-	if res.StatusCode != http.StatusOK {
+	var res *http.Response
+	testenv.Eventually(w.t, 20*time.Second, func() error {
+		res = w.open(who, "/api/v1/stream"+query, header...)
+		if res.StatusCode == http.StatusOK {
+			return nil
+		}
 		raw, _ := io.ReadAll(res.Body)
-		w.t.Fatalf("GET /api/v1/stream%s: got %d %s, want 200", query, res.StatusCode, raw)
-	}
+		res.Body.Close()
+		if res.StatusCode != http.StatusServiceUnavailable {
+			w.t.Fatalf("GET /api/v1/stream%s: got %d %s, want 200", query, res.StatusCode, raw)
+		}
+		return fmt.Errorf("GET /api/v1/stream%s: %s", query, raw)
+	})
+	w.t.Cleanup(func() { res.Body.Close() })
 	return &frames{w.t, res, bufio.NewReader(res.Body)}
 }
 
