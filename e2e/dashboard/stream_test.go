@@ -6,10 +6,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mlp-platform/platform/e2e/harness"
 )
 
 // frame is one event of the stream.
@@ -25,12 +28,19 @@ type eventStream struct {
 }
 
 // openStream opens the event stream behind the event lastID, which may be empty.
-func (w *world) openStream(t *testing.T, dashboard string, c who, lastID string) *eventStream {
+func (w *world) openStream(t *testing.T, dashboard string, c who, lastID string) (s *eventStream) {
 	t.Helper()
-	s, status := w.tryStream(t, dashboard, c, lastID)
-	if s == nil {
-		t.Fatalf("the event stream answers %d, want 200", status)
-	}
+	// A replica that has just begun is ready before it is connected to the broker; browsers ask again, too.
+	harness.Eventually(t, 30*time.Second, func() error {
+		var status int
+		if s, status = w.tryStream(t, dashboard, c, lastID); s == nil && status != http.StatusServiceUnavailable {
+			t.Fatalf("the event stream answers %d, want 200", status)
+		}
+		if s == nil {
+			return errors.New("the event stream answers 503, want 200")
+		}
+		return nil
+	})
 	return s
 }
 
