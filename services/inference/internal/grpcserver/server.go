@@ -247,7 +247,7 @@ func only(md metadata.MD, key string) string {
 
 // refuse counts and logs a call that failed, as problem.Handler does, and returns its status.
 func (s *Server) refuse(ctx context.Context, method string, err error) error {
-	if st, ok := status.FromError(err); ok { // of a method that is not implemented
+	if st, ok := status.FromError(err); ok { // the handler's own, or of a method that the protocol does not know
 		s.count(method, st.Code())
 		return err
 	}

@@ -6,7 +6,9 @@ import (
 	"net/textproto"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
@@ -20,7 +22,6 @@ import (
 
 // RPC is the protocol over gRPC. Its errors are problems, which the server makes statuses of.
 type RPC struct {
-	oippb.UnimplementedGRPCInferenceServiceServer
 	*Handlers
 }
 
@@ -122,4 +123,17 @@ func (r *RPC) begin(ctx context.Context, model string, weight int) (call serving
 	}
 	leave, err = r.core.Admit(&call, weight)
 	return call, leave, err
+}
+
+// errFollowed refuses to load or unload by hand: which models serve is decided by their aliases.
+var errFollowed = status.Error(codes.Unimplemented, "Models are loaded and unloaded by their aliases in the tracker; move an alias, or ask POST /reload to look now.")
+
+// RepositoryModelLoad is refused.
+func (r *RPC) RepositoryModelLoad(context.Context, *oippb.RepositoryModelLoadRequest) (*oippb.RepositoryModelLoadResponse, error) {
+	return nil, errFollowed
+}
+
+// RepositoryModelUnload is refused.
+func (r *RPC) RepositoryModelUnload(context.Context, *oippb.RepositoryModelUnloadRequest) (*oippb.RepositoryModelUnloadResponse, error) {
+	return nil, errFollowed
 }

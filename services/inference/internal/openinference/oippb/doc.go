@@ -6,7 +6,10 @@
 //
 //	p='Mopen_inference_grpc.proto=github.com/mlp-platform/platform/services/inference/internal/openinference/oippb;oippb'
 //	python3 -m grpc_tools.protoc -I. --go_out=. --go_opt=paths=source_relative --go_opt="$p" \
-//	  --go-grpc_out=. --go-grpc_opt=paths=source_relative --go-grpc_opt="$p" open_inference_grpc.proto
+//	  --go-grpc_out=. --go-grpc_opt=paths=source_relative,require_unimplemented_servers=false --go-grpc_opt="$p" open_inference_grpc.proto
+//
+// Of the result, the server that refuses every method is cut out: all methods are written, and one that the protocol
+// gains must not compile until it is.
 //
 // It is no go:generate line because a build must not need Python.
 package oippb

@@ -15,8 +15,6 @@ package oippb
 import (
 	context "context"
 	grpc "google.golang.org/grpc"
-	codes "google.golang.org/grpc/codes"
-	status "google.golang.org/grpc/status"
 )
 
 // This is a compile-time assertion to ensure that this generated file
@@ -138,8 +136,6 @@ func (c *gRPCInferenceServiceClient) RepositoryModelUnload(ctx context.Context, 
 }
 
 // GRPCInferenceServiceServer is the server API for GRPCInferenceService service.
-// All implementations must embed UnimplementedGRPCInferenceServiceServer
-// for forward compatibility.
 type GRPCInferenceServiceServer interface {
 	ServerLive(context.Context, *ServerLiveRequest) (*ServerLiveResponse, error)
 	ServerReady(context.Context, *ServerReadyRequest) (*ServerReadyResponse, error)
@@ -149,58 +145,9 @@ type GRPCInferenceServiceServer interface {
 	ModelInfer(context.Context, *ModelInferRequest) (*ModelInferResponse, error)
 	RepositoryModelLoad(context.Context, *RepositoryModelLoadRequest) (*RepositoryModelLoadResponse, error)
 	RepositoryModelUnload(context.Context, *RepositoryModelUnloadRequest) (*RepositoryModelUnloadResponse, error)
-	mustEmbedUnimplementedGRPCInferenceServiceServer()
-}
-
-// UnimplementedGRPCInferenceServiceServer must be embedded to have
-// forward compatible implementations.
-//
-// NOTE: this should be embedded by value instead of pointer to avoid a nil
-// pointer dereference when methods are called.
-type UnimplementedGRPCInferenceServiceServer struct{}
-
-func (UnimplementedGRPCInferenceServiceServer) ServerLive(context.Context, *ServerLiveRequest) (*ServerLiveResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ServerLive not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) ServerReady(context.Context, *ServerReadyRequest) (*ServerReadyResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ServerReady not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) ModelReady(context.Context, *ModelReadyRequest) (*ModelReadyResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ModelReady not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) ServerMetadata(context.Context, *ServerMetadataRequest) (*ServerMetadataResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ServerMetadata not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) ModelMetadata(context.Context, *ModelMetadataRequest) (*ModelMetadataResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ModelMetadata not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) ModelInfer(context.Context, *ModelInferRequest) (*ModelInferResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ModelInfer not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) RepositoryModelLoad(context.Context, *RepositoryModelLoadRequest) (*RepositoryModelLoadResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method RepositoryModelLoad not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) RepositoryModelUnload(context.Context, *RepositoryModelUnloadRequest) (*RepositoryModelUnloadResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method RepositoryModelUnload not implemented")
-}
-func (UnimplementedGRPCInferenceServiceServer) mustEmbedUnimplementedGRPCInferenceServiceServer() {}
-func (UnimplementedGRPCInferenceServiceServer) testEmbeddedByValue()                              {}
-
-// UnsafeGRPCInferenceServiceServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to GRPCInferenceServiceServer will
-// result in compilation errors.
-type UnsafeGRPCInferenceServiceServer interface {
-	mustEmbedUnimplementedGRPCInferenceServiceServer()
 }
 
 func RegisterGRPCInferenceServiceServer(s grpc.ServiceRegistrar, srv GRPCInferenceServiceServer) {
-	// If the following call panics, it indicates UnimplementedGRPCInferenceServiceServer was
-	// embedded by pointer and is nil.  This will cause panics if an
-	// unimplemented method is ever invoked, so we test this at initialization
-	// time to prevent it from happening at runtime later due to I/O.
-	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
-		t.testEmbeddedByValue()
-	}
 	s.RegisterService(&GRPCInferenceService_ServiceDesc, srv)
 }
 
