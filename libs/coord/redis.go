@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mlp-platform/platform/libs/coord/redisurl"
 )
 
 // Redis keeps everything in one Redis. What it forgets with its memory are leases,
@@ -19,18 +21,14 @@ type Redis struct {
 
 var _ Coordinator = (*Redis)(nil)
 
-// NewRedis takes a URL such as redis://user:password@host:6379/0. All keys begin
-// with prefix. It does not connect yet.
+// NewRedis takes a URL such as redis://user:password@host:6379/0, or one of sentinels; see [redisurl.Connect]. All
+// keys begin with prefix. It does not connect yet.
 func NewRedis(url, prefix string) (*Redis, error) {
-	o, err := redis.ParseURL(url)
+	client, err := redisurl.Connect(url, 2*time.Second, time.Second)
 	if err != nil {
-		return nil, errors.New("coord: the Redis URL cannot be read; it must look like redis://user:password@host:6379/0") // err would repeat the password
+		return nil, fmt.Errorf("coord: %w", err)
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 2*time.Second, time.Second, time.Second
-	o.ContextTimeoutEnabled = true
-	o.MaxRetries, o.DialerRetries = 1, 1 // callers have fallbacks, and people who wait
-	o.DisableIdentity = true
-	return &Redis{client: redis.NewClient(o), prefix: prefix}, nil
+	return &Redis{client: client, prefix: prefix}, nil
 }
 
 // Kind is redis.

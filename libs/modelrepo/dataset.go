@@ -252,11 +252,11 @@ func (b Backends) check(doc *document) {
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
 			doc.fault("backends.public_archive", "url must be an https address without a credential")
 		}
-		if !sha256Digest.MatchString(a.SHA256) {
+		if !sha256Digest().MatchString(a.SHA256) {
 			doc.fault("backends.public_archive", "sha256 must be the 64 hex digits of the file's digest")
 		}
 	}
-	if o := b.ObjectStore; o != nil && !bucketName.MatchString(o.Bucket) {
+	if o := b.ObjectStore; o != nil && !bucketName().MatchString(o.Bucket) {
 		doc.fault("backends.object_store", "bucket %q must be 3 to 63 lower-case letters, digits, dots and hyphens", o.Bucket)
 	}
 	if d := b.Dataplane; d != nil {
@@ -284,7 +284,7 @@ func (d *Dataset) checkColumns(doc *document) {
 	}
 	for _, name := range sortedKeys(d.Columns) {
 		c, at := d.Columns[name], "columns."+name
-		if !columnName.MatchString(name) {
+		if !columnName().MatchString(name) {
 			doc.fault(at, "column name %q must be letters, digits and underscores, starting with a letter", name)
 		}
 		checkKind(doc, at, c.Type, c.Length)

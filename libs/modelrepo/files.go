@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 )
 
 // Bounds of what is shown beside a model.
@@ -16,7 +15,7 @@ const (
 )
 
 // imageName keeps to one path element, so nothing outside images/ can be named.
-var imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(png|jpg|jpeg|gif|webp|svg)$`)
+var imageName = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(png|jpg|jpeg|gif|webp|svg)$`)
 
 var imageTypes = map[string]string{
 	"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "svg": "image/svg+xml",
@@ -36,7 +35,7 @@ func (r *Repo) Readme(m *Model) (text []byte, sha string, err error) {
 // Image returns a file of the model's images folder and its media type; fs.ErrNotExist if there is none of that
 // name. It is a regular file of at most 8 MiB; links that lead out of the repository are not followed.
 func (r *Repo) Image(m *Model, name string) (data []byte, mediaType string, err error) {
-	ext := imageName.FindStringSubmatch(name)
+	ext := imageName().FindStringSubmatch(name)
 	if ext == nil {
 		return nil, "", fmt.Errorf("image %q: %w", name, fs.ErrNotExist)
 	}

@@ -8,22 +8,29 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/robfig/cron/v3"
 )
 
+// The patterns are compiled at their first use: repeat counts make them large, and most programs that link this package,
+// such as mlp, end within milliseconds without one.
 var (
-	modelName  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
-	columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,127}$`)
-	serveName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	memSize    = regexp.MustCompile(`^[1-9][0-9]*[KMGT]?$`)
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	modelName  = lazyPattern(`^[A-Z][A-Za-z0-9]{0,63}$`)
+	columnName = lazyPattern(`^[A-Za-z][A-Za-z0-9_]{0,127}$`)
+	serveName  = lazyPattern(`^[a-z][a-z0-9_-]{0,63}$`)
+	memSize    = lazyPattern(`^[1-9][0-9]*[KMGT]?$`)
+	bucketName = lazyPattern(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-	sha256Digest = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	timeLimit    = regexp.MustCompile(`^([0-9]+-)?[0-9]+:[0-9]{2}(:[0-9]{2})?$`)
+	sha256Digest = lazyPattern(`^[0-9a-fA-F]{64}$`)
+	timeLimit    = lazyPattern(`^([0-9]+-)?[0-9]+:[0-9]{2}(:[0-9]{2})?$`)
 )
+
+func lazyPattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
@@ -60,7 +67,7 @@ func MetricsOf(t Type, classes int) map[string]string {
 func (m *Model) validate(doc *document) {
 	folder, task := path.Base(m.Dir), path.Base(path.Dir(m.Dir))
 	switch {
-	case !modelName.MatchString(m.Name):
+	case !modelName().MatchString(m.Name):
 		doc.fault("name", "name %q must be PascalCase or upper-case: a capital, then letters and digits, at most 64", m.Name)
 	case m.Name != folder:
 		doc.fault("name", "name is %q; it must be the folder's name, %q", m.Name, folder)
@@ -101,7 +108,7 @@ func (m *Model) validate(doc *document) {
 	}
 	m.Split.validate(doc)
 	m.validateLadder(doc)
-	if !serveName.MatchString(m.Serving.ModelID) {
+	if !serveName().MatchString(m.Serving.ModelID) {
 		doc.fault("serving.model_id", "model_id %q must be lower-case letters, digits, - and _", m.Serving.ModelID)
 	}
 	s := m.settings()
@@ -127,10 +134,10 @@ func (s settings) check(doc *document, at string) {
 	if r.Nodes < 1 || r.CPUs < 1 || r.GPUs < 0 {
 		doc.fault(at+"resources", "resources need at least 1 node and 1 cpu, and no negative gpus")
 	}
-	if !memSize.MatchString(r.Mem) {
+	if !memSize().MatchString(r.Mem) {
 		doc.fault(at+"resources.mem", "mem %q; want a size such as 16G", r.Mem)
 	}
-	if !timeLimit.MatchString(r.Time) {
+	if !timeLimit().MatchString(r.Time) {
 		doc.fault(at+"resources.time", "time %q; want hours:minutes:seconds, such as 2:00:00", r.Time)
 	}
 	if !slices.Contains(BackendNames, s.Backend) {

@@ -118,7 +118,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) (in
 		return resp.StatusCode, nil
 	}
 	if err := json.Unmarshal(b, out); err != nil {
-		return resp.StatusCode, fmt.Errorf("orchestrator: answer to %s %s%s is not what a Prefect 3 API gives (is the address right?): %s", method, c.base, path, truncateText(err.Error()))
+		return resp.StatusCode, fmt.Errorf("orchestrator: answer to %s %s%s %w: %s", method, c.base, path, ErrUnreadable, truncateText(err.Error()))
 	}
 	return resp.StatusCode, nil
 }

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -21,7 +22,32 @@ func (r *Relay) claim(ctx context.Context) ([]store.ClaimDueRow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("outbox: claim: %w", err)
 	}
+	if len(rows) > 0 {
+		r.dueSince = time.Time{}
+	}
 	return rows, nil
+}
+
+// errLocked is a row that is due and that nobody lets go of.
+var errLocked = errors.New("outbox: the next row has been locked by another transaction for a while, and those after it wait; " +
+	"pg_locks and pg_stat_activity say by which")
+
+// checkLocked reports a row that stays locked: the relay waits for it, and must not do so in silence.
+func (r *Relay) checkLocked(ctx context.Context) error {
+	due, err := r.queries().IsAnyDue(ctx, r.id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("outbox: look for due rows: %w", err)
+	case !due:
+		r.dueSince = time.Time{}
+	case r.dueSince.IsZero():
+		r.dueSince = time.Now()
+	case time.Since(r.dueSince) > lockedLong:
+		r.fault(ctx, errLocked)
+		return nil
+	}
+	r.well(ctx)
+	return nil
 }
 
 // outcome is what became of a claimed row: acknowledged, logged, refused, or, with

@@ -179,7 +179,7 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 	if times > maxDelivers {
 		return c.bury(ctx, msg, e.ID, times-1, errors.New("every delivery ended without an answer; the handler may end the process"))
 	}
-	fault := c.patiently(ctx, msg, func(ctx context.Context) error { return c.handle(ctx, e, counted) })
+	fault := c.patiently(ctx, msg, func(ctx context.Context) error { return c.handle(ctx, e, parentOf(msg.Headers(), e), counted) })
 	if ctx.Err() != nil || errors.Is(fault, ErrStop) {
 		c.unfinished = append(c.unfinished, msg)
 		if counted {
@@ -311,12 +311,13 @@ func (c *consumer) patientlyAll(ctx context.Context, msgs []jetstream.Msg, do fu
 	}
 }
 
-func (c *consumer) handle(ctx context.Context, e Envelope, counted bool) (err error) {
-	ctx = service.WithTrace(ctx, e.RequestID, e.Traceparent)
+func (c *consumer) handle(ctx context.Context, e Envelope, parent string, counted bool) (err error) {
+	ctx, span := startProcess(ctx, c.cfg.Name, parent, e)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
+		service.EndSpan(span, err)
 	}()
 	return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
 		q := store.New(tx)
@@ -361,7 +362,9 @@ func (c *consumer) sweep(ctx context.Context) {
 // until ctx ends, one at a time. It is for reactions that only touch memory:
 // nothing is kept, what is published during a lost connection is not seen, and an
 // event may come twice. Use it beside a poll.
-func Subscribe(ctx context.Context, nc *nats.Conn, subjects []string, fn func(Envelope)) error {
+//
+// The context that fn gets has the event's request id and trace.
+func Subscribe(ctx context.Context, nc *nats.Conn, subjects []string, fn func(context.Context, Envelope)) error {
 	ch := make(chan *nats.Msg, 1024)
 	for _, subject := range subjects {
 		sub, err := nc.ChanSubscribe(subject, ch)
@@ -376,7 +379,9 @@ func Subscribe(ctx context.Context, nc *nats.Conn, subjects []string, fn func(En
 			return nil
 		case msg := <-ch:
 			if e, err := ParseEnvelope(msg.Data); err == nil { // others than relays may publish
-				fn(e)
+				one, span := startProcess(ctx, "", parentOf(msg.Header, e), e)
+				fn(one, e)
+				span.End()
 			}
 		}
 	}

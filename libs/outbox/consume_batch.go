@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
 )
 
 const (
@@ -108,10 +109,12 @@ func (c *consumer) takeTogether(ctx context.Context, msgs []jetstream.Msg, event
 
 // handleBatch is handle for many events.
 func (c *consumer) handleBatch(ctx context.Context, events []Envelope) (err error) {
+	ctx, span := startProcessBatch(ctx, c.cfg.Name, events)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
+		service.EndSpan(span, err)
 	}()
 	ids := make([]uuid.UUID, len(events))
 	for i, e := range events {

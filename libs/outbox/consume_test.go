@@ -2,9 +2,11 @@ package outbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -303,7 +305,7 @@ func TestSubscribeSeesWhatIsPublishedFromNowOn(t *testing.T) {
 	got := make(chan outbox.Envelope, 100)
 	done := make(chan error, 1)
 	go func() {
-		done <- outbox.Subscribe(ctx, nc, []string{"platform.*.deploy.alias_changed", "platform.*.drift.>"}, func(e outbox.Envelope) { got <- e })
+		done <- outbox.Subscribe(ctx, nc, []string{"platform.*.deploy.alias_changed", "platform.*.drift.>"}, func(_ context.Context, e outbox.Envelope) { got <- e })
 	}()
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := nc.NumSubscriptions(); n != 2 {
@@ -325,6 +327,30 @@ func TestSubscribeSeesWhatIsPublishedFromNowOn(t *testing.T) {
 	}
 	if n := nc.NumSubscriptions(); n != 0 {
 		t.Errorf("%d subscriptions are left; want 0", n)
+	}
+}
+
+// Anybody with the broker's password may publish: a type that is long or no name is refused before it names a span.
+func TestTypesOfOthersAreLimited(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]string{
+		"long":      "platform.job." + strings.Repeat("x", 116),
+		"line feed": "platform.job.a\nb",
+		"space":     "platform.job.a b",
+		"not ASCII": "platform.job.\u0161",
+	} {
+		body, err := json.Marshal(map[string]any{"specversion": "1.0", "id": uuid.NewString(), "type": kind, "data": struct{}{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := outbox.ParseEnvelope(body); err == nil || len(err.Error()) > 600 {
+			t.Errorf("%s: got %.80q, error %.80v; want a short refusal", name, e.Type, err)
+		}
+	}
+	longest := "platform.a-b_C9.d." + strings.Repeat("x", 110)
+	body := fmt.Sprintf(`{"specversion":"1.0","id":%q,"type":%q,"data":{}}`, uuid.NewString(), longest)
+	if e, err := outbox.ParseEnvelope([]byte(body)); err != nil || e.Type != longest {
+		t.Errorf("got %q, %v; want it accepted", e.Type, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 )
@@ -31,6 +32,8 @@ type Envelope struct {
 const (
 	specVersion = "1.0"
 	typePrefix  = "platform."
+	// maxType limits a type, in bytes: others than relays may publish, and types name spans and log lines.
+	maxType = 128
 )
 
 // Namespace is the second part of the type, such as deploy.
@@ -65,6 +68,8 @@ func ParseEnvelope(body []byte) (Envelope, error) {
 		return Envelope{}, fmt.Errorf("outbox: the message has specversion %q, not %q", e.SpecVersion, specVersion)
 	case e.ID == uuid.Nil:
 		return Envelope{}, errors.New("outbox: the message has no id")
+	case len(e.Type) > maxType || strings.ContainsFunc(e.Type, func(r rune) bool { return r != '.' && (r > unicode.MaxASCII || !plain(byte(r))) }):
+		return Envelope{}, fmt.Errorf("outbox: the message has a type of %d bytes, %.*q, not of up to %d letters, digits, dots, _ and -", len(e.Type), maxType, e.Type, maxType)
 	case !strings.HasPrefix(e.Type, typePrefix) || e.Namespace() == "" || e.Name() == "":
 		return Envelope{}, fmt.Errorf("outbox: the message has type %q, not platform.<namespace>.<name>", e.Type)
 	}
@@ -78,9 +83,6 @@ func Subject(tenant, namespace, name string) string {
 }
 
 func escapeToken(s string) string {
-	plain := func(c byte) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
-	}
 	var b strings.Builder
 	for i := range len(s) {
 		if plain(s[i]) {
@@ -90,4 +92,9 @@ func escapeToken(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// plain reports whether c is a letter, a digit, _ or -, which mean nothing else anywhere.
+func plain(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }

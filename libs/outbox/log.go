@@ -29,7 +29,9 @@ func (r *Relay) logDue(ctx context.Context) error {
 				return err
 			}
 		}
-		r.well(ctx)
+		if err := r.checkLocked(ctx); err != nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

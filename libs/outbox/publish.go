@@ -8,8 +8,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mlp-platform/platform/libs/outbox/internal/store"
+	"github.com/mlp-platform/platform/libs/service"
 )
 
 // drain publishes all that is due. While a batch is at the broker, the one before
@@ -57,6 +59,7 @@ var errReplaced = errors.New("the stream counts from the beginning again")
 type letter struct {
 	msg     *nats.Msg
 	outcome *outcome
+	span    trace.Span
 }
 
 // send publishes rows and waits for all answers; the error is the outage that
@@ -66,13 +69,20 @@ func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream,
 	letters := make([]letter, 0, len(rows))
 	for i, w := range rows {
 		outcomes[i].id = w.ID
-		msg, err := r.message(nc, w)
+		traceparent, span := startPublish(ctx, w)
+		msg, err := r.message(nc, w, traceparent)
 		if err != nil {
 			outcomes[i].refused = err.Error()
+			service.EndSpan(span, err)
 			continue
 		}
-		letters = append(letters, letter{msg, &outcomes[i]})
+		letters = append(letters, letter{msg, &outcomes[i], span})
 	}
+	defer func(all []letter) {
+		for _, l := range all {
+			l.end()
+		}
+	}(letters)
 	if !r.atomic {
 		return outcomes, r.sendSingly(ctx, js, letters)
 	}
@@ -136,7 +146,7 @@ func blamesRow(err error) bool {
 }
 
 // message encodes a row; an error is the row's own fault.
-func (r *Relay) message(nc *nats.Conn, w store.ClaimDueRow) (*nats.Msg, error) {
+func (r *Relay) message(nc *nats.Conn, w store.ClaimDueRow, traceparent string) (*nats.Msg, error) {
 	kind := w.Namespace + "." + w.Name
 	body, err := json.Marshal(Envelope{
 		SpecVersion: specVersion, ID: w.ID, Source: "/services/" + r.cfg.Service, Type: typePrefix + kind,
@@ -150,6 +160,9 @@ func (r *Relay) message(nc *nats.Conn, w store.ClaimDueRow) (*nats.Msg, error) {
 	msg := &nats.Msg{
 		Subject: Subject(w.Tenant, w.Namespace, w.Name), Data: body,
 		Header: nats.Header{jetstream.MsgIDHeader: []string{w.ID.String()}},
+	}
+	if traceparent != "" {
+		msg.Header[headerTraceparent] = []string{traceparent}
 	}
 	if size, limit := int64(msg.Size()), min(nc.MaxPayload(), MaxMessage); size > limit {
 		return nil, fmt.Errorf("the event has %d bytes, more than the %d that the broker takes", size, limit)

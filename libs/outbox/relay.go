@@ -30,6 +30,7 @@ const (
 	maxBackoff   = 30 * time.Second // for the broker, whose return ends the wait
 	maxAway      = 3 * time.Second  // for the database, whose return nothing tells
 	sweepEvery   = 10 * time.Minute
+	lockedLong   = 5 * time.Second  // then a row that stays locked is a fault
 	settleTime   = 10 * time.Second // to write outcomes down, also while stopping
 )
 
@@ -55,6 +56,7 @@ type Relay struct {
 	wake      chan struct{}          // rows may be due
 	highest   uint64                 // stream sequence acknowledged since compare; of publish alone
 	atomic    bool                   // the stream takes batches; of publish alone
+	dueSince  time.Time              // since when rows are due and none could be claimed; of the one that leads
 	lastError atomic.Pointer[string] // nil while all is well
 	counted   atomic.Pointer[count]  // of published rows; nil before the first
 }
@@ -246,7 +248,9 @@ func (r *Relay) publish(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 		case err != nil:
 			return err
 		}
-		r.well(ctx)
+		if err := r.checkLocked(ctx); err != nil {
+			return err
+		}
 		wait.reset()
 		select {
 		case <-ctx.Done():

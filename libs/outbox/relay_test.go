@@ -267,6 +267,74 @@ func TestPublishedRowsAreSwept(t *testing.T) {
 	})
 }
 
+// A row that somebody else has locked, such as an operator who reads it to replay it, or a
+// statement of a relay that was killed, keeps its place before the rows after it.
+func TestLockedRowKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	b := setupBundle(t)
+	events := numberedEvents(20)
+	b.insert(t, events...)
+	tx, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), "select from outbox where id = any($1) for update", []uuid.UUID{events[0].ID, events[1].ID}); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := b.relay(t, nil)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		var claims int
+		if err := b.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity
+			where datname = current_database() and state = 'idle' and query like '%ClaimDue%'`).Scan(&claims); err != nil {
+			return err
+		}
+		if claims == 0 {
+			return errors.New("the relay has not come to the locked row")
+		}
+		return nil
+	})
+	testenv.Eventually(t, 20*time.Second, func() error { // it does not wait in silence
+		if s, err := r.Stats(t.Context()); err != nil || !strings.Contains(s.LastError, "locked by another transaction") {
+			return fmt.Errorf("%+v, %v", s, err)
+		}
+		return nil
+	})
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.published(t, events)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if s, err := r.Stats(t.Context()); err != nil || s.LastError != "" {
+			return fmt.Errorf("%+v, %v", s, err)
+		}
+		return nil
+	})
+}
+
+// A relay that lost its lock without knowing may claim rows after its successor has
+// released all claims: the successor takes them over, in their order.
+func TestClaimsOfAFormerRelayAreTakenOver(t *testing.T) {
+	t.Parallel()
+	b := setupBundle(t)
+	b.relay(t, nil)
+	first := numberedEvents(1)
+	b.insert(t, first...)
+	b.published(t, first)
+	events := numberedEvents(20)
+	if err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) error {
+		if err := outbox.Insert(t.Context(), tx, events...); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), "update outbox set claimed_by = $1, claimed_until = now() + interval '1 hour' where id = any($2)",
+			uuid.New(), []uuid.UUID{events[0].ID, events[1].ID})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.published(t, append(first, events...))
+}
+
 func TestASecondRelayTakesOver(t *testing.T) {
 	t.Parallel()
 	b := setupBundle(t)

@@ -73,6 +73,7 @@ func Open(ctx context.Context, url string, schema string, o ...Option) (*pgxpool
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
 	setParams(cfg.ConnConfig, schema, opt)
+	cfg.ConnConfig.Tracer = queryTracer{schema}
 	if opt.statementTimeout > 0 {
 		// The pool's connections alone: one made from the pool's configuration may
 		// wait for notifications.

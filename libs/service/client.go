@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // transport is shared by all clients of the process, so that connections are
@@ -29,7 +34,12 @@ var transport = func() *http.Transport {
 // request id and trace context of the request's context travel along. A redirect
 // to another host is an error, since credentials and bodies would follow it.
 func HTTPClient(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, Transport: propagate{transport}, CheckRedirect: sameHost}
+	return HTTPClientOver(transport, timeout)
+}
+
+// HTTPClientOver is HTTPClient whose requests go over another transport than the connections that all clients share.
+func HTTPClientOver(over http.RoundTripper, timeout time.Duration) *http.Client {
+	return &http.Client{Timeout: timeout, Transport: propagate{over}, CheckRedirect: sameHost}
 }
 
 // maxRedirects is net/http's own default.
@@ -47,14 +57,31 @@ func sameHost(req *http.Request, via []*http.Request) error {
 
 type propagate struct{ next http.RoundTripper }
 
-func (p propagate) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
+func (p propagate) RoundTrip(req *http.Request) (_ *http.Response, err error) {
+	// Neither path nor query: both may hold names and tokens; the other side's span has the route.
+	ctx, span := StartChild(req.Context(), req.Method, trace.WithSpanKind(trace.SpanKindClient))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("http.request.method", req.Method), attribute.String("server.address", req.URL.Hostname()))
+		if port, err := strconv.Atoi(req.URL.Port()); err == nil {
+			span.SetAttributes(attribute.Int("server.port", port))
+		}
+		defer func() { EndSpan(span, err) }()
+	}
 	if id := RequestID(ctx); id != "" {
 		req = req.Clone(ctx) // a RoundTripper must not change its request
 		setAbsent(req.Header, headerRequestID, id)
-		setAbsent(req.Header, headerTraceparent, Traceparent(ctx))
+		if t := Traceparent(ctx); t != "" {
+			setAbsent(req.Header, headerTraceparent, t)
+		}
 	}
-	return p.next.RoundTrip(req)
+	resp, err := p.next.RoundTrip(req)
+	if resp != nil {
+		span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
+		if resp.StatusCode >= 400 {
+			span.SetStatus(codes.Error, "")
+		}
+	}
+	return resp, err
 }
 
 func (p propagate) CloseIdleConnections() {

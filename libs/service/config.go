@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -44,6 +45,8 @@ type Base struct {
 	StartTimeout time.Duration `env:"START_TIMEOUT" envDefault:"60s"`
 	// DrainSeconds is how long requests and workers may take to finish at shutdown.
 	DrainSeconds int `env:"DRAIN_SECONDS" envDefault:"20"`
+	// Tracing is where spans go.
+	Tracing Tracing
 }
 
 // Limits of the settings.
@@ -143,6 +146,9 @@ func LoadConfig(dst any, environ []string) error {
 			faults = append(faults, err)
 		}
 	}
+	for _, t := range f.tracings {
+		faults = append(faults, t.faults()...)
+	}
 	if v, ok := dst.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
 			faults = append(faults, err)
@@ -156,11 +162,16 @@ type fields struct {
 	names   map[string]string // Go field name → variable, for messages
 	secrets []string          // variables of type Secret
 	bases   []*Base
+	// tracings are checked wherever they are: not every service has a Base.
+	tracings []*Tracing
 }
 
 func (f *fields) collect(v reflect.Value, prefix string) {
 	if b, ok := v.Addr().Interface().(*Base); ok {
 		f.bases = append(f.bases, b)
+	}
+	if t, ok := v.Addr().Interface().(*Tracing); ok {
+		f.tracings = append(f.tracings, t)
 	}
 	for i := range v.NumField() {
 		t := v.Type().Field(i)
@@ -226,6 +237,9 @@ func fromFile(vars map[string]string, name string) error {
 		return fmt.Errorf("%s and %s_FILE are both set; keep one", name, name)
 	}
 	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s_FILE names %s, which does not exist; write the secret to it, or unset %s_FILE", name, path, name)
+	}
 	if err != nil {
 		return fmt.Errorf("%s_FILE: %w", name, err)
 	}

@@ -32,9 +32,9 @@ func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
 	r.Time = r.Time.UTC()
 	if s := scopeFrom(ctx); s != nil {
 		r.AddAttrs(slog.String("request_id", s.requestID))
-		if t := s.trace.Load(); t != nil {
-			r.AddAttrs(slog.String("trace_id", traceID(*t)))
-		}
+	}
+	if t := currentTrace(ctx); t != "" {
+		r.AddAttrs(slog.String("trace_id", traceID(t)))
 	}
 	if p, ok := auth.FromContext(ctx); ok {
 		r.AddAttrs(slog.String("principal", p.Name), slog.String("tenant", p.Tenant))

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,9 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mlp-platform/platform/libs/problem"
 )
@@ -45,7 +49,13 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		start := time.Now()
 		r, res := c.Request(), c.Response()
 		sc := requestScope(r)
-		r = r.WithContext(sc)
+		route := c.Path()
+		probe := probePath(route)
+		ctx, span := context.Context(sc), trace.Span(nil)
+		if s.tracing != nil && !probe {
+			ctx, span = s.startSpan(sc, r.Method, route)
+		}
+		r = r.WithContext(ctx)
 		c.SetRequest(r)
 
 		h := res.Header()
@@ -60,8 +70,6 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 			h["Connection"] = closeHeader
 		}
 
-		route := c.Path()
-		probe := probePath(route)
 		if !probe {
 			s.inFlight.n.Add(1)
 			s.metrics.inFlight.Inc()
@@ -69,6 +77,9 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		body, length := r.Body, r.ContentLength // r.Body may be bounded below
 		defer linger(c, body, length)
 		defer s.finish(c, route, probe, start)
+		if span != nil {
+			defer s.endSpan(c, span)
+		}
 		if err := s.admit(c, r, route, probe); err != nil {
 			c.Error(err)
 			return nil
@@ -78,6 +89,36 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return nil
 	}
+}
+
+// startSpan begins the span of a request. It names the route, not the path, which may hold what its caller chose, and a
+// method only if it is a usual one: a caller may send any word, as long as a header.
+func (s *Server) startSpan(sc *scope, method, route string) (context.Context, trace.Span) {
+	ctx := WithTracing(sc, s.tracing)
+	if sc.trace != "" {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, SpanContext(sc.trace))
+	}
+	method = boundedMethod(method)
+	name := method
+	if route != "" {
+		name += " " + route
+	}
+	return StartSpan(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		attribute.String("http.request.method", method), attribute.String("http.route", route)))
+}
+
+// endSpan runs before finish, which answers a panic; that one is a 500 here too.
+func (s *Server) endSpan(c echo.Context, span trace.Span) {
+	status := c.Response().Status
+	if p := recover(); p != nil {
+		defer panic(p)
+		status = http.StatusInternalServerError
+	}
+	span.SetAttributes(attribute.Int("http.response.status_code", status))
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
 }
 
 // requestScope takes over the caller's request id and trace context if valid.
@@ -90,7 +131,7 @@ func requestScope(r *http.Request) *scope {
 	}
 	sc.header[0] = sc.requestID
 	if v := r.Header[headerTraceparent]; len(v) == 1 && validTraceparent(v[0]) {
-		sc.trace.Store(&v[0])
+		sc.trace = v[0]
 	}
 	return sc
 }

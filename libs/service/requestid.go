@@ -2,12 +2,10 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"strings"
-	"sync/atomic"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Header names in the canonical form that net/http stores, so that a map access
@@ -23,7 +21,7 @@ type scope struct {
 	context.Context
 	requestID string
 	header    [1]string // requestID as a header value, see middleware.go
-	trace     atomic.Pointer[string]
+	trace     string    // the W3C traceparent that came along, or ""
 }
 
 type scopeKey struct{}
@@ -45,11 +43,10 @@ func scopeFrom(ctx context.Context) *scope {
 }
 
 func newScope(ctx context.Context, requestID, traceparent string) *scope {
-	s := &scope{Context: ctx, requestID: requestID}
-	if traceparent != "" {
-		s.trace.Store(&traceparent)
+	if here := trace.SpanContextFromContext(ctx); traceparent != "" && tracer(ctx) != nil && (!here.IsValid() || formatSpan(here) != traceparent) {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, SpanContext(traceparent))
 	}
-	return s
+	return &scope{Context: ctx, requestID: requestID, trace: traceparent}
 }
 
 // RequestID is the id of the request that ctx belongs to, or "".
@@ -80,30 +77,18 @@ func WithTrace(ctx context.Context, id, traceparent string) context.Context {
 }
 
 func currentTrace(ctx context.Context) string {
+	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+		return formatSpan(sc)
+	}
 	if s := scopeFrom(ctx); s != nil {
-		if t := s.trace.Load(); t != nil {
-			return *t
-		}
+		return s.trace
 	}
 	return ""
 }
 
-// Traceparent is the W3C trace context to pass on. A request that came without
-// one gets one when it is first asked for; outside of requests it is "".
-func Traceparent(ctx context.Context) string {
-	s := scopeFrom(ctx)
-	if s == nil {
-		return ""
-	}
-	if t := s.trace.Load(); t != nil {
-		return *t
-	}
-	fresh := newTraceparent()
-	if s.trace.CompareAndSwap(nil, &fresh) {
-		return fresh
-	}
-	return *s.trace.Load()
-}
+// Traceparent is the W3C trace context to pass on and to store: that of the span at work, else what came along, else "".
+// None is invented where no span is made: the services behind would take it for a trace that was decided against.
+func Traceparent(ctx context.Context) string { return currentTrace(ctx) }
 
 // newID is a UUIDv7.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -120,13 +105,6 @@ func validRequestID(id string) bool {
 		}
 	}
 	return true
-}
-
-// newTraceparent is version 00, not sampled: this service exports no spans by itself.
-func newTraceparent() string {
-	var b [24]byte
-	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
-	return "00-" + hex.EncodeToString(b[:16]) + "-" + hex.EncodeToString(b[16:]) + "-00"
 }
 
 // validTraceparent checks the form of W3C Trace Context, section 3.2: version,

@@ -125,7 +125,7 @@ func (c *Client) decode(path string, b []byte, out any) error {
 	}
 	if err := json.Unmarshal(b, out); err != nil {
 		path, _, _ = strings.Cut(path, "?")
-		return fmt.Errorf("tracker: the answer to %s is not what an MLflow 3 server gives (is the address right?): %.300v", path, err)
+		return fmt.Errorf("tracker: the answer to %s %w: %.300v", path, ErrUnreadable, err)
 	}
 	return nil
 }

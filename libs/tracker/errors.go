@@ -83,6 +83,9 @@ func truncateText(s string, limit int) string {
 	return s
 }
 
+// ErrUnreadable is behind the error of a call whose answer another program must have given.
+var ErrUnreadable = errors.New("is not what an MLflow 3 server gives (is the address right?)")
+
 func decodeError(op string, resp *http.Response) error {
 	e := &Error{Status: resp.StatusCode, Op: op}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))

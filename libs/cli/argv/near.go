@@ -17,12 +17,26 @@ func UnknownWord(word string, commands []*cli.Command, path []string) *Fault {
 		}
 	}
 	f := &Fault{Sentence: "unknown command " + strconv.Quote(word) + " for " + Quote(path)}
-	if near := Nearest(word, names); near != "" {
+	if below := commandsBelow(word, commands, path); len(below) > 0 {
+		f.Hint = "did you mean: " + strings.Join(below, ", or ")
+	} else if near := Nearest(word, names); near != "" {
 		f.Hint = "did you mean: " + strings.Join(path, " ") + " " + near
 	} else {
 		f.Hint = "see: " + strings.Join(path, " ") + " --help"
 	}
 	return f
+}
+
+// commandsBelow are the lines of the subcommands with exactly that name: "approve" stands for "approvals approve".
+func commandsBelow(name string, commands []*cli.Command, path []string) (lines []string) {
+	for _, c := range commands {
+		for _, sub := range c.Subcommands {
+			if !c.Hidden && !sub.Hidden && sub.Name == name {
+				lines = append(lines, strings.Join(path, " ")+" "+c.Name+" "+name)
+			}
+		}
+	}
+	return lines
 }
 
 func unknownOption(name string, known map[string]cli.Flag, command string) *Fault {

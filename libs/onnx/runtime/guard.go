@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -27,17 +28,14 @@ func newGuard(limit time.Duration, overran func()) (*guard, error) {
 	}
 	g := &guard{opts: opts, limit: limit, fired: make(chan struct{}, 1)}
 	if limit > 0 {
-		g.timer = time.AfterFunc(limit, func() {
+		g.timer = time.AfterFunc(math.MaxInt64, func() { // start sets the limit: none is over before a run
 			_ = g.opts.Terminate() // fails only on options that are gone, and end waits for this function
 			if overran != nil {
 				overran()
 			}
 			g.fired <- struct{}{}
 		})
-		if !g.timer.Stop() { // the limit is shorter than these lines
-			<-g.fired
-			_ = g.opts.UnsetTerminate()
-		}
+		g.timer.Stop()
 	}
 	return g, nil
 }

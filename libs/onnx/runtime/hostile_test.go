@@ -106,6 +106,30 @@ func TestRunEndsAtItsLimit(t *testing.T) {
 	}
 }
 
+// Making ready for a run counts as none of its time, however short the limit and slow the machine.
+func TestNoRunNoOverrun(t *testing.T) {
+	t.Parallel()
+	data := buildGraph(t, func(b *graph.Builder, x string) { b.Node("Identity", "out", []string{x}) })
+	var called atomic.Int64
+	s, err := runtime.OpenBytes(data, runtime.Options{RunLimit: time.Nanosecond, Overran: func() { called.Add(1) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var overran int64
+	for range 200 {
+		switch _, err := s.Run([]runtime.Tensor{{Floats: []float32{1}, Dims: []int64{1, 1}}}); {
+		case errors.Is(err, runtime.ErrOverran):
+			overran++
+		case err != nil:
+			t.Fatal(err)
+		}
+	}
+	if got := called.Load(); got != overran {
+		t.Errorf("Overran was called %d times; want it for each of %d runs that were ended", got, overran)
+	}
+}
+
 // What a file makes Check allocate is bounded by the file's own size.
 func FuzzCheckMemory(f *testing.F) {
 	data, _ := randomForest(f, 3, 2, false)

@@ -458,15 +458,15 @@ func testWorker(t *testing.T, c *orchestrator.Client) {
 func testManyDueRuns(t *testing.T, c *orchestrator.Client) {
 	ctx, f := t.Context(), setupFixture(t, c)
 	want := map[uuid.UUID]bool{}
-	for range 60 {
+	for range 25 {
 		want[f.run(t, orchestrator.CreateFlowRun{}).ID] = true
 	}
 	got := map[uuid.UUID]bool{}
-	for item, err := range c.AllScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 25) {
+	for item, err := range c.AllScheduledFlowRuns(ctx, f.pool.Name, time.Now().Add(time.Minute), 10) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got) == 10 {
+		if len(got) == 5 {
 			f.set(t, item.FlowRun.ID, orchestrator.Pending, false)
 		}
 		if got[item.FlowRun.ID] || !want[item.FlowRun.ID] {

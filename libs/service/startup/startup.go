@@ -12,11 +12,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/otlp"
 )
 
 // Options describe one service.
@@ -59,6 +61,8 @@ type Foundation struct {
 	Coordinator coord.Coordinator
 	Server      *service.Server
 	Relay       *outbox.Relay
+	// Tracing makes spans; nil if no collector is configured.
+	Tracing trace.TracerProvider
 
 	opt Options
 
@@ -80,6 +84,12 @@ func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 	srv := o.Server
 	srv.Name, srv.Addr, srv.Listener, srv.Log = o.Name, o.Addr, o.Listener, o.Log
 	srv.DrainDelay = o.Base.DrainDelay
+	var endTracing func()
+	if srv.Tracing, endTracing, err = otlp.Open(ctx, o.Base.Tracing, o.Name, o.Log); err != nil {
+		return nil, err
+	}
+	f.Tracing = srv.Tracing
+	f.OnClose(endTracing)
 	srv.Drain = time.Duration(o.Base.DrainSeconds) * time.Second
 	f.Server = service.New(srv)
 	if err = f.openPool(ctx); err != nil {

@@ -14,14 +14,21 @@ import (
 )
 
 const claimDue = `-- name: ClaimDue :many
-with due as (
-    select d.id from outbox d
+with pending as (
+    select p.id, p.seq from outbox p
+    where p.published_at is null and p.poison_at is null and p.next_attempt_at <= now()
+      and (p.claimed_by is distinct from $1::uuid or p.claimed_until is null or p.claimed_until <= now())
+    order by p.seq limit $2
+), due as (
+    select d.id, d.seq from outbox d
     where d.published_at is null and d.poison_at is null and d.next_attempt_at <= now()
-      and (d.claimed_until is null or d.claimed_until <= now())
-    order by d.seq limit $1 for update skip locked
+      and (d.claimed_by is distinct from $1::uuid or d.claimed_until is null or d.claimed_until <= now())
+    order by d.seq limit $2 for update skip locked
+), locked as materialized (
+    select min(l.seq) as seq from (select p.seq from pending p except select due.seq from due) l
 ), claimed as (
-    update outbox o set claimed_by = $2::uuid, claimed_until = now() + make_interval(secs => $3::float8)
-    from due where o.id = due.id
+    update outbox o set claimed_by = $1::uuid, claimed_until = now() + make_interval(secs => $3::float8)
+    from due, locked where o.id = due.id and (locked.seq is null or due.seq < locked.seq)
     returning o.id, o.seq, o.tenant, o.namespace, o.name, o.subject_id, o.payload, o.actor, o.request_id,
               o.traceparent, o.created_at
 )
@@ -31,8 +38,8 @@ from claimed order by seq
 `
 
 type ClaimDueParams struct {
-	MaxRows      int32
 	Relay        uuid.UUID
+	MaxRows      int32
 	LeaseSeconds float64
 }
 
@@ -49,8 +56,10 @@ type ClaimDueRow struct {
 	CreatedAt   time.Time
 }
 
+// Only the relay that holds the lock claims: it takes over what a former relay has claimed. The
+// rows after one that somebody else has locked wait for it, since they must not overtake it.
 func (q *Queries) ClaimDue(ctx context.Context, arg ClaimDueParams) ([]ClaimDueRow, error) {
-	rows, err := q.db.Query(ctx, claimDue, arg.MaxRows, arg.Relay, arg.LeaseSeconds)
+	rows, err := q.db.Query(ctx, claimDue, arg.Relay, arg.MaxRows, arg.LeaseSeconds)
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +158,19 @@ func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) erro
 		arg.Traceparents,
 	)
 	return err
+}
+
+const isAnyDue = `-- name: IsAnyDue :one
+select exists (select from outbox o
+    where o.published_at is null and o.poison_at is null and o.next_attempt_at <= now()
+      and (o.claimed_by is distinct from $1::uuid or o.claimed_until is null or o.claimed_until <= now()))
+`
+
+func (q *Queries) IsAnyDue(ctx context.Context, relay uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, isAnyDue, relay)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const markPublished = `-- name: MarkPublished :exec

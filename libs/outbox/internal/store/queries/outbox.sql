@@ -10,20 +10,34 @@ from (select unnest(@ids::uuid[]) as id, unnest(@tenants::text[]) as tenant, unn
 order by e.n;
 
 -- name: ClaimDue :many
-with due as (
-    select d.id from outbox d
+-- Only the relay that holds the lock claims: it takes over what a former relay has claimed. The
+-- rows after one that somebody else has locked wait for it, since they must not overtake it.
+with pending as (
+    select p.id, p.seq from outbox p
+    where p.published_at is null and p.poison_at is null and p.next_attempt_at <= now()
+      and (p.claimed_by is distinct from @relay::uuid or p.claimed_until is null or p.claimed_until <= now())
+    order by p.seq limit @max_rows
+), due as (
+    select d.id, d.seq from outbox d
     where d.published_at is null and d.poison_at is null and d.next_attempt_at <= now()
-      and (d.claimed_until is null or d.claimed_until <= now())
+      and (d.claimed_by is distinct from @relay::uuid or d.claimed_until is null or d.claimed_until <= now())
     order by d.seq limit @max_rows for update skip locked
+), locked as materialized (
+    select min(l.seq) as seq from (select p.seq from pending p except select due.seq from due) l
 ), claimed as (
     update outbox o set claimed_by = @relay::uuid, claimed_until = now() + make_interval(secs => @lease_seconds::float8)
-    from due where o.id = due.id
+    from due, locked where o.id = due.id and (locked.seq is null or due.seq < locked.seq)
     returning o.id, o.seq, o.tenant, o.namespace, o.name, o.subject_id, o.payload, o.actor, o.request_id,
               o.traceparent, o.created_at
 )
 select id, tenant, namespace, name, coalesce(subject_id, '')::text as subject_id, payload, actor,
        coalesce(request_id, '')::text as request_id, coalesce(traceparent, '')::text as traceparent, created_at
 from claimed order by seq;
+
+-- name: IsAnyDue :one
+select exists (select from outbox o
+    where o.published_at is null and o.poison_at is null and o.next_attempt_at <= now()
+      and (o.claimed_by is distinct from @relay::uuid or o.claimed_until is null or o.claimed_until <= now()));
 
 -- name: MarkPublished :exec
 -- A stream_seq of 0 means that the event was logged and is in no stream.
