@@ -218,8 +218,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// unserved are kinds that the sample cluster lets nobody read by name.
-var unserved = map[string]bool{"controllerrevisions": true, "mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true}
+// unserved are kinds that the sample cluster lets nobody read by name, or, as resource claims, does not serve.
+var unserved = map[string]bool{"controllerrevisions": true, "mutatingwebhookconfigurations": true, "resourceclaims": true, "validatingwebhookconfigurations": true}
 
 func dotPrefix(group string) string {
 	if group == "" {

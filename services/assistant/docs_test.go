@@ -114,6 +114,7 @@ func manualRoutes(t *testing.T) string {
 func manualSettings(t *testing.T) string {
 	t.Helper()
 	settings := append(settingsOf(t, "internal/app/config.go", "Config"), settingsOf(t, "../../libs/service/config.go", "Base")...)
+	settings = append(settings, settingsOf(t, "../../libs/service/tracing.go", "Tracing")...)
 	if len(settings) < 45 {
 		t.Fatalf("only %d settings; want len(settings) >= 45", len(settings))
 	}
@@ -291,7 +292,7 @@ func TestManualTables(t *testing.T) {
 		}
 	}
 	names := classNames(t)
-	for class := engine.CrashLoop; class <= engine.AdmissionWebhook; class++ {
+	for class := engine.CrashLoop; class <= engine.CPULimit; class++ {
 		if want := fmt.Sprintf("\n| `%s` | %s | ", names[class-1], class); !strings.Contains(books, want) {
 			t.Errorf("%s lacks the class %q", playbooks, want)
 		}
@@ -352,7 +353,7 @@ func classNames(t *testing.T) (names []string) {
 			names = append(names, spec.(*ast.ValueSpec).Names[0].Name)
 		}
 	}
-	if want := int(engine.AdmissionWebhook); len(names) != want {
+	if want := int(engine.CPULimit); len(names) != want {
 		t.Fatalf("got %d classes, want %d", len(names), want)
 	}
 	return names

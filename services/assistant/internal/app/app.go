@@ -91,11 +91,6 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 
 // wireParts creates the parts and mounts their routes.
 func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Foundation) (*parts, error) {
-	spans, endSpans, err := openTracing(ctx, cfg, log)
-	if err != nil {
-		return nil, err
-	}
-	f.OnClose(endSpans)
 	callers, err := caller.New(cfg.callers(f.Coordinator))
 	if err != nil {
 		return nil, err
@@ -111,7 +106,7 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 		return nil, err
 	}
 	f.OnClose(p.reach.cluster.Close)
-	watch := observe.New(counted, spans, cfg.ModelName, cfg.LLMModel)
+	watch := observe.New(counted, f.Tracing, cfg.ModelName, cfg.LLMModel)
 	p.actions, err = action.New(action.Config{TTL: cfg.ActionTTL, FourEyes: cfg.ApprovalPolicy == policyFourEyes}, action.Deps{
 		Store: db, Cluster: p.reach.changes, Probe: p.reach.changes, Judge: p.reach.changes.Judge, Log: log, Moved: counted.Moved,
 	})

@@ -90,9 +90,6 @@ type Config struct {
 	RateBurst     int `env:"ASSISTANT_RATE_BURST" envDefault:"30"`
 	// MaxStreams limits each caller's open streams at one replica.
 	MaxStreams int `env:"ASSISTANT_MAX_STREAMS" envDefault:"8"`
-
-	// TracesURL is the OTLP endpoint for spans, over HTTP; if empty, none are sent.
-	TracesURL string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 }
 
 // The engines.
@@ -145,7 +142,7 @@ func (c *Config) Validate() error {
 		quote bool
 	}{
 		{"PROMETHEUS_URL", c.PrometheusURL.Reveal(), false}, {"LOKI_URL", c.LokiURL.Reveal(), false},
-		{"OPENAI_BASE_URL", c.OpenAIURL, true}, {"OTEL_EXPORTER_OTLP_ENDPOINT", c.TracesURL, true},
+		{"OPENAI_BASE_URL", c.OpenAIURL, true},
 	} {
 		if f.v != "" && !httpURL(f.v) {
 			fault("%s must be an http or https URL, or empty", f.name)

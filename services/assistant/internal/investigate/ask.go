@@ -3,7 +3,6 @@ package investigate
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
-	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // reports are the questions answered by a table.
@@ -46,7 +44,20 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if err != nil {
 		return err
 	}
-	if a.Intent == question.Unclear || foreign(a, left) {
+	foreign := isForeign(left)
+	if !foreign && (a.Intent == question.Unclear || meansLittle(a, left)) {
+		named, err := w.namesSomething(ctx, a)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !named:
+			foreign = foreign || meansLittle(a, left)
+		case a.Intent == question.Unclear:
+			a.Intent = question.Diagnosis // said of a thing that is there, it is most likely a complaint
+		}
+	}
+	if a.Intent == question.Unclear || foreign {
 		t, err := w.look(ctx, question.Ask{Everywhere: true})
 		if err != nil {
 			return err
@@ -90,21 +101,21 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 		w.say(describeAbsent(t))
 		return nil
 	}
+	if len(t.namesakes) > 0 {
+		w.say(fmt.Sprintf("I take %s for the namespace; %s has the same name.", report.Code(t.namespace), refTitles(t.namesakes)))
+	}
+	missing := t.missing
 	if len(t.missing) > 0 {
 		w.say(describeAbsent(t))
-		if len(t.objects) == 0 {
-			if found := t.quoting(t.missing[0].Name); len(found) > 0 {
-				w.say("A finding mentions it. " + engine.Answer(t.snap, found))
-				return nil
-			}
-			if t.namespace != "" {
-				w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
-			}
-			return nil
+		if done, err := w.instead(ctx, &a, t); done || err != nil {
+			return err
 		}
 	}
+	if a.UnreadTime != "" {
+		w.say(fmt.Sprintf("This is not limited to %s; say, for example, %s.", report.Code(a.UnreadTime), report.Code("in the last 2 hours")))
+	}
 	left = slices.DeleteFunc(slices.Clone(left), func(word string) bool {
-		return slices.ContainsFunc(t.missing, func(m question.Mention) bool { return m.Name == word })
+		return slices.ContainsFunc(missing, func(m question.Mention) bool { return m.Name == word })
 	})
 	if len(left) > 0 {
 		w.say("Not understood, and left out: " + joinCodes(left) + ".")
@@ -114,22 +125,53 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 }
 
 func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
+	if a.Intent == question.Overview && len(t.objects) > 0 {
+		if a.Intent = question.Diagnosis; t.view().HasUsers() {
+			a.Intent = question.Keys // "what is in the settings of shop?"
+		}
+	}
+	outcome := func() {}
+	if a.Intent == question.Events && !strings.Contains(a.Words, "event") {
+		outcome = func() {
+			if about, _ := t.found(nil); len(about) > 0 { // "what happened in shop?" wants to know what came of it, too
+				w.say(engine.Answer(t.snap, about))
+			}
+		}
+		if a.Within == 0 {
+			outcome()
+			outcome = func() {}
+		}
+	}
 	if table := reports[a.Intent]; table != nil {
 		w.synthesize()
 		if a.Intent == question.Health {
-			w.health(t)
-			return nil
+			return w.health(ctx, a, t)
 		}
 		w.say(table(t.view()))
+		outcome() // of a period, what happened in it comes first
 		return nil
 	}
 	switch a.Intent {
+	case question.Keys:
+		w.synthesize()
+		w.say(report.Keys(t.view()))
+		return nil
+	case question.Users:
+		w.synthesize()
+		if !t.view().HasUsers() { // "who uses api?" may ask for anything
+			return w.diagnose(ctx, a, t)
+		}
+		w.say(report.Users(t.view()))
+		return nil
 	case question.Diagnosis:
 		if a.Leans && w.whyChange(ctx) {
 			return nil
 		}
 		w.synthesize()
 		return w.diagnose(ctx, a, t)
+	case question.Reach:
+		w.synthesize()
+		return w.reach(ctx, a)
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:
@@ -175,8 +217,9 @@ func (w *work) synthesize() {
 	w.sink.Status(chat.Synthesizing, "Writing the answer")
 }
 
-// health is the table, and under it what is wrong.
-func (w *work) health(t *topic) {
+// health is the table, and under it what is wrong. Of one place or workload the logs are read, too: that all is ready does
+// not say that all is well.
+func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 	for _, r := range t.objects {
 		if line := describeStanding(t.snap, r); line != "" {
 			w.say(line)
@@ -187,16 +230,14 @@ func (w *work) health(t *topic) {
 		w.say(report.Health(t.view()))
 	}
 	left := t.unexplained(about)
-	if len(about) == 0 {
-		gap := ""
-		if len(t.objects) > 0 && len(t.view().LogSources(engine.Recent)) > 0 {
-			gap = "its logs were not read; ask " + report.Code("what is wrong with "+t.objects[0].Name+"?") + " to have them read"
-		}
-		w.say(t.verdict(left, gap))
-		return
+	switch {
+	case len(about) > 0:
+		return w.sayFindings(ctx, t, about, left)
+	case len(t.objects) > 0 || t.namespace != "":
+		return w.diagnoseByLogs(ctx, a, t, left)
 	}
-	w.say(engine.Answer(t.snap, about))
-	w.say(besides(left))
+	w.say(t.verdict(left, ""))
+	return nil
 }
 
 // unclear says what can be asked.
@@ -258,72 +299,6 @@ func indentCode(text string) string {
 		i += n
 	}
 	return b.String()
-}
-
-// mostLogs limits how many pods' logs one answer reads.
-const mostLogs = 3
-
-var errorLineExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
-	"error", "err", "fatal", "panic", "exception", "traceback", "critical", "fail(ed|ure)?", "refused", "denied",
-	"timeout", "timed out",
-) + `\b`)
-
-// logs shows the last lines of the pods asked about, or their lines that speak of errors.
-func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
-	pods := t.view().LogPods(mostLogs)
-	if len(pods) == 0 {
-		w.say("There are no pods to read logs of " + t.where() + ".")
-		return nil
-	}
-	if len(t.objects) == 0 && a.Intent == question.Logs {
-		w.say("Name a pod or workload to read the log of, for example: logs of " + pods[0].Pod)
-		return nil
-	}
-	w.synthesize()
-	shown := 0
-	for _, p := range pods {
-		op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{p.Pod}, Namespace: p.Namespace, Container: p.Container, Previous: p.Previous, Tail: 40}
-		if a.Intent == question.ErrorLogs {
-			op.Tail = operation.MaxLimit
-		}
-		out, err := w.tools.Call(ctx, operation.Normalize(op))
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		about := fmt.Sprintf("pod %s, container %s", report.Code(p.Pod), report.Code(p.Container))
-		if p.Previous {
-			about += ", the run before its restart"
-		}
-		text := out.Text
-		if a.Intent == question.ErrorLogs {
-			text = errorLines(text)
-		}
-		switch {
-		case err != nil:
-			w.say(fmt.Sprintf("The log of %s: %s", about, err))
-		case strings.TrimSpace(text) == "":
-			continue
-		default:
-			shown++
-			w.say("From the log of " + about + ":\n\n" + indentCode(text))
-		}
-	}
-	if shown == 0 {
-		w.say(fmt.Sprintf("No lines were found in the logs of %d pods %s.", len(pods), t.where()))
-	}
-	return nil
-}
-
-// errorLines returns the last lines that mention errors.
-func errorLines(text string) string {
-	const most = 15
-	var lines []string
-	for line := range strings.Lines(text) {
-		if errorLineExpr.MatchString(line) {
-			lines = append(lines, strings.TrimRight(line, "\n"))
-		}
-	}
-	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
 // list shows objects of a kind as the server prints them.

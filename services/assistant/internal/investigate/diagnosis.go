@@ -3,12 +3,9 @@ package investigate
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
@@ -29,7 +26,7 @@ var shows = map[question.Symptom][]engine.Class{
 	question.Terminating: {engine.StuckTerminating},
 	question.Scaling:     {engine.AutoscalerIdle, engine.QuotaExceeded},
 	question.Drain:       {engine.BudgetDeadlock},
-	question.Init:        {engine.InitContainer},
+	question.Init:        {engine.InitContainer, engine.Sidecar},
 	question.Access:      {engine.AccessForbidden},
 	question.Names:       {engine.NameResolution},
 	question.Job:         {engine.JobFailed, engine.CronJobIdle},
@@ -40,6 +37,9 @@ var shows = map[question.Symptom][]engine.Class{
 	question.Probe:       {engine.LivenessProbe, engine.ReadinessProbe},
 	question.Quota:       {engine.QuotaExceeded, engine.LimitRangeViolated},
 	question.Webhook:     {engine.AdmissionWebhook},
+	question.Slow:        {engine.CPULimit},
+	question.Version:     {engine.RolloutStuck, engine.ImagePull},
+	question.Lost:        {engine.PendingPlacement, engine.PendingResources, engine.NodeTrouble, engine.QuotaExceeded},
 }
 
 // fitsSymptoms reports whether a finding, or what follows from it, may be seen as one of the
@@ -84,166 +84,15 @@ func partition(all []engine.Finding, ok func(engine.Finding) bool) (yes, no []en
 	return yes, no
 }
 
-// concernsObjects tells findings about the objects, or about what they are made of and lead to.
-func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Finding) bool {
-	near := relatedObjects(s, objects)
-	var concern func(f engine.Finding) bool
-	concern = func(f engine.Finding) bool {
-		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Effects, func(e engine.Effect) bool { return near[plainRef(e.Of)] }) || slices.ContainsFunc(f.Pods, func(pod string) bool {
-			return near[operation.Ref{Kind: "Pod", Namespace: f.Object.Namespace, Name: pod}]
-		}) || slices.ContainsFunc(f.Consequences, concern)
-	}
-	return concern
-}
-
-// plainRef is a reference to compare with, whatever the version was called.
-func plainRef(r operation.Ref) operation.Ref {
-	return operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
-}
-
-// relatedObjects widens objects by what belongs to them: pods and their workloads, services
-// and ingresses before them, autoscalers, budgets, policies, claims and jobs.
-func relatedObjects(s *engine.Snapshot, objects []operation.Ref) map[operation.Ref]bool {
-	near := map[operation.Ref]bool{}
-	for _, r := range objects {
-		near[plainRef(r)] = true
-	}
-	view := report.View{Snapshot: s}
-	r := &relations{Snapshot: s, near: near, view: view, owner: view.Owners()}
-	r.ingresses()
-	r.jobs()
-	r.pods()
-	r.owners()
-	return near
-}
-
-type relations struct {
-	*engine.Snapshot
-	near  map[operation.Ref]bool
-	view  report.View
-	owner func(*corev1.Pod) operation.Ref
-}
-
-func (r *relations) has(kind, namespace, name string) bool {
-	return r.near[operation.Ref{Kind: kind, Namespace: namespace, Name: name}]
-}
-
-func (r *relations) put(kind, namespace, name string) {
-	r.near[operation.Ref{Kind: kind, Namespace: namespace, Name: name}] = true
-}
-
-// ingresses lead to services, and their trouble is seen at either.
-func (r *relations) ingresses() {
-	for i := range r.Ingresses {
-		in := &r.Ingresses[i]
-		for _, rule := range in.Spec.Rules {
-			if rule.HTTP == nil {
-				continue
-			}
-			for _, path := range rule.HTTP.Paths {
-				if b := path.Backend.Service; b != nil && r.has("Ingress", in.Namespace, in.Name) {
-					r.put("Service", in.Namespace, b.Name)
-				} else if b != nil && r.has("Service", in.Namespace, b.Name) {
-					r.put("Ingress", in.Namespace, in.Name)
-				}
-			}
-		}
-	}
-}
-
-func (r *relations) jobs() {
-	for i := range r.Jobs {
-		j := &r.Jobs[i]
-		if up := metav1.GetControllerOf(j); up != nil && r.has(up.Kind, j.Namespace, up.Name) {
-			r.put("Job", j.Namespace, j.Name)
-		}
-	}
-}
-
-// pods join the objects that own, choose or carry them.
-func (r *relations) pods() {
-	chosen := map[operation.Ref]bool{}
-	var services []*corev1.Service
-	for i := range r.Services {
-		if s := &r.Services[i]; r.has("Service", s.Namespace, s.Name) && len(s.Spec.Selector) > 0 {
-			services = append(services, s)
-		}
-	}
-	for i := range r.Pods {
-		pod := &r.Pods[i]
-		owner := r.owner(pod)
-		direct := metav1.GetControllerOf(pod)
-		asked := r.has("Pod", pod.Namespace, pod.Name) || r.near[plainRef(owner)] || direct != nil && r.has(direct.Kind, pod.Namespace, direct.Name)
-		served := slices.ContainsFunc(services, func(s *corev1.Service) bool {
-			return s.Namespace == pod.Namespace && matchesLabels(s.Spec.Selector, pod.Labels)
-		})
-		if asked || served {
-			chosen[plainRef(owner)] = true
-			chosen[operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}] = true
-			if direct != nil {
-				chosen[operation.Ref{Kind: direct.Kind, Namespace: pod.Namespace, Name: direct.Name}] = true
-			}
-		}
-		if asked {
-			r.mounts(pod)
-		}
-	}
-	for ref := range chosen {
-		r.near[ref] = true
-	}
-}
-
-func (r *relations) mounts(pod *corev1.Pod) {
-	for _, v := range pod.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil {
-			r.put("PersistentVolumeClaim", pod.Namespace, v.PersistentVolumeClaim.ClaimName)
-		}
-	}
-}
-
-// owners returns the objects that act on the workloads in question.
-func (r *relations) owners() {
-	for _, w := range r.view.Workloads() {
-		if !r.near[plainRef(w.Ref)] {
-			continue
-		}
-		in, have := w.Ref.Namespace, w.Template.Labels
-		for i := range r.Services {
-			s := &r.Services[i]
-			// One of its name is meant for it, also with a selector that chooses nothing.
-			if s.Namespace == in && len(s.Spec.Selector) > 0 && (s.Name == w.Ref.Name || matchesLabels(s.Spec.Selector, have)) {
-				r.put("Service", in, s.Name)
-			}
-		}
-		for i := range r.Budgets {
-			if b := &r.Budgets[i]; b.Namespace == in && chooserMatches(b.Spec.Selector, have) {
-				r.put("PodDisruptionBudget", in, b.Name)
-			}
-		}
-		for i := range r.NetworkPolicies {
-			if p := &r.NetworkPolicies[i]; p.Namespace == in && chooserMatches(&p.Spec.PodSelector, have) {
-				r.put("NetworkPolicy", in, p.Name)
-			}
-		}
-		for i := range r.Autoscalers {
-			if h := &r.Autoscalers[i]; h.Namespace == in && h.Spec.ScaleTargetRef.Kind == w.Ref.Kind && h.Spec.ScaleTargetRef.Name == w.Ref.Name {
-				r.put("HorizontalPodAutoscaler", in, h.Name)
-			}
-		}
-	}
-}
-
-func matchesLabels(selector, have map[string]string) bool {
-	return labels.SelectorFromSet(selector).Matches(labels.Set(have))
-}
-
-func chooserMatches(selector *metav1.LabelSelector, have map[string]string) bool {
-	s, err := metav1.LabelSelectorAsSelector(selector)
-	return err == nil && s.Matches(labels.Set(have))
-}
+// futureExpr is a question about what is to come.
+var futureExpr = regexp.MustCompile(`\btomorrow\b|\bnext (hour|day|week|month|year|release|deploy\w*)\b|\b(will|would|going to|gonna)\b.*\b(` +
+	`break|fail|crash|die|happen|survive|recover|go (down|wrong)|come back|run out|be (ok|okay|fine|enough|better)|hold|help)\b`)
 
 // diagnose answers what is wrong and why.
 func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
+	if futureExpr.MatchString(a.Words) {
+		w.say("What will happen cannot be told from the cluster. This is how it is now.")
+	}
 	about, others := t.found(a.Symptoms)
 	if w.cfg.Found != nil {
 		w.cfg.Found(slices.Concat(about, others))
@@ -256,53 +105,180 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 			break
 		}
 	}
+	if a.Route != nil {
+		blocked, err := w.barrier(ctx, a, t)
+		if err != nil || blocked {
+			return err
+		}
+	}
+	meant := t.meant(a.Symptoms, about)
+	meant = w.sayBoundAutoscalers(meant)
+	if len(t.objects) > 0 || len(about) == 0 && len(a.Symptoms) > 0 {
+		about = append(about, meant...)
+		meant = nil
+	}
 	left := t.unexplained(slices.Concat(about, others))
 	switch {
 	case len(about) > 0:
-		w.say(engine.Answer(t.snap, about))
-		w.say(besides(left))
+		if err := w.sayFindings(ctx, t, about, left); err != nil {
+			return err
+		}
 		if err := w.sayRunbooks(ctx, t, about, false); err != nil {
 			return err
 		}
+	case len(t.objects) == 0 && t.namespace != "":
+		if err := w.diagnoseByLogs(ctx, a, t, left); err != nil {
+			return err
+		}
+		w.sayIntended(meant)
+		w.say(report.Health(t.view()))
+		return nil
 	case len(t.objects) == 0:
 		w.say(t.verdict(left, ""))
+		w.sayIntended(meant)
 		if len(left) == 0 {
 			w.say("The logs of pods that look healthy were not read for this; ask about one workload to have them read.")
 		}
 		w.say(report.Health(t.view()))
 		return nil
 	default:
-		if err := w.diagnoseByLogs(ctx, t, left); err != nil {
+		if err := w.diagnoseByLogs(ctx, a, t, left); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(a.Symptoms, question.Slow) {
+		if t.logs == nil && len(t.objects) > 0 { // how long things take stands in logs, whatever objects tell
+			e, err := w.readEvidence(ctx, t)
+			if err != nil {
+				return err
+			}
+			t.logs = e.sources
+			if len(e.groups) > 0 {
+				if err := w.sayEvidence(ctx, t, e, "The logs show problems:", e.groups); err != nil {
+					return err
+				}
+			}
+			w.say(e.read)
+		}
 		if err := w.speed(ctx, a, t); err != nil {
 			return err
 		}
 	}
 	w.elsewhere(t, others)
+	if t.within > 0 {
+		w.say(fmt.Sprintf("Only the log lines are limited to the last %s; object state is current.", report.FormatPeriod(t.within)))
+	}
 	return nil
 }
 
+// sayFindings tells what the playbooks found, and what else the logs of pods that are ready say.
+func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding, left []symptom.Symptom) error {
+	e, beside, err := w.readBeside(ctx, t, about)
+	if err != nil {
+		return err
+	}
+	certain := slices.ContainsFunc(about, func(f engine.Finding) bool { return f.Confidence == engine.High })
+	if len(beside) > 0 && !certain { // what a program writes tells more than what merely may be
+		if err := w.sayEvidence(ctx, t, e, "The logs show problems:", beside); err != nil {
+			return err
+		}
+	}
+	w.say(engine.Answer(t.snap, about))
+	if len(beside) > 0 && certain {
+		if err := w.sayEvidence(ctx, t, e, "Besides, the logs of pods that are ready show problems:", beside); err != nil {
+			return err
+		}
+	}
+	if len(beside) > 0 {
+		w.say(e.read)
+	}
+	w.say(t.besides(left))
+	return nil
+}
+
+// sayIntended tells of policies that somebody may have wanted.
+func (w *work) sayIntended(meant []engine.Finding) {
+	for _, f := range meant {
+		if f.Class == engine.PolicyBlocks {
+			w.say("An intended state may explain it: " + strings.ToLower(f.Cause[:1]) + f.Cause[1:])
+		}
+	}
+}
+
+// sayBoundAutoscalers tells of autoscalers that do as they are set (findings of low confidence), and returns
+// the findings that are left.
+func (w *work) sayBoundAutoscalers(meant []engine.Finding) []engine.Finding {
+	return slices.DeleteFunc(meant, func(f engine.Finding) bool {
+		if f.Class != engine.AutoscalerIdle || f.Confidence != engine.Low {
+			return false
+		}
+		w.say(fmt.Sprintf("%s does what it is set to do: %s%s %s", engine.UpperFirst(engine.RefTitle(f.Object)), strings.ToLower(f.Cause[:1]), f.Cause[1:], f.Text))
+		return true
+	})
+}
+
 // diagnoseByLogs answers about objects whose status shows no cause: by what their programs wrote.
-func (w *work) diagnoseByLogs(ctx context.Context, t *topic, left []symptom.Symptom) error {
+func (w *work) diagnoseByLogs(ctx context.Context, a question.Ask, t *topic, left []symptom.Symptom) error {
 	e, err := w.readEvidence(ctx, t)
 	if err != nil {
 		return err
 	}
 	t.logs = e.sources
-	if len(e.groups) == 0 {
+	if len(e.groups) == 0 && len(left) == 0 && slices.Contains(a.Symptoms, question.Slow) {
+		// That all is ready says nothing of how fast it is.
+		w.say(fmt.Sprintf("No object shows a fault in %s, and its logs show none: whether it is slow, and why, follows from measurements alone. %s", t.subject(), e.read))
+		return nil
+	}
+	switch {
+	case len(e.groups) == 0 && len(left) == 0:
+		w.sayNoFault(a, t, e)
+		return nil
+	case len(e.groups) == 0:
 		w.say(strings.TrimSpace(t.verdict(left, e.gap) + " " + e.read))
 		return nil
 	}
-	w.say(fmt.Sprintf("No object shows a fault of %s, but its logs do not look healthy.", refTitles(t.objects)))
-	if len(left) > 0 {
-		w.say("Not healthy:\n\n" + listSymptoms(left))
+	whose := "its logs"
+	if !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) && len(t.objects) > 0 {
+		whose = "the logs of pods on it, which other faults may explain," // a node writes none of its own
 	}
-	w.say(e.quote(t))
+	w.say(fmt.Sprintf("No object shows a fault in %s, but %s do not look healthy.", t.subject(), whose))
+	if len(left) > 0 {
+		w.say("Not healthy:\n\n" + listSymptoms(t.snap, left))
+	}
+	if err := w.sayEvidence(ctx, t, e, "The logs show problems:", e.groups); err != nil {
+		return err
+	}
 	w.say(e.read + listUnread(t.snap))
 	return nil
+}
+
+// meant is what may be intentional and explains what was asked: of the objects that were named, or of the symptoms. Beside
+// findings only what fits the symptoms counts.
+func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []engine.Finding {
+	near := relatedObjects(t.snap, t.objects)
+	told := map[operation.Ref]bool{}
+	for _, f := range about {
+		told[f.Object] = true
+	}
+	return slices.DeleteFunc(playbook.Meant(t.snap), func(f engine.Finding) bool {
+		switch {
+		case told[f.Object], t.namespace != "" && f.Object.Namespace != t.namespace:
+			return true
+		case f.Class == engine.AutoscalerIdle && f.Confidence < engine.High && !fitsSymptoms(f, symptoms):
+			return true // a state on the way
+		case len(t.objects) > 0:
+			return !near[plainRef(f.Object)] || len(about) > 0 && !fitsSymptoms(f, symptoms)
+		}
+		return f.Class != engine.PolicyBlocks && !fitsSymptoms(f, symptoms)
+	})
+}
+
+// subject is what a topic is about, for a sentence.
+func (t *topic) subject() string {
+	if len(t.objects) == 0 {
+		return "namespace " + report.Code(t.namespace)
+	}
+	return refTitles(t.objects)
 }
 
 // elsewhere names other problems in one line, without explaining them.
@@ -310,14 +286,36 @@ func (w *work) elsewhere(t *topic, others []engine.Finding) {
 	if len(others) == 0 {
 		return
 	}
+	if list := t.listBeside(others); list != "" {
+		w.say(fmt.Sprintf("Something else is wrong %s:\n\n%s\n%s", t.where(), list, askAbout(len(others))))
+		return
+	}
 	const most = 5
 	var list []string
-	for i, f := range others {
-		if i == most {
-			list = append(list, fmt.Sprintf("and %d more", len(others)-most))
-			break
+	for _, f := range others {
+		if title := t.short(f.Object); !slices.Contains(list, title) {
+			list = append(list, title)
 		}
-		list = append(list, t.short(f.Object))
 	}
-	w.say(fmt.Sprintf("Something else is wrong %s: %s. Ask what is wrong with it.", t.where(), strings.Join(list, ", ")))
+	if len(list) > most {
+		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
+	}
+	w.say(fmt.Sprintf("Something else is wrong %s: %s. %s", t.where(), strings.Join(list, ", "), askAbout(len(list))))
+}
+
+func askAbout(n int) string {
+	if n > 1 {
+		return "Ask about any of them."
+	}
+	return "Ask what is wrong with it."
+}
+
+// quotedLog is the sentence of a finding that quotes a log, after a blank.
+func quotedLog(f engine.Finding) string {
+	for _, sentence := range f.Evidence {
+		if strings.HasPrefix(sentence, "Its log ") || strings.HasPrefix(sentence, "The log ") {
+			return " " + sentence
+		}
+	}
+	return ""
 }

@@ -52,6 +52,8 @@ type work struct {
 	// read holds the snapshots of this turn, by namespace.
 	read map[string]*engine.Snapshot
 	said bool
+	// spent is what the question has read of logs by now.
+	spent spentLogs
 }
 
 // answer does what a sentence asks.

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
@@ -25,23 +26,44 @@ const (
 	evidenceTime   = 3 * time.Second // for all of them together
 )
 
+// spentLogs is what one question has read of logs: the bounds hold for all of its reads together.
+type spentLogs struct {
+	pods  map[string]bool // by namespace/name
+	bytes int
+	took  time.Duration
+}
+
 // logEvidence is what the logs of a workload tell.
 type logEvidence struct {
 	sources []logtext.Source
-	read    string // what was read and what was not, as a sentence
+	spaces  map[string][]string // the namespaces in which a pod of a name was read
+	read    string              // what was read and what was not, as a sentence
 	groups  []logtext.Group
-	gap     string // which logs were not read, as the end of a sentence; empty: none
+	hints   []logtext.Group // what healthy programs may write, too
+	gap     string          // which logs were not read, as the end of a sentence; empty: none
 }
 
 // readEvidence reads the logs of the pods of a topic, of all containers and of the run before a
 // recent restart, up to the bounds.
 func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) {
+	return w.readLogs(ctx, t, evidencePods)
+}
+
+// readLogs is readEvidence for at most some pods. It draws from what the question may read at all.
+func (w *work) readLogs(ctx context.Context, t *topic, most int) (logEvidence, error) {
 	wanted := t.view().LogSources(engine.Recent)
-	var e logEvidence
+	e := logEvidence{spaces: map[string][]string{}}
+	if w.spent.pods == nil {
+		w.spent.pods = map[string]bool{}
+	}
 	pods := map[string]bool{}
-	bytes, failed, skipped, late := 0, 0, 0, false
-	limited, cancel := context.WithTimeout(ctx, evidenceTime)
-	defer cancel()
+	failed, skipped, late := 0, 0, false
+	begin := time.Now()
+	limited, cancel := context.WithTimeout(ctx, evidenceTime-w.spent.took)
+	defer func() {
+		cancel()
+		w.spent.took += time.Since(begin)
+	}()
 	for _, log := range wanted {
 		pod := log.Namespace + "/" + log.Pod
 		if limited.Err() != nil {
@@ -49,11 +71,11 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 			skipped++
 			continue
 		}
-		if bytes >= evidenceBytes || !pods[pod] && len(pods) == evidencePods {
+		if w.spent.bytes >= evidenceBytes || !pods[pod] && len(pods) == most || !w.spent.pods[pod] && len(w.spent.pods) == evidencePods {
 			skipped++
 			continue
 		}
-		pods[pod] = true
+		pods[pod], w.spent.pods[pod] = true, true
 		op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{log.Pod}, Namespace: log.Namespace, Container: log.Container, Previous: log.Previous, Tail: operation.MaxLimit}
 		if t.within > 0 && t.within <= 24*time.Hour && !log.Previous {
 			op.Since = t.within.String()
@@ -72,14 +94,23 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 			continue
 		}
 		text := out.Whole
-		if text == "" {
+		if text == "" && !out.Empty {
 			text = out.Text
 		}
-		bytes += len(text)
+		w.spent.bytes += len(text)
+		if !slices.Contains(e.spaces[log.Pod], log.Namespace) {
+			e.spaces[log.Pod] = append(e.spaces[log.Pod], log.Namespace)
+		}
 		e.sources = append(e.sources, logtext.Source{Pod: log.Pod, Container: log.Container, Text: text})
 	}
-	var lines int
-	e.groups, lines = logtext.Telling(e.sources)
+	groups, lines := logtext.Telling(e.sources)
+	for _, g := range groups {
+		if g.Hint {
+			e.hints = append(e.hints, g)
+		} else {
+			e.groups = append(e.groups, g)
+		}
+	}
 	switch {
 	case t.snap.Unread["pods"], len(wanted) > 0 && len(e.sources) == 0:
 		e.gap = "its logs were not read"
@@ -109,25 +140,53 @@ func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) 
 	return e, nil
 }
 
-// quote shows the lines that tell of trouble, and where they lead.
-func (e logEvidence) quote(t *topic) string {
+// quote shows the lines that tell of trouble.
+func (e logEvidence) quote(head string, groups []logtext.Group) string {
 	var b strings.Builder
-	b.WriteString("The logs show problems:\n\n")
-	for i, g := range e.groups {
+	b.WriteString(head + "\n\n")
+	for i, g := range groups {
 		if i == evidenceGroups {
-			fmt.Fprintf(&b, "- And %d further kinds of such lines.\n", len(e.groups)-evidenceGroups)
+			fmt.Fprintf(&b, "- And %d further kinds of such lines.\n", len(groups)-evidenceGroups)
 			break
 		}
-		fmt.Fprintf(&b, "- %s: %s", countLines(g), engine.QuoteCode(g.Line))
+		fmt.Fprintf(&b, "- %s: %s", countLines(g), engine.QuoteLine(g.Line))
+		if g.Root != "" {
+			fmt.Fprintf(&b, "; under it: %s", engine.QuoteLine(g.Root))
+		}
+		if g.Place != "" {
+			fmt.Fprintf(&b, ", at %s", engine.QuoteCode(g.Place))
+		}
+		if g.Past() {
+			fmt.Fprintf(&b, "; none in the %d messages since", g.Since)
+		}
 		if i == 0 && g.Before != "" {
 			fmt.Fprintf(&b, "; the line before it is %s", engine.QuoteCode(g.Before))
 		}
 		b.WriteString(".\n")
 	}
-	for _, lead := range t.leads(e.groups[:min(evidenceGroups, len(e.groups))]) {
-		b.WriteString("- " + lead + "\n")
-	}
 	return b.String()
+}
+
+// mostStatuses limits the HTTP statuses that one answer tells.
+const mostStatuses = 3
+
+// quoteAnswers tells how many HTTP answers of which status the logs have; empty where none is a fault.
+func (e logEvidence) quoteAnswers() string {
+	var lines []string
+	for _, a := range logtext.Refused(e.sources) {
+		if len(lines) == mostStatuses || a.Status < 500 && 5*a.Count < a.All {
+			continue
+		}
+		line := fmt.Sprintf("%d of %d HTTP answers in the logs have status %d", a.Count, a.All, a.Status)
+		if a.Most != "" {
+			line += ", most of them to " + engine.QuoteCode(a.Most)
+		}
+		if a.Flags != "" {
+			line += ": " + a.Flags
+		}
+		lines = append(lines, "- "+line+".\n")
+	}
+	return strings.Join(lines, "")
 }
 
 func countLines(g logtext.Group) string {
@@ -145,149 +204,101 @@ func countLines(g logtext.Group) string {
 	return text + " in " + engine.QuoteCodes(g.Pods)
 }
 
-// mostLeads limits the hosts of log lines that are followed.
-const mostLeads = 4
-
-// leads follow the hosts in lines to the Services that have these names or addresses. A Service
-// without a selector, or with an external name, has no pods whose readiness could be told.
-func (t *topic) leads(groups []logtext.Group) []string {
-	unread := t.snap.Unread["services"] || t.snap.Unread["endpointslices"]
-	var leads []string
-	seen := map[string]bool{}
-	for _, g := range groups {
-		if text := t.fullDisk(g.Line); text != "" && !seen[text] {
-			seen[text] = true
-			leads = append(leads, text)
-		}
-		if unread {
-			continue
-		}
-		for _, h := range logtext.Hosts(g.Line) {
-			s := t.serviceOf(h.Name)
-			if s == nil || len(leads) == mostLeads || len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
-				continue
-			}
-			key := s.Namespace + "/" + s.Name
-			if !seen[key] {
-				seen[key] = true
-				leads = append(leads, t.describeLead(s, h))
-			}
-		}
+// sayEvidence quotes the lines, what the HTTP answers were, and where both lead.
+func (w *work) sayEvidence(ctx context.Context, t *topic, e logEvidence, head string, groups []logtext.Group) error {
+	leads, err := w.leads(ctx, t, groups[:min(evidenceGroups, len(groups))])
+	if err != nil {
+		return err
 	}
-	return leads
-}
-
-// serviceOf is the Service that a host of a log line names, seen from the topic's namespace.
-func (t *topic) serviceOf(host string) *corev1.Service {
-	from := t.namespace
-	if len(t.objects) > 0 && t.objects[0].Namespace != "" {
-		from = t.objects[0].Namespace
+	text := e.quote(head, groups) + e.quoteAnswers()
+	for _, lead := range leads {
+		text += "- " + lead + "\n"
 	}
-	short := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(host, ".cluster.local"), ".svc"), ".")
-	name, namespace, qualified := strings.Cut(short, ".")
-	for i := range t.snap.Services {
-		s := &t.snap.Services[i]
-		own := slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Name == s.Name && r.Namespace == s.Namespace })
-		switch {
-		case s.Spec.ClusterIP == host && host != "":
-			return s
-		case own || s.Name != name:
-		case qualified && s.Namespace == namespace, !qualified && s.Namespace == from:
-			return s
-		}
-	}
+	w.say(text)
 	return nil
 }
 
-func (t *topic) describeLead(s *corev1.Service, h logtext.Host) string {
-	r := engine.ServiceRef(s)
-	ready := report.View{Snapshot: t.snap}.Endpoints(s.Namespace, s.Name)
-	text := fmt.Sprintf("%s is %s, which has %s.", report.Code(h.Name), refTitle(r), engine.CountNoun(ready, "ready endpoint", "ready endpoints"))
-	if h.Port != "" && !slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return fmt.Sprint(p.Port) == h.Port }) {
-		text += fmt.Sprintf(" It has no port %s.", report.Code(h.Port))
-	}
-	other := &topic{snap: t.snap, namespace: s.Namespace, objects: []operation.Ref{r}}
-	if about, _ := other.found(nil); len(about) > 0 {
-		return text + " " + about[0].Cause
-	}
-	if ready == 0 {
-		return text + " Nothing answers there."
-	}
-	return text + fmt.Sprintf(" Ask %s for its own logs.", report.Code("what is wrong with "+s.Name+" in "+s.Namespace+"?"))
+// openQuestionExpr is a question that leaves open whether anything is wrong.
+var openQuestionExpr = regexp.MustCompile(`^` + wordlist.AnyOf("is", "are", "does", "do", "did", "was", "were", "has", "have", "can", "could", "what", "whats", "any", "anything", "please", "check", "how", "show", "look", "investigate", "debug", "diagnose", "health") + `\b`)
+
+// statusShows are the symptoms that the status of a pod shows whenever they are there.
+var statusShows = []question.Symptom{question.Crash, question.Pending, question.Image, question.Init, question.Terminating}
+
+// complains reports whether a sentence asserts a fault that pod status cannot disprove.
+func complains(a question.Ask) bool {
+	return !openQuestionExpr.MatchString(a.Words) && !slices.ContainsFunc(a.Symptoms, func(s question.Symptom) bool { return slices.Contains(statusShows, s) })
 }
 
-var (
-	fullDiskExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("no space left on device", "ENOSPC", "disk quota exceeded") + `\b`)
-	// otherSpaceExpr names what the kernel calls "no space" too, and is no disk.
-	otherSpaceExpr = regexp.MustCompile(`(?i)inotify|\bwatch|\bshm|/shm\b`)
-	pathExpr       = regexp.MustCompile(`(?:^|[\s"'=(:])(/[\w./@+-]+)`)
-)
-
-// fullDisk leads from a line about a full disk to the volume that may be full.
-func (t *topic) fullDisk(line string) string {
-	if !fullDiskExpr.MatchString(line) || otherSpaceExpr.MatchString(line) {
-		return ""
-	}
-	path := ""
-	for _, m := range pathExpr.FindAllStringSubmatch(line, -1) {
-		path = m[1]
-		if w, mount := t.mountOf(path); mount != nil {
-			return t.describeVolume(w, *mount)
+// sayNoFault answers where no object and no line tells a fault. Who says that something is wrong is not
+// told the contrary: the answer shows what the logs do say.
+func (w *work) sayNoFault(a question.Ask, t *topic, e logEvidence) {
+	answers := e.quoteAnswers()
+	if !complains(a) || e.gap != "" || len(e.sources) == 0 || len(t.snap.Unread) > 0 || len(t.unjudged()) > 0 {
+		if len(e.hints) == 0 && answers == "" {
+			w.say(strings.TrimSpace(t.verdict(nil, e.gap) + " " + e.read))
+			return
 		}
+		if e.gap == "" && len(t.unjudged()) == 0 { // the verdict would call it well
+			w.say(fmt.Sprintf("No object shows a fault in %s.%s", t.subject(), listUnread(t.snap)))
+		} else {
+			w.say(t.verdict(nil, e.gap))
+		}
+		if len(e.hints) > 0 {
+			w.say(e.quote("The logs have no error, but messages that may matter:", e.hints) + answers)
+		} else {
+			w.say("The logs have no error, but HTTP answers that refuse or fail:\n\n" + answers)
+		}
+		w.say(e.read)
+		return
 	}
-	if path == "" {
-		return ""
+	w.say(fmt.Sprintf("No object shows a fault in %s.", t.subject()))
+	frequent := logtext.Frequent(e.sources, evidenceGroups)
+	switch {
+	case len(e.hints) > 0:
+		w.say(e.quote("The logs have no error, but messages that may be what you see:", e.hints) + answers)
+	case len(frequent) > 0:
+		w.say(e.quote("No message of the logs tells of a fault by its words. What they say most:", frequent) + answers)
 	}
-	return fmt.Sprintf("%s is on no volume, so the container's own file system or the node's disk may be full.", report.Code(path))
+	w.say(e.read)
 }
 
-// mountOf is the innermost mount that a path is on, with its workload, or nil.
-func (t *topic) mountOf(path string) (of report.Workload, found *corev1.VolumeMount) {
-	for _, w := range t.view().Workloads() {
-		for i := range w.Template.Spec.Containers {
-			mounts := w.Template.Spec.Containers[i].VolumeMounts
-			for j := range mounts {
-				at := strings.TrimSuffix(mounts[j].MountPath, "/")
-				if (path == at || strings.HasPrefix(path, at+"/")) && (found == nil || len(at) > len(strings.TrimSuffix(found.MountPath, "/"))) {
-					of, found = w, &mounts[j]
+// besideFindings are the lines of pods that run and that no finding explains for certain. Pods of several
+// namespaces may have one name.
+func (t *topic) besideFindings(e logEvidence, about []engine.Finding) []logtext.Group {
+	explained := map[string]bool{}
+	for _, f := range about {
+		if f.Confidence == engine.High || f.Class == engine.CrashLoop {
+			for _, namespace := range append(slices.Clone(f.Namespaces), f.Object.Namespace) {
+				for _, pod := range f.Pods {
+					explained[namespace+"/"+pod] = true
 				}
 			}
 		}
 	}
-	return of, found
+	runs := map[string]bool{}
+	for i := range t.snap.Pods {
+		pod := &t.snap.Pods[i]
+		if slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil }) || engine.PodReady(pod) {
+			runs[pod.Namespace+"/"+pod.Name] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(e.groups), func(g logtext.Group) bool {
+		return !slices.ContainsFunc(g.Pods, func(pod string) bool {
+			return slices.ContainsFunc(e.spaces[pod], func(namespace string) bool { return runs[namespace+"/"+pod] && !explained[namespace+"/"+pod] })
+		})
+	})
 }
 
-// describeVolume tells what a mount leads to; other volumes than claims and emptyDirs do not fill up
-// by what a container writes.
-func (t *topic) describeVolume(w report.Workload, mount corev1.VolumeMount) string {
-	for _, v := range w.Template.Spec.Volumes {
-		switch {
-		case v.Name != mount.Name:
-		case v.EmptyDir != nil:
-			return fmt.Sprintf("The volume %s at %s may be full.", report.Code(v.Name), report.Code(mount.MountPath))
-		case v.PersistentVolumeClaim != nil:
-			return t.describeClaim(w.Ref.Namespace, v.PersistentVolumeClaim.ClaimName, mount.MountPath)
-		}
+// readBeside reads the logs of what is asked about although objects show findings: a ready pod may fail in
+// what only its log tells.
+func (w *work) readBeside(ctx context.Context, t *topic, about []engine.Finding) (logEvidence, []logtext.Group, error) {
+	if t.namespace == "" && len(t.objects) == 0 {
+		return logEvidence{}, nil, nil
 	}
-	for i := range t.snap.StatefulSets {
-		s := &t.snap.StatefulSets[i]
-		if w.Ref.Kind != "StatefulSet" || s.Name != w.Ref.Name || s.Namespace != w.Ref.Namespace {
-			continue
-		}
-		if slices.ContainsFunc(s.Spec.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == mount.Name }) {
-			return fmt.Sprintf("%s is on a volume claim made from template %s, and may be full.", report.Code(mount.MountPath), report.Code(mount.Name))
-		}
+	e, err := w.readEvidence(ctx, t)
+	if err != nil {
+		return e, nil, err
 	}
-	return ""
-}
-
-func (t *topic) describeClaim(namespace, name, path string) string {
-	for i := range t.snap.Claims {
-		c := &t.snap.Claims[i]
-		if c.Name == name && c.Namespace == namespace {
-			size := c.Status.Capacity[corev1.ResourceStorage]
-			return fmt.Sprintf("%s is on volume claim %s of %s, and may be full. To enlarge it, raise its `spec.resources.requests.storage`, if its storage class allows that.", report.Code(path), report.Code(c.Name), size.String())
-		}
-	}
-	return fmt.Sprintf("The volume at %s may be full.", report.Code(path))
+	t.logs = e.sources
+	return e, t.besideFindings(e, about), nil
 }

@@ -9,8 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -95,8 +97,9 @@ func TestLogsAsEvidence(t *testing.T) {
 			s.Pods[0].Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 			s.Usage = map[engine.Log]corev1.ResourceList{{Namespace: "media", Pod: s.Pods[0].Name, Container: "gallery"}: {corev1.ResourceCPU: resource.MustParse("99m")}}
 		}, []string{"the longest is 4.2s", "uses 99m of its CPU limit of 100m", "99th percentile"}, nil},
-		{"what could not be read", "what is wrong with gallery?", "", nil, []string{"No object shows a fault of deployment `gallery`", "but its logs were not read", "1 log could not be read"}, []string{allClear}},
-		{"health without logs", "is gallery healthy?", "INFO ready\n", nil, []string{"No object shows a fault of deployment `gallery`", "its logs were not read"}, []string{allClear}},
+		{"what could not be read", "what is wrong with gallery?", "", nil, []string{"No object shows a fault in deployment `gallery`", "but its logs were not read", "1 log could not be read"}, []string{allClear}},
+		{"health of a good log", "is gallery healthy?", "INFO ready\n", nil, []string{allClear, "Read 1 line"}, []string{"were not read"}},
+		{"health without logs", "is gallery healthy?", "", nil, []string{"No object shows a fault in deployment `gallery`", "its logs were not read"}, []string{allClear}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,4 +148,46 @@ func TestEvidenceIsBounded(t *testing.T) {
 	if reads != 20 {
 		t.Errorf("%d logs were read; want 20", reads)
 	}
+}
+
+// A lookup without an answer leads to the policy that keeps the pod from the name server, in any wording.
+func TestLookupLeadsToThePolicy(t *testing.T) {
+	t.Parallel()
+	s := gallery(t)
+	addDependency(s, "gallery-db")
+	s.NetworkPolicies = append(s.NetworkPolicies, networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "only-db-out"},
+		Spec: networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: s.Pods[0].Labels}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+			Egress: []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "gallery-db"}}}}}}}})
+	for _, line := range []string{
+		"ERROR dial tcp: lookup gallery-db.media.svc.cluster.local on 10.96.0.10:53: read udp 10.244.3.3:51211->10.96.0.10:53: i/o timeout",
+		"requests.exceptions.ConnectionError: [Errno -3] Temporary failure in name resolution",
+		"Error: getaddrinfo EAI_AGAIN gallery-db",
+	} {
+		b := logsBy(s, func(string) string { return line + "\n" })
+		for _, query := range []string{"media is not working right", "why does gallery not work?"} {
+			checkAnswer(t, query, askOnce(t, b, "media", query), []string{"`only-db-out`", "port 53"}, []string{"Its own logs show no fault"})
+		}
+	}
+}
+
+// The log of a pod that runs and is not ready is read beside the finding of its probe, which only
+// says that the program is not well.
+func TestLogOfAPodThatIsNotReady(t *testing.T) {
+	t.Parallel()
+	s := readFixture(t, "", "a14_probe_port")
+	pod := s.Pods[0]
+	for _, probe := range []*corev1.Probe{s.Deployments[0].Spec.Template.Spec.Containers[0].ReadinessProbe, s.ReplicaSets[0].Spec.Template.Spec.Containers[0].ReadinessProbe, s.Pods[0].Spec.Containers[0].ReadinessProbe} {
+		probe.HTTPGet.Port = intstr.FromInt32(8080)
+	}
+	s.Events[0].Message = "Readiness probe failed: HTTP probe failed with statuscode: 500"
+	b := logsBy(s, func(string) string {
+		return "ERROR health: vault unreachable: x509: certificate signed by unknown authority\n"
+	})
+	checkAnswer(t, "not ready", askOnce(t, b, pod.Namespace, "why is "+s.Deployments[0].Name+" not ready?"), []string{"readiness probe", "certificate signed by unknown authority"}, nil)
+}
+
+// A node has no log of its own: what its pods write is not told as the node's fault.
+func TestLogsOfPodsOnANode(t *testing.T) {
+	t.Parallel()
+	checkAnswer(t, "node", askOnce(t, liveTools(t), "", "is worker-2 tired"), []string{"the logs of pods on it"}, []string{"its logs do not"})
 }

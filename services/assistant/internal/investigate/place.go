@@ -8,13 +8,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	netv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
-	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
 // topic is the subject of a sentence, as found in the cluster.
@@ -24,6 +24,8 @@ type topic struct {
 	// objects are those with a name that was said; kinds of one name stand together.
 	objects []operation.Ref
 	missing []question.Mention // names that nothing has
+	// namesakes are objects elsewhere whose name was taken for that of the namespace.
+	namesakes []operation.Ref
 	// noNamespace is a namespace that was named and is not there.
 	noNamespace string
 	within      time.Duration    // the period asked about; 0: not said
@@ -165,6 +167,9 @@ func withinNamespace(r operation.Ref, namespace string) bool {
 	return namespace == "" || r.Namespace == "" || r.Namespace == namespace
 }
 
+// boundsNamespace are the kinds that set bounds to all of a namespace, and are often called like it.
+var boundsNamespace = map[string]bool{"ResourceQuota": true, "LimitRange": true, "NetworkPolicy": true, "RoleBinding": true}
+
 // objectsNamed are the objects with a name, of one kind if it is given: the kinds of one name
 // that people mean together, workload, service and what belongs to them.
 func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
@@ -176,6 +181,11 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 			}
 			found = append(found, o.ref)
 		}
+	}
+	if m.Kind == "" && len(found) > 0 && hasNamespace(s, m.Name) && withinNamespace(operation.Ref{Namespace: m.Name}, namespace) &&
+		!slices.ContainsFunc(found, func(r operation.Ref) bool { return !boundsNamespace[r.Kind] || r.Namespace != m.Name }) {
+		// Of a quota that is called like its namespace, nobody speaks by the bare name.
+		found = []operation.Ref{{Version: "v1", Kind: "Namespace", Name: m.Name}}
 	}
 	if len(found) == 0 && isKind(m.Kind, "ValidatingWebhookConfiguration") {
 		found = webhooksNamed(s, m.Name)
@@ -201,6 +211,9 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 		if hasNamespace(all, a.Perhaps) {
 			a.Namespace = a.Perhaps
 		}
+	}
+	if err := w.swapPlace(ctx, &a); err != nil {
+		return nil, err
 	}
 	namespace, past := a.Namespace, question.Ask{}
 	if namespace == "" && !a.Everywhere {
@@ -238,12 +251,60 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 			}
 		}
 	}
-	for _, m := range a.Mentions {
+	mentions := slices.Clone(a.Mentions)
+	slices.SortStableFunc(mentions, func(x, y question.Mention) int { return cmp.Compare(rankMention(x), rankMention(y)) })
+	for _, m := range mentions {
 		if err := w.find(ctx, t, a, m); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// swapPlace takes "what is in the settings of shop" for what it means: the place is shop.
+func (w *work) swapPlace(ctx context.Context, a *question.Ask) error {
+	if a.Namespace == "" || len(a.Mentions) == 0 {
+		return nil
+	}
+	if s, err := w.snapshot(ctx, a.Namespace); err != nil || s != nil {
+		return err
+	}
+	all, err := w.snapshot(ctx, "")
+	if err != nil || all == nil {
+		return err
+	}
+	for i, m := range a.Mentions {
+		if hasNamespace(all, m.Name) && (m.Kind == "" || m.Kind == "namespace") {
+			a.Mentions = slices.Clone(a.Mentions)
+			a.Mentions[i] = question.Mention{Name: a.Namespace, Sure: true}
+			a.Namespace = m.Name
+			return nil
+		}
+	}
+	return nil
+}
+
+// rankMention puts ordinary words last: where a name tells the place, they mean something there or nothing.
+func rankMention(m question.Mention) int {
+	if !m.Sure && m.Kind == "" && question.IsOrdinary(m.Name) {
+		return 1
+	}
+	return 0
+}
+
+// hostsNamed are the ingresses with a rule for a host.
+func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
+	var found []operation.Ref
+	if !strings.Contains(host, ".") {
+		return nil
+	}
+	for i := range s.Ingresses {
+		in := &s.Ingresses[i]
+		if slices.ContainsFunc(in.Spec.Rules, func(r netv1.IngressRule) bool { return strings.EqualFold(r.Host, host) }) {
+			found = append(found, operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name})
+		}
+	}
+	return found
 }
 
 func hasNamespace(s *engine.Snapshot, name string) bool {
@@ -253,9 +314,23 @@ func hasNamespace(s *engine.Snapshot, name string) bool {
 // find looks one name up: in the namespace, as a namespace, and where the sentence named
 // none, everywhere.
 func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Mention) error {
-	if found := objectsNamed(t.snap, t.namespace, m); len(found) > 0 {
-		if found[0].Kind == "Namespace" && m.Kind != "namespace" && a.Namespace == "" && len(a.Mentions) == 1 {
-			return w.move(ctx, t, found[0].Name)
+	found := objectsNamed(t.snap, t.namespace, m)
+	if len(found) == 0 {
+		found = hostsNamed(t.snap, m.Name)
+	}
+	if a.Namespace == "" && t.namespace == "" && m.Kind == "" && len(t.objects) == 0 && len(found) > 0 && hasNamespace(t.snap, m.Name) &&
+		!slices.ContainsFunc(found, func(r operation.Ref) bool { return r.Kind == "Namespace" || r.Namespace == "" || r.Namespace == m.Name }) {
+		t.namesakes = found
+		return w.move(ctx, t, m.Name) // "what is up with storefront?" names a place before an object of another place
+	}
+	if len(found) > 0 {
+		if found[0].Kind == "Namespace" && m.Kind != "namespace" {
+			switch {
+			case a.Namespace == "" && len(t.objects) == 0:
+				return w.move(ctx, t, found[0].Name)
+			case !m.Sure:
+				return nil // the place is named already: a word that is a namespace by chance
+			}
 		}
 		t.add(found)
 		return nil
@@ -299,40 +374,6 @@ func (t *topic) add(refs []operation.Ref) {
 			t.objects = append(t.objects, r)
 		}
 	}
-}
-
-// similarNames are names like one that nothing has, the nearest first.
-func similarNames(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
-	const most = 5
-	type candidate struct {
-		ref operation.Ref
-		far int
-	}
-	var all []candidate
-	for _, o := range nameableObjects(s) {
-		if !withinNamespace(o.ref, namespace) || o.ref.Kind == "ReplicaSet" || m.Kind == "" && quiet[o.ref.Kind] || o.ref.Kind == "Pod" && m.Kind != "pod" {
-			continue
-		}
-		far := spelling.Distance(m.Name, o.ref.Name)
-		switch {
-		case strings.HasPrefix(m.Name, o.ref.Name+"-"), strings.HasPrefix(o.ref.Name, m.Name):
-			far = 1
-		case o.ref.Name == m.Name:
-			far = 0 // of another kind
-		case far > max(1, len(m.Name)/3):
-			continue
-		}
-		if m.Kind != "" && far > 0 && !strings.EqualFold(m.Kind, o.ref.Kind) {
-			far++
-		}
-		all = append(all, candidate{o.ref, far})
-	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.far, b.far) })
-	var found []operation.Ref
-	for _, c := range all[:min(len(all), most)] {
-		found = append(found, c.ref)
-	}
-	return found
 }
 
 var quiet = map[string]bool{"ConfigMap": true, "Secret": true, "ServiceAccount": true, "ReplicaSet": true, "StorageClass": true}

@@ -48,7 +48,7 @@ func TestQuestions(t *testing.T) {
 		{"shop", "describe web", []string{"Deployment `web`", "2.4.0", "image pull"}, nil},
 		{"shop", "logs of api", []string{"FATAL configuration"}, nil},
 		{"shop", "revisions of web", []string{"2.3.1"}, nil},
-		{"shop", "why does frobnicator crash?", []string{"no object with the name `frobnicator`", "healthy"}, nil},
+		{"shop", "why does frobnicator crash?", []string{"no object with the name `frobnicator`", "Here is what I found in namespace `shop` instead", "DATABASE_URL"}, nil},
 		{"shop", "why does catlog get no traffic?", []string{"`catlog`", "I assumed you meant", "`catalog`"}, nil},
 		{"shop", "why is api-5d97d6fd7c-zzzzz gone?", []string{"Near is", "`api`"}, nil},
 		{"", "what is wrong in shopp?", []string{"no namespace `shopp`", "`shop`"}, nil},
@@ -118,4 +118,18 @@ func TestClusterAway(t *testing.T) {
 			t.Errorf("%q: %v, %v, %q; want errors.Is(err, away) && len(out.Write) <= 0 && k.text.Len() <= 0", query, err, out, k.text.String())
 		}
 	}
+}
+
+// What is to come is not known; what happened in a period stands before what is wrong.
+func TestQuestionsAboutOtherTimes(t *testing.T) {
+	t.Parallel()
+	b := liveTools(t)
+	for _, query := range []string{"what will break tomorrow", "will the ledger survive if I give it more memory"} {
+		checkAnswer(t, query, askOnce(t, b, "", query), []string{"What will happen cannot be told"}, nil)
+	}
+	a := askOnce(t, b, "", "what happened in shop in the last 30 minutes")
+	if strings.HasPrefix(a.text, "3 things") || !strings.Contains(a.text, "things are wrong") {
+		t.Errorf("want the events before what is wrong, got\n%s", a.text)
+	}
+	checkAnswer(t, "now", askOnce(t, b, "", "what is wrong in shop?"), nil, []string{"What will happen"})
 }

@@ -22,7 +22,10 @@ func (w *work) speed(ctx context.Context, a question.Ask, t *topic) error {
 	var lines []string
 	lines = append(lines, t.throttled()...)
 	if all := logtext.Durations(t.logs); len(all) > 0 {
-		lines = append(lines, fmt.Sprintf("Its logs contain %s: half are over %s, the longest is %s.", engine.CountNoun(len(all), "duration", "durations"), all[len(all)/2], all[len(all)-1].Round(time.Millisecond)))
+		lines = append(lines, fmt.Sprintf("Its logs contain %s: half are over %s, the longest is %s.", engine.CountNoun(len(all), "duration", "durations"), all[len(all)/2].Took, all[len(all)-1].Took.Round(time.Millisecond)))
+		if slowest := all[len(all)-1]; slowest.Took >= time.Second {
+			lines = append(lines, "The slowest is in "+engine.QuoteLine(slowest.Line)+".")
+		}
 	}
 	if len(lines) > 0 {
 		w.say("How fast it is:\n\n- " + strings.Join(lines, "\n- "))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,7 +41,11 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 		if s == nil {
 			continue
 		}
-		names = namesOf(s)
+		if namespace == "" && names != nil {
+			names = names.withNamespaces(s) // the place is named: what lies elsewhere is not meant
+		} else {
+			names = namesOf(s)
+		}
 		if unknown = slices.DeleteFunc(slices.Clone(unknown), names.has); len(unknown) == 0 {
 			return a, nil, nil
 		}
@@ -49,7 +54,7 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 	var guesses []guess
 	for _, unknown := range unknown {
 		g, ok := names.guess(unknown)
-		if !ok {
+		if !ok || g.what != "" && slices.Contains(words, g.taken) { // that one is named itself: another is meant
 			left = append(left, unknown)
 			continue
 		}
@@ -61,11 +66,11 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 		}
 	}
 	// Words of another language are near to English ones, too: where most mean nothing, none is guessed.
-	if len(guesses) == 0 || foreign(a, append(slices.Clone(left), guessedWords(guesses)...)) {
+	if len(guesses) == 0 || isForeign(append(slices.Clone(left), guessedWords(guesses)...)) {
 		return a, append(left, guessedWords(guesses)...), nil
 	}
 	guessed := question.Parse(strings.Join(words, " ") + "?")
-	if guessed.Intent < question.Diagnosis {
+	if guessed.Intent < question.Diagnosis && guessed.Intent != question.Unclear {
 		return a, append(left, guessedWords(guesses)...), nil
 	}
 	w.say(describeGuesses(guesses))
@@ -101,14 +106,35 @@ func describeGuesses(guesses []guess) string {
 
 var latinExpr = regexp.MustCompile(`^[\x00-\x7F]*$`)
 
-// foreign reports whether so much of a sentence means nothing here that answering it would be
-// answering something else.
-func foreign(a question.Ask, left []string) bool {
-	words := strings.Fields(a.Words)
-	if slices.ContainsFunc(left, func(l string) bool { return !latinExpr.MatchString(l) }) {
-		return true
+// foreignWords are words of other languages that no English sentence has. Their letters are those of English.
+var foreignWords = question.WordSet(`sind nicht das der ein eine und warum wieso mein meine kaputt geht mit von auf que por esta pasa hay los las una como porque donde en el pas pourquoi les des une dans
+	avec ne il elle perche che sono non funziona come cosa di il questo waarom het een niet werkt wat naar dlaczego nie jest co por nao uma onde esse`)
+
+// isForeign reports whether words that mean nothing here are those of another language: an answer would be one to something else.
+func isForeign(left []string) bool {
+	return slices.ContainsFunc(left, func(word string) bool { return !latinExpr.MatchString(word) || foreignWords[word] })
+}
+
+// meansLittle reports whether so much of a sentence means nothing here that only a name in it can save it.
+func meansLittle(a question.Ask, left []string) bool {
+	return len(left) >= 2 && 2*len(left) >= len(strings.Fields(a.Words))
+}
+
+// namesSomething reports whether a sentence names a namespace or a workload that is there.
+func (w *work) namesSomething(ctx context.Context, a question.Ask) (bool, error) {
+	if a.Count.Kind != "" {
+		return false, nil // a number was asked for, which nothing else answers
 	}
-	return len(left) >= 2 && 2*len(left) >= len(words)
+	s, err := w.snapshot(ctx, "")
+	if err != nil {
+		return false, err
+	}
+	if a.Namespace != "" && hasNamespace(s, a.Namespace) || a.Perhaps != "" && hasNamespace(s, a.Perhaps) {
+		return true, nil
+	}
+	return slices.ContainsFunc(a.Mentions, func(m question.Mention) bool {
+		return len(hostsNamed(s, m.Name)) > 0 || slices.ContainsFunc(objectsNamed(s, "", m), func(r operation.Ref) bool { return !quiet[r.Kind] || m.Kind != "" })
+	}), nil
 }
 
 // clusterNames are the names that a question may use, with what each is.
@@ -126,6 +152,15 @@ func namesOf(s *engine.Snapshot) clusterNames {
 			name := s.Pods[i].Spec.Containers[j].Name
 			all[name] = cmp.Or(all[name], "container")
 		}
+	}
+	return all
+}
+
+// withNamespaces adds the namespaces of the whole cluster.
+func (n clusterNames) withNamespaces(s *engine.Snapshot) clusterNames {
+	all := maps.Clone(n)
+	for i := range s.Namespaces {
+		all[s.Namespaces[i].Name] = "namespace"
 	}
 	return all
 }
@@ -231,7 +266,7 @@ func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question
 	var rest []question.Mention
 	for _, m := range a.Mentions {
 		object := slices.ContainsFunc(objectsNamed(s, a.Namespace, question.Mention{Name: m.Name}), func(r operation.Ref) bool { return r.Kind != "Namespace" && !quiet[r.Kind] })
-		if m.Sure && (m.Kind == "" && !object || m.Kind == "namespace") && hasNamespace(s, m.Name) {
+		if (m.Kind == "" && !object || m.Kind == "namespace") && hasNamespace(s, m.Name) {
 			if !slices.Contains(spaces, m.Name) {
 				spaces = append(spaces, m.Name)
 			}
@@ -255,7 +290,7 @@ func (w *work) splitByNamespace(ctx context.Context, a question.Ask) ([]question
 func (w *work) askEach(ctx context.Context, all []question.Ask) error {
 	for _, a := range all {
 		w.say("**" + strings.ToUpper(a.Words[:1]) + a.Words[1:] + "?**")
-		w.steps = nil
+		w.steps, w.spent = nil, spentLogs{}
 		if err := w.ask(ctx, a); err != nil {
 			return err
 		}

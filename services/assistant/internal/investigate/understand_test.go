@@ -34,6 +34,8 @@ func TestWordsOfPeople(t *testing.T) {
 		{"wat is wrng in shop", []string{"`wrng` for `wrong`", "Deployment `api`"}, []string{"There is no object"}},
 		{"why is depoyment catalog broken", []string{"`depoyment` for `deployment`", "version=v2"}, []string{allClear}},
 		{"¿qué pasa en shop?", []string{"did not understand", "`pasa`", "what is wrong in"}, []string{"There are no workloads", "things are wrong"}},
+		{"what is wrong in shop since 10:30 IST?", []string{"Deployment `api`"}, []string{"did not understand"}},
+		{"what is wrong in shop since 10:30 EST?", []string{"Deployment `api`"}, []string{"did not understand"}},
 		{"was ist in shop kaputt?", []string{"did not understand", "`kaputt`"}, []string{"There is no object", "things are wrong"}},
 		{"что сломалось", []string{"did not understand", "`сломалось`"}, []string{"things are wrong"}},
 		{"show me pods showing errors in shop", []string{"CrashLoopBackOff"}, []string{"There is no pod"}},
@@ -132,4 +134,22 @@ func TestMore(t *testing.T) {
 	}
 	again := append(slices.Clone(history), chat.Message{Role: chat.RoleUser, Text: "more"})
 	checkAnswer(t, "more, twice", ask("more", again), []string{"That was all"}, nil)
+}
+
+// A name near to the namespace that the question names is another one's.
+func TestNameNearItsNamespace(t *testing.T) {
+	t.Parallel()
+	b := logsBy(gallery(t), func(string) string { return "ERROR pull failed: x509: certificate signed by unknown authority\n" })
+	a := askOnce(t, b, "", "why does medla in media not sync?")
+	checkAnswer(t, "medla in media", a, []string{"`medla`", "certificate signed by unknown authority"}, []string{"There is no namespace", "Nothing was found wrong"})
+}
+
+// A quota that is called like its namespace is not what the bare name means.
+func TestNamespaceWithAQuotaOfItsName(t *testing.T) {
+	t.Parallel()
+	b := liveTools(t)
+	for _, query := range []string{"could you tell me why team-a people complain that nothing new starts", "what is wrong with team-a?"} {
+		checkAnswer(t, query, askOnce(t, b, "", query), []string{"used up for `pods`"}, []string{"Nothing was found wrong"})
+	}
+	checkAnswer(t, "by kind", askOnce(t, b, "", "is quota team-a full?"), []string{"| `pods` | 2 | 2 |"}, nil)
 }

@@ -45,13 +45,13 @@ func (t *topic) verdict(left []symptom.Symptom, gap string) string {
 		subject = "with " + refTitles(t.objects)
 	}
 	if len(left) > 0 {
-		return fmt.Sprintf("No known cause was found, but not everything is healthy %s:\n\n%s\nThe log or the description of one of them may tell more.%s", subject, listSymptoms(left), listUnread(t.snap))
+		return fmt.Sprintf("No known cause was found, but not everything is healthy %s:\n\n%s\nThe log or the description of one of them may tell more.%s", subject, listSymptoms(t.snap, left), listUnread(t.snap))
 	}
 	if kinds := t.unjudged(); len(kinds) > 0 {
 		return fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged. In what uses them no fault is known.%s", strings.Join(kinds, ", "), listUnread(t.snap))
 	}
 	if gap != "" {
-		return fmt.Sprintf("No object shows a fault of %s, but %s.%s", refTitles(t.objects), gap, listUnread(t.snap))
+		return fmt.Sprintf("No object shows a fault in %s, but %s.%s", t.subject(), gap, listUnread(t.snap))
 	}
 	if len(t.snap.Unread) > 0 {
 		return fmt.Sprintf("Nothing was found wrong %s in what could be read.%s", subject, listUnread(t.snap))
@@ -72,14 +72,14 @@ func (t *topic) unjudged() []string {
 }
 
 // besides tells the symptoms that the findings above it do not explain.
-func besides(left []symptom.Symptom) string {
+func (t *topic) besides(left []symptom.Symptom) string {
 	if len(left) == 0 {
 		return ""
 	}
-	return "Not explained by this:\n\n" + listSymptoms(left)
+	return "Not explained by this:\n\n" + listSymptoms(t.snap, left)
 }
 
-func listSymptoms(left []symptom.Symptom) string {
+func listSymptoms(snap *engine.Snapshot, left []symptom.Symptom) string {
 	var b strings.Builder
 	for i, s := range left {
 		if i == mostSymptoms {
@@ -90,7 +90,7 @@ func listSymptoms(left []symptom.Symptom) string {
 		if s.Object.Namespace != "" {
 			in = " (namespace " + report.Code(s.Object.Namespace) + ")"
 		}
-		b.WriteString("- " + strings.TrimSuffix(s.Text, ".") + in + ".\n")
+		b.WriteString("- " + strings.TrimSuffix(s.Text, ".") + in + "." + lastWarning(snap, s.Object.Kind, s.Object.Namespace, s.Object.Name) + gates(snap, s.Object) + "\n")
 	}
 	return b.String()
 }

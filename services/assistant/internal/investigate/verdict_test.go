@@ -1,10 +1,13 @@
 package investigate_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -94,4 +97,52 @@ func TestEveryNameCanBeAskedAbout(t *testing.T) {
 			t.Errorf("%q must say %q:\n%s", query, f.Cause, a.text)
 		}
 	}
+}
+
+// A rollout that is stuck is no cause: what its pods and its replica set say is told beside it.
+func TestStuckRolloutHidesNoCause(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(s *engine.Snapshot)
+		want   string
+	}{
+		"creation refused": {func(s *engine.Snapshot) {
+			d := &s.Deployments[0]
+			d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue,
+				Reason: "FailedCreate", Message: `pods "web" is forbidden: violates PodSecurity "restricted:latest": privileged`})
+		}, `violates PodSecurity "restricted:latest"`},
+		"scheduling gate": {func(s *engine.Snapshot) {
+			set := s.ReplicaSets[slices.IndexFunc(s.ReplicaSets, func(r appsv1.ReplicaSet) bool { return r.Name == "web-2" })]
+			controller := true
+			s.Pods = append(s.Pods, corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "web-2-abcde", UID: "p-web-2", Labels: set.Spec.Template.Labels,
+					OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: &controller}}},
+				Spec:   corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/capacity"}}, Containers: set.Spec.Template.Spec.Containers},
+				Status: corev1.PodStatus{Phase: corev1.PodPending},
+			})
+		}, "waits for its scheduling gate `example.com/capacity`"},
+	} {
+		s := readFixture(t, "", "rollout_stuck")
+		c.change(s)
+		d := s.Deployments[0]
+		checkAnswer(t, name, askOnce(t, toolsOn(s), d.Namespace, "why does "+d.Name+" not roll out?"), []string{"have not become ready", "Not explained by this", c.want}, nil)
+	}
+}
+
+// An autoscaler at its minimum does what it is set to do.
+func TestAutoscalerAtItsMinimumIsNoFault(t *testing.T) {
+	t.Parallel()
+	s := gallery(t)
+	minimum := int32(2)
+	s.Autoscalers = append(s.Autoscalers, autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "gallery"},
+		Spec:       autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: &minimum, MaxReplicas: 9, ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "gallery", APIVersion: "apps/v1"}},
+		Status: autoscalingv2.HorizontalPodAutoscalerStatus{CurrentReplicas: 2, DesiredReplicas: 2, Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{
+			{Type: autoscalingv2.AbleToScale, Status: corev1.ConditionTrue, Reason: "ReadyForNewScale"},
+			{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound"},
+			{Type: autoscalingv2.ScalingLimited, Status: corev1.ConditionTrue, Reason: "TooFewReplicas", Message: "the desired replica count is less than the minimum replica count"},
+		}},
+	})
+	checkAnswer(t, "does not scale", askOnce(t, toolsOn(s), "media", "gallery does not scale up - is the autoscaler broken?"), []string{"does what it is set to do", "its minimum of 2"}, []string{"thing is wrong", "things are wrong"})
+	checkAnswer(t, "broken", askOnce(t, toolsOn(s), "media", "is gallery broken?"), nil, []string{"thing is wrong", "things are wrong"})
 }

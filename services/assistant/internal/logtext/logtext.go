@@ -1,5 +1,6 @@
-// Package logtext reads the logs of programs: it groups lines that differ in their values only, and
-// finds those that tell of trouble and the hosts that they name. It takes all of it for data.
+// Package logtext reads the logs of programs: it joins the lines of one message, groups messages that
+// differ in their values only, and finds those that tell of trouble and the hosts that they name. It takes
+// all of it for data.
 package logtext
 
 import (
@@ -8,84 +9,170 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Source is one log of a container.
 type Source struct{ Pod, Container, Text string }
 
-// Group is the lines of one template.
+// Group is the messages of one template.
 type Group struct {
 	Template string
-	Line     string // the first one, as written
+	Line     string // the first line of the first one, as written
+	Root     string // the line of it that says why: the last "Caused by", the exception under a trace; may be empty
+	Place    string // where in the program's own code, if a trace tells
 	Before   string // the line before it, of the same log
 	Count    int
 	First    time.Time // zero where lines carry no time
 	Last     time.Time
 	Pods     []string
-	severity int
+	// Hint means that it tells of trouble by words that healthy programs use too.
+	Hint bool
+	// Since is how many messages the logs have after the last of these.
+	Since int
+
+	score   int
+	refusal bool // it is known by a 4xx status alone
 }
 
-// longest limits the part of a line that is examined.
-const longest = 4 << 10
-
-// severities are the words by which a line tells of trouble, the gravest first.
-var severities = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("panic", "fatal", "traceback", "segfault", "out of memory", "no space left on device", "emerg", "crit(ical)?") + `\b`),
-	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
-		"errors?", "err", "severe", "exception", "fail(ed|ure|ures|s)?", "refused", "denied", "unauthori[sz]ed", "forbidden", "unavailable", "unreachable", "no such host",
-		"no route to host", "broken pipe", "reset by peer", "deadlock", "corrupt(ed)?", "cannot", "can't", "could not", "unable to", "too many (connections|open files|clients)", "expired", "rejected",
-		"ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENOTFOUND", "EPIPE", "ENOSPC",
-	) + `\b|[A-Za-z]+(Error|Exception)\b`),
-	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("warn(ing)?", "time ?out", "timed out", "deadline exceeded", "retry(ing)?", "slow", "throttl(ed|ing)", "backoff", "queue full") + `\b|\bstatus[=: "]+5\d\d\b|" 5\d\d \d`),
+// Texts are the parts of a group that may name hosts and files.
+func (g Group) Texts() []string {
+	if g.Root == "" {
+		return []string{g.Line}
+	}
+	return []string{g.Root, g.Line}
 }
 
-// klogExpr is the head of a line of the Kubernetes components: severity, month and day.
-var klogExpr = regexp.MustCompile(`^(?:\S+Z )?([EF])(?:0[1-9]|1[0-2])[0-3]\d \d\d:\d\d:\d\d`)
+const (
+	// longest is the part of a line that is examined.
+	longest = 4 << 10
+	// hintBelow is the score below which a group is a hint.
+	hintBelow = 20
+	// oldAfter is how many messages follow on one that is taken for past, if they are four times as many.
+	oldAfter = 20
+	// pastPenalty lets what still happens come before what stopped.
+	pastPenalty = 30
+	// calmPenalty is for what stands below a first line that informs: most often a list of settings.
+	calmPenalty = 20
+	// mostLeveled limits the lines of one message whose levels are read.
+	mostLeveled = 300
+)
 
-// calmExprs are the phrases that count errors and have none, or name a field that is empty. The rest of
-// the line may still tell of trouble. A number is a count only at the start of a word: "worker-0 errors"
-// counts nothing.
-var calmExprs = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no) (?:errors|failures|warnings)\b`),
-	regexp.MustCompile(`(?i)\b(?:(?:errors|failed|failures|warnings)"?[=:] ?|error"?[=:])0(?:[\s,;)}\]"]|$)`),
-	regexp.MustCompile(`(?i)\b(?:errors?|err|exception|failures?)"?[=:] ?(?:null|nil|none|<nil>|false|""|''|\[\]|\{\})(?:[\s,;)}\]]|$)`),
-}
-
-// Telling groups the lines that tell of trouble: the gravest first, then the most frequent. lines is
-// how many lines there were at all.
+// Telling groups the messages that tell of trouble: the most telling first, then the most frequent. lines
+// is how many lines there were at all.
 func Telling(sources []Source) (groups []Group, lines int) {
 	at := map[string]int{}
+	answers := 0
+	scores := newScorer()
 	for _, s := range sources {
+		entries, n := splitEntries(scores, s.Text)
+		lines += n
+		last := map[int]int{} // group to its last entry in this log
 		before := ""
-		for line := range strings.Lines(s.Text) {
-			line = strings.TrimSpace(line)
-			if line == "" {
-				continue
+		for j := range entries {
+			e := &entries[j]
+			score, best, refusal := e.score(scores)
+			if hasStatus(e.lines[0]) || strings.Contains(e.lines[0], " 200 ") {
+				answers++
 			}
-			line = line[:min(len(line), longest)]
-			lines++
-			severity := severityOf(line)
-			if severity == 0 {
-				before = line
-				continue
+			if score > 0 {
+				i := scores.group(&groups, at, e, score, best)
+				g := &groups[i]
+				if g.Count == 0 {
+					g.Before, g.refusal = before, refusal
+				}
+				g.add(e.lines[0], s.Pod)
+				last[i] = j
 			}
-			template := Template(line)
-			i, known := at[template]
-			if !known {
-				i = len(groups)
-				at[template] = i
-				groups = append(groups, Group{Template: template, Line: line, Before: before, severity: severity})
+			before = e.lines[0]
+		}
+		for i, j := range last {
+			since := len(entries) - 1 - j
+			if g := &groups[i]; g.Since < 0 || since < g.Since {
+				g.Since = since
 			}
-			groups[i].add(line, s.Pod)
-			before = line
 		}
 	}
+	// Some refused requests are an ordinary day.
+	groups = slices.DeleteFunc(groups, func(g Group) bool { return g.refusal && 5*g.Count < answers })
 	slices.SortStableFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.severity, b.severity), cmp.Compare(b.Count, a.Count))
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.Count, a.Count))
 	})
 	return groups, lines
+}
+
+// group is the index of the group that an entry belongs to; best is its most telling line.
+func (s *scorer) group(groups *[]Group, at map[string]int, e *entry, score, best int) int {
+	why, place := "", ""
+	if len(e.lines) > 1 {
+		if why, place = e.root(); why == "" && best > 0 {
+			why = strings.TrimSpace(e.lines[best])
+		}
+	} else {
+		why = quotedCause(e.lines[0])
+	}
+	template := s.template(e.lines[0]) + "\n" + s.template(why)
+	if i, ok := at[template]; ok {
+		(*groups)[i].score = max((*groups)[i].score, score)
+		return i
+	}
+	at[template] = len(*groups)
+	*groups = append(*groups, Group{Template: template, Line: strings.TrimSpace(e.lines[0]), Root: why, Place: place, Hint: score < hintBelow, Since: -1, score: score})
+	return len(*groups) - 1
+}
+
+// quotedCause is the last cause of a stack that a line has as a string, as JSON logs do.
+func quotedCause(line string) string {
+	at := strings.LastIndex(line, "Caused by: ")
+	if at < 0 {
+		return ""
+	}
+	cause := line[at:]
+	if end := strings.Index(cause, `\n`); end > 0 {
+		cause = cause[:end]
+	}
+	return cause
+}
+
+// bareLevelExpr is a line of a printed object that has its level alone: another one tells what happened.
+var bareLevelExpr = regexp.MustCompile(`(?i)^\s+"?(?:level|severity|lvl|levelname|status)"?\s*[:=]\s*"?\w+"?,?$`)
+
+// score is that of the most telling line of an entry that is no frame, and which line that is.
+func (e *entry) score(s *scorer) (most, best int, refusal bool) {
+	below := 0 // lines that tell of trouble, without the first
+	calm := false
+	for i, line := range e.lines {
+		if i > 0 && e.isStack(i) {
+			continue
+		}
+		score := s.line(line)
+		if i > 0 && score > 0 {
+			if below++; below == 1 {
+				declared := levelOf(ends(e.lines[0]))
+				calm = declared == debugLevel || declared == infoLevel
+			}
+			if calm && (below > mostLeveled || levelOf(ends(line)) == unleveled) {
+				score = max(0, score-calmPenalty)
+			}
+		}
+		if score > most || score > 0 && bareLevelExpr.MatchString(e.lines[best]) {
+			most, best = max(most, score), i
+			refusal = score == refusalScore && i == 0
+		}
+	}
+	if len(e.lines) > 2 && most > 0 {
+		most += 3 // a trace tells more than a sentence
+	}
+	return most, best, refusal
+}
+
+// Past reports whether the messages stopped: many others follow on the last.
+func (g Group) Past() bool { return g.Since >= oldAfter && g.Since >= 4*g.Count }
+
+func (g Group) rank() int {
+	if g.Past() {
+		return g.score - pastPenalty
+	}
+	return g.score
 }
 
 func (g *Group) add(line, pod string) {
@@ -103,102 +190,18 @@ func (g *Group) add(line, pod string) {
 	}
 }
 
-// severityOf is 1 for the gravest lines; 0 tells of no trouble.
-func severityOf(line string) int {
-	if m := klogExpr.FindStringSubmatch(line); m != nil {
-		return map[string]int{"F": 1, "E": 2}[m[1]]
-	}
-	for _, calm := range calmExprs {
-		line = calm.ReplaceAllString(line, " ")
-	}
-	for i, expr := range severities {
-		if expr.MatchString(line) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// variable are the parts of a line that differ between lines of one template.
-var variable = []struct {
-	expr *regexp.Regexp
-	as   string
-}{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`), "TIME"},
-	{regexp.MustCompile(`\d\d:\d\d:\d\d(?:[.,]\d+)?`), "TIME"},
-	{regexp.MustCompile(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F-]{22}\b`), "ID"},
-	{regexp.MustCompile(`\b(?:0x)?[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{6,}\b|\b0x[0-9a-fA-F]+\b`), "ID"},
-	{regexp.MustCompile(`\d+(?:\.\d+)?`), "N"},
-}
-
-// Template is a line without what differs between lines of its kind.
-func Template(line string) string {
-	for _, v := range variable {
-		line = v.expr.ReplaceAllString(line, v.as)
-	}
-	return line
-}
-
-var timeExpr = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?`)
-
-// timeOf is the time that a line carries, or zero. Times without a zone are taken for UTC.
-func timeOf(line string) time.Time {
-	text := strings.Replace(timeExpr.FindString(line), " ", "T", 1)
-	if text == "" {
-		return time.Time{}
-	}
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return at
-	}
-	at, err := time.Parse("2006-01-02T15:04:05", text)
-	if err != nil {
-		return time.Time{}
-	}
-	return at
-}
-
-// Host is a host that a line names; Port is empty where it names none.
-type Host struct{ Name, Port string }
-
-var hostExpr = regexp.MustCompile(`\b([a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*)(?::(\d{1,5}))?\b`)
-
-// beforeHostExpr is what stands before a short host name: other words of a line only look like one.
-var beforeHostExpr = regexp.MustCompile(`(?i)(?:://|@|\bhost(?:name)?["']?[=:] ?["']?|\b(?:lookup|dial(?:ing)?|connect(?:ing|ion)?)(?: (?:tcp|udp|to|with|server|host|at))* ["']?)$`)
-
-// Hosts are the words of a line that may be hosts, with their ports. A name without a dot needs a port,
-// or words before it that lead to a host. What they are, only the cluster knows.
-func Hosts(line string) []Host {
-	var hosts []Host
-	line = timeExpr.ReplaceAllString(line, " ")
-	for _, m := range hostExpr.FindAllStringSubmatchIndex(line, -1) {
-		h := Host{Name: strings.ToLower(line[m[2]:m[3]])}
-		if m[4] >= 0 {
-			h.Port = line[m[4]:m[5]]
-		}
-		certain := h.Port != "" || strings.Contains(h.Name, ".") || beforeHostExpr.MatchString(line[max(0, m[0]-40):m[0]])
-		if certain && !slices.Contains(hosts, h) {
-			hosts = append(hosts, h)
-		}
-	}
-	return hosts
-}
-
-var durationExpr = regexp.MustCompile(`(?i)\b(?:took|duration|latency|elapsed|rt|time|in|after)[=:" ]+(\d+(?:\.\d+)?) ?(ms|milliseconds|s|seconds)\b`)
-
-// Durations are the durations of requests that lines tell, sorted.
-func Durations(sources []Source) []time.Duration {
-	var all []time.Duration
+// Frequent are the kinds of messages that logs have most, whatever they tell; what is said once is none.
+func Frequent(sources []Source, most int) []Group {
+	var groups []Group
+	at := map[string]int{}
+	scores := newScorer()
 	for _, s := range sources {
-		for _, m := range durationExpr.FindAllStringSubmatch(s.Text, -1) {
-			unit := "s"
-			if strings.HasPrefix(strings.ToLower(m[2]), "m") {
-				unit = "ms"
-			}
-			if d, err := time.ParseDuration(m[1] + unit); err == nil {
-				all = append(all, d)
-			}
+		entries, _ := splitEntries(scores, s.Text)
+		for j := range entries {
+			i := scores.group(&groups, at, &entries[j], 1, 0)
+			groups[i].add(entries[j].lines[0], s.Pod)
 		}
 	}
-	slices.Sort(all)
-	return all
+	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
+	return groups[:min(len(groups), most)]
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
@@ -31,6 +32,9 @@ type Observer struct {
 
 // New makes an observer.
 func New(m *metrics.Metrics, t trace.TracerProvider, agent, model string) *Observer {
+	if t == nil {
+		t = noop.NewTracerProvider()
+	}
 	return &Observer{m, t.Tracer("github.com/mlp-platform/platform/services/assistant"), agent, model}
 }
 

@@ -22,3 +22,10 @@ func Diagnose(s *engine.Snapshot, namespace string) []engine.Finding {
 func Findings(s *engine.Snapshot, namespace string) []engine.Finding {
 	return s.DiagnoseOnce(namespace, func() []engine.Finding { return Diagnose(s, namespace) })
 }
+
+// Meant tells what may well be intentional and yet explains what a person asks about; see [workload.Index.Meant].
+func Meant(s *engine.Snapshot) []engine.Finding {
+	x := engine.NewIndex(s)
+	n, p, v := network.New(x), policy.New(x), storage.New(x)
+	return append(n.ClosedServices(), workload.New(x, n, p, v).Meant()...)
+}

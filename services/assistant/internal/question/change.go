@@ -95,6 +95,11 @@ var (
 		"sounds good", "lgtm", "looks good", "looks good to me", "ship it", "approved", "approve", "accepted",
 		"confirm", "confirmed", "proceed", "no", "nope", "nah", "deny", "denied", "cancel", "reject",
 	) + `\b`)
+	// negatedNounExpr is a sentence about what is not there, whose "no" denies nothing.
+	negatedNounExpr = regexp.MustCompile(`^no ` + wordlist.AnyOf(
+		"traffic", "connections?", "requests?", "responses?", "repl(y|ies)", "answers?", "pods?", "endpoints?", "logs?", "metrics?", "jobs?", "network",
+		"access", "nodes?", "space", "memory", "data", "events?", "(new |healthy |ready )?(pods?|replicas?|instances?|backends?|containers?)", "route", "dns",
+	) + `\b`)
 )
 
 // stripLead removes words that only introduce a request, and returns their number.

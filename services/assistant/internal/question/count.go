@@ -46,7 +46,9 @@ type Count struct {
 var (
 	howManyExpr = regexp.MustCompile(`\b` + wordlist.AnyOf("how many", "number of", "amount of", "(give|get|show) (me )?(a |the )?count of", "count of", "^count( up)?", "total") +
 		`( (the|all|of|my|our|total|different))*((?: \S+){1,4})`)
-	fitExpr = regexp.MustCompile(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b`)
+	// howManyAreExpr leaves out what is counted: pods, if it names a state of theirs.
+	howManyAreExpr = regexp.MustCompile(`\bhow many (are|is|were|have|got|of them are)\b`)
+	fitExpr        = regexp.MustCompile(`\b(fit|fits|room|schedulable|more can|more could|can i|could i)\b`)
 	// whichExpr begins a question for a list, which has a number as well.
 	whichExpr = regexp.MustCompile(`^(please )?(which|what|list|show|get|find|give)\b`)
 
@@ -58,11 +60,14 @@ var (
 	createdExpr        = regexp.MustCompile(`\b(created|started|new|added|launched|deployed|younger)\b`)
 )
 
-// statesOfPods are looked for in order; words of one that was found are not looked at again.
-var statesOfPods = []struct {
+// podStateWords are the words for a state.
+type podStateWords struct {
 	state PodState
 	expr  *regexp.Regexp
-}{
+}
+
+// statesOfPods are looked for in order; words of one that was found are not looked at again.
+var statesOfPods = []podStateWords{
 	{NotRunning, regexp.MustCompile(`\b(not (in )?(the )?(state |phase |status )?running|non-running|not up|down)\b`)},
 	{IsUnbound, regexp.MustCompile(`\b(unbound|not bound)\b`)},
 	{NotReady, regexp.MustCompile(`\b(not ready|unready|notready|unhealthy|not healthy|failing|broken|unavailable|not available|in trouble|bad)\b`)},
@@ -112,6 +117,13 @@ var (
 // readCount reads a question that wants a number, or a list by label, annotation, restarts, image or
 // node. words are those that its conditions take up: they name no object.
 func readCount(s sentence, p place) (c Count, words []string, read reading) {
+	defer func() {
+		c.Labels, c.Annotations, words = s.unmaskAll(c.Labels), s.unmaskAll(c.Annotations), s.unmaskAll(words)
+		c.Image = s.unmask(c.Image)
+		if kind, key, marked := strings.Cut(c.By, " "); marked {
+			c.By = kind + " " + s.unmask(key)
+		}
+	}()
 	low := s.low
 	m := howManyExpr.FindStringSubmatch(low)
 	if m != nil && !fitExpr.MatchString(low) {
@@ -120,6 +132,9 @@ func readCount(s sentence, p place) (c Count, words []string, read reading) {
 				break
 			}
 		}
+	}
+	if c.Kind == "" && howManyAreExpr.MatchString(low) && slices.ContainsFunc(statesOfPods, func(p podStateWords) bool { return p.expr.MatchString(low) }) {
+		c.Kind = "pod"
 	}
 	asked := c.Kind != ""
 	if !asked && (!whichExpr.MatchString(low) || !slices.ContainsFunc(s.words, func(w word) bool { return kindOf(w.low) == "pod" })) {

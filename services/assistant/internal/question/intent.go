@@ -44,10 +44,13 @@ const (
 	WhoCan
 
 	Secrets // their names and keys
+	Keys    // what a ConfigMap or Secret holds
+	Users   // what uses a ConfigMap, Secret, claim or service account
 	Number  // how many, or which pods with a label, an image, on a node
 	Clock   // what time it is
 	Manual  // what only a person runs: port-forward, exec
 	Runbook // what a team wrote down
+	Reach   // whether one side reaches the other
 	List
 	Describe
 	Logs
@@ -77,6 +80,8 @@ var rules = []rule{
 	newRule(Runbook, `\brunbooks?\b`),
 	newRule(Usage, `\b(use|uses|using|consum\w+|eats?|takes?|burns?|needs?)\b.*\b(most|least|highest|lowest)\b.*\b(cpu|memory|mem|ram|cores?)\b|\b(least|lowest|smallest)\b.*\b(cpu|memory|mem|ram)\b`),
 	newRule(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
+	newRule(Keys, `\b(which|what|list|show|get|the|all|how many)?\b ?\b(keys|entries|items)\b.*\b(configmaps?|cm|secrets?|of|in|has|have)\b|\bwhat (is|stands) in (the )?(configmaps?|cm|secrets?)\b|\bwhat does (the )?(configmaps?|cm|secrets?)\b.*\b(contain|hold|have|say)\b|\b(contents?|data) of (the )?(configmaps?|cm|secrets?)\b`),
+	newRule(Users, `\b(what|which|who|list|show|how many|workloads|pods|deployments)\b.*\b(uses?|using|mounts?|mounting|needs?|reads?|references?|referencing|depends? on|consumes?|runs? as|relies on|rely on)\b.*\b(configmaps?|cm|secrets?|persistentvolumeclaims?|pvcs?|claims?|volumes?|serviceaccounts?|sa)\b|\b(who|what) (uses|mounts|needs|reads|references|depends on)\b|\bused by (who|what|which)\b|\bwhere is\b.*\bused\b`),
 	newRule(Images, `\bimages?\b|\b(which|what|list|show|the)\b.*\b(versions?|tags?)\b|\bversions? (of|running|deployed)\b|\bwhat version\b`),
 	newRule(RecentChanges, `\bwhat (has |have |was |did |just |recently )*chang|\brecent(ly)?\b.*\b(change|deploy|rollout|release|update)|\b(change|deploy|rollout|release|update)\w*\b.*\brecent|\b(last|latest) (changes?|deploys?|deployments?|releases?|rollouts?|updates?)\b|\bwho (has |just )?(changed|scaled|restarted|deployed|deleted|touched|updated|rolled|broke|edited)\b|\b(did|has|have) (somebody|someone|anybody|anyone|we|you|they|any of us|any one)\b.*\b(chang|scal|restart|deploy|delet|touch|updat|roll|edit|push|ship|releas|drain|cordon|bounce|kill)|\bwhen (was|were|did|has)\b.*\b(chang|scal|restart|deploy|updat|roll|touch|creat|delet|releas)|\b(was|were|has|have|is|are)\b.*\b(been )?(scaled|changed|deployed|touched|updated|rolled (back|out)|edited|released)\b|\bwhat (was|is|got) (deployed|released|rolled out) (today|yesterday|last|lately|in the last|since|this)`),
 	newRule(DrainPlan, `\bdrain plan\b|\bplan\b.*\bdrain|\b(what|which)\b.*\b(if|when)\b.*\b(drain|evict|cordon)|\b(what|which)\b.*\b(happens?|moves?|affected|evicted)\b.*\bdrain|\b(safe|ok|okay|possible|risky|can (i|we|you)|could (i|we)|should (i|we)|may (i|we)|how (do|can|would) (i|we))\b.*\bdrain|\b(before|prior to)\b.*\bdrain|\bdrain(ing)?\b.*\b(safe|impact|affect|possible|risk)|\bdry.?run\b.*\bdrain|^(simulate|preview|plan)\b.*\bdrain`),
@@ -120,7 +125,7 @@ var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 		`terminat\w*`,
 	),
 	"no (traffic|response|pods|endpoints|reply|answer)", "nothing (works|runs|happens|starts)",
-	"where (is|are) (my|our|the|all)", "look into", "what is up", "what is going on", "wtf", "gone",
+	"where (is|are|did|have) (my|our|the|all)", "look into", "what is up", "what is going on", "wtf", "gone",
 	"disappeared", "vanished", "acting up", `misbehav\w*`, "weird", "strange", "flaky", "flapping", "unstable",
 	"degraded",
 ) + `\b`)
@@ -136,10 +141,27 @@ var (
 	) + `\b`)
 )
 
+// tables are the intents that a complaint does not have, whatever it names.
+var tables = map[Intent]bool{Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
+
+var (
+	// askExpr begins a question for a fact.
+	askExpr = regexp.MustCompile(`^(who|whose|how (many|much|often|full)|is|are|do|does|did|can|could|has|have|any|all|explain|tell|runbooks?|quotas?|secrets?)\b`)
+	// stateExpr ends a question about whether something is in trouble.
+	stateExpr = regexp.MustCompile(`\b(is|are) (it|they|this|that|something|anything) (really |actually |now |still )?(fail\w*|broken|down|wrong|bad|unhealthy|in trouble|a problem|the problem)$`)
+)
+
+// negatedExpr is a sentence about what does not happen.
+var negatedExpr = regexp.MustCompile(`\b(does|do|did|is|are|was|were|will|would|can|could|has|have) not\b`)
+
 // intentOf returns the intent of a sentence that is not a request for a change.
 func intentOf(s sentence, p place) Intent {
-	why := whyExpr.MatchString(s.low)
+	why := whyExpr.MatchString(s.low) || stateExpr.MatchString(s.low)
+	complains := !listExpr.MatchString(s.low) && !askExpr.MatchString(s.low) && (badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low))
 	for _, r := range rules {
+		if complains && tables[r.intent] {
+			continue // "web cannot read its secret" asks for no list of Secrets
+		}
 		if !why && r.expr.MatchString(s.low) && (r.intent != Images || !faultExpr.MatchString(s.low)) {
 			return r.intent
 		}
@@ -153,6 +175,8 @@ func intentOf(s sentence, p place) Intent {
 		return Describe
 	case len(s.words) == 1 && p.kind != "":
 		return List
+	case negatedExpr.MatchString(s.low), !s.asks && len(s.words) >= 3 && slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Sure }):
+		return Diagnosis // a statement about something is a complaint
 	case len(s.words) <= 3 && len(p.mentions) > 0, len(s.words) <= 3 && p.namespace != "":
 		return Diagnosis // "api?", "shop/web", "deployment api"
 	}

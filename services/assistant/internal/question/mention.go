@@ -38,6 +38,9 @@ var everywhereExpr = regexp.MustCompile(wordlist.AnyOf(
 // askedFor begin the place where the subject of a question stands.
 var askedFor = setOf("is are was were does do did has have can could will would should why with of for called named about restart scale describe logs wtf")
 
+// beforeVerb are the words after which an English word is most likely a verb.
+var beforeVerb = setOf("not can could will would should must may might to never cannot")
+
 // articles may stand between such a word and the name.
 var articles = setOf("the a an my our your this that not")
 
@@ -113,7 +116,7 @@ func isVersion(low string) bool { return versionExpr.MatchString(low) }
 func (p *place) mention(words []word, taken []bool, i int) {
 	w := words[i]
 	if !isNameAt(words, taken, i) {
-		if nouns[w.low] || isName(w) {
+		if nouns[w.low] || isName(w) || subjectWord(words, taken, i) {
 			p.add(Mention{"", w.low, false})
 		}
 		return
@@ -133,14 +136,36 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	for at >= 0 && articles[words[at].low] {
 		at--
 	}
+	if isEnglish(w.low) && !w.quoted && m.Kind == "" && i > 0 && beforeVerb[words[i-1].low] {
+		p.add(m) // "cannot read": a verb, unless the cluster has such an object
+		return
+	}
 	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
 }
 
+// subjectWord reports whether an ordinary word stands where the subject of a question stands: "why did load fail?" It is a
+// name where the cluster has such an object, as only the cluster can tell.
+func subjectWord(words []word, taken []bool, i int) bool {
+	w := words[i].low
+	if len(w) < 3 || !common[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || askedFor[w] || neverNames[w] || badExpr.MatchString(w) || symptomsOf(w) != nil || !operation.ValidName(w) {
+		return false
+	}
+	at := i - 1
+	for at >= 0 && articles[words[at].low] {
+		at--
+	}
+	return at >= 0 && !taken[at] && askedFor[words[at].low]
+}
+
+// neverNames are words in the place of a subject that nobody means as a name.
+var neverNames = setOf(`there here they anything something nothing everything anyone someone nobody what which who wrong going being been not now just still all any some
+	cluster namespace pods services nodes jobs happening broken down`)
+
 // enumerated reports whether the word at i goes on with a list of names: "in shop and payments".
 func (p *place) enumerated(words []word, taken []bool, i int) bool {
 	if i < 2 || words[i-1].low != "and" && words[i-1].low != "or" {
-		return i > 0 && taken[i-1] && p.namespace == words[i-1].low // "in shop, payments"
+		return false
 	}
 	before := words[i-2].low
 	return taken[i-2] || slices.ContainsFunc(p.mentions, func(m Mention) bool { return m.Name == before })
@@ -192,6 +217,7 @@ func (p *place) namespaces(words []word) []bool {
 		// "in deployment api" is no namespace, "in team-a pods" is one.
 		switch {
 		case at >= len(words) || taken[at] || strings.Contains(words[at].low, "/"):
+		case (words[at].low == "log" || words[at].low == "logs") && at+1 < len(words) && words[at+1].low == "of":
 		case is(at) && !states[words[at].low]:
 			take(words[at].low, at)
 		case at == len(words)-1 && operation.ValidName(words[at].low) && kindOf(words[at].low) == "":

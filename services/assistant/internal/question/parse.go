@@ -27,12 +27,16 @@ type Ask struct {
 	Everywhere bool
 	// Within is the period that the question is about, such as the last hour; 0: not said.
 	Within time.Duration
+	// UnreadTime is a time, such as "since 10:30", that the answer is not limited to; empty: none.
+	UnreadTime string
 	// Leans says that the sentence names nothing itself and means what was spoken of
 	// before: "fix it", "why?".
 	Leans    bool
 	Symptoms []Symptom
 	// Right is what a WhoCan asks about.
 	Right Right
+	// Route is the way through the network that it speaks of; nil: none.
+	Route *Route
 	// Count is what a Number counts.
 	Count Count
 	// Invalid is a word in the place of a name that can be no name.
@@ -67,11 +71,11 @@ func Parse(message string) Ask {
 	if requested || held {
 		s = request
 	} else {
-		s = s.joinPairs(false).readWebhooks()
+		s = s.joinPairs(false).readWebhooks().maskNames()
 	}
 	p := findPlaces(s)
 	a := Ask{
-		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Perhaps: p.perhaps, Everywhere: p.everywhere, Within: periodOf(s.low), Symptoms: symptomsOf(s.low),
+		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Perhaps: p.perhaps, Everywhere: p.everywhere, Within: periodOf(s.low), UnreadTime: unreadTimeOf(s.low), Symptoms: symptomsOf(s.low),
 		Words: request.low, Invalid: findInvalidName(s), Unknown: unknownWords(s), parts: splitQuestions(message),
 	}
 	if len(s.words) == 0 {
@@ -94,6 +98,9 @@ func Parse(message string) Ask {
 	if !whyExpr.MatchString(s.low) {
 		a.readNumber(s, p)
 	}
+	if a.Intent == Unclear || a.Intent >= Diagnosis && a.Intent != WhoCan && a.Intent != Manual || a.Intent == Advice || a.Intent == Assent && negatedNounExpr.MatchString(s.low) {
+		a.readRoute(s)
+	}
 	if a.Intent == Manual {
 		a.drop(setOf("port-forward port-forwarding portforward portforwarding forward forwarding exec shell ssh terminal console"))
 	}
@@ -106,7 +113,7 @@ func Parse(message string) Ask {
 
 // countable are the intents that a number may take the place of. All others have a condition of their
 // own, which a number would lose: no limits, no endpoints, scaled to zero.
-var countable = map[Intent]bool{Unclear: true, Diagnosis: true, Overview: true, Health: true, UnhealthyPods: true, Restarts: true, Images: true, List: true, Describe: true}
+var countable = map[Intent]bool{Unclear: true, Diagnosis: true, Overview: true, Health: true, UnhealthyPods: true, Restarts: true, Images: true, List: true, Describe: true, Users: true}
 
 // readNumber makes a question for a table one for a number, if that is what it asks for. A question
 // with a condition that is not understood becomes Unclear: any number would answer another question.
@@ -133,6 +140,21 @@ func (a *Ask) readNumber(s sentence, p place) {
 	a.drop(setOf(strings.Join(words, " ")))
 }
 
+// readRoute makes a question about a way through the network one for that, if it asks whether there is one. One that asks
+// why keeps its intent, and the way.
+func (a *Ask) readRoute(s sentence) {
+	a.Route = readRoute(s)
+	switch {
+	case a.Route == nil:
+	case whyExpr.MatchString(s.low), a.Intent == Diagnosis && !asksWhether.MatchString(s.low):
+		a.Intent = Diagnosis
+	case a.Intent == Unclear, asksWhether.MatchString(s.low):
+		a.Intent = Reach
+	default:
+		a.Intent = Diagnosis
+	}
+}
+
 // drop takes words that mean something else out of the names of a question.
 func (a *Ask) drop(words map[string]bool) {
 	a.Mentions = slices.DeleteFunc(slices.Clone(a.Mentions), func(m Mention) bool { return words[m.Name] })
@@ -141,7 +163,8 @@ func (a *Ask) drop(words map[string]bool) {
 
 // questionIntent is the intent of a sentence that requests no change.
 func questionIntent(s sentence, p place) Intent {
-	if assentExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && !(s.asks && badExpr.MatchString(s.low)) {
+	complains := s.starts("no") && len(s.words) > 3 && badExpr.MatchString(s.low) // "no parcels leave, shipping is stuck"
+	if assentExpr.MatchString(s.low) && !complains && !negatedNounExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && !(s.asks && badExpr.MatchString(s.low)) {
 		return Assent
 	}
 	if putOffExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && len(s.words) <= 4 {
@@ -204,6 +227,9 @@ var linePrefixes = []string{"please run ", "run ", "execute ", "please execute "
 // has.
 func findKubectlLine(message string) (string, bool) {
 	text := strings.TrimSpace(message)
+	if isReport(text) {
+		return "", false
+	}
 	if inner, ok := strings.CutPrefix(text, "```"); ok && strings.HasSuffix(inner, "```") {
 		inner = strings.TrimSuffix(inner, "```")
 		if first, rest, ok := strings.Cut(inner, "\n"); ok && len(strings.Fields(first)) <= 1 && !kubectl.IsCommand(first) {
@@ -237,6 +263,30 @@ func findKubectlLine(message string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+var (
+	reportVerbs = setOf("says say said shows show hangs hang fails fail failed gives gave returns returned prints printed reports reported complains tells told keeps never does")
+	reportWords = setOf("the a an is are was in on of with and why my our that it but not no does says")
+	shellExpr   = regexp.MustCompile("[;|&$<>`\\\\(){}*]|(^| )-")
+)
+
+// isReport reports whether a message that begins with kubectl tells what that line did: "kubectl drain hangs, why?" No line
+// has such words; one with flags or with what a shell reads is always a line.
+func isReport(text string) bool {
+	words := strings.Fields(strings.ToLower(strings.TrimRight(text, "?!. ")))
+	if len(words) < 5 || words[0] != "kubectl" || shellExpr.MatchString(text) || strings.ContainsAny(text, "\n\"'") {
+		return false
+	}
+	told, said := false, 0
+	for _, w := range words[2:] {
+		w = strings.Trim(w, ",.:;")
+		told = told || reportVerbs[w]
+		if reportWords[w] {
+			said++
+		}
+	}
+	return told && said > 0 || said >= 3
 }
 
 // findInvalidName finds a word that stands for a name and could be more than a name to a shell

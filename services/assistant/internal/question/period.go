@@ -52,3 +52,14 @@ func countOf(word string) int {
 	}
 	return 1
 }
+
+// otherTimeExpr matches times that periodOf does not read: of day, and days by name.
+var otherTimeExpr = regexp.MustCompile(`\b(since|after|before|until|around|between|at|from) (about |around |last )?(\d{1,2}:\d{2}(:\d{2})?( ?(am|pm))?( and \d{1,2}:\d{2})?|\d{1,2} ?(am|pm)|noon|midnight|lunch|breakfast|dinner|monday|tuesday|wednesday|thursday|friday|saturday|sunday|night|\d{4}-\d{2}-\d{2})\b`)
+
+// unreadTimeOf is a window of time that a sentence speaks of and that nothing is limited to, or empty.
+func unreadTimeOf(low string) string {
+	if periodOf(low) > 0 {
+		return ""
+	}
+	return otherTimeExpr.FindString(low)
+}

@@ -22,6 +22,8 @@ type sentence struct {
 	asks  bool   // it ends with a question mark
 	noun  bool   // an article that was taken off its front makes a noun of its verb
 	low   string // the words as compared, with blanks between
+	// masked maps words of low in which a name was masked to that name.
+	masked map[string]string
 }
 
 // shortened are forms that stand for several words, also as people type them in a hurry.
@@ -33,6 +35,10 @@ var shortened = map[string]string{
 	"can't": "can not", "cant": "can not", "cannot": "can not", "couldn't": "could not", "shouldn't": "should not", "wouldn't": "would not",
 	"hasn't": "has not", "haven't": "have not", "i'd": "i would", "i'm": "i am", "i've": "i have", "we're": "we are", "i'll": "i will",
 	"wat": "what", "wot": "what", "wut": "what", "pls": "please", "plz": "please", "u": "you", "thx": "thanks", "y": "why", "k8s": "cluster", "kubernetes": "cluster",
+	"dosent": "does not", "doesent": "does not", "dosnt": "does not", "dosn't": "does not", "doenst": "does not", "didint": "did not", "didn": "did not", "wasnt": "was not",
+	"werent": "were not", "weren't": "were not", "couldnt": "could not", "shouldnt": "should not", "wouldnt": "would not", "hasnt": "has not", "havent": "have not", "hadnt": "had not",
+	"hadn't": "had not", "cnat": "can not", "ain't": "is not", "aint": "is not", "wich": "which", "whcih": "which", "teh": "the", "hte": "the", "adn": "and", "hwo": "how",
+	"nto": "not", "wehn": "when", "waht": "what", "whta": "what", "hwat": "what", "wtf's": "what is", "whos": "who is", "wheres": "where is", "theres": "there is",
 	"rollback": "roll back", "wanna": "want to", "gonna": "going to",
 }
 

@@ -54,43 +54,10 @@ func (a Ask) Questions() []Ask {
 func unknownWords(s sentence) []string {
 	var unknown []string
 	for _, w := range s.words {
-		known := common[w.low] || fillers[w.low] || kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low) || verbs[w.low] != "" || numbers[w.low] != 0 || states[w.low] || isInflected(w.low)
+		known := common[w.low] || everyday[w.low] || fillers[w.low] || kindOf(w.low) != "" || isAmount(w.low) || isVersion(w.low) || verbs[w.low] != "" || numbers[w.low] != 0 || states[w.low] || isInflected(w.low) || isEnglish(w.low)
 		if !known && !w.quoted && !strings.ContainsAny(w.low, "/=:") && !slices.Contains(unknown, w.low) {
 			unknown = append(unknown, w.low)
 		}
 	}
 	return unknown
-}
-
-// NearestWord is the English word that a misspelt one most likely stands for, or empty. Short words
-// are near to too many.
-func NearestWord(unknown string, distance func(a, b string) int) string {
-	allowed := 1
-	switch {
-	case len(unknown) < 4:
-		return ""
-	case len(unknown) > 6:
-		allowed = 2
-	}
-	best, far := "", allowed+1
-	consider := func(word string) {
-		d := distance(unknown, word)
-		if d < far || d == far && word < best {
-			best, far = word, d
-		}
-	}
-	for word := range common {
-		if len(word) > 3 {
-			consider(word)
-		}
-	}
-	for word := range kinds {
-		if len(word) > 2 {
-			consider(word)
-		}
-	}
-	if far > allowed {
-		return ""
-	}
-	return best
 }

@@ -32,6 +32,8 @@ const (
 	Quota
 	Webhook
 	Slow
+	Version // an old one runs, or not everywhere
+	Lost    // pods that were there, or are missing somewhere
 )
 
 // symptoms are looked for in order; a sentence may name several.
@@ -74,6 +76,8 @@ var symptoms = []struct {
 	{Probe, regexp.MustCompile(`\b(probes?|liveness|readiness|not ready|unready)\b`)},
 	{Quota, regexp.MustCompile(`\bquota\b`)},
 	{Slow, regexp.MustCompile(`\b(slow\w*|sluggish|lag|lags|laggy|lagging|latency|takes (too |so )?long|throttled|unresponsive)\b`)},
+	{Version, regexp.MustCompile(`\b(old|new|latest|previous|wrong) (versions?|images?|revisions?)\b|\boutdated\b|\bnot updated\b`)},
+	{Lost, regexp.MustCompile(`\b(lost|missing (on|from)|disappear\w*|vanish\w*|preempt\w*|(every|all|each|which|some) nodes?|where did)\b`)},
 	{Webhook, regexp.MustCompile(`\b(webhooks?|webhookconfiguration|admission)\b`)},
 }
 

@@ -100,7 +100,20 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	autoscale autoscaling autoscaler balance balancer balancers loadbalancer loadbalancers nodeport nodeports ingress ingresses replica replicas endpoints endpoint
 	policy policies rule rules drains plan plans step steps side effect effects risk risky impact blast radius worth ready-to second seconds moment while
 	helped helping carefully gently manually yourself yourselves himself herself myself idea ideas sounds sounded looked seemed told typed wrote proposed
-	suggested asking claims claimed reported easy hard difficult fast slowly badly apparently obviously supposedly reportedly`)
+	finish finishes finished finishing everywhere anywhere somewhere nowhere hangs preempted displaced throttle throttling unexpected
+	though although whereas despite whether till suggested asking claims claimed reported easy hard difficult fast slowly badly apparently obviously supposedly reportedly`)
+
+// everyday are further English words. They are no misspellings, but names all the same where a name stands: people call
+// namespaces "reports" and "uploads".
+var everyday = setOf(`return returns returned drop drops dropped lose loses losing write writes writing bucket buckets mails emails queues queued arrive arrives
+	arrived deliver delivers delivered doubt produce produces produced leave leaves leaving left lunch everybody stand stands hand hands build builds building
+	parcel parcels ordered pack packs packed export exports import imports upload uploads uploading download downloads send sends sending sent
+	receive receives received save saves saved stores stored print prints printed render renders rendered sign signed buy buys
+	searches searching indexes indexed syncs synced copy copies copied refresh refreshes appear appears
+	appeared stays stay stayed remain remains grow grows growing grew shrink shrinks rise rises rising fall falls falling jump jumps spike spikes reconnect
+	reconnects reconnecting forget forgets forgot accept accepts accepted finish ignore ignores ignored skip skips skipped miss misses missed morning evening
+	afternoon weeks month months year years upgrade upgraded upgrades migration migrated since colour color white black blank duplicate duplicates twice
+	once double half wrongly correct correctly only report reports reported complain complains complained notice noticed`)
 
 // Nothing of common is a kind word, and pronouns are asked for by themselves.
 var pronouns = setOf("it that this them these those they both")

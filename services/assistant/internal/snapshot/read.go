@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -64,6 +65,9 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 	if namespace != "" && !r.unread["namespaces"] && !slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == namespace }) {
 		return nil, operation.Refuse(operation.NotFound, "namespace", "There is no namespace %s.", operation.Quote(namespace))
 	}
+	if err := r.devices(ctx, show); err != nil {
+		return nil, err
+	}
 	r.clean()
 	r.logs(ctx, show) // before the pods of other namespaces can crowd these out
 	if err := r.elsewhere(ctx, show); err != nil {
@@ -84,6 +88,21 @@ func (r *reading) served(ctx context.Context) map[string]bool {
 		found[strings.TrimPrefix(kind.Group+"/"+kind.Version, "/")] = true
 	}
 	return found
+}
+
+// devices reads the resource claims where a pod wants one: most clusters have none, and older ones not even the kind.
+func (r *reading) devices(ctx context.Context, show Show) error {
+	wants := slices.ContainsFunc(r.into.Pods, func(p corev1.Pod) bool { return len(p.Spec.ResourceClaims) > 0 && p.Spec.NodeName == "" })
+	if !wants || !r.into.Served[resourcev1.SchemeGroupVersion.String()] {
+		return nil
+	}
+	client := r.cluster.Typed().ResourceV1()
+	g := r.within(readScoped(r, "resourceclaims", func(n string) lister[*resourcev1.ResourceClaimList] { return client.ResourceClaims(n).List }, func(l *resourcev1.ResourceClaimList) []resourcev1.ResourceClaim { return l.Items }, &r.into.ResourceClaims))
+	done := show(g.op)
+	r.start(ctx, g)
+	<-g.done
+	done(g.result())
+	return g.lost()
 }
 
 // elsewhere reads the pods of the other namespaces when one waits for a node: how much

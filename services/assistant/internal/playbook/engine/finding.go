@@ -46,6 +46,7 @@ const (
 	DeprecatedAPI
 	StatefulSetStuck
 	AdmissionWebhook
+	CPULimit
 )
 
 var classNames = map[Class]string{
@@ -56,7 +57,7 @@ var classNames = map[Class]string{
 	IngressBackend: "ingress", PolicyBlocks: "network policy", NameResolution: "name resolution", StuckTerminating: "stuck terminating",
 	NodeTrouble: "node", AutoscalerIdle: "autoscaler", BudgetDeadlock: "disruption budget", JobFailed: "job failed", CronJobIdle: "cron job idle",
 	AccessForbidden: "access forbidden", MissingServiceAccount: "missing service account", InitContainer: "init container", Sidecar: "sidecar",
-	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook",
+	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", CPULimit: "CPU limit",
 }
 
 // String is the class as an answer shows it.
@@ -112,8 +113,13 @@ type Finding struct {
 
 // QuoteCode shows foreign text: short, in one line, and as code, so that no link or markup in
 // it comes to life.
-func QuoteCode(s string) string {
-	const head, tail = 120, 80 // errors are wrapped: who at the front, why at the end
+func QuoteCode(s string) string { return quoteUpTo(s, 120, 80) }
+
+// QuoteLine is QuoteCode with room for a line of a log, which is what an answer rests on.
+func QuoteLine(s string) string { return quoteUpTo(s, 280, 160) }
+
+// quoteUpTo keeps the head and the tail: errors are wrapped, who at the front, why at the end.
+func quoteUpTo(s string, head, tail int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '`':

@@ -15,6 +15,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 )
 
@@ -47,6 +48,9 @@ type Snapshot struct {
 	Claims         []corev1.PersistentVolumeClaim
 	Volumes        []corev1.PersistentVolume
 	StorageClasses []storagev1.StorageClass
+
+	// ResourceClaims are read only where a pod wants one.
+	ResourceClaims []resourcev1.ResourceClaim
 
 	Namespaces      []corev1.Namespace
 	Quotas          []corev1.ResourceQuota

@@ -115,12 +115,7 @@ func checkNameServer(x *Index) []engine.Finding {
 	if x.Unread["networkpolicies"] {
 		return nil
 	}
-	to := target{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"}}}, 53, corev1.ProtocolUDP}
-	if server != nil {
-		if pods := x.readyBackends(server); len(pods) > 0 {
-			to.pod = pods[0]
-		}
-	}
+	to := x.nameServerOf(server)
 	m := engine.NewMerger()
 	for _, pod := range x.LivingPods {
 		if pod.Status.Phase == corev1.PodFailed {
@@ -138,6 +133,42 @@ func checkNameServer(x *Index) []engine.Finding {
 		m.Add(x.noWayToServer(pod, blocking[0], calls, failed), pod.Name)
 	}
 	return m.Found
+}
+
+// nameServerTarget stands for the name server where its pods were not read.
+func nameServerTarget() target {
+	return target{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"}}}, 53, corev1.ProtocolUDP}
+}
+
+// nameServerOf is a pod of the name server; what stands for one if none was read.
+func (x *Index) nameServerOf(server *corev1.Service) target {
+	to := nameServerTarget()
+	if server != nil {
+		if pods := x.readyBackends(server); len(pods) > 0 {
+			to.pod = pods[0]
+		}
+	}
+	return to
+}
+
+// KeptFromNameServer explains a lookup that failed in a pod: the name server is down, or a network policy
+// keeps the pod from it. Without either it returns nil.
+func (x *Index) KeptFromNameServer(pod *corev1.Pod) *engine.Finding {
+	server, down := x.nameServer()
+	if down {
+		f := x.serverDown(server)
+		return &f
+	}
+	if x.Unread["networkpolicies"] || x.Unread["namespaces"] {
+		return nil
+	}
+	leaving, entering := x.policyBlocks(pod, x.nameServerOf(server))
+	blocking := append(leaving, entering...)
+	if len(blocking) == 0 {
+		return nil
+	}
+	f := x.noWayToServer(pod, blocking[0], nil, []lookup{{}})
+	return &f
 }
 
 func (x *Index) serverDown(s *corev1.Service) engine.Finding {

@@ -184,15 +184,22 @@ func (x *Index) kindsBehind(s *corev1.Service) []*corev1.Pod {
 	if known {
 		return few
 	}
+	few = t.ofEachKind(x.readyBackends(s))
+	t.behind[engine.NameOf(s)] = few
+	return few
+}
+
+// ofEachKind returns of the pods that are the same to policies the last.
+func (t *policyTable) ofEachKind(pods []*corev1.Pod) []*corev1.Pod {
+	var few []*corev1.Pod
 	seen := map[int]bool{}
-	for _, pod := range slices.Backward(x.readyBackends(s)) {
+	for _, pod := range slices.Backward(pods) {
 		if k := t.kind(pod); !seen[k] {
 			seen[k] = true
 			few = append(few, pod)
 		}
 	}
 	slices.Reverse(few)
-	t.behind[engine.NameOf(s)] = few
 	return few
 }
 

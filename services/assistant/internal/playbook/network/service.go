@@ -77,6 +77,11 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	if best == nil {
 		f.Cause, f.Confidence = "No workload in the namespace has any of the labels that its selector wants.", engine.Medium
 		f.Text = "Create the workload, or say which one the service is to reach."
+		if likely := x.meantBy(s); likely != nil {
+			f.Cause += fmt.Sprintf(" Most likely %s is meant, whose pods have %s.", engine.RefTitle(likely.ref), engine.QuoteCode(labels.Set(likely.labels).String()))
+			f.Text = fmt.Sprintf("Let the selector want labels that the pods of %s have, if that is the workload to reach.", engine.RefTitle(likely.ref))
+			x.addPortFault(&f, s, likely.ref)
+		}
 		return f
 	}
 	if best.hits == len(s.Spec.Selector) {
@@ -117,6 +122,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	}
 	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", engine.QuoteCodes(wants), engine.RefTitle(best.ref), engine.QuoteCodes(has))
 	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", engine.RefTitle(best.ref))
+	x.addPortFault(&f, s, best.ref)
 	// With a second workload as near, which one is meant is for a person to say.
 	if rival != nil {
 		f.Confidence = engine.Medium
@@ -126,10 +132,47 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	}
 	if whole {
 		if f.Fix = engine.NewPatch(f.Object, engine.Members{"spec": engine.Members{"selector": change}}); f.Fix != nil {
-			f.Text = fmt.Sprintf("Let the selector want %s.", engine.QuoteCodes(has))
+			f.Text = strings.Replace(f.Text, fmt.Sprintf("Make the selector and the labels of %s agree.", engine.RefTitle(best.ref)), fmt.Sprintf("Let the selector want %s.", engine.QuoteCodes(has)), 1)
 		}
 	}
 	return f
+}
+
+// meantBy is the workload that a Service without any fitting label is most likely for: the one of its name, else the one whose
+// label is nearly what the selector wants. Nil: none, or several.
+func (x *Index) meantBy(s *corev1.Service) *near {
+	var found *near
+	several := false
+	for _, n := range x.nearby().Choose(s.Namespace, nil) {
+		if n.ref.Name == s.Name && n.ref.Kind != "Pod" {
+			return n
+		}
+		for key, want := range s.Spec.Selector {
+			if have, ok := n.labels[key]; ok {
+				if _, isNear := engine.NearestName(want, []string{have}); isNear {
+					several = several || found != nil && found.ref != n.ref
+					found = n
+				}
+			}
+		}
+	}
+	if several {
+		return nil
+	}
+	return found
+}
+
+// addPortFault adds that the ports do not fit either: with the selector alone corrected, calls would still fail.
+func (x *Index) addPortFault(f *engine.Finding, s *corev1.Service, to operation.Ref) {
+	w := x.Workloads[to]
+	if w == nil || w.Template == nil {
+		return
+	}
+	for _, wrong := range servicePorts(s, []*corev1.Pod{{Spec: w.Template.Spec}}) {
+		f.Evidence = append(f.Evidence, wrong.Evidence...)
+		f.Cause += " Its port is wrong, too: " + strings.ToLower(wrong.Cause[:1]) + wrong.Cause[1:]
+		f.Text += " After that: " + strings.ToLower(wrong.Text[:1]) + wrong.Text[1:]
+	}
 }
 
 // endingPods returns the terminating pods of a service, by name.

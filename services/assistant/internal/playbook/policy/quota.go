@@ -73,6 +73,9 @@ func explainExceeded(f *engine.Finding, x *Index, r rejection, said []string) {
 		now = now || total.Cmp(most) > 0
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Quota %s: %s used %s of %s, one more pod asks %s.", engine.QuoteCode(said[1]), engine.QuoteCode(kind), have.String(), most.String(), want.String()))
 	}
+	if scope := scopeText(q); scope != "" {
+		f.Evidence = append(f.Evidence, scope)
+	}
 	kinds := engine.QuoteCodes(slices.Sorted(maps.Keys(hard)))
 	f.Cause = fmt.Sprintf("The quota %s of the namespace is used up for %s, so the API server makes no more pods.", engine.QuoteCode(said[1]), kinds)
 	f.Text = fmt.Sprintf("Say how many pods %s is to have or what each is to request, free what another workload uses, or raise the quota.", engine.RefTitle(r.Ref))
@@ -91,6 +94,26 @@ func explainExceeded(f *engine.Finding, x *Index, r rejection, said []string) {
 		return
 	}
 	offerWithinQuota(f, x, r, hard)
+}
+
+// scopeText tells which pods alone a quota counts.
+func scopeText(q *corev1.ResourceQuota) string {
+	if q == nil {
+		return ""
+	}
+	var all []string
+	for _, s := range q.Spec.Scopes {
+		all = append(all, string(s))
+	}
+	if q.Spec.ScopeSelector != nil {
+		for _, e := range q.Spec.ScopeSelector.MatchExpressions {
+			all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.ScopeName, e.Operator, strings.Join(e.Values, ","))))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The quota counts only pods in the scope %s, so others are still let in.", engine.QuoteCodes(all))
 }
 
 // offerWithinQuota offers what the workload had before: its requests, or the pods that it has.

@@ -54,13 +54,18 @@ func plain(r operation.Ref) operation.Ref {
 
 func (x explained) explains(s Symptom) bool {
 	fits := func(f engine.Finding) bool {
+		if s.telling && f.Class == engine.RolloutStuck {
+			return false
+		}
 		return (s.Container == "" || f.Container == "" || f.Container == s.Container) && !(s.ended && slices.Contains(aboutReadiness, f.Class))
 	}
 	if slices.ContainsFunc(x.pods[s.Object], fits) {
 		return true
 	}
 	if s.Object.Kind != "Pod" {
-		return len(x.objects[s.Object]) > 0 || len(x.objects[s.Owner]) > 0
+		return slices.ContainsFunc(slices.Concat(x.objects[s.Object], x.objects[s.Owner]), func(f engine.Finding) bool {
+			return !s.telling || f.Class != engine.RolloutStuck
+		})
 	}
 	// A finding about the workload that names pods is about those alone.
 	return slices.ContainsFunc(slices.Concat(x.objects[s.Object], x.objects[s.Owner]), func(f engine.Finding) bool { return len(f.Pods) == 0 && fits(f) })

@@ -30,7 +30,8 @@ func (l *lister) workloads() {
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 				r := ref("Deployment", d)
-				l.add(Symptom{Object: r, Text: fmt.Sprintf("%s says %s: %s.", engine.UpperFirst(engine.RefTitle(r)), engine.QuoteCode(c.Reason), engine.QuoteCode(c.Message))})
+				l.add(Symptom{Object: r, telling: c.Type == appsv1.DeploymentReplicaFailure,
+					Text: fmt.Sprintf("%s says %s: %s.", engine.UpperFirst(engine.RefTitle(r)), engine.QuoteCode(c.Reason), engine.QuoteCode(c.Message))})
 			}
 		}
 	}

@@ -42,9 +42,9 @@ func (l *lister) pods() {
 		}
 		switch {
 		case pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName == "":
-			s.Text = name + " is on no node yet."
+			s.Text, s.telling = name+" is on no node yet.", true
 		case pod.Status.Phase == corev1.PodPending:
-			s.Text = name + " has not started yet."
+			s.Text, s.telling = name+" has not started yet.", true
 		case pod.Status.Phase != corev1.PodRunning:
 			s.Text = fmt.Sprintf("%s is %s.", name, engine.QuoteCode(string(pod.Status.Phase)))
 		case !engine.PodReady(pod) && hasCondition(pod, corev1.PodReady):

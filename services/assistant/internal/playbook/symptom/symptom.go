@@ -21,6 +21,8 @@ type Symptom struct {
 	Text      string // a sentence, foreign text in backticks
 	// ended says that a container ended, which a finding about readiness does not explain.
 	ended bool
+	// telling says that it has a cause in its text which a rollout that is stuck does not explain.
+	telling bool
 	// Survived says that a container failed once, over an hour ago, and runs since. It is worth telling
 	// only of an object that was asked about.
 	Survived bool

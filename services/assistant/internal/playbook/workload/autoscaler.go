@@ -242,7 +242,7 @@ func explainBoundReached(f *engine.Finding, a *autoscalingv2.HorizontalPodAutosc
 	slices.SortFunc(f.Evidence, cmp.Compare[string])
 	f.Evidence = append(f.Evidence, fmt.Sprintf("It has %s, and may have no more.", engine.CountNoun(int(a.Status.CurrentReplicas), "replica", "replicas")))
 	f.Confidence = engine.Low
-	f.Cause = fmt.Sprintf("It is at its maximum of %d and would want more, which may be meant so.", a.Spec.MaxReplicas)
+	f.Cause = fmt.Sprintf("It is at its maximum of %d and would want more. This may be intentional.", a.Spec.MaxReplicas)
 	f.Text = "Say which maximum it is to have, if the load is to be carried."
 	return true
 }

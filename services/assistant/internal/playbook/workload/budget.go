@@ -57,7 +57,7 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 			draining = append(draining, fmt.Sprintf("Pod %s is on node %s, which is cordoned: a drain waits for it.", engine.QuoteCode(pod.Name), engine.QuoteCode(node.Name)))
 		}
 	}
-	// Nobody waits for what nobody drains: then it is a warning, which may be meant so.
+	// Nobody waits for what nobody drains: then it is a warning, which may be intentional.
 	if f.Confidence = engine.Low; len(draining) > 0 {
 		f.Confidence = engine.High
 	}
@@ -89,6 +89,12 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 			f.Because = append(f.Because, x.RootsOf(pod)...)
 		}
 		f.Cause = fmt.Sprintf("It lets no pod go, because only %d of the %d pods that it wants healthy are so.", s.CurrentHealthy, s.DesiredHealthy)
+		f.Text = "Find out why the pods are not ready; the drain goes on by itself."
+		// A drain that waits is a trouble of its own, whatever the pods lack.
+		f.Follower = len(draining) == 0
+		if !policyEvictsUnready(b) {
+			f.Text += " With unhealthyPodEvictionPolicy AlwaysAllow the budget would let go of pods that are not ready."
+		}
 		return true
 	}
 	if s.DesiredHealthy < s.ExpectedPods || s.ExpectedPods == 0 {
@@ -100,6 +106,11 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 		f.Text = "Say how many pods the budget is to let go at a time: with none (maxUnavailable) more replicas do not help. The budget itself should stay."
 	}
 	return true
+}
+
+// policyEvictsUnready reports whether a budget lets go of pods that are not ready, however few are.
+func policyEvictsUnready(b *policyv1.PodDisruptionBudget) bool {
+	return b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
 }
 
 func budgetCondition(b *policyv1.PodDisruptionBudget) *metav1.Condition {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
@@ -22,10 +23,13 @@ var (
 	noFileExpr     = regexp.MustCompile(`(?i)no such file or directory|ENOENT|FileNotFound|file not found`)
 	dependencyExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
 		"connection refused", "ECONNREFUSED", "no such host", "ENOTFOUND", "name or service not known",
-		"could not connect", "connection timed out", "i/o timeout",
+		"could not connect", "connection timed out", "i/o timeout", "network is unreachable", "no route to host", "temporary failure in name resolution", "EAI_AGAIN",
 	))
+	otherArchExpr = regexp.MustCompile(`(?i)exec format error|cannot execute binary file`)
 	noCommandExpr = regexp.MustCompile(`(?i)executable file not found|no such file or directory|permission denied`)
 )
+
+const otherArchitecture = "The program in the image is built for another architecture than its node's, or is no program at all."
 
 // checkCrashLoops explains CrashLoop: exit code, command, environment, last log.
 func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
@@ -38,6 +42,9 @@ func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 			continue
 		}
 		f := explainCrash(x.LastLines(pod, c), w, c)
+		if f.Cause == otherArchitecture {
+			f.Evidence = append(f.Evidence, x.architecture(pod)...)
+		}
 		f.Class, f.Object, f.Container = engine.CrashLoop, w.Ref, c.Spec.Name
 		f.Because = x.policy.Grounds(pod)
 		_, read := x.Logs[engine.LogOf(pod, c)]
@@ -79,6 +86,16 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 		ended += " and was restarted " + engine.CountNoun(int(c.Status.RestartCount), "time", "times")
 	}
 	f := engine.Finding{Evidence: []string{ended + "."}}
+	if at := slices.IndexFunc(lines, otherArchExpr.MatchString); at >= 0 || otherArchExpr.MatchString(end.Message) {
+		if at >= 0 {
+			quoteLine(&f, c, lines[at])
+		} else {
+			f.Evidence = append(f.Evidence, "The runtime says "+engine.QuoteCode(end.Message)+".")
+		}
+		f.Cause, f.Confidence = otherArchitecture, engine.High
+		f.Text = "Build the image for this architecture as well, or keep the pod on nodes that the image is built for: a nodeSelector for kubernetes.io/arch."
+		return f
+	}
 	if badCommand(end) {
 		explainBadCommand(&f, lines, w, c)
 		return f
@@ -98,13 +115,20 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 	} {
 		if at := slices.IndexFunc(lines, kind.expr.MatchString); at >= 0 {
 			quoteLine(&f, c, lines[at])
+			if _, before := tellingLine(lines); before != "" && before != lines[at] {
+				f.Evidence = append(f.Evidence, "Before that it says "+engine.QuoteCode(before)+".")
+			}
 			f.Cause, f.Confidence, f.Text = kind.cause, engine.Medium, kind.advice
 			offerRollback(&f, w, c)
 			return f
 		}
 	}
 	if len(lines) > 0 {
-		quoteLine(&f, c, lines[0])
+		line, _ := tellingLine(lines)
+		quoteLine(&f, c, line)
+		if !strings.HasSuffix(line, lines[0]) {
+			f.Evidence = append(f.Evidence, "Its last line is "+engine.QuoteCode(lines[0])+".")
+		}
 	}
 	if signal, ok := engine.SignalOf(end.ExitCode); ok {
 		f.Cause, f.Confidence = fmt.Sprintf("The program was ended by signal %s: %s.", signal.Name, signal.Sender), engine.Medium
@@ -120,6 +144,25 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 	}
 	offerRollback(&f, w, c)
 	return f
+}
+
+// tellingLine is the line that says why, of lines with the most recent first: usage texts and details
+// often follow on it. Without one it is the last. before is what the program said before that message.
+func tellingLine(lines []string) (line, before string) {
+	text := slices.Clone(lines)
+	slices.Reverse(text)
+	groups, _ := logtext.Telling([]logtext.Source{{Text: strings.Join(text, "\n")}})
+	if len(groups) == 0 || groups[0].Hint {
+		return lines[0], ""
+	}
+	g := groups[0]
+	switch {
+	case g.Root != "" && strings.HasPrefix(g.Line, "Traceback "):
+		return g.Root, g.Before // the head of a trace says nothing
+	case g.Root != "" && !strings.Contains(g.Line, g.Root):
+		return g.Line + " " + g.Root, g.Before
+	}
+	return g.Line, g.Before
 }
 
 // quoteLine shows a line of the log of the run that ended.

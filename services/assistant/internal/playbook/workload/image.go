@@ -11,6 +11,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
+// noPlatformExpr is what runtimes say of an image that was built for other machines.
+var noPlatformExpr = regexp.MustCompile(`(?i)no match(ing manifest)? for (platform|\S+/\S+ in the manifest)|no matching manifest|does not match the (specified|detected) (host )?platform`)
+
 // pullFaults are what registries and runtimes say, the surest first: a refused login often
 // adds that the repository may not exist, an absent tag never speaks of logins.
 var pullFaults = []struct {
@@ -20,6 +23,8 @@ var pullFaults = []struct {
 	// name says that another image may help; what else is wrong meets every image.
 	name bool
 }{
+	{noPlatformExpr, "", "The image %s has no variant for the architecture of its node.",
+		"Build the image for this architecture as well, or keep the pod on nodes that the image is built for: a nodeSelector for kubernetes.io/arch.", engine.High, false},
 	{regexp.MustCompile(`(?i)toomanyrequests|too many requests|rate limit|\b429\b`), "", "The registry refuses for now, because too much was pulled from it.",
 		"Wait; then give the workload pull credentials with a higher rate, or use a mirror.", engine.High, false},
 	{regexp.MustCompile(`(?i)may require .{0,20}login|pull access denied`), "", "The registry does not show the image %s: its name is wrong, or the pull credentials are absent or not accepted.",
@@ -84,6 +89,9 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 			f.Evidence = append(f.Evidence, fault.evidence)
 		}
 		f.Cause, f.Text, f.Confidence = strings.ReplaceAll(fault.cause, "%s", engine.QuoteCode(c.Spec.Image)), fault.text, fault.confidence
+		if fault.expr == noPlatformExpr {
+			f.Evidence = append(f.Evidence, x.architecture(pod)...)
+		}
 		if strings.Contains(fault.text, "imagePullSecrets") {
 			f.Evidence = append(f.Evidence, x.pullSecrets(pod))
 		}
@@ -92,6 +100,15 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 	f.Cause, f.Confidence = fmt.Sprintf("The node cannot pull the image %s.", engine.QuoteCode(c.Spec.Image)), engine.Medium
 	f.Text = "Try to pull the image by hand with the same credentials."
 	return false
+}
+
+// architecture tells what kind of machine a pod's node is.
+func (x *Index) architecture(pod *corev1.Pod) []string {
+	node := x.NodeOf(pod)
+	if node == nil || node.Status.NodeInfo.Architecture == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("Node %s has the architecture %s (%s).", engine.QuoteCode(node.Name), engine.QuoteCode(node.Status.NodeInfo.Architecture), node.Status.NodeInfo.OperatingSystem)}
 }
 
 // pullSecrets describes which pull credentials the pod names, and whether they exist.

@@ -35,6 +35,10 @@ var (
 func checkInitContainers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
+		if f, ok := x.waitingSidecar(pod, w, c); ok {
+			found = append(found, f)
+			continue
+		}
 		if !engine.IsInitRunning(pod, c) || engine.KeepsCrashing(pod, c) {
 			continue
 		}
@@ -66,6 +70,21 @@ func checkInitContainers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 		found = append(found, f)
 	}
 	return found
+}
+
+// waitingSidecar explains a sidecar (an init container that runs on) whose startup probe does not pass: what comes after it
+// in the pod does not start before that.
+func (x *Index) waitingSidecar(pod *corev1.Pod, w *engine.Workload, c engine.Container) (engine.Finding, bool) {
+	p := probe{c.Spec.StartupProbe, "startup"}
+	started := c.Status.Started != nil && *c.Status.Started
+	if !c.Init || !engine.RunsBeside(c.Spec) || p.Probe == nil || started || c.Status.State.Running == nil || pod.Status.Phase != corev1.PodPending || engine.KeepsCrashing(pod, c) || x.killedBy(pod, c) != "" {
+		return engine.Finding{}, false
+	}
+	f := engine.Finding{Class: engine.InitContainer, As: engine.LivenessProbe, Object: w.Ref, Container: c.Spec.Name}
+	f.Evidence = []string{fmt.Sprintf("Container %s is a sidecar: an init container with restartPolicy Always. It runs and has not started up by its probe.", engine.QuoteCode(c.Spec.Name))}
+	explainProbe(&f, x, pod, w, c, p)
+	f.Cause += fmt.Sprintf(" The containers after the sidecar %s wait for its startup probe.", engine.QuoteCode(c.Spec.Name))
+	return f, true
 }
 
 // explainAwaited looks for the service that a line of the log names.

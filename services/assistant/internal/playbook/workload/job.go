@@ -39,7 +39,8 @@ func checkJobs(x *Index) []engine.Finding {
 		}
 		pods := x.newest(jobRef(j))
 		retried := ended == nil && j.Status.Succeeded == 0 && len(pods) > 0 && pods[0].Status.Phase == corev1.PodFailed
-		if j.DeletionTimestamp != nil || ended == nil && !retried || jobCondition(j, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet) != nil {
+		indexes := ended == nil && engine.ValueOr(j.Status.FailedIndexes, "") != ""
+		if j.DeletionTimestamp != nil || ended == nil && !retried && !indexes || jobCondition(j, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet) != nil {
 			continue
 		}
 		later, failedBefore := x.runsAround(j)
@@ -124,6 +125,15 @@ func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.
 		}
 	}
 	switch {
+	case ended == nil && failed == nil:
+		f.Cause, f.Confidence = "Some indexes of the job have failed for good; the others go on.", engine.High
+		f.Text = "Read the log of a pod of a failed index; pods carry theirs in the annotation batch.kubernetes.io/job-completion-index."
+	case ended != nil && ended.Reason == batchv1.JobReasonPodFailurePolicy:
+		f.Cause, f.Confidence = "A pod failed in a way for which the job's podFailurePolicy ends the job at once, so nothing was tried again.", engine.High
+		f.Text = "Look what the program means by this exit code, or which condition of the pod it was; a rule with the action Ignore or Count would let the job try again."
+	case ended != nil && (ended.Reason == batchv1.JobReasonFailedIndexes || ended.Reason == batchv1.JobReasonMaxFailedIndexesExceeded):
+		f.Cause, f.Confidence = "Some indexes of the job failed more often than backoffLimitPerIndex lets them.", engine.High
+		f.Text = "Read the log of a pod of a failed index; pods carry theirs in the annotation batch.kubernetes.io/job-completion-index."
 	case late:
 		f.Cause, f.Confidence = "The job ran longer than its deadline, and was stopped for that.", engine.High
 		f.Text = "Find out what makes it slow, or say which activeDeadlineSeconds it is to have."
@@ -139,7 +149,12 @@ func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.
 // explainJobBound names the limit of the job that ended it.
 func explainJobBound(f *engine.Finding, j *batchv1.Job, ended *batchv1.JobCondition) {
 	failed := engine.CountNoun(int(j.Status.Failed), "pod", "pods")
+	if indexes := engine.ValueOr(j.Status.FailedIndexes, ""); indexes != "" {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Failed are the indexes %s of %d; completed are %s.", engine.QuoteCode(indexes), engine.ValueOr(j.Spec.Completions, 0), engine.QuoteCode(cmp.Or(j.Status.CompletedIndexes, "none"))))
+	}
 	switch {
+	case ended == nil && j.Spec.BackoffLimitPerIndex != nil:
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s of the job failed so far; each index is tried again %d times at most (backoffLimitPerIndex).", engine.UpperFirst(failed), *j.Spec.BackoffLimitPerIndex))
 	case ended == nil:
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s of the job failed so far; it tries again until %d have (backoffLimit).", engine.UpperFirst(failed), engine.ValueOr(j.Spec.BackoffLimit, 6)+1))
 	case ended.Reason == batchv1.JobReasonBackoffLimitExceeded:

@@ -211,15 +211,39 @@ func (x *Index) evictedFor(pod *corev1.Pod) (short string, ok bool) {
 // checkEphemeralStorage explains pods that their node ended because they wrote more to its disk than
 // their own limits let them: the node is well.
 func checkEphemeralStorage(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
-	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "Evicted" || !strings.Contains(pod.Status.Message, "exceed") {
-		return nil
-	}
-	if at := pod.Status.StartTime; at == nil || x.Taken.Sub(at.Time) > engine.Recent {
+	message := x.evictionMessage(pod)
+	if !overStorageLimit(message) {
 		return nil
 	}
 	f := engine.Finding{Class: engine.NodeTrouble, Object: w.Ref, Confidence: engine.High}
-	f.Evidence = []string{"The kubelet says " + engine.QuoteCode(pod.Status.Message) + "."}
+	f.Evidence = []string{"The kubelet says " + engine.QuoteCode(strings.TrimSpace(message)) + "."}
 	f.Cause = "The pod wrote more to its node's disk than its own limit for local storage lets it, and was evicted; the node is well."
 	f.Text = fmt.Sprintf("Say which ephemeral-storage limit (or emptyDir sizeLimit) %s is to have, or write less.", engine.RefTitle(w.Ref))
 	return []engine.Finding{f}
+}
+
+// overStorageLimit reports whether the kubelet says that a pod exceeded its own limit for local storage. What it says of a
+// node that ran short has "exceeds its request" too, which no pod is evicted for on a node that is well.
+func overStorageLimit(message string) bool {
+	message = strings.ToLower(message)
+	return strings.Contains(message, "exceed") && strings.Contains(message, "limit") && !strings.Contains(message, "low on resource") &&
+		(strings.Contains(message, "storage") || strings.Contains(message, "emptydir"))
+}
+
+// evictionMessage says why the kubelet recently evicted a pod. The event comes first: until the containers have ended, the
+// pod's status says that it runs.
+func (x *Index) evictionMessage(pod *corev1.Pod) string {
+	if pod.Status.Phase == corev1.PodFailed {
+		if at := pod.Status.StartTime; pod.Status.Reason != "Evicted" || at == nil || x.Taken.Sub(at.Time) > engine.Recent {
+			return ""
+		}
+		return pod.Status.Message
+	}
+	e := x.EventOf(pod.UID, func(e *corev1.Event) bool {
+		return e.Reason == "Evicted" && x.Taken.Sub(engine.LastSeen(e).Time) <= engine.Recent
+	})
+	if e == nil {
+		return ""
+	}
+	return e.Message
 }

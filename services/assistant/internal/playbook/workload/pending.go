@@ -36,10 +36,11 @@ func checkPending(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findin
 	}
 	short := x.shortfalls(pod, open)
 	if len(short) < len(open) {
-		return checkInterPodRules(pod, w)
+		return x.checkSchedulerRules(pod, w)
 	}
 	f.Class = engine.PendingResources
 	explainShortfall(&f, short, pod, w, len(open), len(x.Nodes))
+	x.addPriority(&f, pod, w, open)
 	return []engine.Finding{f}
 }
 

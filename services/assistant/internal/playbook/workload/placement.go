@@ -159,25 +159,3 @@ func explainSelector(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Wor
 		return
 	}
 }
-
-// checkInterPodRules explains pods that each node would take by itself, but not beside the pods that
-// are there. The scheduler alone weighs that; its condition says which rule it was.
-func checkInterPodRules(pod *corev1.Pod, w *engine.Workload) []engine.Finding {
-	said := schedulerMessage(pod)
-	a := pod.Spec.Affinity
-	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium, Evidence: []string{"The scheduler says " + engine.QuoteCode(said) + "."}}
-	switch {
-	case a != nil && a.PodAntiAffinity != nil && strings.Contains(said, "anti-affinity"):
-		f.Cause = "The pod's anti-affinity keeps it from every node where another such pod runs, and no node is left."
-		f.Text = "Add a node, lower the replicas, or make the anti-affinity a preference."
-	case a != nil && a.PodAffinity != nil && strings.Contains(said, "pod affinity"):
-		f.Cause = "The pod's affinity wants it beside other pods, and these run where it does not fit, or not at all."
-		f.Text = "Check the labels that the affinity names."
-	case len(pod.Spec.TopologySpreadConstraints) > 0 && strings.Contains(said, "topology spread"):
-		f.Cause = "The pod's topology spread constraints leave no node."
-		f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
-	default:
-		return nil // volumes, ports, or nodes that changed since
-	}
-	return []engine.Finding{f}
-}

@@ -1,0 +1,67 @@
+package investigate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// instead finds what a question about names that nothing has is answered about: what is near, else the place that it names.
+// done says that the answer is complete.
+func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done bool, err error) {
+	if len(t.objects) == 0 {
+		if found := t.quoting(t.missing[0].Name); len(found) > 0 {
+			w.say("A finding mentions it. " + engine.Answer(t.snap, found))
+			return true, nil
+		}
+	}
+	rest := false // a name is left that may be anything in the place
+	for _, m := range t.missing {
+		near := similarNames(t.snap, t.namespace, m)
+		switch {
+		case len(near) == 1 && near[0].Kind != "Namespace":
+			w.say(fmt.Sprintf("I assume you mean %s.", refTitle(near[0])))
+			t.add(near)
+		case len(t.objects) == 0 || looksLikeName(*a, m):
+			rest = true
+		}
+	}
+	missing := t.missing
+	t.missing = nil
+	if !rest {
+		return false, nil
+	}
+	if t.namespace == "" {
+		return len(t.objects) == 0, nil
+	}
+	switch a.Intent {
+	case question.Diagnosis, question.Health, question.Describe, question.Logs, question.ErrorLogs, question.Events, question.Users, question.Keys:
+		t.objects = nil
+		w.say(fmt.Sprintf("Here is what I found %s instead:", t.where()))
+		a.Intent, a.Symptoms, a.Route = question.Diagnosis, nil, nil
+		return false, nil
+	}
+	if len(t.objects) > 0 || !looksLikeName(*a, missing[0]) {
+		return false, nil // what is asked for can be told of the place
+	}
+	w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
+	return true, nil
+}
+
+// looksLikeName reports whether a word that nothing is called must have been meant as a name.
+func looksLikeName(a question.Ask, m question.Mention) bool {
+	if m.Kind != "" || strings.ContainsAny(m.Name, "-.0123456789") {
+		return true
+	}
+	words := " " + a.Words + " "
+	for _, beside := range []string{" and %s ", " %s and ", " or %s ", " %s or ", " of %s ", " called %s ", " named %s "} {
+		if strings.Contains(words, fmt.Sprintf(beside, m.Name)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,276 @@
+package investigate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// publicAddress stands for all of the internet; it is reserved for documents, so no policy means it.
+var publicAddress = netip.MustParseAddr("203.0.113.1")
+
+// pluginNote is what no object of the cluster tells.
+const pluginNote = "This follows from the policies alone: whether they are enforced depends on the cluster's network plug-in."
+
+// passage is a way through the network with its two sides as found in the cluster.
+type passage struct {
+	snap             *engine.Snapshot
+	from, to         network.RouteEnd
+	fromText, toText string
+	asked            int32
+	trouble          string // why it cannot be judged, or ends before any policy, as a sentence
+	absent           bool   // a side is not there, so that nothing can be said
+}
+
+// reach answers whether one side gets through to the other.
+func (w *work) reach(ctx context.Context, a question.Ask) error {
+	p, err := w.passage(ctx, a)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.absent:
+		w.say(p.trouble)
+	case p.trouble != "":
+		w.say("No. " + p.trouble)
+	default:
+		_, text := p.judge()
+		w.say(text)
+	}
+	return nil
+}
+
+// barrier says first what a question for the cause of a broken connection asks: whether policies or a missing target stop it.
+func (w *work) barrier(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
+	p, err := w.passage(ctx, a)
+	if err != nil || p.absent {
+		return false, err
+	}
+	if p.trouble != "" {
+		w.say(p.trouble)
+		return false, nil // the diagnosis goes on with why
+	}
+	open, text := p.judge()
+	w.say(text)
+	return !open, nil
+}
+
+// passage finds both sides. Either may be in another namespace than the question's, so the whole cluster is read.
+func (w *work) passage(ctx context.Context, a question.Ask) (*passage, error) {
+	s, err := w.snapshot(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	p := &passage{snap: s, asked: a.Route.Port}
+	for _, kind := range []string{"pods", "services", "networkpolicies", "namespaces", "endpointslices"} {
+		if s.Unread[kind] {
+			p.trouble, p.absent = fmt.Sprintf("Whether they reach each other is not known, since not all %s could be read.", kind), true
+			return p, nil
+		}
+	}
+	scope := cmp.Or(a.Namespace, w.turn.Scope)
+	if past := w.past(a); scope == "" {
+		scope = past.Namespace
+	}
+	from := a.Route.From
+	from.Namespace = cmp.Or(from.Namespace, scope)
+	p.findFrom(from)
+	to := a.Route.To
+	p.findTo(to, cmp.Or(to.Namespace, p.namespaceOfFrom(), scope))
+	return p, nil
+}
+
+func (p *passage) namespaceOfFrom() string {
+	if len(p.from.Pods) > 0 {
+		return p.from.Pods[0].Namespace
+	}
+	return ""
+}
+
+// stop notes the first reason why the passage cannot be judged.
+func (p *passage) stop(absent bool, format string, args ...any) {
+	if p.trouble == "" {
+		p.trouble, p.absent = fmt.Sprintf(format, args...), absent
+	}
+}
+
+// find is the one object of a name: in the namespace if it is there, else anywhere.
+func (p *passage) find(e question.End, namespace string) []operation.Ref {
+	m := question.Mention{Kind: e.Kind, Name: e.Name}
+	found := objectsNamed(p.snap, namespace, m)
+	if len(found) == 0 && e.Namespace == "" {
+		found = objectsNamed(p.snap, "", m)
+	}
+	return found
+}
+
+func (p *passage) findFrom(e question.End) {
+	if e.Name == "" {
+		p.stop(true, "Whether something outside the cluster reaches it depends on load balancers and node ports, not on one object. Ask %s.", report.Code("which services are exposed?"))
+		return
+	}
+	found := p.find(e, e.Namespace)
+	if len(found) == 0 {
+		p.stop(true, "There is no object with the name %s, so whether it reaches anything is not known.", report.Code(e.Name))
+		return
+	}
+	p.fromText = refTitle(found[0])
+	if p.from.Pods = p.podsOf(found); len(p.from.Pods) == 0 {
+		p.stop(true, "%s has no running pod that could call anything.", engine.UpperFirst(p.fromText))
+	}
+}
+
+func (p *passage) findTo(e question.End, namespace string) {
+	x := network.New(engine.NewIndex(p.snap))
+	switch {
+	case e.Outside:
+		p.to.Address, p.toText = publicAddress, "the internet"
+		return
+	case e.Address.IsValid():
+		p.findAddress(e.Address)
+		return
+	}
+	if s := x.ServiceNamed(e.Name, namespace); s != nil && (e.Kind == "" || e.Kind == "service") {
+		p.toService(x, s)
+		return
+	}
+	found := p.find(e, namespace)
+	if len(found) == 0 {
+		p.stop(true, "There is no object with the name %s, so whether it can be reached is not known.", report.Code(e.Name))
+		return
+	}
+	for _, r := range found {
+		if s := x.ServiceByName[engine.Name{Namespace: r.Namespace, Name: r.Name}]; r.Kind == "Service" && s != nil {
+			p.toService(x, s)
+			return
+		}
+	}
+	p.toText = refTitle(found[0])
+	if p.to.Pods = p.podsOf(found[:1]); len(p.to.Pods) == 0 {
+		p.stop(false, "%s has no running pod, so nothing answers there.", engine.UpperFirst(p.toText))
+	}
+}
+
+func (p *passage) toService(x *network.Index, s *corev1.Service) {
+	p.to.Service, p.toText = s, refTitle(engine.ServiceRef(s))
+	if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
+		p.stop(true, "%s has no selector: where it leads is not a pod of this cluster, so only the policies on what leaves the caller count, by address.", engine.UpperFirst(p.toText))
+		return
+	}
+	if p.to.Pods = x.ReadyBackends(s); len(p.to.Pods) == 0 {
+		p.stop(false, "%s has no ready endpoint, so nothing answers there.", engine.UpperFirst(p.toText))
+	}
+}
+
+// findAddress takes an address for the Service or pod that has it, else for one outside.
+func (p *passage) findAddress(address netip.Addr) {
+	text := address.String()
+	for i := range p.snap.Services {
+		if p.snap.Services[i].Spec.ClusterIP == text {
+			p.toService(network.New(engine.NewIndex(p.snap)), &p.snap.Services[i])
+			return
+		}
+	}
+	for i := range p.snap.Pods {
+		if pod := &p.snap.Pods[i]; pod.Status.PodIP == text && pod.Name != "" {
+			p.to.Pods, p.toText = []*corev1.Pod{pod}, fmt.Sprintf("pod %s in namespace %s", report.Code(pod.Name), report.Code(pod.Namespace))
+			return
+		}
+	}
+	p.to.Address, p.toText = address, "the address "+report.Code(text)
+}
+
+// podsOf are the running pods of objects, or those that they choose.
+func (p *passage) podsOf(objects []operation.Ref) []*corev1.Pod {
+	near := relatedObjects(p.snap, objects[:1])
+	var pods []*corev1.Pod
+	for i := range p.snap.Pods {
+		pod := &p.snap.Pods[i]
+		if near[operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}] && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// judge says whether the policies let the connection through, and which do not.
+func (p *passage) judge() (open bool, text string) {
+	x := network.New(engine.NewIndex(p.snap))
+	j := x.JudgeRoute(p.from, p.to, p.asked)
+	to := p.toText
+	if p.asked != 0 {
+		to += fmt.Sprintf(" on port %d", p.asked)
+	}
+	var lines []string
+	names := ""
+	if j.NoNames != nil && p.to.Service != nil {
+		names = fmt.Sprintf(" But %s cannot look up names, since the network policy %s does not let it out to the name server (DNS, port 53): a call by name fails.", p.fromText, report.Code(j.NoNames.Name))
+	}
+	switch {
+	case j.NoSuchPort && p.asked != 0 && len(j.Barriers) == 0:
+		var have []string
+		for _, port := range p.to.Service.Spec.Ports {
+			have = append(have, fmt.Sprint(port.Port))
+		}
+		return false, fmt.Sprintf("No. %s has no port %d; it has %s.", engine.UpperFirst(p.toText), p.asked, joinCodes(have))
+	case len(j.Barriers) == 0 && !j.Policies:
+		return true, fmt.Sprintf("Yes, as far as the network goes: no network policy is about %s or %s.%s", p.fromText, to, names)
+	case len(j.Barriers) == 0:
+		return names == "", fmt.Sprintf("Yes, the network policies let %s through to %s.%s\n\n%s", p.fromText, to, names, pluginNote)
+	}
+	for _, b := range j.Barriers {
+		lines = append(lines, p.describeBarrier(b))
+	}
+	lines = slices.Compact(lines)
+	head := fmt.Sprintf("No. A network policy does not let %s through to %s:", p.fromText, to)
+	if len(j.Open) > 0 {
+		var ports []string
+		for _, port := range j.Open {
+			ports = append(ports, fmt.Sprint(port))
+		}
+		head = fmt.Sprintf("Not everywhere. %s reaches %s on pod port %s, but a network policy stops the rest:", engine.UpperFirst(p.fromText), to, joinCodes(ports))
+	}
+	return false, head + "\n\n- " + strings.Join(lines, "\n- ") + "\n\n" + strings.TrimSpace(names+" "+pluginNote)
+}
+
+func (p *passage) describeBarrier(b network.Barrier) string {
+	policy := fmt.Sprintf("%s in namespace %s", report.Code(b.Policy.Name), report.Code(b.Policy.Namespace))
+	port := ""
+	if b.Port != 0 {
+		port = fmt.Sprintf(" on %s %d", cmp.Or(b.Protocol, corev1.ProtocolTCP), b.Port)
+	}
+	if b.Leaves {
+		return fmt.Sprintf("Policy %s (egress) does not let it out%s. It lets out %s. Add the target there, if this connection is wanted.", policy, port, b.LetsThrough)
+	}
+	return fmt.Sprintf("Policy %s (ingress) does not let it in%s. It lets in %s. The caller's pods have the labels %s, and their namespace %s.", policy, port, b.LetsThrough,
+		joinCodes(labelList(p.from.Pods[0].Labels)), p.namespaceLabels())
+}
+
+func (p *passage) namespaceLabels() string {
+	for i := range p.snap.Namespaces {
+		if n := &p.snap.Namespaces[i]; n.Name == p.from.Pods[0].Namespace && len(n.Labels) > 0 {
+			return joinCodes(labelList(n.Labels))
+		}
+	}
+	return "none"
+}
+
+func labelList(have map[string]string) []string {
+	var list []string
+	for key, value := range have {
+		list = append(list, key+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,193 @@
+package investigate
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// concernsObjects tells findings about the objects, or about what they are made of and lead to.
+func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Finding) bool {
+	near := relatedObjects(s, objects)
+	var concern func(f engine.Finding) bool
+	concern = func(f engine.Finding) bool {
+		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Effects, func(e engine.Effect) bool { return near[plainRef(e.Of)] }) || slices.ContainsFunc(f.Pods, func(pod string) bool {
+			return near[operation.Ref{Kind: "Pod", Namespace: f.Object.Namespace, Name: pod}]
+		}) || slices.ContainsFunc(f.Consequences, concern)
+	}
+	return concern
+}
+
+// plainRef is a reference to compare with, whatever the version was called.
+func plainRef(r operation.Ref) operation.Ref {
+	return operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// relatedObjects widens objects by what belongs to them: pods and their workloads, services
+// and ingresses before them, autoscalers, budgets, policies, claims and jobs.
+func relatedObjects(s *engine.Snapshot, objects []operation.Ref) map[operation.Ref]bool {
+	near := map[operation.Ref]bool{}
+	for _, r := range objects {
+		near[plainRef(r)] = true
+	}
+	view := report.View{Snapshot: s}
+	r := &relations{Snapshot: s, near: near, view: view, owner: view.Owners()}
+	r.ingresses()
+	r.jobs()
+	r.pods()
+	r.owners()
+	r.drained()
+	return near
+}
+
+type relations struct {
+	*engine.Snapshot
+	near  map[operation.Ref]bool
+	view  report.View
+	owner func(*corev1.Pod) operation.Ref
+}
+
+func (r *relations) has(kind, namespace, name string) bool {
+	return r.near[operation.Ref{Kind: kind, Namespace: namespace, Name: name}]
+}
+
+func (r *relations) put(kind, namespace, name string) {
+	r.near[operation.Ref{Kind: kind, Namespace: namespace, Name: name}] = true
+}
+
+// ingresses lead to services, and their trouble is seen at either.
+func (r *relations) ingresses() {
+	for i := range r.Ingresses {
+		in := &r.Ingresses[i]
+		for _, rule := range in.Spec.Rules {
+			if rule.HTTP == nil {
+				continue
+			}
+			for _, path := range rule.HTTP.Paths {
+				if b := path.Backend.Service; b != nil && r.has("Ingress", in.Namespace, in.Name) {
+					r.put("Service", in.Namespace, b.Name)
+				} else if b != nil && r.has("Service", in.Namespace, b.Name) {
+					r.put("Ingress", in.Namespace, in.Name)
+				}
+			}
+		}
+	}
+}
+
+func (r *relations) jobs() {
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		if up := metav1.GetControllerOf(j); up != nil && r.has(up.Kind, j.Namespace, up.Name) {
+			r.put("Job", j.Namespace, j.Name)
+		}
+	}
+}
+
+// pods join the objects that own, choose or carry them.
+func (r *relations) pods() {
+	chosen := map[operation.Ref]bool{}
+	var services []*corev1.Service
+	for i := range r.Services {
+		if s := &r.Services[i]; r.has("Service", s.Namespace, s.Name) && len(s.Spec.Selector) > 0 {
+			services = append(services, s)
+		}
+	}
+	for i := range r.Pods {
+		pod := &r.Pods[i]
+		owner := r.owner(pod)
+		direct := metav1.GetControllerOf(pod)
+		asked := r.has("Pod", pod.Namespace, pod.Name) || r.near[plainRef(owner)] || direct != nil && r.has(direct.Kind, pod.Namespace, direct.Name)
+		served := slices.ContainsFunc(services, func(s *corev1.Service) bool {
+			return s.Namespace == pod.Namespace && matchesLabels(s.Spec.Selector, pod.Labels)
+		})
+		if asked || served {
+			chosen[plainRef(owner)] = true
+			chosen[operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}] = true
+			if direct != nil {
+				chosen[operation.Ref{Kind: direct.Kind, Namespace: pod.Namespace, Name: direct.Name}] = true
+			}
+		}
+		if asked {
+			r.mounts(pod)
+		}
+	}
+	for ref := range chosen {
+		r.near[ref] = true
+	}
+}
+
+func (r *relations) mounts(pod *corev1.Pod) {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			r.put("PersistentVolumeClaim", pod.Namespace, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+}
+
+// owners returns the objects that act on the workloads in question.
+func (r *relations) owners() {
+	for _, w := range r.view.Workloads() {
+		if !r.near[plainRef(w.Ref)] {
+			continue
+		}
+		in, have := w.Ref.Namespace, w.Template.Labels
+		for i := range r.Services {
+			s := &r.Services[i]
+			// One of its name is meant for it, also with a selector that chooses nothing.
+			if s.Namespace == in && len(s.Spec.Selector) > 0 && (s.Name == w.Ref.Name || matchesLabels(s.Spec.Selector, have)) {
+				r.put("Service", in, s.Name)
+			}
+		}
+		for i := range r.Budgets {
+			if b := &r.Budgets[i]; b.Namespace == in && chooserMatches(b.Spec.Selector, have) {
+				r.put("PodDisruptionBudget", in, b.Name)
+			}
+		}
+		for i := range r.NetworkPolicies {
+			if p := &r.NetworkPolicies[i]; p.Namespace == in && chooserMatches(&p.Spec.PodSelector, have) {
+				r.put("NetworkPolicy", in, p.Name)
+			}
+		}
+		for i := range r.Autoscalers {
+			if h := &r.Autoscalers[i]; h.Namespace == in && h.Spec.ScaleTargetRef.Kind == w.Ref.Kind && h.Spec.ScaleTargetRef.Name == w.Ref.Name {
+				r.put("HorizontalPodAutoscaler", in, h.Name)
+			}
+		}
+	}
+}
+
+// drained joins a cordoned node with the budgets of the pods on it: they decide whether its drain ends.
+func (r *relations) drained() {
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if !n.Spec.Unschedulable || !r.has("Node", "", n.Name) {
+			continue
+		}
+		for j := range r.Pods {
+			pod := &r.Pods[j]
+			if pod.Spec.NodeName != n.Name {
+				continue
+			}
+			for k := range r.Budgets {
+				if b := &r.Budgets[k]; b.Namespace == pod.Namespace && chooserMatches(b.Spec.Selector, pod.Labels) {
+					r.put("PodDisruptionBudget", b.Namespace, b.Name)
+				}
+			}
+		}
+	}
+}
+
+func matchesLabels(selector, have map[string]string) bool {
+	return labels.SelectorFromSet(selector).Matches(labels.Set(have))
+}
+
+func chooserMatches(selector *metav1.LabelSelector, have map[string]string) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(have))
+}

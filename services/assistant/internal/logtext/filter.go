@@ -1,0 +1,124 @@
+package logtext
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Filter chooses messages of a log; its zero value chooses all.
+type Filter struct {
+	// Term is a text that a message has; Exact compares capitals, too.
+	Term  string
+	Exact bool
+	// Errors, Warnings choose by level, or by what a message tells where it declares none.
+	Errors, Warnings bool
+	// Status is an HTTP status, or 4 or 5 for all of that class.
+	Status int
+}
+
+// IsZero reports whether all messages are chosen.
+func (f Filter) IsZero() bool { return f == Filter{} }
+
+// Chosen are the messages of a log that were chosen, with what is known of the whole.
+type Chosen struct {
+	Messages    []string // of the zero filter: lines
+	All         int      // lines that are not empty
+	First, Last time.Time
+}
+
+// Choose returns the messages that a filter chooses, in order, and of long ones the lines that matter. The
+// zero filter chooses every line.
+func (f Filter) Choose(text string) Chosen {
+	s := newScorer()
+	entries, all := splitEntries(s, text)
+	found := Chosen{All: all}
+	for i := range entries {
+		e := &entries[i]
+		if at := timeOf(e.lines[0]); !at.IsZero() {
+			if found.First.IsZero() {
+				found.First = at
+			}
+			found.Last = at
+		}
+		switch {
+		case f.IsZero():
+			found.Messages = append(found.Messages, e.lines...)
+		case f.chooses(s, e):
+			found.Messages = append(found.Messages, f.shorten(s, e))
+		}
+	}
+	return found
+}
+
+// wholeMessage is how many lines of a message are shown without leaving any out; of a longer one, as many
+// are, and those that matter.
+const wholeMessage = 6
+
+// shorten is a message without most of its stack: its start, its cause, and the lines with what is looked for.
+func (f Filter) shorten(s *scorer, e *entry) string {
+	if len(e.lines) <= wholeMessage {
+		return strings.Join(e.lines, "\n")
+	}
+	why, _ := e.root()
+	_, best, _ := e.score(s)
+	var shown []string
+	left, matches := 0, 0
+	for i, line := range e.lines {
+		matched := f.Term != "" && matches < wholeMessage && f.hasTerm(line)
+		if matched {
+			matches++
+		}
+		if i >= wholeMessage-2 && i != best && !matched && (why == "" || !strings.HasSuffix(line, why)) {
+			left++
+			continue
+		}
+		if left > 0 {
+			shown = append(shown, leftOut(left))
+		}
+		shown, left = append(shown, line), 0
+	}
+	if left > 0 {
+		shown = append(shown, leftOut(left))
+	}
+	return strings.Join(shown, "\n")
+}
+
+func leftOut(lines int) string {
+	if lines == 1 {
+		return "    [1 line left out]"
+	}
+	return fmt.Sprintf("    [%d lines left out]", lines)
+}
+
+func (f Filter) hasTerm(line string) bool {
+	if f.Exact {
+		return strings.Contains(line, f.Term)
+	}
+	return strings.Contains(strings.ToLower(line), strings.ToLower(f.Term))
+}
+
+func (f Filter) chooses(s *scorer, e *entry) bool {
+	if f.Term != "" && !slices.ContainsFunc(e.lines, f.hasTerm) {
+		return false
+	}
+	if f.Status != 0 {
+		if status := StatusOf(e.lines[0]); status != f.Status && status/100 != f.Status {
+			return false
+		}
+	}
+	if !f.Errors && !f.Warnings {
+		return true
+	}
+	score, _, _ := e.score(s)
+	switch at := levelOf(e.lines[0]); {
+	case score == 0:
+		return false
+	case at == warnLevel:
+		return f.Warnings
+	case at >= errorLevel:
+		return f.Errors
+	}
+	return f.Errors && score >= hintBelow
+}

@@ -1,0 +1,200 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// RouteEnd is one side of a connection that is asked about: pods, with the Service before them if it is called by that, or
+// an address outside.
+type RouteEnd struct {
+	Pods    []*corev1.Pod
+	Service *corev1.Service
+	Address netip.Addr
+}
+
+// Barrier is a policy that does not let a connection through.
+type Barrier struct {
+	Policy *networkingv1.NetworkPolicy
+	// Leaves says that it is about what leaves the caller, else about what enters the target.
+	Leaves   bool
+	Port     int32
+	Protocol corev1.Protocol
+	// LetsThrough is what it allows in that direction, for a sentence.
+	LetsThrough string
+}
+
+// RouteJudgement is what the policies say of a connection.
+type RouteJudgement struct {
+	Barriers []Barrier // each policy, direction and port once; empty: let through
+	Open     []int32   // ports, of the pods, that are let through
+	// NoSuchPort says that the Service has no port of the number that was asked about.
+	NoSuchPort bool
+	// NoNames says that the caller cannot ask the name server.
+	NoNames *networkingv1.NetworkPolicy
+	// Policies says that at least one policy is about either side.
+	Policies bool
+}
+
+// JudgeRoute evaluates the policies of both sides of a connection. A port of 0 stands for all that the target declares. The
+// caller has seen to it that pods, policies and namespaces were read.
+func (x *Index) JudgeRoute(from, to RouteEnd, port int32) RouteJudgement {
+	var j RouteJudgement
+	seen := map[Barrier]bool{}
+	put := func(b Barrier) {
+		if !seen[b] {
+			seen[b] = true
+			j.Barriers = append(j.Barriers, b)
+		}
+	}
+	t := x.limiting()
+	callers, targetPods := t.ofEachKind(from.Pods), t.ofEachKind(to.Pods)
+	for _, caller := range callers {
+		j.Policies = j.Policies || len(t.isolating(caller, networkingv1.PolicyTypeEgress)) > 0
+		if server, down := x.nameServer(); !down {
+			j.NoNames = x.withoutNames(caller, server)
+		}
+		if to.Address.IsValid() {
+			for _, p := range x.blocksAddress(caller, to.Address, port) {
+				put(Barrier{p, true, port, corev1.ProtocolTCP, letThrough(p, networkingv1.PolicyTypeEgress)})
+			}
+			continue
+		}
+		for _, pod := range targetPods {
+			j.Policies = j.Policies || len(t.isolating(pod, networkingv1.PolicyTypeIngress)) > 0
+			targets, known := routeTargets(to.Service, pod, port)
+			j.NoSuchPort = j.NoSuchPort || !known
+			for _, at := range targets {
+				leaving, entering := x.policyBlocks(caller, at)
+				for _, p := range leaving {
+					put(Barrier{p, true, at.port, at.protocol, letThrough(p, networkingv1.PolicyTypeEgress)})
+				}
+				for _, p := range entering {
+					put(Barrier{p, false, at.port, at.protocol, letThrough(p, networkingv1.PolicyTypeIngress)})
+				}
+				if len(leaving)+len(entering) == 0 && !slices.Contains(j.Open, at.port) {
+					j.Open = append(j.Open, at.port)
+				}
+			}
+		}
+	}
+	return j
+}
+
+// routeTargets are the ports of a pod that a call may mean; known is false where a Service has no such port.
+func routeTargets(s *corev1.Service, pod *corev1.Pod, port int32) (all []target, known bool) {
+	if s != nil {
+		for _, p := range s.Spec.Ports {
+			if port == 0 || p.Port == port {
+				all = append(all, target{pod, portOn(pod, targetPort(p), p.Protocol), p.Protocol})
+			}
+		}
+		return all, len(all) > 0
+	}
+	if port != 0 {
+		return []target{{pod, port, corev1.ProtocolTCP}}, true
+	}
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			all = append(all, target{pod, p.ContainerPort, p.Protocol})
+		}
+	}
+	if len(all) == 0 {
+		all = []target{{pod, 0, corev1.ProtocolTCP}}
+	}
+	return all, true
+}
+
+// blocksAddress lists the policies because of which a pod does not get out to an address, or none if one of them lets it.
+func (x *Index) blocksAddress(from *corev1.Pod, to netip.Addr, port int32) []*networkingv1.NetworkPolicy {
+	var stopping []*networkingv1.NetworkPolicy
+	at := target{&corev1.Pod{}, port, corev1.ProtocolTCP}
+	for _, i := range x.limiting().isolating(from, networkingv1.PolicyTypeEgress) {
+		for _, r := range i.rules {
+			open := len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(peer networkingv1.NetworkPolicyPeer) bool {
+				return peer.IPBlock != nil && inBlock(peer.IPBlock, to.String())
+			})
+			if open && (port == 0 || r.allowsPort(at)) {
+				return nil
+			}
+		}
+		stopping = append(stopping, i.policy)
+	}
+	return stopping
+}
+
+// withoutNames is the policy that keeps a pod from the name server, or nil.
+func (x *Index) withoutNames(pod *corev1.Pod, server *corev1.Service) *networkingv1.NetworkPolicy {
+	to := nameServerTarget()
+	if server != nil {
+		if pods := x.readyBackends(server); len(pods) > 0 {
+			to.pod = pods[0]
+		}
+	}
+	if leaving := x.blocks(pod, to, networkingv1.PolicyTypeEgress); len(leaving) > 0 {
+		return leaving[0]
+	}
+	return nil
+}
+
+// ReadyBackends returns the ready pods behind a Service.
+func (x *Index) ReadyBackends(s *corev1.Service) []*corev1.Pod { return x.readyBackends(s) }
+
+// ClosedServices tells of policies that let nobody at all reach Services that have ready pods. That is no finding of a
+// diagnosis, since somebody may have meant it; whoever asks about such a Service has to hear of it.
+func (x *Index) ClosedServices() []engine.Finding {
+	if x.Unread["networkpolicies"] || x.Unread["pods"] || x.Unread["services"] {
+		return nil
+	}
+	closed := map[*networkingv1.NetworkPolicy][]string{}
+	var order []*networkingv1.NetworkPolicy
+	for i := range x.Services {
+		s := &x.Services[i]
+		if len(s.Spec.Selector) == 0 || s.DeletionTimestamp != nil {
+			continue
+		}
+		by := x.closedBy(s)
+		if by == nil {
+			continue
+		}
+		if closed[by] == nil {
+			order = append(order, by)
+		}
+		closed[by] = append(closed[by], s.Name)
+	}
+	found := make([]engine.Finding, 0, len(order))
+	for _, by := range order {
+		found = append(found, closedFinding(by, slices.Sorted(slices.Values(closed[by]))))
+	}
+	return found
+}
+
+// closedBy is the policy, first by name, because of which nobody reaches the ready pods of a Service, or nil.
+func (x *Index) closedBy(s *corev1.Service) *networkingv1.NetworkPolicy {
+	var by *networkingv1.NetworkPolicy
+	for _, pod := range x.kindsBehind(s) {
+		all := x.limiting().isolating(pod, networkingv1.PolicyTypeIngress)
+		if len(all) == 0 || slices.ContainsFunc(all, func(i *isolation) bool { return len(i.rules) > 0 }) {
+			return nil
+		}
+		by = slices.MinFunc(all, func(a, b *isolation) int { return strings.Compare(a.policy.Name, b.policy.Name) }).policy
+	}
+	return by
+}
+
+func closedFinding(by *networkingv1.NetworkPolicy, services []string) engine.Finding {
+	f := engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(by), Confidence: engine.Low}
+	f.Evidence = []string{
+		fmt.Sprintf("It is about the pods behind %s, which are ready; it lets in nothing, and no other policy lets anybody in.", engine.QuoteCodes(services)),
+	}
+	f.Cause = fmt.Sprintf("The network policy %s lets nobody reach service %s. This may be intentional.", engine.QuoteCode(by.Name), engine.QuoteCodes(services))
+	f.Text = "If they are to be used, add a policy that lets their callers in; say which these are."
+	return f
+}

@@ -1,0 +1,113 @@
+package question_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
+)
+
+// TestWordsInNames: what stands in a name says nothing of what is asked.
+func TestWordsInNames(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		sentence, want string
+		symptoms       int
+		states         []question.PodState
+	}{
+		{"what is wrong in kafka-logs?", "diagnosis", 0, nil},
+		{"what is off in team-quota-a, why?", "diagnosis", 0, nil},
+		{"why does job-runner-hpa in a-scale-b misbehave?", "diagnosis", 0, nil},
+		{"is secret-store in vault-a broken?", "diagnosis", 0, nil},
+		{"how many pods in not-ready-yet run?", "number", 0, nil},
+		{"how many pods of crash-reporter are ready?", "number", 0, []question.PodState{question.IsReady}},
+		{"how many pods in image-hub are pending?", "number", 0, []question.PodState{question.IsPending}},
+		{"how many are stuck pending in image-hub?", "number", 0, []question.PodState{question.IsPending}},
+		{"how many are bad in image-hub?", "number", 0, []question.PodState{question.NotReady}},
+		{"public-site cannot be opened", "diagnosis", 0, nil},
+		{"show the port-forward to restart-me", "manual", 0, nil},
+		{"which pods run image cost-center?", "number", 0, nil},
+	} {
+		a := question.Parse(row.sentence)
+		if got := assistanttest.IntentName(a.Intent); got != row.want {
+			t.Errorf("%q is %s, want %s", row.sentence, got, row.want)
+		}
+		if row.want == "diagnosis" && len(a.Symptoms) != row.symptoms {
+			t.Errorf("%q has symptoms %v, want %d", row.sentence, a.Symptoms, row.symptoms)
+		}
+		if row.want == "number" && !slices.Equal(a.Count.States, row.states) {
+			t.Errorf("%q counts states %q, want %q", row.sentence, a.Count.States, row.states)
+		}
+	}
+	if a := question.Parse("how many pods have label cost-center in shop?"); !slices.Equal(a.Count.Labels, []string{"cost-center"}) {
+		t.Errorf("labels are %q, want cost-center", a.Count.Labels)
+	}
+}
+
+// TestComplaints: a statement that something does not work asks for its cause, not for a table of what it names; a question
+// for facts asks for the table.
+func TestComplaints(t *testing.T) {
+	t.Parallel()
+	for sentence, want := range map[string]string{
+		"web cannot find its secret":                              "diagnosis",
+		"billing fails since the quota was lowered":               "diagnosis",
+		"the public pages of shop are down":                       "diagnosis",
+		"mailer does not get its credentials, show why":           "diagnosis",
+		"the logs of web are full of errors - is it broken?":      "diagnosis",
+		"kubectl get pods in shop shows that web is not ready":    "unhealthy_pods",
+		"kubectl rollout status never ends for web in shop":       "diagnosis",
+		"kubectl get pods -n shop":                                "line",
+		"kubectl get pods in shop":                                "line",
+		"kubectl delete pods that are in shop; rm -rf /":          "line",
+		"which keys are in configmap web-settings?":               "keys",
+		"what does the configmap web-settings contain?":           "keys",
+		"list the keys of secret web-tls in shop":                 "keys",
+		"which workloads mount pvc web-data?":                     "users",
+		"which deployments run as serviceaccount robot?":          "users",
+		"who uses web-settings in shop?":                          "users",
+		"show all secrets in shop":                                "secrets",
+		"which services are public?":                              "external",
+		"restart web in shop":                                     "request",
+		"dosent web in shop work?":                                "diagnosis",
+		"wich pods arent ready in shop?":                          "unhealthy_pods",
+		"web in shop hasnt started, and there werent any changes": "diagnosis",
+	} {
+		if got := assistanttest.IntentName(question.Parse(sentence).Intent); got != want {
+			t.Errorf("%q is %s, want %s", sentence, got, want)
+		}
+	}
+}
+
+// TestMistypedWords: fingers swap, drop and double letters; they make no other word of one.
+func TestMistypedWords(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"mnay": "many", "hvae": "have", "brokne": "broken", "wrnog": "wrong", "deploymnet": "deployment", "configmpa": "configmap", "sevrice": "service", "namepsace": "namespace",
+		"unhealhty": "unhealthy", "failling": "failing", "crahs": "crash", "batch": "", "read": "", "polls": "", "ways": "", "xyz": "",
+	} {
+		if got := question.NearestWord(typed, spelling.Distance); got != want && (want != "" || got != "") {
+			t.Errorf("%q is taken for %q, want %q", typed, got, want)
+		}
+	}
+	for _, sentence := range []string{"the customers complain about slow pages on the website", "videos stutter and the stream freezes", "although nothing changed, payments stay unsettled"} {
+		if a := question.Parse(sentence); len(a.Unknown) > 0 {
+			t.Errorf("%q has unknown words %s; want none", sentence, strings.Join(a.Unknown, ", "))
+		}
+	}
+}
+
+// TestTimes: a time that is not read is said, not swallowed.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	for sentence, want := range map[string]string{
+		"what is wrong in shop since 10:30?": "since 10:30", "errors in shop after midnight": "after midnight", "what is wrong in shop in the last hour?": "", "why is web down since monday?": "since monday",
+		"why does web listen at 8080?": "",
+	} {
+		if got := question.Parse(sentence).UnreadTime; got != want {
+			t.Errorf("%q leaves the time %q unread, want %q", sentence, got, want)
+		}
+	}
+}
