@@ -58,9 +58,13 @@ func TestRow25_OfficialMLflowClient(t *testing.T) {
 	if a := harness.Call(t, "POST", p.Env["SERVING_URL"]+"/predict/OFFICIAL-FOREST", p.Env["SERVING_TOKEN"], map[string]any{"features": doc.Rows[0]}); a.Status != 404 {
 		t.Fatalf("before the approval: got %d %s, want 404", a.Status, a.Body)
 	}
-	if a := harness.Call(t, "GET", p.Tracker()+"/api/2.0/mlflow/registered-models/alias?name=official-forest&alias=Production", "", nil); a.Status == 200 {
-		t.Errorf("before the approval: got Production %s, want it put back to none", a.Body)
-	}
+	harness.Eventually(t, 20*time.Second, func() error { // the promotion is written down before the alias moves
+		a := harness.Call(t, "GET", p.Tracker()+"/api/2.0/mlflow/registered-models/alias?name=official-forest&alias=Production", "", nil)
+		if a.Status == 200 {
+			return fmt.Errorf("before the approval: got Production %s, want it put back to none", a.Body)
+		}
+		return nil
+	})
 	legacy := p.Env["CONTROL_PLANE_TOKEN"] // whose policies wait for no second person
 	harness.Want(t, 200, "PUT", control+"/promotion-policies/official-forest", legacy, map[string]any{"metric": "train_r2", "operator": "gte", "threshold": 0.5})
 	harness.Eventually(t, 45*time.Second, func() error { // its digest is computed with the next comparison

@@ -44,7 +44,7 @@ type plane struct {
 	cmd        *exec.Cmd
 }
 
-func testDispatch(t *testing.T, api string) {
+func testDispatch(t *testing.T, api string, cases []dispatchCase) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	ports := harness.FreePorts(t, 2)
@@ -73,24 +73,32 @@ func testDispatch(t *testing.T, api string) {
 	p.start(t)
 	t.Cleanup(func() { p.kill() })
 
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, *plane)
-	}{
-		{"retrain arrives with its parameters", testRetrain},
-		{"the same key is one run", testSameKey},
-		{"many at once are that many runs", testManyAtOnce},
-		{"approve starts one run", testApprove},
-		{"a run is followed to its end", testFollow},
-		{"cancel", testCancel},
-		{"the orchestrator refuses the parameters", testRefused},
-		{"killed in the middle of an approval", testKilled},
-		{"unreachable, then back", testUnreachable},
-		{"the deployment is gone, then registered anew", testDeploymentGone},
-	} {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.test(t, p) })
 	}
 }
+
+type dispatchCase struct {
+	name string
+	test func(*testing.T, *plane)
+}
+
+var (
+	shortDispatch = []dispatchCase{
+		{"retrain arrives with its parameters", testRetrain},
+		{"the same key is one run", testSameKey},
+		{"approve starts one run", testApprove},
+		{"cancel", testCancel},
+		{"the orchestrator refuses the parameters", testRefused},
+	}
+	allDispatch = append(shortDispatch[:len(shortDispatch):len(shortDispatch)], []dispatchCase{
+		{"many at once are that many runs", testManyAtOnce},
+		{"a run is followed to its end", testFollow},
+		{"killed in the middle of an approval", testKilled},
+		{"unreachable, then back", testUnreachable},
+		{"the deployment is gone, then registered anew", testDeploymentGone},
+	}...)
+)
 
 func (p *plane) register(t *testing.T) {
 	t.Helper()
@@ -286,13 +294,22 @@ func (p *plane) set(t *testing.T, id uuid.UUID, s orchestrator.StateType) {
 }
 
 func testFollow(t *testing.T, p *plane) {
-	for _, end := range []orchestrator.StateType{orchestrator.Completed, orchestrator.Failed, orchestrator.Crashed, orchestrator.Cancelled} {
+	ends := []orchestrator.StateType{orchestrator.Completed, orchestrator.Failed, orchestrator.Crashed, orchestrator.Cancelled}
+	var runs []uuid.UUID
+	for range ends {
 		run := p.started(t, p.retrain(t, nil))
 		p.set(t, run.ID, orchestrator.Pending)
 		p.set(t, run.ID, orchestrator.Running)
-		p.wait(t, run.ID, "RUNNING", false)
-		p.set(t, run.ID, end)
-		p.wait(t, run.ID, string(end), true)
+		runs = append(runs, run.ID)
+	}
+	for _, id := range runs {
+		p.wait(t, id, "RUNNING", false)
+	}
+	for i, id := range runs {
+		p.set(t, id, ends[i])
+	}
+	for i, id := range runs {
+		p.wait(t, id, string(ends[i]), true)
 	}
 }
 

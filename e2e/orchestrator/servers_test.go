@@ -6,6 +6,7 @@ package orchestrator
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,16 +22,29 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	// Both servers are tested side by side, and each part waits most of the time: two at once, as on two cores, would
+	// leave the cores idle.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	testenv.Main(m)
+}
 
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
-	p.Start(t, time.Minute)
-	runSuite(t, p.Orchestrator(), p)
+	p.Start(t, 3*time.Minute)
+	cases, worker := allDispatch, allWorker
+	if !full {
+		worker = []workerCase{registration, killedOnce}
+	}
+	runSuite(t, p.Orchestrator(), p, cases, worker)
 }
 
-func TestRealServer(t *testing.T) {
+// Acceptance row 25, worker half: the real product is the orchestrator, and the platform's own worker completes a run there,
+// although it is killed once.
+func TestRow25_WorkerOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	// make e2e starts a server here; ORCHESTRATOR_E2E_URL names another one to use.
 	api := os.Getenv("ORCHESTRATOR_E2E_URL")
@@ -38,14 +52,19 @@ func TestRealServer(t *testing.T) {
 		api = realServer(t)
 	}
 	p := harness.New(t, "PLATFORM_SEED=false") // for its tracker and its model repository
-	p.Start(t, time.Minute)
-	runSuite(t, api, p)
+	p.Start(t, 3*time.Minute)
+	cases, worker := allDispatch, allWorker
+	if !full {
+		cases, worker = shortDispatch, []workerCase{killedShort}
+	}
+	runSuite(t, api, p, cases, worker)
 }
 
-func runSuite(t *testing.T, api string, p *harness.Platform) {
-	t.Run("protocol", func(t *testing.T) { orchestratortest.Run(t, api) })
-	t.Run("dispatch", func(t *testing.T) { testDispatch(t, api) })
-	t.Run("worker", func(t *testing.T) { testWorker(t, api, p) })
+// runSuite runs the parts side by side: each waits most of the time, and they share nothing but the server.
+func runSuite(t *testing.T, api string, p *harness.Platform, dispatch []dispatchCase, worker []workerCase) {
+	t.Run("protocol", func(t *testing.T) { t.Parallel(); orchestratortest.Run(t, api) })
+	t.Run("dispatch", func(t *testing.T) { t.Parallel(); testDispatch(t, api, dispatch) })
+	t.Run("worker", func(t *testing.T) { t.Parallel(); testWorker(t, api, p, worker) })
 }
 
 // realServer starts the real product on Postgres and gives the address of its API. On SQLite it answers

@@ -28,39 +28,53 @@ type workers struct {
 	api     string
 	client  *orchestrator.Client
 	tracker *tracker.Client
-	proxy   *harness.Proxy
+	proxy   *harness.Proxy // before the orchestrator
+	gate    *gate          // before the tracker, for the trainings alone
 	env     []string
 }
 
 // testWorker lets the platform's own worker train at the orchestrator; runs are recorded at the platform's tracker.
 // Its parts follow each other: they share the pool, whose name is fixed.
-func testWorker(t *testing.T, api string, p *harness.Platform) {
+func testWorker(t *testing.T, api string, p *harness.Platform, cases []workerCase) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	hc := &http.Client{Transport: transport}
 	w := &workers{
 		api: api, client: orchestrator.New(api, hc), tracker: tracker.New(p.Env["TRACKING_URI"], hc, tracker.Token(p.Env["MLFLOW_TRACKING_TOKEN"])),
 		proxy: harness.NewProxy(t, harness.FreePorts(t, 1)[0], strings.TrimSuffix(api, "/api")),
-		env: append(os.Environ(), "TRACKING_URI="+p.Env["TRACKING_URI"], "MLFLOW_TRACKING_TOKEN="+p.Env["MLFLOW_TRACKING_TOKEN"],
+		gate:  newGate(t, p.Env["TRACKING_URI"]),
+		env: append(os.Environ(), "MLFLOW_TRACKING_TOKEN="+p.Env["MLFLOW_TRACKING_TOKEN"],
 			"CONTROL_PLANE_URL=", "MODELREPO_DIR="+p.Env["PLATFORM_MODELREPO"], "WORKER_POLL_SECONDS=1", "WORKER_HEARTBEAT_SECONDS=1",
 			"WORKER_LOST_SECONDS=3", "PREFECT_API_KEY=", "PREFECT_FLOW_RUN_ID="),
 	}
-	w.env = append(w.env, "PREFECT_API_URL="+w.proxy.URL+"/api")
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, *workers)
-	}{
-		{"registers the deployments and their schedules", testRegistration},
-		{"killed once, finishes once", testKilledOnce},
+	w.env = append(w.env, "PREFECT_API_URL="+w.proxy.URL+"/api", "TRACKING_URI="+w.gate.url)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Cleanup(w.gate.release)
+			c.test(t, w)
+		})
+	}
+}
+
+type workerCase struct {
+	name string
+	test func(*testing.T, *workers)
+}
+
+var (
+	registration = workerCase{"registers the deployments and their schedules", testRegistration}
+	killedOnce   = workerCase{"killed once, finishes once", testKilledOnce}
+	killedShort  = workerCase{"killed once, finishes once, on generated rows", testKilledShort}
+	allWorker    = []workerCase{
+		registration,
+		killedOnce,
 		{"cancelled", testWorkerCancel},
 		{"stopped, the next one goes on", testStopped},
 		{"a training that is killed has crashed, one that fails has failed", testCrash},
 		{"the orchestrator is away while the training ends", testLostServer},
 		{"the worker never comes back", testLostWorker},
-	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, w) })
 	}
-}
+)
 
 // workerProcess is one trainer worker.
 type workerProcess struct {
@@ -102,7 +116,10 @@ func (p *workerProcess) stop(t *testing.T) {
 	}
 }
 
-// dispatch asks for a training of RuntimeClass on the job log.
+// short is a training of seconds: generated rows in place of the job log.
+var short = map[string]any{"is_dummy": true}
+
+// dispatch asks for a training of RuntimeClass, on the job log unless told otherwise.
 func (w *workers) dispatch(t *testing.T, extra map[string]any) orchestrator.FlowRun {
 	t.Helper()
 	var d orchestrator.Deployment
@@ -148,19 +165,14 @@ func (w *workers) tracked(t *testing.T, id uuid.UUID) []tracker.Run {
 	return runs
 }
 
-// underWay waits until the run is RUNNING and its training has begun.
+// underWay waits until the run is RUNNING and its training stands at the gate.
 func (w *workers) underWay(t *testing.T, id uuid.UUID) {
 	t.Helper()
-	harness.Eventually(t, time.Minute, func() error {
-		run, err := w.client.ReadFlowRun(t.Context(), id)
-		if err != nil {
-			return err
-		}
-		if runs := w.tracked(t, id); run.StateType != orchestrator.Running || len(runs) == 0 {
-			return fmt.Errorf("run %s is %s with %d runs at the tracker; want RUNNING, 1", id, run.StateType, len(runs))
-		}
-		return nil
-	})
+	w.gate.await(t)
+	w.await(t, id, orchestrator.Running)
+	if runs := w.tracked(t, id); len(runs) != 1 {
+		t.Fatalf("%d runs at the tracker; want 1", len(runs))
+	}
 }
 
 // versions are those registered from the flow run.
@@ -251,10 +263,15 @@ func testRegistration(t *testing.T, w *workers) {
 	p.stop(t)
 }
 
-func testKilledOnce(t *testing.T, w *workers) {
+func testKilledOnce(t *testing.T, w *workers) { w.killOnce(t, nil) }
+
+func testKilledShort(t *testing.T, w *workers) { w.killOnce(t, short) }
+
+func (w *workers) killOnce(t *testing.T, what map[string]any) {
 	state := t.TempDir()
 	p := w.start(t, "mortal", state)
-	run := w.dispatch(t, nil)
+	w.gate.hold(creation)
+	run := w.dispatch(t, what)
 	w.underWay(t, run.ID)
 	p.kill()
 	harness.Eventually(t, 20*time.Second, func() error {
@@ -263,6 +280,7 @@ func testKilledOnce(t *testing.T, w *workers) {
 		}
 		return nil
 	})
+	w.gate.release()
 	p = w.start(t, "mortal", state)
 	done := w.await(t, run.ID, orchestrator.Completed)
 	if v := w.versions(t, run.ID); len(v) != 1 || !strings.HasSuffix(done.Message(), "registered RUNTIMECLASS version "+v[0]) {
@@ -293,7 +311,8 @@ func testKilledOnce(t *testing.T, w *workers) {
 
 func testWorkerCancel(t *testing.T, w *workers) {
 	p := w.start(t, "obedient", t.TempDir())
-	run := w.dispatch(t, nil)
+	w.gate.hold(recording)
+	run := w.dispatch(t, short)
 	w.underWay(t, run.ID)
 	if _, err := w.client.SetState(t.Context(), run.ID, orchestrator.State{Type: orchestrator.Cancelling}, false); err != nil {
 		t.Fatal(err)
@@ -307,9 +326,11 @@ func testWorkerCancel(t *testing.T, w *workers) {
 
 func testStopped(t *testing.T, w *workers) {
 	p := w.start(t, "first", t.TempDir())
-	run := w.dispatch(t, nil)
+	w.gate.hold(recording)
+	run := w.dispatch(t, short)
 	w.underWay(t, run.ID)
 	p.stop(t)
+	w.gate.release()
 	if got := w.await(t, run.ID, orchestrator.Scheduled); got.StateName != "AwaitingRetry" {
 		t.Errorf("the run is %s; want AwaitingRetry", got.StateName)
 	}
@@ -323,7 +344,8 @@ func testStopped(t *testing.T, w *workers) {
 
 func testCrash(t *testing.T, w *workers) {
 	p := w.start(t, "watchful", t.TempDir())
-	run := w.dispatch(t, nil)
+	w.gate.hold(recording)
+	run := w.dispatch(t, short)
 	w.underWay(t, run.ID)
 	for _, pid := range children(t, run.ID) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -333,6 +355,7 @@ func testCrash(t *testing.T, w *workers) {
 	if got := w.await(t, run.ID, orchestrator.Crashed); !strings.Contains(got.Message(), "killed") {
 		t.Errorf("message %q; want it to name the signal", got.Message())
 	}
+	w.gate.release()
 	run = w.dispatch(t, map[string]any{"model_name": "ORACLE"})
 	if got := w.await(t, run.ID, orchestrator.Failed); !strings.Contains(got.Message(), `unknown model "ORACLE"`) {
 		t.Errorf("message %q; want the trainer's own reason", got.Message())
@@ -342,9 +365,11 @@ func testCrash(t *testing.T, w *workers) {
 
 func testLostServer(t *testing.T, w *workers) {
 	p := w.start(t, "patient", t.TempDir())
-	run := w.dispatch(t, nil)
+	w.gate.hold(recording)
+	run := w.dispatch(t, short)
 	w.underWay(t, run.ID)
 	w.proxy.Refuse()
+	w.gate.release()
 	harness.Eventually(t, time.Minute, func() error {
 		if v := w.versions(t, run.ID); len(v) != 1 || len(children(t, run.ID)) != 0 {
 			return fmt.Errorf("versions %v, children %v; want one version and no child", v, children(t, run.ID))
@@ -361,7 +386,8 @@ func testLostServer(t *testing.T, w *workers) {
 
 func testLostWorker(t *testing.T, w *workers) {
 	p := w.start(t, "departed", t.TempDir())
-	run := w.dispatch(t, nil)
+	w.gate.hold(recording)
+	run := w.dispatch(t, short)
 	w.underWay(t, run.ID)
 	p.kill()
 	other := w.start(t, "survivor", t.TempDir())

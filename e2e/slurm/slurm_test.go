@@ -30,6 +30,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 type site struct {
 	*harness.Platform
 	conf    string
+	dir     string // of the cluster
+	work    string // where the jobs lie
 	tracker *tracker.Client
 	env     []string // of the trainer, with Slurm as its scheduler
 }
@@ -56,10 +58,10 @@ func start(t *testing.T) *site {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	p := harness.New(t, "PLATFORM_SEED=false")
-	p.Start(t, time.Minute)
-	s := &site{Platform: p, conf: filepath.Join(dir, "slurm.conf"), tracker: tracker.New(p.Env["TRACKING_URI"], nil, tracker.Token(p.Env["MLFLOW_TRACKING_TOKEN"]))}
+	p.Start(t, 5*time.Minute)
+	s := &site{Platform: p, conf: filepath.Join(dir, "slurm.conf"), dir: dir, work: t.TempDir(), tracker: tracker.New(p.Env["TRACKING_URI"], nil, tracker.Token(p.Env["MLFLOW_TRACKING_TOKEN"]))}
 	s.env = append(p.Environ(), "SLURM_CONF="+s.conf, "MODELREPO_DIR="+p.Env["PLATFORM_MODELREPO"], "PLATFORM_SCHEDULER_MODE=slurm",
-		"HPC_WORK_DIR="+t.TempDir(), "HPC_POLL_SECONDS=1", "PREFECT_API_URL="+p.Env["ORCHESTRATOR_API_URL"], "PREFECT_FLOW_RUN_ID=",
+		"HPC_WORK_DIR="+s.work, "HPC_POLL_SECONDS=1", "PREFECT_API_URL="+p.Env["ORCHESTRATOR_API_URL"], "PREFECT_FLOW_RUN_ID=",
 		"WORKER_POLL_SECONDS=1", "WORKER_HEARTBEAT_SECONDS=1", "WORKER_LOST_SECONDS=60", "ORT_LIB="+filepath.Join(root, ".cache", "onnxruntime", "libonnxruntime.so.1"))
 	return s
 }
@@ -119,13 +121,22 @@ func (s *site) get(t *testing.T, path string) map[string]any {
 // slurm runs a command of Slurm.
 func (s *site) slurm(t *testing.T, argv ...string) string {
 	t.Helper()
+	out, err := s.trySlurm(argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// trySlurm is slurm for what may be refused.
+func (s *site) trySlurm(argv ...string) (string, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+s.conf)
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %v", argv, err)
+		return "", fmt.Errorf("%v: %w", argv, err)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
 }
 
 // dispatch asks the orchestrator for a training, for the worker.
@@ -174,17 +185,38 @@ func TestSlurm(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, c := range []struct {
-		name string
-		test func(*testing.T, *site)
+		name  string
+		test  func(*testing.T, *site)
+		stays int // folders of jobs afterwards
 	}{
-		{"the same model three ways", testThreeWays},
-		{"a cancelled training cancels its job", testCancel},
-		{"a job that somebody cancels fails the training", testCancelledJob},
-		{"a worker killed while its job runs", testKilledWorker},
-		{"over SSH", testSSH},
+		{"the same model three ways", testThreeWays, 0},
+		{"a cancelled training cancels its job", testCancel, 0},
+		{"a job that somebody cancels fails the training", testCancelledJob, 0},
+		{"a worker killed while its job runs", testKilledWorker, 0},
+		{"over SSH", testSSH, 0},
+		{"a job that is requeued is paid for each time", testRequeued, 0},
+		{"a job whose node fails starts over", testNodeFails, 0},
+		{"a job that runs out of time fails the training", testTimeout, 0},
+		{"a job that the scheduler loses fails the training", testLost, 1}, // last: its controller stays away
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
+		t.Run(c.name, func(t *testing.T) {
+			c.test(t, s)
+			s.leavesFolders(t, c.stays)
+		})
 	}
+}
+
+// leavesFolders checks how many folders of jobs stay: only that of a job which nobody could end.
+func (s *site) leavesFolders(t *testing.T, want int) {
+	t.Helper()
+	harness.Eventually(t, 20*time.Second, func() error {
+		left, err := filepath.Glob(filepath.Join(s.work, "*"))
+		if err == nil && len(left) != want {
+			within, _ := filepath.Glob(filepath.Join(s.work, "*", "*"))
+			err = fmt.Errorf("folders of jobs that stay: %v with %v; want %d", left, within, want)
+		}
+		return err
+	})
 }
 
 func testThreeWays(t *testing.T, s *site) {

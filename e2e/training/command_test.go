@@ -3,15 +3,10 @@
 package training
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,14 +23,7 @@ func TestCommandEstimator(t *testing.T) {
 	}
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, 2*time.Minute)
-	repo := filepath.Join(t.TempDir(), "repo")
-	write := func(name, text string) {
-		t.Helper()
-		name = filepath.Join(repo, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	repo := newCommandRepo(t)
 	var rows strings.Builder
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -43,19 +31,10 @@ func TestCommandEstimator(t *testing.T) {
 		run := (10 + procs*float64(user+1)) * (0.9 + 0.2*rng.Float64())
 		fmt.Fprintf(&rows, "%g,u%d,%g,%s\n", procs, user, run, map[bool]string{true: "long", false: "short"}[run > 60])
 	}
-	write("data/jobs.csv", "procs,user,run,size\n"+rows.String())
-	write("datasets/Jobs.yaml", `name: Jobs
-format: csv
-files: [data/jobs.csv]
-backends: {local: {}}
-columns:
-  procs: {type: number, available: submit}
-  user: {type: category, available: submit}
-  run: {type: number, available: end}
-  size: {type: category, available: end}
-`)
+	repo.write("repo/data/jobs.csv", "procs,user,run,size\n"+rows.String())
+	repo.write("repo/datasets/Jobs.yaml", jobsYAML(sizeColumn))
 	model := func(name, kind, target, hyper string) {
-		write("models/performance_prediction/"+name+"/model.yaml", fmt.Sprintf(`name: %s
+		repo.write("repo/models/performance_prediction/"+name+"/model.yaml", fmt.Sprintf(`name: %s
 task_type: performance_prediction
 type: %s
 estimator:
@@ -73,40 +52,20 @@ split: {kind: random, allow_duplicates: true}
 	}
 	model("RunSeconds", "regression", "{column: run, transform: log1p, unit: s}", "{estimator: gradient_boosting, n_estimators: [20, 80]}")
 	model("RunSize", "classification", "{column: size, labels: [short, long]}", "{estimator: extra_trees, n_estimators: 30, min_samples_leaf: 5}")
-	train := func(model string, extra ...string) (map[string]float64, string, error) {
-		cmd := exec.Command(harness.Bin(t, "trainer"), "train", "--model", model, "--repo", repo)
-		cmd.Env = append(os.Environ(), "TRACKING_URI="+p.Env["TRACKING_URI"], "MLFLOW_TRACKING_TOKEN="+p.Env["MLFLOW_TRACKING_TOKEN"],
-			"PYTHONPATH="+filepath.Join(harness.Root(t), "clients", "python", "src"), "OMP_NUM_THREADS=2")
-		cmd.Env = append(cmd.Env, extra...)
-		var out, errOut bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &errOut
-		err := cmd.Run()
-		var res struct {
-			Version string
-			Metrics map[string]float64
-		}
-		if err == nil {
-			err = json.Unmarshal(out.Bytes(), &res)
-		}
-		if err == nil && res.Version == "" {
-			err = errors.New("no version")
-		}
-		return res.Metrics, errOut.String(), err
-	}
-	allow := "TRAINER_COMMAND_ALLOW=other, " + python + " -m mlp_train"
+	allow := "other, " + python + " -m mlp_train"
 	for name, good := range map[string]func(m map[string]float64) bool{
 		"RunSeconds": func(m map[string]float64) bool { return m["male"] > 0.01 && m["male"] < 0.12 && m["val_male"] > 0 },
 		"RunSize":    func(m map[string]float64) bool { return m["accuracy"] > 0.9 && m["roc_auc"] > 0.95 },
 	} {
-		m, log, err := train(name, allow)
-		if err != nil || !good(m) {
-			t.Errorf("%s: %v, %v\n%s", name, m, err, log)
+		got, log, err := repo.train(p, name, allow)
+		if err != nil || !good(got.Metrics) {
+			t.Errorf("%s: %v, %v\n%s", name, got.Metrics, err, log)
 		}
 		if !strings.Contains(log, "output of the command") || !strings.Contains(log, "fitting ") {
 			t.Errorf("%s: the command's output is not in the log: %s", name, log)
 		}
 	}
-	if _, log, err := train("RunSize", "TRAINER_COMMAND_ALLOW="+python); err == nil || !strings.Contains(log, "is not listed in TRAINER_COMMAND_ALLOW") {
+	if _, log, err := repo.train(p, "RunSize", python); err == nil || !strings.Contains(log, "is not listed in TRAINER_COMMAND_ALLOW") {
 		t.Errorf("%v, %s; want a refusal", err, log)
 	}
 }

@@ -6,10 +6,17 @@ import (
 
 	"github.com/mlp-platform/platform/services/inference/internal/bus"
 	"github.com/mlp-platform/platform/services/inference/internal/busapp"
+	"github.com/mlp-platform/platform/services/inference/internal/direct"
 )
 
 // BridgeConfig is everything the bus bridge can be told.
 type BridgeConfig = busapp.Config
+
+// LinkBridge lets a bridge ask the service of the same process without a connection between them.
+func LinkBridge(service *Config, bridge *BridgeConfig) {
+	service.Link = &direct.Link{}
+	bridge.Link = service.Link
+}
 
 // LoadBridgeConfig reads environ (os.Environ); the error lists every fault.
 func LoadBridgeConfig(environ []string) (BridgeConfig, error) { return busapp.LoadConfig(environ) }

@@ -3,6 +3,7 @@ package inference_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -73,6 +74,12 @@ type bridge struct {
 // startBridge runs a bridge; its readiness is waited for.
 func startBridge(t *testing.T, natsURL, servingURL, controlURL string, settings ...string) *bridge {
 	t.Helper()
+	return startLinkedBridge(t, nil, natsURL, servingURL, controlURL, settings...)
+}
+
+// startLinkedBridge runs a bridge with a link to a service of this process; nil: it asks over HTTP.
+func startLinkedBridge(t *testing.T, link func(*inference.BridgeConfig), natsURL, servingURL, controlURL string, settings ...string) *bridge {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +91,9 @@ func startBridge(t *testing.T, natsURL, servingURL, controlURL string, settings 
 		t.Fatal(err)
 	}
 	cfg.Listener = ln
+	if link != nil {
+		link(&cfg)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- inference.RunBridge(ctx, cfg, slog.New(slog.DiscardHandler)) }()
@@ -228,6 +238,33 @@ func TestBusAnswersWhatHTTPAnswers(t *testing.T) {
 	wantSources(t, i.Database, map[string]int{"bus": 5})
 }
 
+// Beside the service in one process, a bridge needs no connection to it, and the service checks the
+// credential all the same.
+func TestBusInOneProcess(t *testing.T) {
+	t.Parallel()
+	const token = "5d0c1f7e9b3a4826a1f0"
+	linked := inference.BridgeConfig{}
+	i := launch(t, runtimeRegistry(t), func(cfg *inference.Config) {
+		cfg.Credentials = `{"` + token + `": {"principal": "bridge", "tenant": "default", "scopes": ["predict"]}}`
+		inference.LinkBridge(cfg, &linked)
+	})
+	i.Bearer = token
+	i.Awaits("/readyz", http.StatusOK)
+	const nowhere = "http://127.0.0.1:1"
+	for given, want := range map[string]string{token: "", token + "x": "unauthenticated"} {
+		b := startLinkedBridge(t, func(cfg *inference.BridgeConfig) { cfg.Link = linked.Link }, i.NATS, nowhere, newControl(t).URL, "SERVING_TOKEN="+given)
+		nc := connect(t, i.NATS)
+		got := request(t, nc, "bus.infer."+runtimeUUID, runtimeJob)
+		switch {
+		case want == "" && (got.Error != nil || got.Prediction != 14.5):
+			t.Errorf("got %+v %+v; want 14.5", got, got.Error)
+		case want != "" && (got.Error == nil || got.Prediction != nil):
+			t.Errorf("with a wrong credential got %+v %+v; want %s", got, got.Error, want)
+		}
+		b.stop()
+	}
+}
+
 // wantSources waits until the snapshots are of these sources.
 func wantSources(t *testing.T, database string, want map[string]int) {
 	t.Helper()
@@ -321,6 +358,13 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 	}
 	if got := request(t, nc, infer, runtimeJob); got.Error != nil {
 		t.Errorf("after a message without a reply subject: %+v", got.Error)
+	}
+	// The broker takes no message of 2 MB; a broker that did would pass it to a bridge that refuses it (TestParseRefusesLargeMessages).
+	if _, err := nc.Request(infer, make([]byte, 2<<20), 20*time.Second); !errors.Is(err, nats.ErrMaxPayload) {
+		t.Errorf("a message of 2 MB: got %v, want %v", err, nats.ErrMaxPayload)
+	}
+	if got := request(t, nc, infer, runtimeJob); got.Error != nil {
+		t.Errorf("after a message of 2 MB: got %+v, want a prediction", got.Error)
 	}
 	if status, body := b.get("/metrics"); status != http.StatusOK || strings.Contains(body, "Nothing") || !strings.Contains(body, `bus_requests_total{kind="infer",status="feature_shape_mismatch"} 1`) ||
 		!strings.Contains(body, "bus_connected 1") || !strings.Contains(body, `bus_seconds_bucket{kind="retrain"`) {

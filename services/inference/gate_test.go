@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,34 @@ func TestAdmittedDigestBinds(t *testing.T) {
 	i := start(t, reg, gated(gate))
 	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "was admitted") {
 		t.Errorf("got %d %s, want 404 and that another digest was admitted", s, body)
+	}
+}
+
+// A Python version is a program, so its files are compared before it is started.
+func TestAdmittedDigestBindsBeforePythonStarts(t *testing.T) {
+	t.Parallel()
+	for name, option := range map[string]inferencetest.Option{"alias": slow, "request": limited(1, "none"), "unkept alias": func(c *inference.Config) { c.PreloadAliases = "Staging" }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := t.TempDir()
+			command, err := json.Marshal([]string{"/bin/sh", "-c", "touch " + started + "/{port}; : {model}"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			reg, gate := fixturetest.NewRegistry(t), newGatekeeper(t)
+			v := reg.Register("forest", fixturetest.Python(twoNumbers, oneNumber), nil)
+			reg.Alias("forest", "Production", v)
+			gate.admit("FOREST", v, strings.Repeat("ab", 32))
+			i := start(t, reg, gated(gate), slow, option, func(c *inference.Config) { c.PyfuncCommand = string(command) })
+			for _, body := range []string{`{"features": {"a": 1, "b": 2}}`, `{"features": {"a": 1, "b": 2}, "version": "` + v + `"}`} {
+				if s, out := i.Post("/predict/forest", body); s != 404 || !strings.Contains(out, "was admitted") {
+					t.Errorf("%s: got %d %s, want 404 and that another digest was admitted", body, s, out)
+				}
+			}
+			if got, err := os.ReadDir(started); err != nil || len(got) != 0 {
+				t.Errorf("got %d starts of its scoring server (%v), want none", len(got), err)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -79,6 +80,50 @@ func TestHostileModelsAreRefused(t *testing.T) {
 	h := i.health()
 	if len(h.Followers) != 3 || h.Followers[2].Model != "TAGGED" || h.Followers[2].Compared == nil || *h.Followers[2].Compared > 20 || h.Tracker.Age == nil || *h.Tracker.Age > 20 {
 		t.Errorf("health: got %+v, want three followers and the scan with ages of a few seconds", h)
+	}
+}
+
+// The files of a Python model are read in the service itself. What they say of sizes is refused by name before memory is
+// taken for it, and the model beside them answers as before.
+func TestHostileSchemasAreRefused(t *testing.T) {
+	t.Parallel()
+	platform := func(inputs string) map[string][]byte {
+		files := fixturetest.Python(twoNumbers, oneNumber)
+		files["platform.json"] = []byte(`{"format":1,"output":{"kind":"number"},"inputs":[` + inputs + `]}`)
+		return files
+	}
+	var columns []string
+	for n := range 1<<16 + 1 {
+		columns = append(columns, fmt.Sprintf(`{"name":"%s","kind":"number"}`, strconv.FormatInt(int64(n), 36)))
+	}
+	hostile := map[string]struct {
+		files  map[string][]byte
+		reason string
+	}{
+		"TENSOR":   {fixturetest.Python(`[{"type": "tensor", "tensor-spec": {"dtype": "float64", "shape": [-1, 4000000000]}}]`, oneNumber), "more than 65536 values"},
+		"VECTOR":   {platform(`{"name":"v","kind":"vector","length":9000000000000000000}`), "more than 65536 values"},
+		"SUM":      {platform(`{"name":"v","kind":"vector","length":9000000000000000000},{"name":"w","kind":"vector","length":9000000000000000000}`), "more than 65536 values"},
+		"NEGATIVE": {platform(`{"name":"v","kind":"vector","length":-9000000000000000000}`), "has length -9000000000000000000"},
+		"NUMBER":   {platform(`{"name":"n","kind":"number","length":9000000000000000000}`), "only vectors have one"},
+		"COLUMNS":  {platform(strings.Join(columns, ",")), "more than 65536 values"},
+	}
+	reg, endpoints := fixturetest.NewRegistry(t), map[string]string{}
+	for name, h := range hostile {
+		endpoints[name] = fixturetest.NewScoring(t).URL
+		reg.Alias(strings.ToLower(name), "Production", reg.Register(strings.ToLower(name), h.files, nil))
+	}
+	v := reg.Register("tagged", tagged(t, 1), nil)
+	reg.Alias("tagged", "Production", v)
+	named, err := json.Marshal(endpoints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := start(t, reg, slow, func(c *inference.Config) { c.PyfuncEndpoints = string(named) })
+	i.becomes("tagged", v)
+	for name, h := range hostile {
+		if got := i.health().reason(name); !strings.Contains(got, h.reason) {
+			t.Errorf("%s failed with %q, want %q in it", name, got, h.reason)
+		}
 	}
 }
 

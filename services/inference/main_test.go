@@ -1,13 +1,19 @@
 package inference_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
-func TestMain(m *testing.M) { inferencetest.Main(m) }
+func TestMain(m *testing.M) {
+	if fixturetest.ServeScoring(os.Args[1:]) {
+		return
+	}
+	inferencetest.Main(m)
+}
 
 // instance is a running service, with what these tests ask of it more than once.
 type instance struct{ *inferencetest.Instance }

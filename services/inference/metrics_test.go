@@ -42,8 +42,8 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 			}
 		}
 	}
-	if len(names) != 5 {
-		t.Fatalf("the rules name %v; want len(names) == 5", names)
+	if len(names) != 6 {
+		t.Fatalf("the rules name %v; want six metrics", names)
 	}
 	reg := fixturetest.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))

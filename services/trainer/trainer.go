@@ -25,6 +25,7 @@ type (
 	Request  = training.Request
 	Result   = training.Result
 	Report   = training.Report
+	Chart    = training.Chart
 	Progress = training.Progress
 )
 
@@ -44,7 +45,7 @@ func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(enviro
 func New(cfg Config, log *slog.Logger) (*Trainer, error) { return app.New(cfg, log) }
 
 // Worker carries out the flow runs of an orchestrator, each as a process of its own.
-type Worker = worker.Worker
+type Worker = app.Worker
 
 // ParameterSchema is that of the deployment which retrains are dispatched to; RunParameters are what it describes.
 const ParameterSchema = worker.ParameterSchema

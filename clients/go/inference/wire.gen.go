@@ -139,13 +139,16 @@ func (e HealthModelStatus) Valid() bool {
 
 // Defines values for LoadedModelFlavor.
 const (
-	Onnx LoadedModelFlavor = "onnx"
+	Onnx   LoadedModelFlavor = "onnx"
+	Pyfunc LoadedModelFlavor = "pyfunc"
 )
 
 // Valid indicates whether the value is a known member of the LoadedModelFlavor enum.
 func (e LoadedModelFlavor) Valid() bool {
 	switch e {
 	case Onnx:
+		return true
+	case Pyfunc:
 		return true
 	default:
 		return false
@@ -618,7 +621,9 @@ type LoadedModel struct {
 	Digest *string `json:"digest,omitempty"`
 
 	// Dummy Trained on generated dummy rows
-	Dummy  *bool             `json:"dummy,omitempty"`
+	Dummy *bool `json:"dummy,omitempty"`
+
+	// Flavor `onnx` runs in the service, `pyfunc` at a scoring server
 	Flavor LoadedModelFlavor `json:"flavor"`
 	Inputs []Column          `json:"inputs"`
 
@@ -640,7 +645,7 @@ type LoadedModel struct {
 	Verified bool `json:"verified"`
 }
 
-// LoadedModelFlavor defines model for LoadedModel.Flavor.
+// LoadedModelFlavor `onnx` runs in the service, `pyfunc` at a scoring server
 type LoadedModelFlavor string
 
 // LoadedModelStatus `taken_out`, only with `alias=*`: a run took too long; `last_error` says more

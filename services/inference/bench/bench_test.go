@@ -173,6 +173,11 @@ func serve(b *testing.B, reg *fixturetest.Registry, natsURL string, settings ...
 		b.Fatal(err)
 	}
 	cfg.Listener = ln
+	if os.Getenv("BENCH_DIRECT") != "" { // BenchmarkBus as in platform: no connection between bridge and service
+		var br inference.BridgeConfig
+		inference.LinkBridge(&cfg, &br)
+		benchLink = br.Link
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- inference.Run(ctx, cfg, slog.New(slog.NewJSONHandler(io.Discard, nil))) }()

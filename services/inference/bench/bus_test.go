@@ -18,6 +18,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/direct"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
 )
 
@@ -106,6 +107,7 @@ func startBridge(b *testing.B, natsURL, servingURL string) {
 	if cfg.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		b.Fatal(err)
 	}
+	cfg.Link = benchLink
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- inference.RunBridge(ctx, cfg, slog.New(slog.NewJSONHandler(io.Discard, nil))) }()
@@ -127,3 +129,6 @@ func startBridge(b *testing.B, natsURL, servingURL string) {
 		return nil
 	})
 }
+
+// benchLink leads to the service of serve; nil: over HTTP.
+var benchLink *direct.Link

@@ -1,10 +1,11 @@
-"""``python -m mlp_train``: an estimator of scikit-learn, named by a hyperparameter."""
+"""``python -m mlp_train``: an estimator that the hyperparameter ``estimator`` names."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import mlp_train
+from mlp_train import boosted
 
 
 def make(name: str, regression: bool, settings: dict[str, Any]) -> Any:
@@ -20,8 +21,12 @@ def make(name: str, regression: bool, settings: dict[str, Any]) -> Any:
         "mlp": (neural_network.MLPRegressor, neural_network.MLPClassifier),
         "linear": (linear_model.LinearRegression, linear_model.LogisticRegression),
     }
+    libraries = {"xgboost": boosted.xgboost, "lightgbm": boosted.lightgbm}
+    if name in libraries:
+        return boosted.make(libraries[name](regression), settings)
     if name not in known:
-        raise SystemExit(f"hyperparameter estimator is {name!r}; known are {', '.join(known)}")
+        names = ", ".join([*known, *libraries])
+        raise SystemExit(f"hyperparameter estimator is {name!r}; known are {names}")
     return known[name][0 if regression else 1](**settings)
 
 

@@ -31,6 +31,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
 	"github.com/mlp-platform/platform/services/inference/internal/openinference"
 	"github.com/mlp-platform/platform/services/inference/internal/predict"
+	"github.com/mlp-platform/platform/services/inference/internal/pyfunc"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
 	"github.com/mlp-platform/platform/services/inference/internal/shadow"
 	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
@@ -131,6 +132,9 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 		hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
+	if cfg.Link != nil {
+		cfg.Link.Attach(srv.Handler())
+	}
 
 	if err := serveGRPC(cfg, srv, authenticator, tensors, log); err != nil {
 		return err
@@ -177,9 +181,13 @@ func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, eve
 	if err != nil {
 		return nil, err
 	}
+	python, err := newPyfunc(cfg, log)
+	if err != nil {
+		return nil, err
+	}
 	replica := replicaName()
 	return catalog.New(catalog.Config{
-		Tracker: client, Artifacts: artifacts, Trials: trials, Metrics: set, Log: log, Aliases: aliases, Resident: cfg.ModelsResidentMax, Admissions: admissions,
+		Tracker: client, Artifacts: artifacts, Trials: trials, Pyfunc: python, Metrics: set, Log: log, Aliases: aliases, Resident: cfg.ModelsResidentMax, Admissions: admissions,
 		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
 		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
 		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,
@@ -187,6 +195,21 @@ func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, eve
 			events.Put(announce.Load(announce.Loaded{Model: e.Model, Alias: e.Alias, Version: e.Version, Reason: e.Reason, Replica: replica}))
 		},
 	}), nil
+}
+
+func newPyfunc(cfg Config, log *slog.Logger) (*pyfunc.Servers, error) {
+	endpoints, err := pyfunc.ParseEndpoints(cfg.PyfuncEndpoints)
+	if err != nil {
+		return nil, fmt.Errorf("PYFUNC_ENDPOINTS_JSON: %w", err)
+	}
+	command, err := pyfunc.ParseCommand(cfg.PyfuncCommand)
+	if err != nil {
+		return nil, fmt.Errorf("PYFUNC_COMMAND: %w", err)
+	}
+	return pyfunc.New(pyfunc.Config{
+		Endpoints: endpoints, Command: command, Dir: cfg.ModelCacheDir, RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond,
+		Sessions: cfg.sessions(runtime.GOMAXPROCS(0)), Log: log,
+	})
 }
 
 func isPrediction(route string) bool {

@@ -15,6 +15,8 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/direct"
+	"github.com/mlp-platform/platform/services/inference/internal/pyfunc"
 )
 
 // Config of the service; docs/inference.md lists the variables with their meaning.
@@ -58,6 +60,11 @@ type Config struct {
 	ControlPlaneToken service.Secret `env:"CONTROL_PLANE_TOKEN"`
 	// ModelCacheDir is the folder of downloaded artifacts; default in the user's cache.
 	ModelCacheDir string `env:"MODEL_CACHE_DIR"`
+	// PyfuncEndpoints maps models, by the tracker's name or by name/version, to the URLs of MLflow scoring servers: JSON.
+	PyfuncEndpoints string `env:"PYFUNC_ENDPOINTS_JSON"`
+	// PyfuncCommand starts a scoring server for each version that has no ONNX graph: words, or a JSON list of them, in which
+	// {model} and {port} are replaced. Empty: off.
+	PyfuncCommand string `env:"PYFUNC_COMMAND"`
 	// ORTThreads may work on one run of a model.
 	ORTThreads int `env:"ORT_THREADS" envDefault:"1"`
 	// TimeoutMS is the deadline of a prediction request and of a reload, in milliseconds.
@@ -80,6 +87,8 @@ type Config struct {
 
 	// Listener overrides Addr; it is for tests and for standalone.
 	Listener net.Listener `env:"-"`
+	// Link lets a client in this process reach the routes without a connection; nil: there is none.
+	Link *direct.Link `env:"-"`
 	// GRPCListener overrides GRPCAddr, for the same.
 	GRPCListener net.Listener `env:"-"`
 
@@ -117,6 +126,12 @@ func (c *Config) Validate() error {
 	}
 	if err := c.checkGate(); err != nil {
 		faults = append(faults, err)
+	}
+	if _, err := pyfunc.ParseEndpoints(c.PyfuncEndpoints); err != nil {
+		fault("PYFUNC_ENDPOINTS_JSON: %w", err)
+	}
+	if _, err := pyfunc.ParseCommand(c.PyfuncCommand); err != nil {
+		fault("PYFUNC_COMMAND: %w", err)
 	}
 	for _, v := range []struct {
 		name      string

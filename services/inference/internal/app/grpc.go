@@ -26,7 +26,7 @@ func serveGRPC(cfg Config, srv *service.Server, a *auth.Authenticator, tensors *
 		}
 	}
 	s, err := grpcserver.New(grpcserver.Config{
-		Auth: a, Scope: scopePredict, Open: openinference.OpenMethods, Enter: srv.Enter, Registry: srv.Registry, Log: log, Timeout: cfg.timeout(),
+		Auth: a, Scope: scopePredict, Open: openinference.OpenMethods, Enter: srv.Enter, Registry: srv.Registry, Log: log, Tracing: srv.Tracing(), Timeout: cfg.timeout(),
 		// Together they hold as much as the bodies of one model's requests over HTTP.
 		Receiving: max(1, (cfg.MaxInflight+cfg.QueueMax)*service.DefaultBodyLimit/openinference.MaxBody), MaxMessage: openinference.MaxBody,
 		Check: openinference.CheckMessage,

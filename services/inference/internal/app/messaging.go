@@ -49,7 +49,7 @@ func connectEvents(base *startup.Foundation, watches []*monitor.Monitor, changed
 		return service.Check{Status: service.OK}
 	})
 	srv.Go("alias events", func(ctx context.Context) error {
-		return outbox.Subscribe(ctx, broker, []string{aliasMoved}, func(e outbox.Envelope) { follow(ctx, e, changed, log) })
+		return outbox.Subscribe(ctx, broker, []string{aliasMoved}, func(ctx context.Context, e outbox.Envelope) { follow(ctx, e, changed, log) })
 	})
 	return nil
 }

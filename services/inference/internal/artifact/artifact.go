@@ -27,7 +27,7 @@ const DigestTag = "artifact_digest"
 // should be.
 var ErrDigest = errors.New("artifact digest")
 
-// keepFolders is how many folders Trim leaves; an open model needs none.
+// keepFolders is how many folders Trim leaves; an open model needs none, and a scoring server has its files linked.
 const keepFolders = 32
 
 // partial is the prefix of folders being downloaded, and staleAfter the age at which one was left by a

@@ -120,3 +120,78 @@ func TestTrimKeepsTheRecent(t *testing.T) {
 		t.Errorf("left are %v; want !exists(filepath.Join(dir, name(4))) && exists(filepath.Join(dir, name(5))) && !exists(stale) && exists(fresh)", left)
 	}
 }
+
+// What was linked stays when the artifact goes; nothing but its own regular files is linked.
+func TestLinkToOutlivesTheArtifact(t *testing.T) {
+	t.Parallel()
+	reg, client, s, _ := setupStore(t, true)
+	a, err := s.Fetch(context.Background(), getVersion(t, client, reg.Register("m", sampleFiles(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(a.Dir, "unknown"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	linked, copied := t.TempDir(), t.TempDir()
+	if err := a.LinkTo(linked); err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.OpenRoot(a.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenRoot(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	if err := errors.Join(to.Mkdir("extra", 0o700), copyFile(from, to, "extra/notes.txt", a.files["extra/notes.txt"])); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyFile(from, to, "MLmodel", a.files["model.onnx"]); !errors.Is(err, ErrDigest) {
+		t.Errorf("copying a file with another digest: got %v, want ErrDigest", err)
+	}
+	if err := os.RemoveAll(a.Dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range sampleFiles() {
+		if got, err := os.ReadFile(filepath.Join(linked, name)); err != nil || string(got) != string(want) {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(copied, "extra/notes.txt")); err != nil || string(got) != "n" {
+		t.Errorf("the copy: got %q, %v, want n", got, err)
+	}
+	if _, err := os.Lstat(filepath.Join(linked, "unknown")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that was not hashed: got %v, want it left out", err)
+	}
+}
+
+func TestLinkToFollowsNoLink(t *testing.T) {
+	t.Parallel()
+	reg, client, s, _ := setupStore(t, true)
+	a, err := s.Fetch(context.Background(), getVersion(t, client, reg.Register("m", sampleFiles(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := t.TempDir()
+	for _, name := range []string{"notes.txt", "model.onnx"} {
+		if err := os.WriteFile(filepath.Join(elsewhere, name), []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"model.onnx": "model.onnx", "extra": ""} {
+		old := filepath.Join(t.TempDir(), "old")
+		path := filepath.Join(a.Dir, link)
+		if err := errors.Join(os.Rename(path, old), os.Symlink(filepath.Join(elsewhere, target), path)); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.LinkTo(t.TempDir()); err == nil {
+			t.Errorf("%s is a link: got no error", link)
+		}
+		if err := errors.Join(os.Remove(path), os.Rename(old, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

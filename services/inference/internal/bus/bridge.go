@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/go/inference"
@@ -205,9 +206,12 @@ func (b *Bridge) begin(work func()) error {
 // serve answers one message.
 func (b *Bridge) serve(h handler, msg *nats.Msg) {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(service.WithTrace(b.life, msg.Header.Get("X-Request-ID"), msg.Header.Get("traceparent")), b.cfg.Timeout)
+	ctx := service.WithTrace(b.life, msg.Header.Get("X-Request-ID"), msg.Header.Get("traceparent"))
+	ctx, span := service.StartSpan(ctx, "process "+h.kind, trace.WithSpanKind(trace.SpanKindConsumer))
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timeout)
 	defer cancel()
 	reply, err := h.answer(ctx, msg)
+	service.EndSpan(span, err)
 	b.finish(ctx, h, msg, start, reply, err)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/otlp"
 	"github.com/mlp-platform/platform/services/inference/internal/bus"
 )
 
@@ -27,8 +28,13 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err := cfg.Validate(); err != nil { // a Config need not come from LoadConfig
 		return err
 	}
+	tracing, endTracing, err := otlp.Open(ctx, cfg.Tracing, name, log)
+	if err != nil {
+		return err
+	}
+	defer endTracing()
 	srv := service.New(service.Options{
-		Name: name, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, OpenAPI: api.Document,
+		Name: name, Tracing: tracing, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, OpenAPI: api.Document,
 		AllowedHosts: cfg.allowedHosts(), Drain: time.Duration(cfg.DrainSeconds) * time.Second,
 	})
 	conn, err := outbox.ConnectNATS(cfg.BusURL.Reveal(), name,
@@ -61,7 +67,11 @@ func newBridge(cfg Config, conn *nats.Conn, srv *service.Server, log *slog.Logge
 		return nil, err
 	}
 	// The deadline of a message bounds each call.
-	serving, err := inference.NewClient(cfg.ServingURL, inference.WithHTTPClient(service.HTTPClient(0)), inference.WithRequestEditorFn(wire.Bearer(cfg.ServingToken.Reveal())))
+	toServing := service.HTTPClient(0)
+	if cfg.Link != nil {
+		toServing = service.HTTPClientOver(cfg.Link, 0)
+	}
+	serving, err := inference.NewClient(cfg.ServingURL, inference.WithHTTPClient(toServing), inference.WithRequestEditorFn(wire.Bearer(cfg.ServingToken.Reveal())))
 	if err != nil {
 		return nil, fmt.Errorf("SERVING_URL: %w", err)
 	}

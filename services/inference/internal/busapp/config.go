@@ -11,6 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/bus"
+	"github.com/mlp-platform/platform/services/inference/internal/direct"
 )
 
 // Config of the bridge; docs/bus.md lists the variables with their meaning.
@@ -41,8 +42,13 @@ type Config struct {
 	// DrainSeconds is how long messages in work may take to finish at shutdown.
 	DrainSeconds int `env:"DRAIN_SECONDS" envDefault:"20"`
 
+	// Tracing is where spans go.
+	Tracing service.Tracing
+
 	// Listener overrides Addr; it is for tests and for standalone.
 	Listener net.Listener `env:"-"`
+	// Link leads to an inference service of this process, which ServingURL names too; nil: there is none.
+	Link *direct.Link `env:"-"`
 }
 
 // LoadConfig reads the environment. The error names every fault.

@@ -62,8 +62,30 @@ func (c *Catalog) notAdmitted(p place, named, admitted string) {
 
 // checkAdmitted compares a copy with the digest that was admitted: the tag at the tracker may have changed since.
 func checkAdmitted(w want, cp *Copy) error {
-	if w.digest != "" && cp.Digest != w.digest {
-		return fmt.Errorf("%w: version %s has files with digest %s, and %s was admitted", artifact.ErrDigest, w.version, cp.Digest, w.digest)
+	return compareDigest(w, cp.Digest)
+}
+
+func compareDigest(w want, digest string) error {
+	if w.digest != "" && digest != w.digest {
+		return fmt.Errorf("%w: version %s has files with digest %s, and %s was admitted", artifact.ErrDigest, w.version, digest, w.digest)
 	}
 	return nil
+}
+
+// refuseDigest is why no alias that names the version may have these files; nil if one may, or if none names it. To open
+// a version may start its Python code, so this is asked before that.
+func (c *Catalog) refuseDigest(k rawKey, digest string) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, wants := range []map[place]want{c.desired, c.lazy} {
+		for _, w := range wants {
+			if w.key() != k {
+				continue
+			}
+			if err = compareDigest(w, digest); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+	"github.com/mlp-platform/platform/services/inference/internal/pyfunc"
 	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
@@ -31,6 +33,7 @@ type Config struct {
 	Tracker   *tracker.Client
 	Artifacts *artifact.Store
 	Trials    *trial.Runner
+	Pyfunc    *pyfunc.Servers
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 	Aliases   []string      // kept loaded; other versions load when first asked for
@@ -203,7 +206,10 @@ func (c *Catalog) gate(name string) *Gate {
 
 // Reason is the reported reason why a version is not loaded: a slug where there is one, then the sentence.
 func Reason(err error) string {
+	var server *model.ServerError
 	switch {
+	case errors.As(err, &server):
+		return "scoring_unavailable: " + err.Error()
 	case errors.Is(err, runtime.ErrMissing):
 		return "runtime_missing: " + err.Error()
 	case errors.Is(err, tracker.ErrUnavailable):

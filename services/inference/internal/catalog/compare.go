@@ -96,7 +96,7 @@ func (c *Catalog) compare(ctx context.Context, only, via string) (comparison, er
 	if err != nil {
 		c.setState(func(s *TrackerState) {
 			if ctx.Err() == nil {
-				s.LastError = err.Error()
+				s.LastError = describeScanFailure(err)
 			}
 		})
 		c.cfg.Metrics.Reloads.WithLabelValues("unreachable", via).Inc()
@@ -294,4 +294,12 @@ func (c *Catalog) unload(only, via string) []place {
 		c.cfg.Log.Info("alias unloaded: the registry no longer has it", slog.String("model", p.model), slog.String("alias", p.alias))
 	}
 	return gone
+}
+
+// describeScanFailure is what anybody may read of a scan that failed; the error itself has addresses in it.
+func describeScanFailure(err error) string {
+	if errors.Is(err, tracker.ErrUnavailable) {
+		return "the tracker cannot be reached; the log has the cause"
+	}
+	return "the tracker's aliases cannot be read; the log has the cause"
 }

@@ -16,6 +16,7 @@ type Copy struct {
 	Tracker    string // the tracker's name
 	Version    string
 	RunID      string
+	Flavor     string
 	Digest     string
 	Verified   bool
 	DataOrigin string
@@ -31,8 +32,11 @@ type Copy struct {
 	idle func()
 }
 
-// Flavor of every copy.
-const Flavor = "onnx"
+// The flavors of copies: run in this process, or by a scoring server.
+const (
+	FlavorONNX   = "onnx"
+	FlavorPython = "pyfunc"
+)
 
 // acquire is false when the last user has already left.
 func (c *Copy) acquire() bool {

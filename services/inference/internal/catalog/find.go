@@ -218,7 +218,8 @@ func (c *Catalog) lazyFault(name, absent string, err error) error {
 	return c.notLoaded(name, Reason(err))
 }
 
-// Failures lists the aliases that do not hold their version, of all models or one (upper-case).
+// Failures lists the aliases that do not hold their version, or hold one whose scoring server does not answer, of all
+// models or one (upper-case).
 func (c *Catalog) Failures(only string) []Failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,6 +232,19 @@ func (c *Catalog) Failures(only string) []Failure {
 	for p, f := range c.unadmitted {
 		if _, failed := c.failures[p]; !failed && (only == "" || p.model == only) {
 			out = append(out, f)
+		}
+	}
+	for name, e := range c.table.Load().models {
+		if only != "" && name != only {
+			continue
+		}
+		for alias, s := range e.Aliases {
+			if _, failed := c.failures[place{name, alias}]; failed || s.Flavor != FlavorPython {
+				continue
+			}
+			if why := s.Model.Fault(); why != "" {
+				out = append(out, Failure{name, alias, s.Version, why})
+			}
 		}
 	}
 	return sortFailures(out)

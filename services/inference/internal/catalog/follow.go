@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/batch"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
+	"github.com/mlp-platform/platform/services/inference/internal/pyfunc"
 )
 
 const (
@@ -231,24 +233,20 @@ func (c *Catalog) open(ctx context.Context, name, version string) (*Copy, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := c.refuseDigest(rawKey{name, version}, a.Digest); err != nil {
+		return nil, err
+	}
 	var opened atomic.Pointer[Copy]
-	o := model.Options{Threads: c.cfg.Threads, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: func() {
+	flavor, m, err := c.openModel(ctx, v, a, func() {
 		if cp := opened.Load(); cp != nil { // else it is the warm-up, whose error tells
 			c.takeOut(cp)
 		}
-	}}
-	tried, err := c.cfg.Trials.Try(ctx, a, o)
-	c.cfg.Metrics.CountTrial(err == nil)
-	if err != nil {
-		return nil, err
-	}
-	o.Rows = tried.Rows
-	m, err := model.Open(tried.Files, o)
+	})
 	if err != nil {
 		return nil, err
 	}
 	cp := &Copy{
-		Name: UpperName(v.Name), Tracker: v.Name, Version: v.Version, RunID: v.RunID, Digest: a.Digest, Verified: a.Verified,
+		Name: UpperName(v.Name), Tracker: v.Name, Version: v.Version, RunID: v.RunID, Flavor: flavor, Digest: a.Digest, Verified: a.Verified,
 		DataOrigin: v.Tags["data_origin"], Dummy: v.Tags["dummy"] == "true", LoadedAt: time.Now().UTC(), Model: m,
 		queue: batch.New(m, batch.Options{
 			Sessions: c.cfg.Sessions, Rows: c.cfg.BatchRows, Wait: c.cfg.BatchWait,
@@ -263,6 +261,24 @@ func (c *Catalog) open(ctx context.Context, name, version string) (*Copy, error)
 	cp.refs.Store(1)
 	opened.Store(cp)
 	return cp, nil
+}
+
+// openModel opens a version where it is to run: at a scoring server if one is set up for it, else in this process once it
+// has passed its trial.
+func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artifact.Artifact, overran func()) (flavor string, m *model.Model, err error) {
+	m, err = c.cfg.Pyfunc.Open(ctx, pyfunc.Version{Name: v.Name, Version: v.Version, Files: a, Rows: c.cfg.BatchRows})
+	if m != nil || err != nil {
+		return FlavorPython, m, err
+	}
+	o := model.Options{Threads: c.cfg.Threads, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: overran}
+	tried, err := c.cfg.Trials.Try(ctx, a, o)
+	c.cfg.Metrics.CountTrial(err == nil)
+	if err != nil {
+		return "", nil, err
+	}
+	o.Rows = tried.Rows
+	m, err = model.Open(tried.Files, o)
+	return FlavorONNX, m, err
 }
 
 // failed records why an alias does not hold its version and reports it once per version and reason.
@@ -282,6 +298,10 @@ func (c *Catalog) failed(w want, err error, via string) {
 	wait := retryFirst << min(f.tries-1, 10)
 	if errors.Is(err, tracker.ErrUnavailable) {
 		wait, f.unreachable = 0, true // nothing is wrong with the version; the next poll may succeed
+	}
+	var server *model.ServerError
+	if errors.As(err, &server) {
+		wait = 0 // nor here
 	}
 	f.retryAt = time.Now().Add(min(wait, retryMost))
 	c.failures[w.place] = f

@@ -13,6 +13,7 @@ var (
 	FeatureShapeMismatch = problem.Kind{Code: "feature_shape_mismatch", Status: http.StatusInternalServerError, Title: "Features differ from the trained columns"}
 	ModelException       = problem.Kind{Code: "model_exception", Status: http.StatusInternalServerError, Title: "The model failed"}
 	TrackerUnavailable   = problem.Kind{Code: "tracker_unavailable", Status: http.StatusServiceUnavailable, Title: "Tracker unavailable"}
+	ScoringUnavailable   = problem.Kind{Code: "scoring_unavailable", Status: http.StatusServiceUnavailable, Title: "Scoring server unavailable"}
 	Overloaded           = problem.Kind{Code: "overloaded", Status: http.StatusServiceUnavailable, Title: "Too many requests waiting"}
 	NoTrafficRules       = problem.Kind{Code: "no_traffic_rules", Status: http.StatusNotFound, Title: "No traffic rules"}
 	NoShadowRule         = problem.Kind{Code: "no_shadow_rule", Status: http.StatusNotFound, Title: "No shadow rule"}

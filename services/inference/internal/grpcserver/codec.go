@@ -17,6 +17,8 @@ type codec struct {
 	// refused has why a message was refused, by the message, which is left empty. gRPC would make an internal error of
 	// what Unmarshal returns; handle, which is called next, takes it from here.
 	refused sync.Map
+	// reserved has, by the answer, what room was made for it; Marshal, which is called next, takes it from here.
+	reserved sync.Map
 }
 
 func newCodec(check func([]byte, proto.Message) error) *codec {

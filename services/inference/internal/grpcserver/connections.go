@@ -2,28 +2,78 @@ package grpcserver
 
 import (
 	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/stats"
-
-	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 )
 
-// connectionKey holds the gate of the messages that arrive over one connection.
+// connectionKey holds the *connection of a call.
 type connectionKey struct{}
 
-// connections gives each connection its gate; that is all it does with what gRPC tells it.
-type connections struct{}
+// connections knows each connection by what gRPC tells of it; that is all it does with it.
+type connections struct {
+	patience time.Duration
+	unread   atomic.Int64 // bytes of answers that wait for clients
+	accepted sync.Map     // net.Conn by remote address, until gRPC has taken it over
+	shares   sync.Map     // *atomic.Int64 of unread by principal, of which there are as many as credentials and people
+}
+
+// share is what waits for one principal.
+func (c *connections) share(principal string) *atomic.Int64 {
+	share, _ := c.shares.LoadOrStore(principal, &atomic.Int64{})
+	return share.(*atomic.Int64)
+}
 
 // TagConn implements stats.Handler.
-func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &catalog.Gate{})
+func (c *connections) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
+	conn := &connection{all: &c.unread, patience: c.patience}
+	if accepted, ok := c.accepted.LoadAndDelete(info.RemoteAddr.String()); ok {
+		conn.net = accepted.(net.Conn)
+	}
+	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
 // TagRPC implements stats.Handler.
-func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (*connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 // HandleRPC implements stats.Handler.
-func (connections) HandleRPC(context.Context, stats.RPCStats) {}
+func (*connections) HandleRPC(context.Context, stats.RPCStats) {}
 
 // HandleConn implements stats.Handler.
-func (connections) HandleConn(context.Context, stats.ConnStats) {}
+func (*connections) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if _, ended := s.(*stats.ConnEnd); ended {
+		if conn, ok := ctx.Value(connectionKey{}).(*connection); ok {
+			conn.end()
+		}
+	}
+}
+
+// listener remembers the connections that it accepts.
+type listener struct {
+	net.Listener
+	connections *connections
+}
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		conn = &acceptedConn{Conn: conn, all: &l.connections.accepted}
+		l.connections.accepted.Store(conn.RemoteAddr().String(), conn)
+	}
+	return conn, err
+}
+
+// acceptedConn is forgotten when it closes before gRPC has greeted it.
+type acceptedConn struct {
+	net.Conn
+	all *sync.Map
+}
+
+func (c *acceptedConn) Close() error {
+	c.all.CompareAndDelete(c.RemoteAddr().String(), net.Conn(c)) // another may have its address by now
+	return c.Conn.Close()
+}

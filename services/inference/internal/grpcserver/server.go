@@ -9,9 +9,11 @@ import (
 	"net"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -37,6 +39,8 @@ type Config struct {
 	Enter    func() (leave func(), err error)
 	Registry prometheus.Registerer
 	Log      *slog.Logger
+	// Tracing makes the spans of calls; nil: none.
+	Tracing trace.TracerProvider `part:"optional"`
 	// Timeout limits a call, its message's arrival included.
 	Timeout time.Duration
 	// Receiving limits the calls whose messages are arriving; each may hold MaxMessage.
@@ -52,7 +56,7 @@ const (
 	maxHeader     = 64 << 10
 	handshakeTime = 10 * time.Second
 	idleTime      = 120 * time.Second
-	// ageTime is how long a connection lives. What is queued for a client that does not read goes with it.
+	// ageTime is how long a connection lives.
 	ageTime = 30 * time.Minute
 	// maxConns limits the connections; further ones wait.
 	maxConns = 1024
@@ -69,6 +73,7 @@ type Server struct {
 	receiving catalog.Gate
 	open      catalog.Gate // what receiving is for other methods
 	codec     *codec
+	conns     *connections
 	calls     *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
 	methods   map[string]string // the last part of each full name that is served; set by Run
@@ -82,6 +87,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg:     cfg,
 		codec:   newCodec(cfg.Check),
+		conns:   &connections{patience: cfg.Timeout},
 		calls:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "grpc_requests_total", Help: "gRPC calls by method and status code."}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "grpc_request_duration_seconds", Help: "Time of gRPC calls, from the whole request to its answer.", Buckets: prometheus.DefBuckets}, []string{"method"}),
 	}
@@ -90,7 +96,7 @@ func New(cfg Config) (*Server, error) {
 		grpc.InTapHandle(s.admit), grpc.UnaryInterceptor(s.handle),
 		grpc.MaxRecvMsgSize(cfg.MaxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeader), grpc.ConnectionTimeout(handshakeTime),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: idleTime, MaxConnectionAge: ageTime, MaxConnectionAgeGrace: cfg.Timeout}),
-		grpc.ForceServerCodecV2(s.codec), grpc.StatsHandler(connections{}),
+		grpc.ForceServerCodecV2(s.codec), grpc.StatsHandler(s.conns),
 		grpc.WaitForHandlers(true),
 	)
 	return s, nil
@@ -105,7 +111,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		}
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(netutil.LimitListener(ln, maxConns)) }() // ends with Stop
+	go func() { served <- s.Serve(listener{netutil.LimitListener(ln, maxConns), s.conns}) }() // ends with Stop
 	s.cfg.Log.InfoContext(ctx, "listening for gRPC", slog.String("addr", ln.Addr().String()))
 	select {
 	case err := <-served:
@@ -140,6 +146,9 @@ func (s *Server) admit(stream context.Context, info *tap.Info) (context.Context,
 			return ctx, s.refuse(ctx, info.FullMethodName, err)
 		}
 		ctx = auth.WithPrincipal(ctx, p)
+		if conn, ok := stream.Value(connectionKey{}).(*connection); ok {
+			conn.belongTo(s.conns.share(p.Name))
+		}
 	}
 	leave, err := s.enter(stream, info.FullMethodName)
 	if err != nil {
@@ -168,9 +177,9 @@ func (s *Server) enter(stream context.Context, method string) (leave func(), err
 		}
 		return s.open.Leave, nil
 	}
-	own, ok := stream.Value(connectionKey{}).(*catalog.Gate)
-	if !ok {
-		own = &catalog.Gate{}
+	own := &catalog.Gate{}
+	if conn, ok := stream.Value(connectionKey{}).(*connection); ok {
+		own = &conn.arriving
 	}
 	share := max(1, s.cfg.Receiving/2)
 	if !own.Enter(share) {
@@ -213,7 +222,12 @@ func (s *Server) handle(ctx context.Context, req any, info *grpc.UnaryServerInfo
 		received()
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
-	ctx = service.WithTrace(ctx, only(md, "x-request-id"), only(md, "traceparent"))
+	ctx = service.WithTrace(service.WithTracing(ctx, s.cfg.Tracing), only(md, "x-request-id"), only(md, "traceparent"))
+	if s.cfg.Tracing != nil {
+		var span trace.Span
+		ctx, span = service.StartSpan(ctx, strings.TrimPrefix(info.FullMethod, "/"), trace.WithSpanKind(trace.SpanKindServer))
+		defer func() { service.EndSpan(span, err) }()
+	}
 	_ = grpc.SetHeader(ctx, metadata.Pairs("x-request-id", service.RequestID(ctx))) // fails only on a stream that is gone
 	defer func() {
 		if p := recover(); p != nil {
@@ -231,6 +245,10 @@ func (s *Server) handle(ctx context.Context, req any, info *grpc.UnaryServerInfo
 	}
 	defer leave()
 	if answer, err = next(ctx, req); err != nil {
+		return nil, s.refuse(ctx, info.FullMethod, err)
+	}
+	conn, _ := ctx.Value(connectionKey{}).(*connection)
+	if err := s.codec.keep(conn, answer); err != nil {
 		return nil, s.refuse(ctx, info.FullMethod, err)
 	}
 	s.count(info.FullMethod, codes.OK)

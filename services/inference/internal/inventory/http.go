@@ -172,7 +172,7 @@ func isAfter(s *catalog.Slot, after [2]string) bool {
 func describe(s *catalog.Slot) api.LoadedModel {
 	m := api.LoadedModel{
 		ModelName: s.Name, ModelVersion: s.Version, RunId: s.RunID, Status: api.LoadedModelStatusOk, Alias: s.Alias,
-		Flavor: catalog.Flavor, Digest: ptr(s.Digest), Verified: s.Verified, LoadedAt: s.LoadedAt, Dummy: ptr(s.Dummy),
+		Flavor: api.LoadedModelFlavor(s.Flavor), Digest: ptr(s.Digest), Verified: s.Verified, LoadedAt: s.LoadedAt, Dummy: ptr(s.Dummy),
 		Inputs: []api.Column{},
 	}
 	if s.DataOrigin != "" {

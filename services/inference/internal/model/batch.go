@@ -1,7 +1,6 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -47,15 +46,15 @@ func (m *Model) NewBatch() *Batch {
 }
 
 // Run answers each row, at most Rows of them. When the run fails, the rows run alone, so that a bad row
-// fails alone; when it took too long, they all do.
+// fails alone; when it took too long, or there was no answer, they all do.
 func (b *Batch) Run(rows []*schema.Row, results []Result) {
 	err := b.try(rows, results)
 	if err == nil {
 		return
 	}
-	again := len(rows) > 1 && !errors.Is(err, runtime.ErrOverran)
+	alone := len(rows) > 1
 	for i := range rows {
-		if again {
+		if alone && !concernsAll(err) {
 			err = b.try(rows[i:i+1], results[i:i+1])
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // Model is an open model. It is safe for concurrent use; each concurrent user takes a Batch of his own.
 type Model struct {
 	schema  *schema.Schema
-	session *runtime.Session
+	session Graph
 	inputs  []input
 	output  output
 	classes []string // names of the probabilities, in their order; nil without probabilities
@@ -25,6 +26,34 @@ type Model struct {
 	// tensorsOnly is why no row can be made of named columns, or no answer of the outputs; such a model has a schema
 	// without columns.
 	tensorsOnly string
+}
+
+// Graph computes a model's outputs: an ONNX session of this process, or a scoring server beside it.
+type Graph interface {
+	// Inputs and Outputs are fixed; the first dimension of each is the rows.
+	Inputs() []runtime.Info
+	Outputs() []runtime.Info
+	// Run answers the outputs for inputs in the order of Inputs. It is safe for concurrent use.
+	Run(in []runtime.Tensor) ([]runtime.Tensor, error)
+	// KnownTexts are the texts that the graph lists for an input, and ReadsSize whether it computes with the number of rows.
+	KnownTexts(input string) []string
+	ReadsSize() bool
+	// Close frees the graph after its last run.
+	Close() error
+}
+
+// ServerError means that a scoring server did not answer a run. It says nothing of the run's rows.
+type ServerError struct {
+	Late   bool // it did not answer in time
+	Reason string
+}
+
+func (e *ServerError) Error() string { return e.Reason }
+
+// concernsAll reports whether an error would meet each row of the run alone as well.
+func concernsAll(err error) bool {
+	var server *ServerError
+	return errors.Is(err, runtime.ErrOverran) || errors.As(err, &server)
 }
 
 // Result is the answer for one row.
@@ -85,6 +114,29 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 	return m, nil
 }
 
+// FromGraph is a model of named columns that graph computes, tried on a row. Where columns are texts, of which a graph may
+// know none, it may refuse that row.
+func FromGraph(s *schema.Schema, graph Graph, rows int) (*Model, error) {
+	m := &Model{schema: s, session: graph, rows: max(rows, 1)}
+	if err := m.bind(nil); err != nil {
+		return nil, err
+	}
+	err := m.warmUp(0)
+	texts := slices.ContainsFunc(s.Columns, func(c schema.Column) bool { return c.Kind == schema.Category })
+	if err != nil && (concernsAll(err) || !texts) {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Fault is why the model cannot answer now, though it is loaded; empty if nothing is known to be wrong.
+func (m *Model) Fault() string {
+	if g, ok := m.session.(interface{ Fault() string }); ok {
+		return g.Fault()
+	}
+	return ""
+}
+
 func readGraph(dir fs.FS, name string) ([]byte, error) {
 	st, err := fs.Stat(dir, name)
 	switch {
@@ -101,6 +153,14 @@ func readGraph(dir fs.FS, name string) ([]byte, error) {
 }
 
 func (m *Model) settle(classes []string, sweep time.Duration) (err error) {
+	if err := m.bind(classes); err != nil {
+		return err
+	}
+	return m.warmUp(sweep)
+}
+
+// bind brings the schema and the graph together.
+func (m *Model) bind(classes []string) (err error) {
 	if m.tensorsOnly == "" {
 		if m.inputs, err = bindInputs(m.schema, m.session.Inputs()); err != nil {
 			return fmt.Errorf("signature and graph differ: %w", err)
@@ -146,7 +206,7 @@ func (m *Model) settle(classes []string, sweep time.Duration) (err error) {
 			m.schema.Output.Labels = append(m.schema.Output.Labels, c)
 		}
 	}
-	return m.warmUp(sweep)
+	return nil
 }
 
 // labelText is a label of platform.json as the probabilities name it.

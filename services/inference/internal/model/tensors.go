@@ -42,7 +42,7 @@ func (e RowErrors) Error() string {
 // the run fails, the rows run alone, and RowErrors tells which ones fail; when it took too long, none does.
 func (m *Model) RunTensors(in []runtime.Tensor, n int) ([]runtime.Tensor, error) {
 	outs, err := m.tryTensors(in, n)
-	if err == nil || errors.Is(err, runtime.ErrOverran) || errors.Is(err, runtime.ErrClosed) {
+	if err == nil || concernsAll(err) || errors.Is(err, runtime.ErrClosed) {
 		return outs, err
 	}
 	if n == 1 {
@@ -52,7 +52,7 @@ func (m *Model) RunTensors(in []runtime.Tensor, n int) ([]runtime.Tensor, error)
 	var parts [][]runtime.Tensor
 	for i := range n {
 		part, err := m.tryTensors(SliceRows(in, i, i+1), 1)
-		if errors.Is(err, runtime.ErrOverran) {
+		if concernsAll(err) {
 			return nil, err
 		}
 		if err != nil {

@@ -52,6 +52,8 @@ func (m *Model) acceptedRun() (run func(rows int) error, err error) {
 			return run, nil
 		case errors.Is(err, runtime.ErrOverran):
 			return nil, fmt.Errorf("the model takes too long on one row: %w", err)
+		case concernsAll(err):
+			return nil, err
 		case !more || attempt == textsTried:
 			return nil, fmt.Errorf("the model fails on the mean of its columns: %w", err)
 		}
@@ -108,6 +110,8 @@ func (m *Model) tryBatch(run func(rows int) error, n int) error {
 		return nil
 	case errors.Is(err, runtime.ErrOverran):
 		return fmt.Errorf("the model takes too long on %d rows: %w", n, err)
+	case concernsAll(err):
+		return err
 	case runtime.IsOutOfMemory(err):
 		return fmt.Errorf("the model takes too much memory on %d rows: %w", n, err)
 	}

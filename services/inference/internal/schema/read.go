@@ -38,7 +38,8 @@ func (e *ColumnlessError) Error() string { return e.reason }
 type mlmodel struct {
 	Flavors   map[string]map[string]any `yaml:"flavors"`
 	Signature *struct {
-		Inputs string `yaml:"inputs"`
+		Inputs  string `yaml:"inputs"`
+		Outputs string `yaml:"outputs"`
 	} `yaml:"signature"`
 }
 
@@ -67,13 +68,9 @@ const platformFormat = 1
 // Read takes the schema from an artifact folder. Seal is left to the caller, who knows from the graph
 // what the files may leave open.
 func Read(dir fs.FS) (*Schema, error) {
-	raw, err := readFile(dir, "MLmodel", maxMLmodel)
+	m, err := readMLmodel(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the artifact has no readable MLmodel file: %w", err)
-	}
-	var m mlmodel
-	if err := unmarshalMLmodel(raw, &m); err != nil {
-		return nil, fmt.Errorf("MLmodel: %w", err)
+		return nil, err
 	}
 	flavor, ok := m.Flavors["onnx"]
 	if !ok {
@@ -86,16 +83,32 @@ func Read(dir fs.FS) (*Schema, error) {
 	if !fs.ValidPath(s.GraphFile) {
 		return nil, fmt.Errorf("MLmodel names the model file %q, which is outside the artifact", s.GraphFile)
 	}
-	raw, err = readFile(dir, "platform.json", maxPlatform)
+	return s, s.readColumns(dir, m)
+}
+
+func readMLmodel(dir fs.FS) (m mlmodel, err error) {
+	raw, err := readFile(dir, "MLmodel", maxMLmodel)
+	if err != nil {
+		return m, fmt.Errorf("the artifact has no readable MLmodel file: %w", err)
+	}
+	if err := unmarshalMLmodel(raw, &m); err != nil {
+		return m, fmt.Errorf("MLmodel: %w", err)
+	}
+	return m, nil
+}
+
+// readColumns takes the columns from platform.json, else from the signature.
+func (s *Schema) readColumns(dir fs.FS, m mlmodel) error {
+	raw, err := readFile(dir, "platform.json", maxPlatform)
 	switch {
 	case err == nil:
-		return s, s.fromPlatform(raw)
+		return s.fromPlatform(raw)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("platform.json: %w", err)
+		return fmt.Errorf("platform.json: %w", err)
 	case m.Signature == nil || m.Signature.Inputs == "":
-		return s, &ColumnlessError{"MLmodel has no signature, so the columns are unknown; log the model with one"}
+		return &ColumnlessError{"MLmodel has no signature, so the columns are unknown; log the model with one"}
 	}
-	return s, s.fromSignature([]byte(m.Signature.Inputs))
+	return s.fromSignature([]byte(m.Signature.Inputs))
 }
 
 // unmarshalMLmodel refuses what makes YAML dear: anchors and aliases, with which a kilobyte unfolds into more than

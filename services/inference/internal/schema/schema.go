@@ -5,6 +5,8 @@ package schema
 import (
 	"fmt"
 	"slices"
+
+	"github.com/mlp-platform/platform/libs/problem"
 )
 
 // Kind is what a caller sends for a column.
@@ -76,11 +78,18 @@ func (s *Schema) Lookup(name []byte) (int, bool) {
 	return i, ok
 }
 
+// maxValues limits the values of a row. Outsiders write the lengths of vectors, and memory is taken by them: for every
+// row, and for every row that a run may have.
+const maxValues = 1 << 16
+
 // Seal fixes the columns: names become searchable and rows get their layout. Vectors must have their
 // length by now.
 func (s *Schema) Seal() error {
 	if len(s.Columns) == 0 {
 		return fmt.Errorf("the signature names no inputs")
+	}
+	if err := checkSize(s.Columns); err != nil {
+		return err
 	}
 	s.index = make(map[string]int, len(s.Columns))
 	s.slots = make([]int, len(s.Columns))
@@ -112,6 +121,28 @@ func (s *Schema) Seal() error {
 		default:
 			return fmt.Errorf("column %q is of kind %q, which is not served", c.Name, c.Kind)
 		}
+	}
+	return nil
+}
+
+// checkSize refuses lengths that no row should have. Each is compared before it is added, so that no sum overflows.
+func checkSize(columns []Column) error {
+	left := maxValues
+	for _, c := range columns {
+		n := 1
+		switch {
+		case c.Kind == Vector && c.Length != 0: // 0 is stated nowhere
+			n = c.Length
+		case c.Length != 0 && c.Length != 1:
+			return fmt.Errorf("column %q is a %s and has length %d; only vectors have one", problem.Shorten(c.Name), c.Kind, c.Length)
+		}
+		if n < 1 {
+			return fmt.Errorf("vector %q has length %d; it must be at least 1", problem.Shorten(c.Name), n)
+		}
+		if n > left {
+			return fmt.Errorf("a row has more than %d values, which is not served", maxValues)
+		}
+		left -= n
 	}
 	return nil
 }

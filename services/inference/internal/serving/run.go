@@ -49,6 +49,13 @@ func RunFault(slot *catalog.Slot, what string, err error) (outcome int, answer *
 	if errors.Is(err, ort.ErrOverran) || errors.Is(err, batch.ErrTakenOut) {
 		return metrics.Timeout, problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s took too long and was taken out of service; GET /health says why.", slot.Name, slot.Version)).WithCause(err)
 	}
+	var server *model.ServerError
+	switch {
+	case errors.As(err, &server) && server.Late:
+		return metrics.Timeout, problem.DeadlineExceeded.New(fmt.Sprintf("Model %s version %s: %s.", slot.Name, slot.Version, server.Reason)).WithCause(err)
+	case errors.As(err, &server):
+		return metrics.Failed, fault.ScoringUnavailable.New(fmt.Sprintf("Model %s version %s: %s; send the request again later.", slot.Name, slot.Version, server.Reason)).WithCause(err).After(time.Second)
+	}
 	return metrics.Failed, fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on %s: %s.", slot.Name, slot.Version, what, strings.TrimSuffix(err.Error(), "."))).WithCause(err)
 }
 

@@ -78,6 +78,10 @@ type Config struct {
 	// FlowRunID is the orchestrator's flow run that `trainer train` is part of: the control plane then
 	// knows which approval and commit a version came from. Empty: none, and nobody is told.
 	FlowRunID string `env:"PREFECT_FLOW_RUN_ID"`
+	// Traceparent is the W3C trace context that `trainer train` goes on in; the worker sets it for each flow run.
+	Traceparent string `env:"TRACEPARENT"`
+	// Tracing is where spans go.
+	Tracing service.Tracing
 	// OrchestratorURL is the API, including /api, of the orchestrator whose runs `trainer worker` carries out.
 	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
 	// OrchestratorKey is the bearer for it; empty: none.
@@ -87,6 +91,8 @@ type Config struct {
 	// WorkerStateDir keeps which runs the worker has claimed, beyond its death; one folder a worker, of its user's own
 	// with mode 0700. Default platform-worker in DATA_CACHE_DIR, else in ~/.local/state.
 	WorkerStateDir string `env:"WORKER_STATE_DIR"`
+	// WorkerAddr is where the worker answers /livez, /readyz and /metrics, such as 127.0.0.1:18005; empty: nowhere.
+	WorkerAddr string `env:"WORKER_ADDR"`
 	// Concurrency is how many runs the worker carries out at once.
 	Concurrency int `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`
 	// WorkerPollSeconds is the pause between two looks for runs and cancellations.

@@ -2,12 +2,15 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/orchestrator"
 	"github.com/mlp-platform/platform/libs/service"
@@ -51,8 +54,14 @@ func (c *Config) workerState() (string, error) {
 	return filepath.Join(home, ".local", "state", "platform-worker"), nil
 }
 
+// Worker carries out flow runs, and answers probes meanwhile.
+type Worker struct {
+	worker *worker.Worker
+	probes *service.Server // nil without WORKER_ADDR
+}
+
 // NewWorker returns a worker whose trainings are processes of command with the environment environ.
-func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*worker.Worker, error) {
+func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*Worker, error) {
 	if err := errors.Join(cfg.Validate(), cfg.checkWorker()); err != nil {
 		return nil, err
 	}
@@ -65,7 +74,7 @@ func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*worker
 		return nil, err
 	}
 	client := orchestrator.New(cfg.OrchestratorURL, service.HTTPClient(orchestrator.DefaultTimeout), orchestrator.Key(cfg.OrchestratorKey.Reveal()))
-	return worker.New(worker.Config{
+	w, err := worker.New(worker.Config{
 		Client: client, Name: cmp.Or(cfg.WorkerName, host), Limit: cfg.Concurrency,
 		StateDir:     state,
 		ModelRepoDir: cfg.ModelRepoDir, Env: cfg.Env, Command: command, Environ: environ, Log: log,
@@ -73,4 +82,31 @@ func NewWorker(cfg Config, command, environ []string, log *slog.Logger) (*worker
 		Heartbeat: time.Duration(cfg.WorkerHeartbeatSeconds) * time.Second,
 		LostAfter: time.Duration(cfg.WorkerLostSeconds) * time.Second,
 	})
+	if err != nil || cfg.WorkerAddr == "" {
+		return &Worker{worker: w}, err
+	}
+	probes := service.New(service.Options{Name: "worker", Addr: cfg.WorkerAddr, Log: log})
+	probes.CheckLocal("orchestrator", func() service.Check {
+		if err := w.Heard(); err != nil {
+			return service.Check{Status: service.Fail, Detail: err.Error()}
+		}
+		return service.Check{Status: service.OK}
+	})
+	return &Worker{w, probes}, nil
+}
+
+// Run works until ctx ends. The probes answer until the last run was handed back.
+func (w *Worker) Run(ctx context.Context) error {
+	if w.probes == nil {
+		return w.worker.Run(ctx)
+	}
+	probing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.probes.Run(probing) })
+	g.Go(func() error {
+		defer stop()
+		return w.worker.Run(ctx)
+	})
+	return g.Wait()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/otlp"
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
@@ -58,9 +59,23 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 					&cli.StringFlag{Name: "approval", Usage: "id of the approval that allowed it"},
 					&cli.StringFlag{Name: "request-id", Usage: "id of the request that led to it"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
+					&cli.StringFlag{Name: "report", Usage: "folder for report.json and the charts of the run as SVG"},
 					&cli.StringFlag{Name: "flow-run", Usage: "id of the orchestrator's flow run that this training is (default: PREFECT_FLOW_RUN_ID)"},
 				},
 				Action: func(c *cli.Context) error { return runTrain(c, environ, out, errOut) },
+			},
+			{
+				Name: "evaluate", Usage: "fit and judge a model on its data, record nothing; prints the report as JSON",
+				Flags: []cli.Flag{repo, env, model(""), set,
+					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
+					&cli.StringFlag{Name: "report", Usage: "folder for report.json and the charts as SVG"},
+				},
+				Action: func(c *cli.Context) error { return runEvaluate(c, environ, out, errOut) },
+			},
+			{
+				Name: "figures", Usage: "fit and judge every model that declares margins over its baselines; prints a Markdown table",
+				Flags:  []cli.Flag{repo, env},
+				Action: func(c *cli.Context) error { return runFigures(c, environ, out, errOut) },
 			},
 			{
 				Name: "worker", Usage: "carry out the orchestrator's flow runs, each as a process of its own, until interrupted",
@@ -145,7 +160,7 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	}
 	req := trainer.Request{Model: c.String("model"), Dataset: c.String("dataset"), Dummy: c.Bool("dummy"), Backend: c.String("backend"),
 		CommitSHA: c.String("commit"), Tenant: c.String("tenant"),
-		RequestedBy: c.String("requested-by"), ApprovalID: c.String("approval"), RequestID: c.String("request-id")}
+		RequestedBy: c.String("requested-by"), ApprovalID: c.String("approval"), RequestID: c.String("request-id"), Traceparent: cfg.Traceparent}
 	if text := c.String("parameters"); text != "" {
 		if err := json.Unmarshal([]byte(text), &req.Parameters); err != nil {
 			return fmt.Errorf("%w: --parameters is no JSON object: %w", errUsage, err)
@@ -154,17 +169,28 @@ func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	if req.FlowRunID, err = flowRunID(c.String("flow-run"), cfg); err != nil {
 		return err
 	}
-	t, err := trainer.New(cfg, service.NewLogger(errOut, cfg.LogLevel))
+	log := service.NewLogger(errOut, cfg.LogLevel)
+	t, err := trainer.New(cfg, log)
 	if err != nil {
 		return err
 	}
-	res, err := t.Train(c.Context, req, func(stage string, fraction float64, msg string) {
+	tracing, endTracing, err := otlp.Open(c.Context, cfg.Tracing, "trainer", log)
+	if err != nil {
+		return err
+	}
+	defer endTracing()
+	res, err := t.Train(service.WithTracing(c.Context, tracing), req, func(stage string, fraction float64, msg string) {
 		if msg != "" {
 			fmt.Fprintf(errOut, "%-9s %3.0f %%  %s\n", stage, math.Floor(100*fraction), msg)
 		}
 	})
 	if err != nil {
 		return err
+	}
+	if dir := c.String("report"); dir != "" {
+		if err := writeReport(dir, res.Report); err != nil {
+			return fmt.Errorf("version %s is registered, but its report cannot be written: %w", res.Version, err)
+		}
 	}
 	return writeJSON(out, res)
 }

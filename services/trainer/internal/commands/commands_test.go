@@ -3,6 +3,8 @@ package commands
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,5 +109,31 @@ func TestFlowRunOfTheTraining(t *testing.T) {
 	}
 	if _, _, err := runCommand(t, "train", "--model", "JPCP", "--flow-run", "latest"); err == nil || !strings.Contains(err.Error(), "no UUID") {
 		t.Errorf("got %v, want a refusal before anything is trained", err)
+	}
+}
+
+// An evaluation needs neither tracker nor control plane; its folder holds the report and the charts.
+func TestEvaluateWritesItsReport(t *testing.T) {
+	dir := t.TempDir()
+	out, _, err := runCommand(t, "evaluate", "--repo", repo, "--model", "JPCP", "--report", dir)
+	var report trainer.Report
+	if err != nil || json.Unmarshal([]byte(out), &report) != nil || report.Model != "JPCP" || report.Metrics["rmse"] <= 0 {
+		t.Fatalf("got %v, %s; want the report of JPCP with its rmse", err, out)
+	}
+	for _, name := range []string{"report.json", "predicted_actual.svg", "importance.svg"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(data) == 0 {
+			t.Errorf("%s: got %d bytes, %v; want a file", name, len(data), err)
+		}
+	}
+}
+
+func TestFiguresAreWrittenAsReadersWantThem(t *testing.T) {
+	for v, want := range map[float64]string{0.7634: "0.763", 99.9994: "99.999", 583.4: "583", 1499: "1,499", -1234567: "-1,234,567"} {
+		if got := formatFigure(v); got != want {
+			t.Errorf("%v: got %s, want %s", v, got, want)
+		}
+	}
+	if got := describeMetric("male", "s"); got != "mean absolute error of log(1 + seconds)" {
+		t.Errorf("got %q", got)
 	}
 }

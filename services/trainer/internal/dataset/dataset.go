@@ -64,7 +64,8 @@ const (
 
 func (r *Rows) checkHeld() error {
 	if r.held+int64(r.N)*r.derived > maxHeld {
-		return fmt.Errorf("the files hold more than %d MiB of values", maxHeld>>20)
+		return fmt.Errorf("the files hold more than %d MiB of values in the declared columns and their history, more than is read into memory; "+
+			"declare only the columns and the history that the models use, list fewer files, or list a sample of the rows", maxHeld>>20)
 	}
 	return nil
 }

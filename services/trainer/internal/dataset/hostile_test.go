@@ -130,3 +130,20 @@ func TestHostileDataFiles(t *testing.T) {
 		t.Errorf("the sample log: %v; want 18,239 rows", err)
 	}
 }
+
+// Whoever meets the limit of memory learns what to do about it.
+func TestTooManyValuesSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]*Rows{
+		"files":   {held: maxHeld + 1},
+		"history": {held: 1, N: 1 << 20, derived: 1 << 10},
+	} {
+		err := r.checkHeld()
+		if err == nil || !strings.Contains(err.Error(), "more than 384 MiB") || !strings.Contains(err.Error(), "declare only the columns and the history that the models use, list fewer files") {
+			t.Errorf("%s: got %v, want the limit and what to do", name, err)
+		}
+	}
+	if err := (&Rows{held: maxHeld}).checkHeld(); err != nil {
+		t.Errorf("at the limit: got %v, want no error", err)
+	}
+}

@@ -56,6 +56,8 @@ type Result struct {
 	Unseen int
 	// Duplicates is the share of test rows identical to a fitted one.
 	Duplicates float64
+	// Importance of the features on test; nil if it was not measured.
+	Importance *Importances
 }
 
 // Commands is what estimators of kind command need.
@@ -115,8 +117,13 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	}
 	graph = fitted.graph
 	r.Model, r.Pipeline, r.Graph = fitted.model, fitted.pipeline, fitted.graph
-	if r.Metrics, r.Values, r.Classes, err = fitted.judge(ctx, selectRows(s, r.Parts.Test)); err != nil {
+	test := selectRows(s, r.Parts.Test)
+	if r.Metrics, r.Values, r.Classes, err = fitted.judge(ctx, test); err != nil {
 		return nil, err
+	}
+	// Only a cancellation ends the run here: the model is fitted and judged, whatever it makes of shuffled rows.
+	if r.Importance, err = fitted.importances(ctx, m, test); err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("importance of the features: %w", err)
 	}
 	if err := r.compare(s, ds, m, fitRows); err != nil {
 		return nil, err
@@ -126,7 +133,7 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	}
 	for _, set := range []map[string]float64{r.Metrics, r.Baselines} {
 		for name, v := range set {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			if !isFinite(v) {
 				return nil, fmt.Errorf("metric %s is %v; look at the target's values", name, v)
 			}
 		}

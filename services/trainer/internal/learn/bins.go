@@ -26,30 +26,90 @@ func binColumns(x Matrix) *binned {
 		for i := range col {
 			col[i] = x.Data[i*x.Cols+f]
 		}
-		sorted := slices.Clone(col)
-		slices.Sort(sorted)
-		cuts := cutPoints(sorted)
+		cuts := cutPoints(sortValues(col))
+		find := newBinFinder(cuts)
 		codes := make([]uint8, x.Rows)
 		for i, v := range col {
-			codes[i] = binCode(cuts, v)
+			codes[i] = find.code(v)
 		}
 		b.codes[f], b.cuts[f] = codes, cuts
 	})
 	return b
 }
 
-// binCode is the number of cuts below v.
-func binCode(cuts []float32, v float32) uint8 {
-	lo, hi := 0, len(cuts)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if cuts[mid] < v {
-			lo = mid + 1
-		} else {
-			hi = mid
+// binFinder holds the cuts of a feature, filled up with infinities to a whole power of two, so that every search takes
+// the same eight steps and the processor guesses no branch.
+type binFinder [maxBins]float32
+
+func newBinFinder(cuts []float32) *binFinder {
+	var f binFinder
+	for i := copy(f[:], cuts); i < maxBins; i++ {
+		f[i] = float32(math.Inf(1))
+	}
+	return &f
+}
+
+// code is the number of cuts below v.
+func (f *binFinder) code(v float32) uint8 {
+	var at uint8
+	for step := uint8(maxBins / 2); step > 0; step /= 2 {
+		next := at + step
+		if f[next-1] < v {
+			at = next
 		}
 	}
-	return uint8(lo)
+	return at
+}
+
+// sortValues returns the values in rising order. It sorts by digits of eleven bits, several times faster than by
+// comparisons on a million rows.
+func sortValues(values []float32) []float32 {
+	const digit = 1 << 11
+	if len(values) < 4*digit {
+		out := slices.Clone(values)
+		slices.Sort(out)
+		return out
+	}
+	from, to := make([]uint32, len(values)), make([]uint32, len(values))
+	var count [3][digit]int
+	for i, v := range values {
+		key := sortKey(v)
+		from[i] = key
+		count[0][key%digit]++
+		count[1][key>>11%digit]++
+		count[2][key>>22]++
+	}
+	for pass := range count {
+		sum := 0
+		for i, n := range count[pass] {
+			count[pass][i], sum = sum, sum+n
+		}
+		for _, key := range from {
+			at := &count[pass][key>>(11*pass)%digit]
+			to[*at] = key
+			*at++
+		}
+		from, to = to, from
+	}
+	out := make([]float32, len(from))
+	for i, key := range from {
+		out[i] = sortedValue(key)
+	}
+	return out
+}
+
+// sortKey orders numbers as their values: it sets the sign bit of positive ones and inverts negative ones.
+func sortKey(v float32) uint32 {
+	if v == 0 {
+		v = 0 // not its negative, which is no other value
+	}
+	b := math.Float32bits(v)
+	return b ^ (uint32(int32(b)>>31) | 1<<31)
+}
+
+// sortedValue is the number of a key.
+func sortedValue(key uint32) float32 {
+	return math.Float32frombits(key ^ (^uint32(int32(key)>>31) | 1<<31))
 }
 
 // cutPoints places a cut between each two neighbouring values, or, when there are too many, between

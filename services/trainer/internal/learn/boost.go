@@ -53,6 +53,7 @@ type run struct {
 	raw     [][]float64
 	grad    [][]float64
 	hess    [][]float64 // nil: 1 for every row
+	work    workspace
 }
 
 func (b boost) fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float64)) (Model, error) {

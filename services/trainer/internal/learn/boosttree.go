@@ -11,12 +11,16 @@ const minHessian = 1e-3
 // parallelWork is the number of row and feature pairs below which goroutines cost more than they save.
 const parallelWork = 1 << 15
 
+// histogram sums the rows of a node by the intervals of one column. Its length is fixed, so that a code needs no check
+// of bounds.
+type histogram [maxBins]cell
+
 // leafNode is a range of rows that may be split further.
 type leafNode struct {
 	lo, hi, depth int
 	id            int32
 	sum           cell
-	hist          []cell // by interval, features one after the other
+	hist          []histogram // by column
 	best          boostSplit
 }
 
@@ -27,17 +31,31 @@ type boostSplit struct {
 	left cell
 }
 
+// workspace is memory that one tree after the other uses.
+type workspace struct {
+	rows     []int32   // of the tree, those of a node one after the other
+	nodeGrad []float64 // of rows, in their order
+	nodeHess []float64 // nil: 1 for every row
+	spare    []int32
+	free     [][]histogram
+}
+
+func (w *workspace) reset(rows []int32, hess bool) {
+	if len(w.spare) != len(rows) { // the same for all trees of a fit
+		*w = workspace{rows: make([]int32, len(rows)), nodeGrad: make([]float64, len(rows)), spare: make([]int32, len(rows))}
+		if hess {
+			w.nodeHess = make([]float64, len(rows))
+		}
+	}
+	copy(w.rows, rows)
+}
+
 // boostTree grows one tree on one output's gradients.
 type boostTree struct {
 	*run
+	*workspace
 	k       int
 	cols    []int32
-	offset  []int // of each column's intervals in a histogram; one more for the end
-	rows    []int32
-	grad    []float64 // of rows, in their order
-	hess    []float64 // nil: 1 for every row
-	spare   []int32
-	free    [][]cell
 	found   [2][]boostSplit // best per column of the two nodes at work
 	minGain float64
 	tree    Tree
@@ -46,16 +64,13 @@ type boostTree struct {
 
 // tree grows a tree for output k and adds its scores to raw.
 func (r *run) tree(k int, rows, cols []int32) Tree {
-	t := &boostTree{run: r, k: k, cols: cols, rows: append([]int32(nil), rows...), spare: make([]int32, len(rows)), grad: make([]float64, len(rows))}
-	if r.hess != nil {
-		t.hess = make([]float64, len(rows))
-	}
-	t.offset = make([]int, len(cols)+1)
-	for i, f := range cols {
-		t.offset[i+1] = t.offset[i] + len(r.data.cuts[f]) + 1
-	}
+	r.work.reset(rows, r.hess != nil)
+	t := &boostTree{run: r, workspace: &r.work, k: k, cols: cols}
 	t.found = [2][]boostSplit{make([]boostSplit, len(cols)), make([]boostSplit, len(cols))}
 	t.grow()
+	if len(rows) == len(r.y) {
+		return t.tree
+	}
 	inside := make([]bool, len(r.y))
 	for _, row := range rows {
 		inside[row] = true
@@ -86,13 +101,13 @@ func (t *boostTree) leafOf(row int) int32 {
 
 func (t *boostTree) grow() {
 	t.add()
-	root := &leafNode{hi: len(t.rows), hist: t.histogram()}
+	root := &leafNode{hi: len(t.rows), hist: t.histograms()}
 	t.gather(root)
 	squares := 0.0
-	for i, g := range t.grad {
+	for i, g := range t.nodeGrad {
 		h := 1.0
-		if t.hess != nil {
-			h = t.hess[i]
+		if t.nodeHess != nil {
+			h = t.nodeHess[i]
 		}
 		root.sum.grad += g
 		root.sum.hess += h
@@ -153,13 +168,13 @@ func (t *boostTree) split(n *leafNode) (left, right *leafNode) {
 	if right.hi-right.lo < left.hi-left.lo {
 		small, large = right, left
 	}
-	small.hist, large.hist = t.histogram(), n.hist
+	small.hist, large.hist = t.histograms(), n.hist
 	n.hist = nil
 	t.gather(small)
 	t.each(small.hi-small.lo, func(c int) {
 		t.fill(small, c)
-		s, l := small.hist[t.offset[c]:t.offset[c+1]], large.hist[t.offset[c]:t.offset[c+1]]
-		for i := range l {
+		s, l := &small.hist[c], &large.hist[c]
+		for i := range t.intervals(c) {
 			l[i].grad -= s[i].grad
 			l[i].hess -= s[i].hess
 			l[i].rows -= s[i].rows
@@ -192,36 +207,44 @@ func (t *boostTree) each(rows int, do func(c int)) {
 func (t *boostTree) gather(n *leafNode) {
 	g := t.run.grad[t.k]
 	for i, row := range t.rows[n.lo:n.hi] {
-		t.grad[n.lo+i] = g[row]
+		t.nodeGrad[n.lo+i] = g[row]
 	}
-	if t.hess == nil {
+	if t.nodeHess == nil {
 		return
 	}
 	h := t.run.hess[t.k]
 	for i, row := range t.rows[n.lo:n.hi] {
-		t.hess[n.lo+i] = h[row]
+		t.nodeHess[n.lo+i] = h[row]
 	}
 }
 
 // fill sums the node's rows into the histogram of a column.
 func (t *boostTree) fill(n *leafNode, c int) {
-	hist := n.hist[t.offset[c]:t.offset[c+1]]
-	clear(hist)
-	codes := t.data.codes[t.cols[c]]
-	grad := t.grad[n.lo:n.hi]
-	if t.hess == nil {
-		for i, row := range t.rows[n.lo:n.hi] {
-			h := &hist[codes[row]]
-			h.grad += grad[i]
-			h.rows++
+	hist := &n.hist[c]
+	*hist = histogram{}
+	codes, rows := t.data.codes[t.cols[c]], t.rows[n.lo:n.hi]
+	grad := t.nodeGrad[n.lo:n.hi][:len(rows)]
+	if t.nodeHess == nil {
+		if len(rows) == len(codes) { // the root of a tree on all rows: they are in order
+			for i, code := range codes {
+				h := &hist[code]
+				h.grad += grad[i]
+				h.rows++
+			}
+		} else {
+			for i, row := range rows {
+				h := &hist[codes[row]]
+				h.grad += grad[i]
+				h.rows++
+			}
 		}
 		for i := range hist {
 			hist[i].hess = hist[i].rows
 		}
 		return
 	}
-	hess := t.hess[n.lo:n.hi]
-	for i, row := range t.rows[n.lo:n.hi] {
+	hess := t.nodeHess[n.lo:n.hi][:len(rows)]
+	for i, row := range rows {
 		h := &hist[codes[row]]
 		h.grad += grad[i]
 		h.hess += hess[i]
@@ -233,7 +256,7 @@ func (t *boostTree) fill(n *leafNode, c int) {
 func (t *boostTree) scan(n *leafNode, c int, found []boostSplit) {
 	best := boostSplit{col: c}
 	if t.splittable(n) {
-		hist := n.hist[t.offset[c]:t.offset[c+1]]
+		hist := n.hist[c][:t.intervals(c)]
 		minLeaf := float64(t.minLeaf)
 		before := n.sum.grad * n.sum.grad / (n.sum.hess + t.l2)
 		var l cell
@@ -291,29 +314,33 @@ func (t *boostTree) finish(n *leafNode) {
 	t.release(n)
 }
 
-// partition puts the rows that go left first, each side in its order.
+// partition puts the rows that go left first, each side in its order. Every row is written to both sides and counted on
+// one: which one it is cannot be guessed, and a wrong guess costs the processor more than a write.
 func (t *boostTree) partition(n *leafNode, codes []uint8, cut uint8) int {
-	l, r := n.lo, 0
-	for _, row := range t.rows[n.lo:n.hi] {
-		if codes[row] <= cut {
-			t.rows[l] = row
-			l++
-		} else {
-			t.spare[r] = row
-			r++
-		}
+	rows := t.rows[n.lo:n.hi]
+	spare := t.spare[:len(rows)]
+	l, r := 0, 0
+	for _, row := range rows {
+		right := int((uint32(cut) - uint32(codes[row])) >> 31)
+		rows[l] = row // l is at most the place that was just read
+		spare[r] = row
+		l += 1 - right
+		r += right
 	}
-	copy(t.rows[l:n.hi], t.spare[:r])
-	return l
+	copy(rows[l:], spare[:r])
+	return n.lo + l
 }
 
-func (t *boostTree) histogram() []cell {
+// intervals of the column.
+func (t *boostTree) intervals(c int) int { return len(t.data.cuts[t.cols[c]]) + 1 }
+
+func (t *boostTree) histograms() []histogram {
 	if n := len(t.free); n > 0 {
 		h := t.free[n-1]
 		t.free = t.free[:n-1]
 		return h
 	}
-	return make([]cell, t.offset[len(t.cols)])
+	return make([]histogram, len(t.cols))
 }
 
 func (t *boostTree) release(n *leafNode) {

@@ -361,7 +361,7 @@ func TestCuts(t *testing.T) {
 	}
 	counts := make([]int, maxBins)
 	for _, v := range sorted {
-		c := binCode(cuts, v)
+		c := newBinFinder(cuts).code(v)
 		if int(c) < len(cuts) && v > cuts[c] || c > 0 && v <= cuts[c-1] {
 			t.Fatalf("%v has code %d; want (int(c) >= len(cuts) || v <= cuts[c]) && (c <= 0 || v > cuts[c-1])", v, c)
 		}

@@ -55,6 +55,9 @@ func exports() ([]string, error) {
 // jobName is the name of the job of the training with that key: no other job has it.
 func (f *flow) jobName(key string) string { return "train-" + f.model.TrackerName() + "-" + key }
 
+// folderOf is the folder of the job of the training with that key, by which the next attempt finds it.
+func (f *flow) folderOf(key string) string { return filepath.Join(f.cfg.Batch.Dir, "job-"+key) }
+
 // checkBatch refuses what a node cannot do: it gets no credentials and none of this machine's commands.
 func (f *flow) checkBatch() error {
 	if f.model.Estimator.Kind == modelrepo.EstimatorCommand {
@@ -126,8 +129,8 @@ func (f *flow) submitBatch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp(b.Dir, "job-")
-	if err != nil {
+	dir := f.folderOf(f.key)
+	if err := os.Mkdir(dir, 0o700); err != nil && f.jobDir != dir { // an earlier try of this flow may have made it
 		return "", fmt.Errorf("the folder of the job: %w", err)
 	}
 	f.jobDir = dir
@@ -341,12 +344,8 @@ func RunJob(ctx context.Context, dir string, log *slog.Logger) error {
 	if err := os.RemoveAll(filepath.Join(dir, modelFolder)); err != nil {
 		return err
 	}
-	for _, s := range []stage{{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch}, {"evaluate", f.evaluate}} {
-		msg, err := s.do(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		f.say(s.name, 1, msg)
+	if err := f.learn(ctx); err != nil {
+		return err
 	}
 	text, err = json.Marshal(f.outcome)
 	if err != nil {

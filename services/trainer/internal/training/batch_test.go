@@ -2,10 +2,12 @@ package training
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -200,5 +202,32 @@ func TestCostFollowsTheSchedulerOfTheRun(t *testing.T) {
 	res, err := tr.Train(t.Context(), dummy(), nil)
 	if err != nil || res.Version != "3" || len(r.vtags) != 0 {
 		t.Errorf("%+v, %v, tags %v; want version 3 without a cost", res, err, r.vtags)
+	}
+}
+
+// An attempt that died leaves its job's folder; the next one removes that, and no folder that a tag of somebody
+// else's run names.
+func TestFolderOfAnAttemptThatDied(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		key, flowRun, model string
+		goes                bool
+	}{
+		"its own":            {"0196f0a0-0000-7000-8000-000000000001", "f1", "jpcp", true},
+		"another flow run's": {"0196f0a0-0000-7000-8000-000000000002", "f2", "jpcp", false},
+		"another model's":    {"0196f0a0-0000-7000-8000-000000000003", "f1", "mack", false},
+		"a path":             {"../job-x", "f1", "jpcp", false},
+	} {
+		_, tr := newBatch(t, &cluster{})
+		f := &flow{Trainer: tr, plan: &plan{Request: dummy()}}
+		f.cfg.Batch.Dir = filepath.Join(t.TempDir(), "jobs")
+		dir := f.folderOf(c.key)
+		text, err := json.Marshal(jobRequest{Request: Request{Model: c.model, FlowRunID: c.flowRun}})
+		if err := errors.Join(err, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, requestFile), text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.ownsFolder(c.key); got != c.goes {
+			t.Errorf("%s: owned %v, want %v", name, got, c.goes)
+		}
 	}
 }

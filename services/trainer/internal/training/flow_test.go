@@ -233,7 +233,7 @@ func TestTrainRecordsEverything(t *testing.T) {
 			t.Errorf("no metric %s; want ok", name)
 		}
 	}
-	for _, name := range []string{"model/MLmodel", "model/model.onnx", "model/platform.json", "report.json"} {
+	for _, name := range []string{"model/MLmodel", "model/model.onnx", "model/platform.json", "report.json", "charts/predicted_actual.svg", "charts/importance.svg"} {
 		if len(r.artifacts[name]) == 0 {
 			t.Errorf("no artifact %s; want len(r.artifacts[name]) != 0", name)
 		}
@@ -241,6 +241,9 @@ func TestTrainRecordsEverything(t *testing.T) {
 	var rep Report
 	if err := json.Unmarshal(r.artifacts["report.json"], &rep); err != nil || rep.Rows.Test != 100 || rep.Residuals == nil || len(rep.Predictions.Deciles) != 9 {
 		t.Errorf("report %+v, %v; want rep.Rows.Test == 100 && rep.Residuals != nil && len(rep.Predictions.Deciles) == 9", rep, err)
+	}
+	if imp := rep.Importance; imp == nil || imp.Metric != "rmse" || imp.Rows != 100 || len(imp.Features) != 1 || imp.Features[0].Worse <= 0 {
+		t.Errorf("importance %+v; want the rmse of 100 rows to get worse without the only feature", imp)
 	}
 	if total := sum(rep.Residuals.Counts); total != 100 {
 		t.Errorf("the histogram holds %d rows; want 100", total)

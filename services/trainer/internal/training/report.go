@@ -28,6 +28,12 @@ type Report struct {
 	// Residuals of a regression on test, Confusion of a classification.
 	Residuals *Histogram `json:"residuals,omitempty"`
 	Confusion *Confusion `json:"confusion,omitempty"`
+	// Agreement of predicted with actual values of a regression on test.
+	Agreement *Agreement `json:"agreement,omitempty"`
+	// Hours are the error on test by the hour of the submit, if the data tells it.
+	Hours *HourlyError `json:"error_by_hour,omitempty"`
+	// Importance of the features by permutation, on rows of test.
+	Importance *fit.Importances `json:"importance,omitempty"`
 	// Predictions on test: what live predictions look like while nothing drifts.
 	Predictions Predictions `json:"predictions"`
 }
@@ -83,8 +89,10 @@ func (f *flow) report() Report {
 			Unusable: f.rows.Dropped, NoLabel: f.sample.NoLabel, NoFeature: f.sample.NoFeature, Purged: f.fitted.Parts.Purged, Duplicates: f.fitted.Duplicates,
 		},
 		Candidates: f.fitted.Candidates, Chosen: f.fitted.Chosen, Metrics: f.fitted.Metrics, Baselines: f.fitted.Baselines,
+		Importance: f.fitted.Importance,
 	}
 	test := f.sample.Target.Select(parts.Test)
+	r.Hours = newHourlyError(f.sample.Rows, f.set.Time, parts.Test, test, f.fitted)
 	if f.model.Type != modelrepo.Regression {
 		r.Confusion = &Confusion{test.Labels, score.Confusion(test.Y, f.fitted.Classes, len(test.Labels))}
 		r.Predictions = Predictions{N: len(f.fitted.Classes), Shares: map[string]float64{}}
@@ -97,6 +105,7 @@ func (f *flow) report() Report {
 		return r
 	}
 	log := test.Transform == modelrepo.TransformLog1p
+	r.Agreement = newAgreement(test, f.fitted.Values)
 	residuals := make([]float64, len(test.Values))
 	for i, want := range test.Values {
 		residuals[i] = f.fitted.Values[i] - want

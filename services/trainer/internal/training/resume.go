@@ -2,10 +2,15 @@ package training
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/tracker"
@@ -59,9 +64,12 @@ func (f *flow) cancelJobsOf(ctx context.Context, run tracker.Run) {
 		return
 	}
 	var ids []string
-	if key := run.Tags["training_id"]; key != "" {
+	ended := true
+	key := run.Tags["training_id"]
+	if key != "" {
 		var err error
 		if ids, err = c.Find(ctx, f.jobName(key)); err != nil {
+			ended = false
 			f.log.WarnContext(ctx, "the jobs of the earlier attempt could not be looked up", slog.String("name", f.jobName(key)), slog.Any("err", err))
 		}
 	}
@@ -70,15 +78,38 @@ func (f *flow) cancelJobsOf(ctx context.Context, run tracker.Run) {
 	}
 	for _, id := range ids {
 		if err := c.Cancel(ctx, id); err != nil {
+			ended = false
 			f.log.WarnContext(ctx, "the job of the earlier attempt could not be cancelled", slog.String("job", id), slog.Any("err", err))
 		}
 	}
+	if ended && f.ownsFolder(key) {
+		if err := os.RemoveAll(f.folderOf(key)); err != nil {
+			f.log.WarnContext(ctx, "the folder of the earlier attempt's job could not be removed", slog.String("folder", f.folderOf(key)), slog.Any("err", err))
+		}
+	}
+}
+
+// ownsFolder reports whether the job's folder of a training with that key is one of this flow run. Others may
+// write the tag that a key is read from.
+func (f *flow) ownsFolder(key string) bool {
+	if uuid.Validate(key) != nil {
+		return false
+	}
+	text, err := os.ReadFile(filepath.Join(f.folderOf(key), requestFile))
+	if err != nil {
+		return false
+	}
+	var in jobRequest
+	return json.Unmarshal(text, &in) == nil && in.Request.FlowRunID == f.FlowRunID && in.Request.Model == f.Request.Model
 }
 
 // adopt takes an earlier attempt's run and version for this one's.
 func (f *flow) adopt(run tracker.Run, v tracker.ModelVersion) {
 	f.tracked, f.version, f.resumed = run, v.Version, true
 	f.jobID = run.Tags["hpc_job_id"]
+	if key := run.Tags["training_id"]; f.cfg.Batch.Cluster != nil && f.ownsFolder(key) {
+		f.jobDir = f.folderOf(key) // is removed at the end
+	}
 	f.result.Digest = v.Tags["artifact_digest"]
 	f.result.Metrics, f.result.BaselineMetrics = map[string]float64{}, map[string]float64{}
 	for name, value := range run.Metrics {

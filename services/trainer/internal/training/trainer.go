@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type Request struct {
 	Parameters map[string]any
 	// What is recorded as tags of the run; all optional.
 	FlowRunID, CommitSHA, Tenant, RequestedBy, ApprovalID, RequestID string
+	// Traceparent is the W3C trace context that the training belongs to; optional.
+	Traceparent string
 }
 
 // Result of a training.
@@ -201,13 +204,15 @@ func (p *plan) override() error {
 
 // Train runs the training flow. When ctx ends, the tracker's run ends KILLED; when a stage fails, FAILED with the
 // tag failure_reason.
-func (t *Trainer) Train(ctx context.Context, req Request, progress Progress) (Result, error) {
+func (t *Trainer) Train(ctx context.Context, req Request, progress Progress) (_ Result, err error) {
 	if progress == nil {
 		progress = func(string, float64, string) {}
 	}
-	if req.RequestID != "" {
+	if req.RequestID != "" || req.Traceparent != "" {
 		ctx = service.WithRequestID(ctx, req.RequestID)
 	}
+	ctx, span := service.ContinueTrace(ctx, req.Traceparent, "train")
+	defer func() { service.EndSpan(span, err) }()
 	p, err := t.plan(req)
 	if err != nil {
 		return Result{Model: req.Model, Dataset: req.Dataset}, err
@@ -215,4 +220,26 @@ func (t *Trainer) Train(ctx context.Context, req Request, progress Progress) (Re
 	f := &flow{Trainer: t, plan: p, progress: progress, reached: map[string]float64{}, result: Result{Model: p.model.ID(), Dataset: p.use.Name, Aliases: []string{}}}
 	err = f.run(ctx)
 	return f.result, err
+}
+
+// Evaluate fits and judges a model in this process as Train does, and records nothing: neither the tracker nor the
+// control plane is asked.
+func (t *Trainer) Evaluate(ctx context.Context, req Request, progress Progress) (Report, error) {
+	if progress == nil {
+		progress = func(string, float64, string) {}
+	}
+	p, err := t.plan(req)
+	if err != nil {
+		return Report{}, err
+	}
+	f := &flow{Trainer: t, plan: p, progress: progress, reached: map[string]float64{}, result: Result{Model: p.model.ID(), Dataset: p.use.Name}}
+	if f.dir, err = os.MkdirTemp(t.cfg.CacheDir, "evaluate-"); err != nil {
+		return Report{}, fmt.Errorf("scratch folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(f.dir) }()
+	defer f.closeGraph()
+	if err := f.learn(ctx); err != nil {
+		return Report{}, err
+	}
+	return f.result.Report, nil
 }

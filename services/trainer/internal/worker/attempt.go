@@ -122,9 +122,13 @@ func (w *Worker) train(ctx context.Context, run orchestrator.FlowRun, said *line
 	var versions []string
 	var faults []error
 	crashed := false
+	environ := w.cfg.Environ
+	if p, err := readParameters(run); err == nil && p.Traceparent != "" {
+		environ = append(environ[:len(environ):len(environ)], "TRACEPARENT="+p.Traceparent)
+	}
 	for _, args := range all {
 		argv := append(append([]string{}, w.cfg.Command...), args...)
-		end := runChild(ctx, argv, w.cfg.Environ, func(line string) { said.add(levelOf(line), line) })
+		end := runChild(ctx, argv, environ, func(line string) { said.add(levelOf(line), line) })
 		if ctx.Err() != nil {
 			break
 		}

@@ -19,6 +19,7 @@ const ParameterSchema = `{
 		"commit_sha": {"type": ["string", "null"], "default": null, "title": "commit_sha"},
 		"tenant": {"type": ["string", "null"], "default": null, "title": "tenant"},
 		"request_id": {"type": ["string", "null"], "default": null, "title": "request_id"},
+		"traceparent": {"type": ["string", "null"], "default": null, "title": "traceparent"},
 		"requested_by": {"type": ["string", "null"], "default": null, "title": "requested_by"},
 		"approval_id": {"type": ["string", "null"], "default": null, "title": "approval_id"},
 		"parameters": {"type": ["object", "null"], "default": null, "title": "parameters"}
@@ -44,6 +45,7 @@ type Parameters struct {
 	CommitSHA   string         `json:"commit_sha"`
 	Tenant      string         `json:"tenant"`
 	RequestID   string         `json:"request_id"`
+	Traceparent string         `json:"traceparent"`
 	RequestedBy string         `json:"requested_by"`
 	ApprovalID  string         `json:"approval_id"`
 	Parameters  map[string]any `json:"parameters"`

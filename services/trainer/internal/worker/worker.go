@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -54,6 +55,8 @@ type Worker struct {
 	name    string // cfg.Name and what tells the state folder from others
 	lost    *absence
 	wake    chan struct{} // an attempt has ended
+
+	heard atomic.Pointer[time.Time] // when the orchestrator last took a heartbeat; nil before the first
 
 	mu          sync.Mutex // guards those below
 	attempts    map[uuid.UUID]*attempt
@@ -121,7 +124,28 @@ func (w *Worker) beat(ctx context.Context) {
 func (w *Worker) heartbeat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return w.client.Heartbeat(ctx, Pool, w.name, w.cfg.Heartbeat)
+	if err := w.client.Heartbeat(ctx, Pool, w.name, w.cfg.Heartbeat); err != nil {
+		return err
+	}
+	now := time.Now()
+	w.heard.Store(&now)
+	return nil
+}
+
+// missedBeats is how many heartbeats may fail before the worker counts as cut off.
+const missedBeats = 3
+
+// Heard tells why this worker gets no runs: it is not registered yet, or the orchestrator takes no heartbeats. Nil means
+// that it does.
+func (w *Worker) Heard() error {
+	last := w.heard.Load()
+	if last == nil {
+		return errors.New("not registered at the orchestrator yet")
+	}
+	if silent := time.Since(*last); silent > missedBeats*w.cfg.Heartbeat {
+		return fmt.Errorf("the orchestrator has taken no heartbeat for %s", silent.Round(time.Second))
+	}
+	return nil
 }
 
 // tidy keeps the deployments up to date and ends the runs that nobody carries out any more.
