@@ -35,8 +35,8 @@ func TestScripts(t *testing.T) {
 	p := &harness.Platform{Dir: *against, Env: map[string]string{}}
 	if *against == "" {
 		p = harness.New(t)
-		p.Start(t, 60*time.Second)
-		p.WaitOutput(t, "Next:", 4*time.Minute, time.Now())
+		p.Start(t, 3*time.Minute)
+		p.WaitOutput(t, "Next:", 8*time.Minute, time.Now())
 	} else {
 		for _, kv := range os.Environ() {
 			k, v, _ := strings.Cut(kv, "=")

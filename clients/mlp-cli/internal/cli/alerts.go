@@ -30,7 +30,7 @@ func alertsCommand(env *Env) *cli.Command {
 			}},
 		{Name: "ack", Usage: "acknowledge an alert", ArgsUsage: "<alert>", Flags: []cli.Flag{
 			reasonFlag(),
-			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+			dryRunFlag(),
 		}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "alert")
 			if err != nil {

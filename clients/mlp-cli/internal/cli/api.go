@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,6 +181,28 @@ func (s *remote) send(req *http.Request) (*http.Response, []byte, error) {
 	return resp, data, nil
 }
 
+// foreignAnswer is the fault of an answer that the service itself did not give: a proxy's page, or another program's.
+func foreignAnswer(name, key, tokenKey, url string, status int) *fault.Error {
+	code, what := fmt.Sprintf("http_%d", status), fmt.Sprintf("answered HTTP %d (%s) with something that is not its own answer", status, http.StatusText(status))
+	switch {
+	case status/100 == 2:
+		code, what = "not_json", "answered with something that is not the expected JSON"
+	case status/100 == 3:
+		what = "redirects elsewhere, where mlp does not follow: the token would go along"
+	}
+	f := fault.New(code, "%s at %s %s", name, url, what)
+	f.Service, f.Status = key, status
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return f.WithHint("set the token: mlp config set %s", tokenKey)
+	case status/100 == 3:
+		return f.WithHint("set the address that it redirects to: mlp config set %s <url>", key)
+	case status/100 == 5:
+		return f.WithHint("see which service is down: mlp status")
+	}
+	return f.WithHint("is %s the address of the %s? See: mlp config show", url, name)
+}
+
 func (s *remote) notJSON(resp *http.Response) error {
 	return s.fault("not_json", resp, "%s at %s answered with something that is not the expected JSON", s.name, s.url).
 		WithHint("is %s the address of the %s? See: mlp config show", s.url, s.name)
@@ -195,21 +218,34 @@ func (s *remote) fault(code string, resp *http.Response, format string, a ...any
 	return e
 }
 
+// notHTTP tells an answer of another protocol, such as that of a TLS server to plain HTTP or the other way round.
+// net/http has no types for most of these.
+func notHTTP(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) || strings.Contains(err.Error(), "malformed HTTP")
+}
+
 func (s *remote) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
+	return unreachableFault(s.name, s.key, s.url, err)
+}
+
+// unreachableFault is the fault of a call without an answer, or with one that is not HTTP.
+func unreachableFault(name, key, url string, err error) *fault.Error {
 	var netErr net.Error
-	what, code := "cannot be reached", "unreachable"
+	what, code, hint := "cannot be reached", "unreachable", "start the platform with: make run; or set the address with: mlp config set %s <url>"
 	switch {
+	case notHTTP(err):
+		what, code, hint = "answered with something that is not HTTP", "not_http", "set the service's own address, with http:// or https:// as it has it: mlp config set %s <url>"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		what = "refused the connection"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		what, code = "did not answer in time", "timeout"
 	}
-	f := s.fault(code, nil, "%s at %s %s", s.name, s.url, what).
-		WithHint("start the platform with: make run; or set the address with: mlp config set %s <url>", s.key)
-	f.Cause = err
+	f := fault.New(code, "%s at %s %s", name, url, what).WithHint(hint, key)
+	f.Service, f.Cause = key, err
 	return f
 }
 
@@ -254,6 +290,11 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 		code = fmt.Sprintf("http_%d", resp.StatusCode)
 	}
 	f := s.fault(code, resp, "%s: %s", s.name, detail)
+	if resp.StatusCode/100 == 3 {
+		where := resp.Header.Get("Location")
+		f = s.fault(code, resp, "%s at %s redirects to %s, where mlp does not follow: the token would go along", s.name, s.url, cmpOr(where, "another address"))
+		return f.WithHint("set the address that answers: mlp config set %s <url>", s.key)
+	}
 	tokenEnv, tokenKey := "CONTROL_PLANE_TOKEN", "control_plane_token"
 	switch s.key {
 	case "serving":
@@ -266,7 +307,7 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		if s.key == "dashboard" {
-			return f.WithHint("log in: mlp auth login; or set %s", tokenEnv)
+			return f.WithHint("sign in: mlp auth login; or set %s", tokenEnv)
 		}
 		return f.WithHint("set %s, or run: mlp config set %s", tokenEnv, tokenKey)
 	case http.StatusForbidden:

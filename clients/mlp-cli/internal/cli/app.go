@@ -34,12 +34,18 @@ func Main(ctx context.Context, env *Env, line []string) int {
 	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
 	env.Format = formatOf(line)
 	env = env.cleanStreams()
+	env.interrupted = func() bool { return ctx.Err() != nil }
 	app := newApp(env)
+	if env.OutTTY && env.OutWidth > 0 {
+		help := &helpWriter{out: env.Out, width: env.OutWidth}
+		defer help.flush()
+		app.Writer = help
+	}
 	arranged, err := arrangeLine(app, joinConditions(line))
 	if err == nil {
 		err = usageFault(app.RunContext(ctx, arranged))
 	}
-	if err != nil && ctx.Err() != nil && !isInterrupted(err) {
+	if err != nil && ctx.Err() != nil && !isInterrupted(err) && !errors.Is(err, context.Canceled) {
 		err = fault.New("interrupted", "interrupted: %v", err)
 	}
 	return env.fail(err)
@@ -110,7 +116,7 @@ func newApp(env *Env) *cli.App {
 			&cli.BoolFlag{Name: "json", Usage: "same as --output json; must precede the subcommand"},
 			&cli.StringFlag{Name: "context", Aliases: []string{"c"}, Usage: "named configuration context"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmations"},
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only results and errors"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "also show request ids"},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "show the version"},
 			cli.HelpFlag, // urfave/cli adds it only where no command is named help
@@ -133,6 +139,7 @@ func newApp(env *Env) *cli.App {
 		}
 		return cli.ShowAppHelp(c)
 	}
+	hideFalse(app.Flags)
 	app.Before = func(c *cli.Context) error { return env.globals(c) }
 	for _, c := range app.Commands {
 		prepareCommand(env, c, "mlp")
@@ -163,9 +170,10 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 	addExample(c, path)
 	c.Flags = append(c.Flags,
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmations"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only results and errors"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "also show request ids"},
 	)
+	hideFalse(c.Flags)
 	run := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		env.command = strings.TrimPrefix(path, "mlp ")
@@ -173,6 +181,15 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 		env.Quiet = env.Quiet || ctx.Bool("quiet")
 		env.Verbose = env.Verbose || ctx.Bool("verbose")
 		return run(ctx)
+	}
+}
+
+// hideFalse keeps "(default: false)" out of the help of switches: every switch is off unless given.
+func hideFalse(flags []cli.Flag) {
+	for _, f := range flags {
+		if b, ok := f.(*cli.BoolFlag); ok && !b.Value && f != cli.HelpFlag { // the library's own says nothing already, and all runs share it
+			b.DisableDefaultText = true
+		}
 	}
 }
 

@@ -19,11 +19,11 @@ type approval = controlplane.Approval
 func approvalsCommand(env *Env) *cli.Command {
 	decide := []cli.Flag{
 		&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "why; kept in the record"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+		dryRunFlag(),
 	}
 	return &cli.Command{Name: "approvals", Usage: "changes and promotions that wait for a decision", Subcommands: []*cli.Command{
 		{Name: "list", Usage: "pending approvals, newest first",
-			Flags: slices.Concat(watchFlags(), arrangeFlags(0), []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "decided ones too"}}),
+			Flags: slices.Concat(watchFlags(), arrangeFlags(0), []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "include decided records"}}),
 			Action: func(c *cli.Context) error {
 				if _, err := readArguments(c); err != nil {
 					return err
@@ -45,7 +45,7 @@ func approvalsCommand(env *Env) *cli.Command {
 		{Name: "approve", Usage: "approve what is pending of a model: a change starts training, a promotion moves the alias", ArgsUsage: "<model or id>",
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "train on this dataset (default: the first declared); not for promotions"},
-				&cli.BoolFlag{Name: "follow", Usage: "watch the training run, or the promotion, to its end"},
+				followFlag("watch the training run, or the promotion, to its end"),
 			}, decide...),
 			Action: func(c *cli.Context) error {
 				a, err := readArguments(c, "model or id")
@@ -212,7 +212,7 @@ func styledStatus(s string) output.Styled {
 		style = output.Good
 	case "PENDING", "APPROVING", "WARNING", "DEGRADED", "WARN", "RUNNING", "SCHEDULED", "STALE", "DENIED", "CANCELLING", "FIRING", "STARTING":
 		style = output.Warn
-	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE", "REFUSED", "ERROR", "UNHEALTHY":
+	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE", "UNEXPECTED", "REFUSED", "ERROR", "UNHEALTHY":
 		style = output.Bad
 	case "EXPIRED", "SUPERSEDED", "CANCELLED", "RESOLVED", "NO_BASELINE", "INSUFFICIENT":
 		style = output.Dim

@@ -48,6 +48,8 @@ func TestArrange(t *testing.T) {
 		{"global option after", "models list --json", "", "--json is a global option and must stand before the subcommand: mlp --json models list", ""},
 		{"global value option after", "models list --output csv", "", "--output is a global option and must stand before the subcommand: mlp --output csv models list", ""},
 		{"unknown command", "modles list", "", `unknown command "modles" for mlp`, "did you mean: mlp models"},
+		{"name of a subcommand", "rollback JPCP", "", `unknown command "rollback" for mlp`, "did you mean: mlp models rollback"},
+		{"name of several subcommands", "approve JPCP", "", `unknown command "approve" for mlp`, "did you mean: mlp approvals approve, or mlp guarded-changes approve"},
 		{"unknown subcommand", "models lst", "", `unknown command "lst" for mlp models`, "did you mean: mlp models list"},
 		{"unknown option", "retrain JPCP --dumy", "", "unknown option --dumy for mlp retrain", "did you mean: --dummy"},
 		{"option without value", "predict JPCP --alias", "", "option --alias needs a value", ""},

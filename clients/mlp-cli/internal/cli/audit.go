@@ -27,12 +27,12 @@ func auditCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "audit", Usage: "who did what, newest first", Flags: append(listFlags(100), last("30d"),
 		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only what was done to this model"},
 		&cli.StringFlag{Name: "action", Aliases: []string{"a"}, Usage: "only this action, such as promotion.approved"},
-		&cli.StringFlag{Name: "source", Aliases: []string{"s"}, Usage: "only what came by cli, bridge, agent or a service such as control-plane"},
+		&cli.StringFlag{Name: "source", Aliases: []string{"s"}, Usage: "only entries from this source: cli, bridge, agent or a service such as control-plane"},
 		&cli.StringFlag{Name: "actor", Usage: "only what this person or program did"},
 	), Subcommands: []*cli.Command{
 		{Name: "verify", Usage: "recompute the ledger's chain of hashes", Flags: []cli.Flag{
-			&cli.Int64Flag{Name: "from", Usage: "first entry (default: the first of all)"},
-			&cli.Int64Flag{Name: "to", Usage: "last entry (default: the newest)"},
+			&cli.Int64Flag{Name: "from", DefaultText: "the first of all", Usage: "first entry"},
+			&cli.Int64Flag{Name: "to", DefaultText: "the newest", Usage: "last entry"},
 		}, Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
 func authCommand(env *Env) *cli.Command {
@@ -26,7 +27,7 @@ func authCommand(env *Env) *cli.Command {
 	}
 	return &cli.Command{Name: "auth", Usage: "sign in, and see who you are signed in as", Subcommands: []*cli.Command{
 		authLoginCommand(env),
-		leaf("whoami", "the dashboard's view of you", authWhoami),
+		leaf("whoami", "show who you are signed in as", authWhoami),
 		leaf("logout", "end the dashboard session and remove its token", authLogout),
 		authValidateCommand(env),
 	}}
@@ -44,17 +45,43 @@ func (e *Env) readPassword(ctx context.Context) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-func authLogin(ctx context.Context, env *Env) error {
-	r, err := env.Config()
+// tokenPlace returns the configuration and the file that a token will go into; without such a file it fails at once, before
+// anybody is asked for a password.
+func (e *Env) tokenPlace() (*config.Resolved, *config.File, error) {
+	r, err := e.Config()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	f, err := env.configFile()
+	f, err := e.configFile()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if f.Location() == "" {
-		return f.Save() // says that there is nowhere to keep the token, before a password is asked for
+		return nil, nil, f.Save()
+	}
+	return r, f, nil
+}
+
+// storeToken changes the file that a token goes into. The file is read again: others may have written it while the person
+// signed in.
+func (e *Env) storeToken(ctx context.Context, f *config.File, set func(f *config.File, key config.Key) error) error {
+	key, err := config.Find("dashboard_token")
+	if err != nil {
+		return err
+	}
+	if err := config.Update(ctx, f.Location(), func(f *config.File) error { return set(f, key) }); err != nil {
+		return err
+	}
+	if e.Getenv(key.Env) != "" {
+		e.Talk("%s is set and takes precedence over the stored token", key.Env)
+	}
+	return nil
+}
+
+func authLogin(ctx context.Context, env *Env) error {
+	r, f, err := env.tokenPlace()
+	if err != nil {
+		return err
 	}
 	password, err := env.readPassword(ctx)
 	if err != nil {
@@ -74,19 +101,12 @@ func authLogin(ctx context.Context, env *Env) error {
 		}
 		return err
 	}
-	key, err := config.Find("dashboard_token")
+	err = env.storeToken(ctx, f, func(f *config.File, key config.Key) error { return f.Set(key, r.Context, login.Token) })
 	if err != nil {
 		return err
 	}
-	// The file is read again: others may have written it while the password was typed.
-	if err := config.Update(ctx, f.Location(), func(f *config.File) error { return f.Set(key, r.Context, login.Token) }); err != nil {
-		return err
-	}
-	if env.Getenv(key.Env) != "" {
-		env.Talk("%s is set and takes precedence over the stored token", key.Env)
-	}
 	return env.done(map[string]any{"role": login.Role, "tenant": login.Tenant, "expires_at": login.ExpiresAt, "context": nullIfEmpty(r.Context), "file": f.Location()},
-		"logged in as %s until %s; the token is in %s", login.Role, login.ExpiresAt.UTC().Format("2006-01-02 15:04:05Z"), f.Location())
+		"signed in as %s until %s; the token is in %s", login.Role, login.ExpiresAt.UTC().Format("2006-01-02 15:04:05Z"), f.Location())
 }
 
 func authWhoami(ctx context.Context, env *Env) error {
@@ -196,6 +216,13 @@ func authValidate(ctx context.Context, env *Env) error {
 			return err
 		}},
 		{"tracker", "tracker_token", func() error { _, err := env.registered(ctx); return err }},
+		{"orchestrator", "orchestrator_token", func() error {
+			orch := orchestrator.New(r.Get("orchestrator"), env.HTTP, orchestrator.Key(r.Get("orchestrator_token")))
+			if _, err := orch.FilterFlowRuns(ctx, orchestrator.Filter{Limit: 1}); err != nil {
+				return orchestratorFault(r.Get("orchestrator"), err)
+			}
+			return nil
+		}},
 	}
 	rows := make([]row, len(tries))
 	errs := make([]error, len(tries))
@@ -214,14 +241,17 @@ func authValidate(ctx context.Context, env *Env) error {
 		if errs[i] != nil {
 			detail := errs[i].Error()
 			w.Detail = &detail
-			switch status := fault.From(errs[i]).Status; {
-			case !w.Set && (status == 401 || status == 403):
+			switch failed := fault.From(errs[i]); {
+			case !w.Set && (failed.Status == 401 || failed.Status == 403):
 				w.Result = "not set"
-			case status == 401 || status == 403:
+			case failed.Status == 401 || failed.Status == 403:
 				w.Result = "refused"
 				refused++
-			default:
+			case failed.Code == "unreachable" || failed.Code == "timeout":
 				w.Result = "unreachable"
+				away++
+			default: // a redirect, a page, another program: something is there, and it is not the service
+				w.Result = "unexpected"
 				away++
 			}
 		}
@@ -234,15 +264,10 @@ func authValidate(ctx context.Context, env *Env) error {
 	case refused > 0:
 		f = fault.New("credentials_refused", "%d of %d services do not take their credential", refused, len(tries)).WithHint("see where each comes from: mlp config show")
 	case away > 0:
-		f = fault.New("credentials_not_checked", "%d of %d services gave no answer to check a credential by", away, len(tries)).WithHint("see which run: mlp status")
+		f = fault.New("credentials_not_checked", "%d of %d services gave no usable answer to check a credential by", away, len(tries)).WithHint("see which run: mlp status")
 	default:
 		return env.Printer().Print(g)
 	}
 	f.Faults = rows
-	if !env.Format.Structured() {
-		if err := env.Printer().Print(g); err != nil {
-			return err
-		}
-	}
-	return f
+	return env.failWith(f, g)
 }

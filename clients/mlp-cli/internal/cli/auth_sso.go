@@ -54,16 +54,9 @@ type signInOptions struct {
 // signIn gets a token from an identity provider that the dashboard trusts, as a public client: by the code flow with PKCE
 // on a loopback address (RFC 8252), or by the device flow (RFC 8628).
 func signIn(ctx context.Context, env *Env, o signInOptions) error {
-	r, err := env.Config()
+	r, f, err := env.tokenPlace()
 	if err != nil {
 		return err
-	}
-	f, err := env.configFile()
-	if err != nil {
-		return err
-	}
-	if f.Location() == "" {
-		return f.Save() // says that there is nowhere to keep the token
 	}
 	p, err := env.findProvider(ctx, r, o.provider)
 	if err != nil {
@@ -90,13 +83,9 @@ func signIn(ctx context.Context, env *Env, o signInOptions) error {
 		return err
 	}
 	session := config.Session{Provider: p.Name, Issuer: p.Cli.Issuer, ClientID: p.Cli.ClientId, RefreshToken: token.RefreshToken, ExpiresAt: token.Expiry.UTC()}
-	// The file is read again: others may have written it while the person signed in.
-	err = config.Update(ctx, f.Location(), func(f *config.File) error { return f.SetSession(r.Context, token.AccessToken, session) })
+	err = env.storeToken(ctx, f, func(f *config.File, _ config.Key) error { return f.SetSession(r.Context, token.AccessToken, session) })
 	if err != nil {
 		return err
-	}
-	if env.Getenv("DASHBOARD_TOKEN") != "" {
-		env.Talk("DASHBOARD_TOKEN is set and takes precedence over the stored token")
 	}
 	until := "until the provider ends it"
 	if token.RefreshToken == "" {
@@ -134,7 +123,7 @@ func (e *Env) findProvider(ctx context.Context, r *config.Resolved, name string)
 	}
 	switch {
 	case len(usable) == 0:
-		return none, fault.New("no_provider", "the dashboard has no identity provider for the command line").WithHint("log in by password: mlp auth login")
+		return none, fault.New("no_provider", "the dashboard has no identity provider for the command line").WithHint("sign in with a password: mlp auth login")
 	case name == "":
 		return none, fault.Usage("name a provider with --provider: %s", strings.Join(names, ", "))
 	}

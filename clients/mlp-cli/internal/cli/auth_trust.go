@@ -24,7 +24,7 @@ const (
 )
 
 func authValidateCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "validate", Usage: "check a trust file, or without one the stored credentials at their services, but for the orchestrator", Flags: []cli.Flag{
+	return &cli.Command{Name: "validate", Usage: "check a trust file, or without one the stored credentials at their services", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "file", Usage: "trust file of identity providers"},
 		&cli.BoolFlag{Name: "check-discovery", Usage: "with --file: also read the discovery document of each provider"},
 	}, Action: func(c *cli.Context) error {
@@ -95,12 +95,7 @@ func validateTrust(ctx context.Context, env *Env, path string, discover bool) er
 	}
 	f := fault.New("discovery_failed", "%d of %d providers have no discovery document that can be used", bad, len(rows))
 	f.Faults = rows
-	if !env.Format.Structured() {
-		if err := env.Printer().Print(g); err != nil {
-			return err
-		}
-	}
-	return f
+	return env.failWith(f, g)
 }
 
 // checkDiscovery reads the document of OpenID Connect Discovery 1.0, section 4: its issuer must be that of the file.

@@ -31,13 +31,13 @@ func busCommand(env *Env) *cli.Command {
 			}
 			return busList(env, c.String("repo"), o)
 		}},
-		{Name: "init-uuids", Usage: "give each model without a UUID one", Flags: []cli.Flag{repoFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
+		{Name: "init-uuids", Usage: "give a UUID to each model that has none", Flags: []cli.Flag{repoFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return busInit(env, c.String("repo"), c.Bool("dry-run"))
 		}},
-		{Name: "regen-uuid", Usage: "give one model another UUID; producers must learn it", ArgsUsage: "<model>", Flags: []cli.Flag{repoFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
+		{Name: "regen-uuid", Usage: "give a model a new UUID; its producers have to use it from then on", ArgsUsage: "<model>", Flags: []cli.Flag{repoFlag(), dryRunFlag()}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
 			if err != nil {
 				return err

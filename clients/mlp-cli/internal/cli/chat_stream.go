@@ -204,16 +204,22 @@ func (c *conversation) showRestOfDiff(ctx context.Context, a chatAnswer) error {
 type chatView struct {
 	env    *Env
 	out    io.Writer
+	wrap   *wordWrapper // below out; nil where lines stay as they are
 	answer chatAnswer
 }
 
 func newChatView(env *Env) *chatView {
 	// Colours are mlp's own: the assistant quotes logs, and a model may write what it likes.
-	return &chatView{env: env, out: printable.NewWriter(env.Out)}
+	if env.OutWidth == 0 {
+		return &chatView{env: env, out: printable.NewWriter(env.Out)}
+	}
+	w := &wordWrapper{out: env.Out, width: env.OutWidth}
+	return &chatView{env: env, out: printable.NewWriter(w), wrap: w}
 }
 
 func (v *chatView) add(f chatFrame) error {
 	if e := f.Event; e != nil {
+		v.flush()
 		switch e.Type {
 		case "tool_call":
 			command := strings.TrimPrefix(e.Message, "Running: ")
@@ -261,8 +267,16 @@ func (v *chatView) addResult(id string, ok bool, text string) {
 	}
 }
 
+// flush shows the last word, since something else is shown next.
+func (v *chatView) flush() {
+	if v.wrap != nil {
+		v.wrap.flush()
+	}
+}
+
 // end completes the last line.
 func (v *chatView) end() {
+	v.flush()
 	if !v.env.Format.Structured() && v.answer.Text != "" && !strings.HasSuffix(v.answer.Text, "\n") {
 		_, _ = io.WriteString(v.out, "\n") // a closed pipe is told by what is written before or after
 	}

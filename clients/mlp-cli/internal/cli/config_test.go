@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +73,48 @@ func TestConfigPriority(t *testing.T) {
 	}
 	must("", "config", "unset", "control_plane_token")
 	want("control_plane_token", "", "default")
+}
+
+// Somebody who names a context and reaches another platform, because of a forgotten export, is told so: once, on standard
+// error, and never beside a document.
+func TestVariablesThatOverrideTheNamedContextAreTold(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	path := filepath.Join(home, "config.toml")
+	const text = "[contexts.prod.urls]\nserving = \"http://prod:1\"\ncontrol_plane = \"http://prod:2\"\n[contexts.prod.auth]\ncontrol_plane_token = \"ours\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const told = "note: the environment overrides the context prod: CONTROL_PLANE_URL, CONTROL_PLANE_TOKEN\n"
+	// The serving address says the same as the context; of the dashboard the context says nothing.
+	exported := map[string]string{"CONTROL_PLANE_URL": "http://127.0.0.1:1", "CONTROL_PLANE_TOKEN": "theirs", "SERVING_URL": "http://prod:1/", "DASHBOARD_URL": "http://other:1"}
+	for _, tc := range []struct {
+		name, line, want string
+		vars             map[string]string
+	}{
+		{"named", "--context prod config show", told, exported},
+		{"named, quiet", "--quiet --context prod config show", "", exported},
+		{"named, as a document", "--json --context prod config show", "", exported},
+		{"named, as CSV", "--output csv --context prod config show", "", exported},
+		{"named, nothing exported", "--context prod config show", "", nil},
+		{"not named", "config show", "", exported},
+	} {
+		vars := maps.Clone(exported)
+		if tc.vars == nil {
+			vars = map[string]string{}
+		}
+		vars["HOME"], vars["PLATFORM_CONFIG"] = home, path
+		got := runMLP(t, vars, "", strings.Fields(tc.line)...)
+		if got.code != 0 || got.err != tc.want {
+			t.Errorf("%s: got exit %d and %q, want 0 and %q", tc.name, got.code, got.err, tc.want)
+		}
+	}
+	// status asks several services at once, each of which reads the configuration.
+	vars := maps.Clone(exported)
+	vars["HOME"], vars["PLATFORM_CONFIG"], vars["SERVING_URL"] = home, path, "http://127.0.0.1:1"
+	if got := runMLP(t, vars, "", "--context", "prod", "status"); strings.Count(got.err, "note: ") != 1 {
+		t.Errorf("got %q, want one note", got.err)
+	}
 }
 
 func TestBrokenConfigNamesItsLine(t *testing.T) {

@@ -3,13 +3,69 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
+
+func modelsCostCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "cost", Usage: "what the versions of a model have cost, newest first", ArgsUsage: "<model>", Flags: append(listFlags(0),
+		&cli.BoolFlag{Name: "plot", Usage: "draw the cost over time"},
+		&cli.BoolFlag{Name: "record", Usage: "ask the scheduler what each version's job used, and record it"},
+		reasonFlag(), dryRunFlag()),
+		Action: func(c *cli.Context) error {
+			a, err := readArguments(c, "model")
+			if err != nil {
+				return err
+			}
+			if c.Bool("dry-run") && !c.Bool("record") {
+				return fault.Usage("--dry-run goes with --record")
+			}
+			if err := noReason(c, "the control plane", "costs"); err != nil {
+				return err
+			}
+			if c.Bool("record") {
+				return recordCosts(c.Context, env, strings.ToUpper(a[0]), c.Bool("dry-run"))
+			}
+			o, err := env.readListOptions(c)
+			if err != nil {
+				return err
+			}
+			return modelsCost(c.Context, env, strings.ToUpper(a[0]), o, c.Bool("plot"))
+		}}
+}
+
+func modelsCost(ctx context.Context, env *Env, model string, o listOptions, plot bool) error {
+	cp, err := env.controlPlaneClient()
+	if err != nil {
+		return err
+	}
+	list, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.Cost, *string, error) {
+		page, err := decode[controlplane.CostList](cp.ListCosts(ctx, &controlplane.ListCostsParams{Model: &model, Limit: limit, Cursor: cursor}))
+		return page.Items, page.NextCursor, err
+	})
+	if err != nil {
+		return err
+	}
+	g := output.Grid{Columns: []string{"Version", "Run ID", "Job ID", "GPU Hours", "Cost (USD)", "Recorded", "Synthetic"}, Doc: list, Spare: []string{"Run ID", "Job ID"},
+		Empty: "No cost of " + model + " is recorded."}
+	values := make([]float64, 0, len(list))
+	for _, c := range list {
+		g.Rows = append(g.Rows, []any{c.Version, c.RunId, c.JobId, c.GpuHours, c.CostUsd, c.RecordedAt, c.Synthetic})
+		values = append(values, c.CostUsd)
+	}
+	slices.Reverse(values)
+	if err := env.printList(o, g, more); err != nil || !plot || env.Format.Structured() || len(values) < 2 {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Out, "\nUSD, oldest to newest  %s  %s to %s\n", output.Sparkline(values), output.Number(slices.Min(values)), output.Number(slices.Max(values)))
+	return err
+}
 
 func costsCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "costs", Usage: "what training has cost, highest first", Flags: append(listFlags(0),
@@ -57,7 +113,7 @@ func costs(ctx context.Context, env *Env, q controlplane.CostSummaryParams, o li
 	doc := []row{}
 	g := output.Grid{Columns: []string{strings.ToUpper(string(*q.By)[:1]) + string(*q.By)[1:], "Runs", "GPU Hours", "Cost (USD)"}, Empty: "No costs are recorded."}
 	if !*q.IncludeSynthetic {
-		g.Empty = "No costs are recorded, except perhaps made-up ones of the mock scheduler; see them with: mlp costs --include-synthetic"
+		g.Empty = "No costs are recorded. Figures that the mock scheduler made up are left out; see them with: mlp costs --include-synthetic"
 	}
 	for _, r := range rows {
 		doc = append(doc, row{r.Key, r.Runs, r.GpuHours, r.CostUsd})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -185,7 +184,7 @@ func (e *Env) sendDecision(ctx context.Context, d decision, s *approvalSubject) 
 	case second:
 		return e.done(doc, "%s has your approval; another person must approve it too", s.name())
 	case d.follow && s.promotion != nil:
-		return e.followPromotion(ctx, cp, doc, s)
+		return e.followPromotion(ctx, cp, doc, followedMove{id: s.promotion.Id, what: s.name(), see: "mlp approvals show " + s.Id.String()})
 	case d.follow && res.FlowRunId != nil:
 		r, err := e.Config()
 		if err != nil {
@@ -227,35 +226,6 @@ func (e *Env) changedMeanwhile(ctx context.Context, d decision, s *approvalSubje
 	}
 	return fault.New("approval_changed", "what is pending of %s is now %s", s.ModelId, now.describe()).
 		WithHint("look at it, then decide again: mlp approvals show %s; mlp approvals %s %s", now.Id, d.verb(), now.Id)
-}
-
-// followPromotion waits until an approved promotion has moved its alias, or failed to.
-func (e *Env) followPromotion(ctx context.Context, cp *controlplane.Client, doc map[string]any, s *approvalSubject) error {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	failures := 0
-	for {
-		p, err := decode[controlplane.Promotion](cp.GetPromotion(ctx, s.promotion.Id))
-		switch {
-		case ctx.Err() != nil:
-			return fault.New("interrupted", "stopped watching; the promotion of %s goes on", s.name()).WithHint("see it with: mlp approvals show %s", s.Id)
-		case err != nil: // the decision stands, and the control plane may be restarting
-			if failures++; failures > 60 || isRefusal(err) {
-				return fault.New("not_followed", "the promotion of %s is approved, but how it ended is not known: %v", s.name(), err).WithHint("see it with: mlp approvals show %s", s.Id)
-			}
-		case p.State == controlplane.PromotionStatePromoted:
-			doc["state"] = p.State
-			return e.done(doc, "%s is %s", s.name(), p.To)
-		case p.State != controlplane.PromotionStatePending && p.State != controlplane.PromotionStateApproved:
-			return fault.New("promotion_failed", "the promotion of %s to %s is %s: %s", s.name(), p.To, p.State, derefString(p.Reason))
-		default:
-			failures = 0
-		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
 }
 
 // optional is nil for a text that was not given.

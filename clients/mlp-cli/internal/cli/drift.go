@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -75,13 +76,17 @@ func (d driftRow) series() []float64 {
 func driftCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "drift", Usage: "live predictions against their baseline", Subcommands: []*cli.Command{
 		{Name: "status", Usage: "drift of each served model: its z-score (2 warns, 3 is critical) and the worst measure", ArgsUsage: "[model]",
-			Flags: append(watchFlags(), &cli.BoolFlag{Name: "plot", Usage: "draw the recent predictions"}),
+			Flags: slices.Concat(watchFlags(), listFlags(0), []cli.Flag{&cli.BoolFlag{Name: "plot", Usage: "draw the recent predictions"}}),
 			Action: func(c *cli.Context) error {
 				a, err := readArguments(c, "[model]")
 				if err != nil {
 					return err
 				}
-				return env.maybeWatch(c, func() error { return driftStatus(c.Context, env, a[0], c.Bool("plot")) })
+				o, err := env.readListOptions(c)
+				if err != nil {
+					return err
+				}
+				return env.maybeWatch(c, func() error { return driftStatus(c.Context, env, a[0], o, c.Bool("plot")) })
 			}},
 		driftBaselineCommand(env, predictionDrift, "store the last 500 snapshots as the baseline"),
 		driftResetCommand(env, predictionDrift, "delete the recent predictions of a model; the baseline stays"),
@@ -156,16 +161,16 @@ func (e *Env) driftUnder(ctx context.Context, kind driftKind, model, alias strin
 	return nil, err
 }
 
-func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
+func driftStatus(ctx context.Context, env *Env, model string, o listOptions, plot bool) error {
 	rows, err := env.drift(ctx, model)
 	if err != nil {
 		return err
 	}
 	if model != "" && len(rows) == 0 {
-		return fault.New("model_not_loaded", "%s is not served, so nothing is known of its drift", strings.ToUpper(model)).WithHint("see what is served: mlp models list")
+		return notServed(model, "drift")
 	}
 	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Overall", "Decided by", "Snapshots", "Trend"}, Doc: rows,
-		Empty: "No model is served."}
+		Spare: []string{"Baseline μ", "Decided by", "Live μ", "Status", "Snapshots", "Trend"}, Empty: "No model is served."}
 	for _, d := range rows {
 		trend := output.Sparkline(d.series())
 		var decidedBy any
@@ -174,7 +179,7 @@ func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
 		}
 		g.Rows = append(g.Rows, []any{d.Model, d.Alias, d.LiveMean, d.BaselineMean, d.ZScore, styledStatus(d.Status), styledStatus(d.Overall), decidedBy, d.Snapshots, trend})
 		if d.Status == "NO_BASELINE" {
-			g.Notes = []string{"", "set a baseline with: mlp drift baseline <model>"}
+			g.Notes = baselineHint("mlp drift baseline")
 		}
 	}
 	if env.Format == output.CSV {
@@ -182,16 +187,23 @@ func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
 			g.Rows[i][9] = d.Recent
 		}
 	}
-	if err := env.Printer().Print(g); err != nil || !plot || env.Format.Structured() {
+	if err := env.printList(o, g, false); err != nil || !plot || env.Format.Structured() {
 		return err
 	}
 	return env.plotDrift(rows)
 }
 
+// notServed is the answer to a question about what only a served model has.
+func notServed(model, what string) error {
+	return fault.New("model_not_loaded", "%s is not served, so nothing is known of its %s", strings.ToUpper(model), what).WithHint("see what is served: mlp models list")
+}
+
+func baselineHint(command string) []string {
+	return []string{"", "set a baseline with: " + command + " <model>"}
+}
+
 func driftBaseline(ctx context.Context, env *Env, kind driftKind, model, alias string, dryRun bool) error {
-	if alias == "" {
-		alias = "Production"
-	}
+	alias = aliasOrProduction(alias)
 	now, err := env.driftUnder(ctx, kind, model, alias)
 	if dryRun {
 		c := Check{Name: "at least 10 snapshots"}

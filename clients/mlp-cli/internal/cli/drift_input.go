@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
-	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // inputDriftRow shows what is not known as null.
@@ -73,7 +71,7 @@ func inputDriftStatus(ctx context.Context, env *Env, model string) error {
 		return err
 	}
 	if model != "" && len(list) == 0 {
-		return fault.New("model_not_loaded", "%s is not served, so nothing is known of its inputs", strings.ToUpper(model)).WithHint("see what is served: mlp models list")
+		return notServed(model, "inputs")
 	}
 	rows := make([]inputDriftRow, len(list))
 	g := output.Grid{Columns: []string{"Model", "Alias", "Norm μ", "Emb μ", "Emb σ", "Max Z", "Status", "Overall", "Decided by", "Snapshots"}, Empty: "No model is served."}
@@ -89,7 +87,7 @@ func inputDriftStatus(ctx context.Context, env *Env, model string) error {
 		}
 		g.Rows = append(g.Rows, []any{row.Model, row.Alias, row.NormMean, row.EmbMean, row.EmbStd, row.MaxZ, styledStatus(row.Status), styledStatus(row.Overall), decidedBy, row.Snapshots})
 		if row.Status == "NO_BASELINE" {
-			g.Notes = []string{"", "set a baseline with: mlp drift input baseline <model>"}
+			g.Notes = baselineHint("mlp drift input baseline")
 		}
 	}
 	g.Doc = rows

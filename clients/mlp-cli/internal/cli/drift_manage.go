@@ -31,11 +31,7 @@ func driftResetCommand(env *Env, kind driftKind, usage string) *cli.Command {
 			if err := noReason(c, "inference", "a reset"); err != nil {
 				return err
 			}
-			alias := c.String("alias")
-			if alias == "" {
-				alias = "Production"
-			}
-			return driftReset(c.Context, env, kind, strings.ToUpper(a[0]), alias, c.Bool("dry-run"))
+			return driftReset(c.Context, env, kind, strings.ToUpper(a[0]), aliasOrProduction(c.String("alias")), c.Bool("dry-run"))
 		}}
 }
 
@@ -76,8 +72,8 @@ func driftAutoRetrainCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "auto-retrain", Usage: "automatic retraining on drift", Subcommands: []*cli.Command{
 		{Name: "enable", Usage: "let a model's drift start training", ArgsUsage: "<model>", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the stored one, else the first declared)"},
-			&cli.Float64Flag{Name: "min-z", Usage: "lowest z-score that counts as drift (default: the stored one, else 3)"},
-			&cli.IntFlag{Name: "cooldown", Usage: "seconds between two runs (default: the stored one, else 3600)"},
+			&cli.Float64Flag{Name: "min-z", DefaultText: "the stored one, else 3", Usage: "lowest z-score that counts as drift"},
+			&cli.IntFlag{Name: "cooldown", DefaultText: "the stored one, else 3600", Usage: "seconds between two runs"},
 			&cli.StringFlag{Name: "gate", Usage: "approval or direct (default: the stored one, else approval)"},
 			&cli.StringFlag{Name: "kind", Usage: "prediction, input or any (default: the stored one, else prediction)"},
 			reasonFlag(), dryRunFlag(),
@@ -202,84 +198,4 @@ func autoRetrainStatus(ctx context.Context, env *Env, o listOptions) error {
 		g.Rows = append(g.Rows, []any{a.Model, a.Enabled, a.MinZ, a.DatasetName, int(a.CooldownSeconds), string(a.Gate), a.LastTriggeredAt, string(a.Kind)})
 	}
 	return env.printList(o, g, more)
-}
-
-func driftTriggerCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "trigger", Usage: "check the enabled models now, and train those that drift", Flags: []cli.Flag{
-		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only this model"},
-		reasonFlag(), dryRunFlag(),
-	}, Action: func(c *cli.Context) error {
-		if _, err := readArguments(c); err != nil {
-			return err
-		}
-		if err := noReason(c, "the control plane", "a trigger"); err != nil {
-			return err
-		}
-		return driftTrigger(c.Context, env, c.String("model"), c.Bool("dry-run"))
-	}}
-}
-
-// triggerRow shows what is not known as null, where the control plane leaves it out.
-type triggerRow struct {
-	Model    string   `json:"model"`
-	ZScore   *float64 `json:"z_score"`
-	Outcome  string   `json:"outcome"`
-	Run      *string  `json:"run"`
-	Approval *string  `json:"approval"`
-	Reason   *string  `json:"reason"`
-}
-
-func driftTrigger(ctx context.Context, env *Env, model string, dryRun bool) error {
-	cp, err := env.controlPlaneClient()
-	if err != nil {
-		return err
-	}
-	if !dryRun {
-		yes, err := env.Confirm(ctx, "Train what drifts now?", false)
-		if err != nil || !yes {
-			return err
-		}
-	}
-	res, err := decode[controlplane.DriftTriggered](cp.TriggerDrift(ctx, controlplane.DriftTrigger{DryRun: &dryRun, Model: optional(strings.ToUpper(model))}))
-	if err != nil {
-		return err
-	}
-	rows := []triggerRow{}
-	g := output.Grid{Columns: []string{"Model", "z-score", "Outcome", "Run", "Approval", "Reason"}, Spare: []string{"Reason", "Approval"}, Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
-	checks, failed := []Check{}, 0
-	for _, r := range res.Results {
-		w := triggerRow{Model: r.Model, ZScore: r.ZScore, Outcome: string(r.Outcome), Run: r.FlowRunId, Reason: r.Reason}
-		if r.ApprovalId != nil {
-			w.Approval = new(r.ApprovalId.String())
-		}
-		if r.Outcome == controlplane.DriftOutcomeFailed {
-			failed++
-		}
-		rows = append(rows, w)
-		g.Rows = append(g.Rows, []any{w.Model, w.ZScore, styledStatus(w.Outcome), w.Run, w.Approval, w.Reason})
-		detail := w.Outcome
-		if w.Reason != nil {
-			detail += ": " + *w.Reason
-		}
-		checks = append(checks, Check{Name: w.Model, Pass: r.Outcome == controlplane.DriftOutcomeWouldTrigger, Detail: detail})
-	}
-	if dryRun {
-		target := strings.ToUpper(model)
-		if target == "" {
-			target = "all enabled models"
-		}
-		return env.DryRun(target, map[string]any{"results": rows}, checks)
-	}
-	g.Doc = rows
-	if failed == 0 {
-		return env.Printer().Print(g)
-	}
-	f := fault.New("trigger_failed", "%d of %d models could not be checked or trained", failed, len(rows))
-	f.Faults = rows
-	if !env.Format.Structured() {
-		if err := env.Printer().Print(g); err != nil {
-			return err
-		}
-	}
-	return f
 }

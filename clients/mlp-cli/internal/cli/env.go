@@ -11,6 +11,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,15 +36,17 @@ type Env struct {
 	OutWidth              int // columns of the terminal behind Out; 0 when it is none
 
 	// Set from the global options before a command runs.
-	Format  output.Format
-	Context string
-	Yes     bool
-	Quiet   bool
-	Verbose bool
-	data    io.Writer     // Out for bytes that must not change; a terminal's is cleaned all the same
-	bars    io.Writer     // Err for progress bars, which move the cursor; what they show of others is cleaned before
-	command string        // the command that runs, for dry runs
-	lines   *bufio.Reader // over In, for all prompts of one run
+	Format      output.Format
+	Context     string
+	Yes         bool
+	Quiet       bool
+	Verbose     bool
+	data        io.Writer     // Out for bytes that must not change; a terminal's is cleaned all the same
+	bars        io.Writer     // Err for progress bars, which move the cursor; what they show of others is cleaned before
+	command     string        // the command that runs, for dry runs
+	interrupted func() bool   // whether Ctrl-C came
+	lines       *bufio.Reader // over In, for all prompts of one run
+	overrides   *sync.Once    // guards the one line about variables that override --context
 }
 
 // System is the real world.
@@ -57,6 +60,7 @@ func System() *Env {
 // to a pipe are data and pass as they are.
 func (e *Env) cleanStreams() *Env {
 	own := *e
+	own.overrides = new(sync.Once)
 	own.data, own.bars = e.Out, e.Err
 	own.Err = printable.NewWriter(e.Err)
 	if e.OutTTY || !e.Format.Structured() {
@@ -78,13 +82,20 @@ func (e *Env) Printer() *output.Printer {
 	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Now: e.Now, Color: e.Color() && e.Format == output.Table}
 }
 
-// Config resolves the settings in force.
+// Config resolves the settings in force. Variables win over the context, even one named by --context; whoever named it is
+// told once per run, or a forgotten export would send a command to another platform unnoticed.
 func (e *Env) Config() (*config.Resolved, error) {
 	f, err := config.Load(config.Path(e.Getenv))
 	if err != nil {
 		return nil, err
 	}
-	return config.Resolve(f, e.Context, e.Getenv)
+	r, err := config.Resolve(f, e.Context, e.Getenv)
+	if err == nil && e.Context != "" && len(r.Overriding) > 0 && e.overrides != nil {
+		e.overrides.Do(func() {
+			e.Talk("note: the environment overrides the context %s: %s", r.Context, strings.Join(r.Overriding, ", "))
+		})
+	}
+	return r, err
 }
 
 // Talk writes a line to people; silent under --quiet and in structured formats.
@@ -130,6 +141,9 @@ type Check struct {
 
 // DryRun prints what a mutation would do; it never writes and always succeeds.
 func (e *Env) DryRun(target string, would map[string]any, checks []Check) error {
+	if e.interrupted != nil && e.interrupted() {
+		return fault.New("interrupted", "interrupted; a dry run changes nothing") // the checks would tell of that alone
+	}
 	if checks == nil {
 		checks = []Check{}
 	}
@@ -144,12 +158,16 @@ func (e *Env) DryRun(target string, would map[string]any, checks []Check) error 
 	if e.Format == output.JSON || e.Format == output.YAML {
 		return p.Document(doc)
 	}
-	what := output.Grid{Title: "Dry run: nothing is changed", Columns: []string{"Command", "Target", "Field", "Value"}}
-	for _, k := range sortedKeys(would) {
-		what.Rows = append(what.Rows, []any{e.command, target, k, dryRunCell(would[k])})
-	}
+	what := output.Grid{Columns: []string{"Command", "Target", "Field", "Value"}}
 	if e.Format == output.CSV {
+		for _, k := range sortedKeys(would) {
+			what.Rows = append(what.Rows, []any{e.command, target, k, dryRunCell(would[k])})
+		}
 		return p.Print(what)
+	}
+	what.Title, what.Columns = "Dry run of "+e.command+" "+output.Clean(target)+": nothing is changed", []string{"Field", "Value"}
+	for _, k := range sortedKeys(would) {
+		what.Rows = append(what.Rows, []any{k, dryRunCell(would[k])})
 	}
 	tests := output.Grid{Columns: []string{"Check", "Result", "Detail"}, Empty: "No checks."}
 	for _, c := range checks {
@@ -176,6 +194,16 @@ func dryRunCell(v any) any {
 		return v
 	}
 	return string(data)
+}
+
+// failWith prints what was found, then fails: a document holds both, so there the error's alone is printed.
+func (e *Env) failWith(f *fault.Error, found output.Grid) error {
+	if !e.Format.Structured() {
+		if err := e.Printer().Print(found); err != nil {
+			return err
+		}
+	}
+	return f
 }
 
 // fail writes err once, in the form the format asks for, and returns the exit code.

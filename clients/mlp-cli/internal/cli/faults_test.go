@@ -46,7 +46,7 @@ func TestRefusals(t *testing.T) {
 		{name: "502", status: 502, body: problem(502, "orchestrator_unreachable", "no answer"), code: "orchestrator_unreachable", sentence: "no answer", hint: "mlp status"},
 		{name: "500 without a body", status: 500, code: "http_500", sentence: "Internal Server Error"},
 		{name: "not JSON", status: 200, body: "<html>hello</html>", contentType: "text/html", code: "not_json", sentence: "not the expected JSON", hint: "mlp config show"},
-		{name: "a redirect is not followed", status: 302, code: "http_302", sentence: "Found", headers: []string{"Location", "http://127.0.0.1:1/"}},
+		{name: "a redirect is not followed", status: 302, code: "http_302", sentence: "redirects to http://127.0.0.1:1/, where mlp does not follow", hint: "mlp config set control_plane", headers: []string{"Location", "http://127.0.0.1:1/"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

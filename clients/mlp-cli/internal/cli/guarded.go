@@ -62,8 +62,8 @@ func guardedCommand(env *Env) *cli.Command {
 			}
 			return env.Printer().Print(guardedGrid(change), settingsGrid(change))
 		}},
-		decide("approve", "put a change of somebody else in force", true),
-		decide("reject", "refuse a change; nothing changes", false),
+		decide("approve", "approve another person's change", true),
+		decide("reject", "reject a change; the setting stays as it is", false),
 	}}
 }
 

@@ -24,20 +24,20 @@ type listOptions struct {
 
 // listFlags are the options of a list; limit is the default of --limit, 0 for all.
 func listFlags(limit int) []cli.Flag {
-	return append(arrangeFlags(limit), &cli.BoolFlag{Name: "all", Usage: "every row, whatever --limit says"})
+	return append(arrangeFlags(limit), &cli.BoolFlag{Name: "all", Usage: "show every row; overrides --limit"})
 }
 
 // arrangeFlags are those of a list whose --all means something else.
 func arrangeFlags(limit int) []cli.Flag {
-	usage := "show at most this many rows (default: all)"
-	if limit > 0 {
-		usage = "show at most this many rows"
+	unlimited := "" // the help shows the number
+	if limit == 0 {
+		unlimited = "all"
 	}
 	return []cli.Flag{
-		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: limit, Usage: usage},
-		&cli.StringFlag{Name: "sort", Usage: "sort by this column; --sort=-COLUMN sorts downwards"},
+		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: limit, DefaultText: unlimited, Usage: "show at most this many rows"},
+		&cli.StringFlag{Name: "sort", Usage: "sort by this column; --sort=-COLUMN reverses the order"},
 		&cli.StringFlag{Name: "columns", Usage: "only these columns, in this order, separated by commas (tables and CSV)"},
-		&cli.BoolFlag{Name: "envelope", Usage: "JSON and YAML: {items, more} instead of the list, where more tells that it was cut"},
+		&cli.BoolFlag{Name: "envelope", Usage: "JSON and YAML: {items, more} instead of the bare list; more is true if the list was cut short"},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -121,6 +122,14 @@ func (e *Env) printLog(lines []logLine) error {
 func orchestratorFault(url string, err error) error {
 	var oe *orchestrator.Error
 	switch {
+	case errors.As(err, &oe) && (oe.Status/100 == 3 || strings.HasPrefix(oe.Detail, "<")):
+		f := foreignAnswer("orchestrator", "orchestrator", "orchestrator_token", url, oe.Status)
+		f.Cause = err
+		return f
+	case errors.Is(err, orchestrator.ErrUnreadable):
+		f := foreignAnswer("orchestrator", "orchestrator", "orchestrator_token", url, 200)
+		f.Cause = err
+		return f
 	case errors.As(err, &oe):
 		f := fault.New("orchestrator_refused", "%v", oe)
 		f.Service, f.Status, f.Cause = "orchestrator", oe.Status, err
@@ -131,8 +140,5 @@ func orchestratorFault(url string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	}
-	f := fault.New("unreachable", "orchestrator at %s cannot be reached", url).
-		WithHint("start the platform with: make run; or set the address with: mlp config set orchestrator <url>")
-	f.Service, f.Cause = "orchestrator", err
-	return f
+	return unreachableFault("orchestrator", "orchestrator", url, err)
 }

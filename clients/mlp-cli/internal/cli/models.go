@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,15 +58,20 @@ func (e *Env) tracker() (*tracker.Client, string, error) {
 func trackerFault(url string, err error) error {
 	var te *tracker.Error
 	switch {
+	case errors.As(err, &te) && te.Code == "": // not the tracker's own words: a proxy's, or another program's
+		f := foreignAnswer("tracker", "tracker", "tracker_token", url, te.Status)
+		f.Cause = err
+		return f
 	case errors.As(err, &te):
-		f := fault.New(strings.ToLower(cmp.Or(te.Code, "tracker_refused")), "tracker: %s", te.Message)
+		f := fault.New(strings.ToLower(te.Code), "tracker: %s", te.Message)
 		f.Service, f.Status, f.Cause = "tracker", te.Status, err
 		return f
-	case errors.Is(err, tracker.ErrUnavailable):
-		f := fault.New("unreachable", "tracker at %s cannot be reached", url).
-			WithHint("start the platform with: make run; or set the address with: mlp config set tracker <url>")
-		f.Service, f.Cause = "tracker", err
+	case errors.Is(err, tracker.ErrUnreadable):
+		f := foreignAnswer("tracker", "tracker", "tracker_token", url, 200)
+		f.Cause = err
 		return f
+	case errors.Is(err, tracker.ErrUnavailable):
+		return unreachableFault("tracker", "tracker", url, err)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,33 +12,6 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
-
-func modelsCostCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "cost", Usage: "what the versions of a model have cost, newest first", ArgsUsage: "<model>", Flags: append(listFlags(0),
-		&cli.BoolFlag{Name: "plot", Usage: "draw the cost over time"},
-		&cli.BoolFlag{Name: "record", Usage: "ask the scheduler what each version's job used, and record it"},
-		reasonFlag(), dryRunFlag()),
-		Action: func(c *cli.Context) error {
-			a, err := readArguments(c, "model")
-			if err != nil {
-				return err
-			}
-			if c.Bool("dry-run") && !c.Bool("record") {
-				return fault.Usage("--dry-run goes with --record")
-			}
-			if err := noReason(c, "the control plane", "costs"); err != nil {
-				return err
-			}
-			if c.Bool("record") {
-				return recordCosts(c.Context, env, strings.ToUpper(a[0]), c.Bool("dry-run"))
-			}
-			o, err := env.readListOptions(c)
-			if err != nil {
-				return err
-			}
-			return modelsCost(c.Context, env, strings.ToUpper(a[0]), o, c.Bool("plot"))
-		}}
-}
 
 func modelsHistoryCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "history", Usage: "which version held an alias when, and who moved it", ArgsUsage: "<model>", Flags: append(listFlags(50), aliasFlag("all")),
@@ -71,13 +43,10 @@ func modelsAtCommand(env *Env) *cli.Command {
 				return err
 			}
 			when := a[len(a)-1]
-			alias := c.String("alias")
-			if err := oneOf("--alias", alias, aliases...); err != nil {
+			if err := oneOf("--alias", c.String("alias"), aliases...); err != nil {
 				return err
 			}
-			if alias == "" {
-				alias = "Production"
-			}
+			alias := aliasOrProduction(c.String("alias"))
 			at, err := parseTime(when, env.Now())
 			if err != nil {
 				return err
@@ -94,6 +63,13 @@ func modelsAtCommand(env *Env) *cli.Command {
 
 func aliasFlag(otherwise string) cli.Flag {
 	return &cli.StringFlag{Name: "alias", Usage: strings.Join(aliases, ", ") + " (default " + otherwise + ")"}
+}
+
+func aliasOrProduction(alias string) string {
+	if alias == "" {
+		return "Production"
+	}
+	return alias
 }
 
 // approvalOf finds the approval that started a run; nil when none did.
@@ -121,42 +97,8 @@ func (e *Env) approvalOf(ctx context.Context, model string, run *string) (*strin
 	return found, err
 }
 
-func modelsCost(ctx context.Context, env *Env, model string, o listOptions, plot bool) error {
-	cp, err := env.controlPlaneClient()
-	if err != nil {
-		return err
-	}
-	list, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.Cost, *string, error) {
-		page, err := decode[controlplane.CostList](cp.ListCosts(ctx, &controlplane.ListCostsParams{Model: &model, Limit: limit, Cursor: cursor}))
-		return page.Items, page.NextCursor, err
-	})
-	if err != nil {
-		return err
-	}
-	g := output.Grid{Columns: []string{"Version", "Run ID", "Job ID", "GPU Hours", "Cost (USD)", "Recorded", "Synthetic"}, Doc: list, Spare: []string{"Run ID", "Job ID"},
-		Empty: "No cost of " + model + " is recorded."}
-	values := make([]float64, 0, len(list))
-	for _, c := range list {
-		g.Rows = append(g.Rows, []any{c.Version, c.RunId, c.JobId, c.GpuHours, c.CostUsd, c.RecordedAt, c.Synthetic})
-		values = append(values, c.CostUsd)
-	}
-	slices.Reverse(values)
-	if err := env.printList(o, g, more); err != nil || !plot || env.Format.Structured() || len(values) < 2 {
-		return err
-	}
-	_, err = fmt.Fprintf(env.Out, "\nUSD, oldest to newest  %s  %s to %s\n", output.Sparkline(values), output.Number(slices.Min(values)), output.Number(slices.Max(values)))
-	return err
-}
-
 func modelsHistory(ctx context.Context, env *Env, model, alias string, o listOptions) error {
-	cp, err := env.controlPlaneClient()
-	if err != nil {
-		return err
-	}
-	list, more, err := readItems(o.fetch(), func(limit *int, cursor *string) ([]controlplane.AliasHolder, *string, error) {
-		page, err := decode[controlplane.AliasHistory](cp.ListAliasHistory(ctx, &controlplane.ListAliasHistoryParams{Model: &model, Alias: optional(alias), Limit: limit, Cursor: cursor}))
-		return page.Items, page.NextCursor, err
-	})
+	list, more, err := env.aliasHistory(ctx, model, alias, o.fetch())
 	if err != nil {
 		return err
 	}
@@ -227,42 +169,4 @@ func allModelsAt(ctx context.Context, env *Env, alias string, at time.Time) erro
 		g.Rows = append(g.Rows, []any{h.Model, h.Alias, h.Version, h.PreviousVersion, h.From, h.To, h.Actor, string(h.Via)})
 	}
 	return env.Printer().Print(g)
-}
-
-// parseTime reads a time as people write it: RFC 3339, a day, a day and time of day (UTC), or how long ago (90m, 12h, 30d, 4w).
-func parseTime(s string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, nil
-		}
-	}
-	if d, err := parseWindow(s); err == nil {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, fault.Usage("%q is not a valid time", s).WithHint("write 2026-11-20T08:00:00Z, 2026-11-20, or how long ago: 90m, 12h, 30d, 4w")
-}
-
-// parseWindow reads a span: 90m, 12h, 30d, 4w; a bare number is days.
-func parseWindow(s string) (time.Duration, error) {
-	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	unit, digits := 24*time.Hour, s
-	if n := len(s); n > 0 {
-		if u, ok := units[s[n-1]]; ok {
-			unit, digits = u, s[:n-1]
-		}
-	}
-	n := 0
-	for _, r := range digits {
-		if r < '0' || r > '9' || n > 100_000 {
-			return 0, fault.Usage("%q is not a valid duration", s).WithHint("write 90m, 12h, 30d or 4w")
-		}
-		n = n*10 + int(r-'0')
-	}
-	if n == 0 {
-		return 0, fault.Usage("%q is not a valid duration", s).WithHint("write 90m, 12h, 30d or 4w")
-	}
-	if limit := 100 * 365 * 24 * time.Hour; n > int(limit/unit) {
-		return 0, fault.Usage("%q is longer than a hundred years", s)
-	}
-	return time.Duration(n) * unit, nil
 }

@@ -43,7 +43,7 @@ func pipelineCommand(env *Env) *cli.Command {
 			&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: strings.Join(backends, ", ")},
 			&cli.StringFlag{Name: "env", Value: "dev", Usage: "dev, staging or prod: which registry applies"},
 			&cli.StringFlag{Name: "report", Usage: "folder for a report with plots"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+			dryRunFlag(),
 		}, Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err

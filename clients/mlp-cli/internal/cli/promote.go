@@ -78,6 +78,7 @@ func pipelinePromoteCommand(env *Env) *cli.Command {
 		&cli.StringFlag{Name: "to", Value: "Production", Usage: strings.Join(aliases, ", ")},
 		&cli.BoolFlag{Name: "save", Usage: "store the condition as the model's policy, and move nothing"},
 		&cli.BoolFlag{Name: "list", Usage: "the saved policies"},
+		followFlag("wait until the alias has moved, and for the other person's approval if it needs one"),
 		&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "why; kept in the record"},
 		dryRunFlag(),
 	}, Action: func(c *cli.Context) error {
@@ -85,7 +86,7 @@ func pipelinePromoteCommand(env *Env) *cli.Command {
 		if err != nil {
 			return err
 		}
-		o := promoteOptions{model: strings.ToUpper(a[0]), from: c.String("from"), to: c.String("to"), reason: c.String("reason"), dryRun: c.Bool("dry-run")}
+		o := promoteOptions{model: strings.ToUpper(a[0]), from: c.String("from"), to: c.String("to"), reason: c.String("reason"), dryRun: c.Bool("dry-run"), follow: c.Bool("follow")}
 		for _, name := range []string{"from", "to"} {
 			if err := oneOf("--"+name, c.String(name), aliases...); err != nil {
 				return err
@@ -113,7 +114,7 @@ func pipelinePromoteCommand(env *Env) *cli.Command {
 type promoteOptions struct {
 	model, from, to, reason string
 	conditions              []controlplane.Condition
-	dryRun                  bool
+	dryRun, follow          bool
 }
 
 func listPolicies(ctx context.Context, env *Env, model string) error {
@@ -287,6 +288,9 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 		return err
 	}
 	doc := map[string]any{"id": res.Id, "model": res.Model, "version": res.Version, "from": res.From, "to": res.To, "state": res.State, "allowed": res.Allowed, "reasons": orEmpty(res.Reasons)}
+	if unsettled := res.State == controlplane.PromotionStatePending || res.State == controlplane.PromotionStateApproved; unsettled && o.follow && res.Id != nil {
+		return env.followPromotion(ctx, cp, doc, followedMove{id: *res.Id, what: res.Model + " version " + version, see: "mlp approvals show " + res.Model})
+	}
 	switch res.State {
 	case controlplane.PromotionStatePending:
 		return env.done(doc, "version %s of %s waits for another person's approval: mlp approvals show %s", derefString(res.Version), res.Model, res.Model)

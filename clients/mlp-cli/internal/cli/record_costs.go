@@ -143,12 +143,7 @@ func recordCosts(ctx context.Context, env *Env, model string, dryRun bool) error
 	}
 	f := fault.New("costs_not_recorded", "the costs of %d of %d versions are not recorded; the first: version %s: %s", len(out.Failed), len(jobs), out.Failed[0].Version, *out.Failed[0].Reason)
 	f.Faults = out.Failed
-	if !env.Format.Structured() {
-		if err := env.Printer().Print(g); err != nil {
-			return err
-		}
-	}
-	return f
+	return env.failWith(f, g)
 }
 
 func (e *Env) recordCost(ctx context.Context, cp *controlplane.Client, model string, j costJob) (controlplane.CostRecorded, error) {

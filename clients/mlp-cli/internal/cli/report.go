@@ -42,10 +42,11 @@ caption{text-align:left;font-weight:600;padding:.5rem 0}p{color:var(--dim)}svg{w
 {{with .Cells}}<table><caption>Test rows by actual (row) and predicted (column) class</caption><tr><th></th>{{range $.Labels}}<th>{{.}}</th>{{end}}</tr>
 {{range $i, $row := .}}<tr><td>{{index $.Labels $i}}</td>{{range $row}}<td>{{.Count}} <small>({{printf "%.0f" .Share}} %)</small></td>{{end}}</tr>
 {{end}}</table>{{end}}
-</html>
+{{range .Charts}}<p>{{.}}</p>
+{{end}}</html>
 `))
 
-// writeReport writes report.json and report.html, with its plots inside, into dir.
+// writeReport writes report.json, the charts as SVG, and report.html with its plots inside, into dir.
 func writeReport(dir string, res trainer.Result) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -65,7 +66,14 @@ func writeReport(dir string, res trainer.Result) error {
 		Of, First, Last string
 		Cells           [][]reportCell
 		Labels          []string
+		Charts          []template.HTML
 	}{R: res}
+	for _, c := range res.Report.Charts() {
+		if err := os.WriteFile(filepath.Join(dir, c.Name), c.SVG, 0o644); err != nil {
+			return err
+		}
+		page.Charts = append(page.Charts, template.HTML(c.SVG)) //nolint:gosec // the drawing escapes the names in it
+	}
 	show := func(m map[string]float64, k string) string {
 		if v, ok := m[k]; ok {
 			return fmt.Sprintf("%.4g", v)

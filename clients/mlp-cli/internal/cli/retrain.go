@@ -2,13 +2,9 @@ package cli
 
 import (
 	"context"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
@@ -24,9 +20,9 @@ func retrainCommand(env *Env) *cli.Command {
 		&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the first declared)"},
 		&cli.BoolFlag{Name: "dummy", Usage: "500 generated rows; the version never gets past Staging"},
 		&cli.StringFlag{Name: "backend", Usage: strings.Join(backends, ", ")},
-		&cli.BoolFlag{Name: "follow", Usage: "watch the run to its end"},
+		followFlag("watch the run to its end"),
 		reasonFlag(),
-		&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+		dryRunFlag(),
 	}, Action: func(c *cli.Context) error {
 		a, err := readArguments(c, "model")
 		if err != nil {
@@ -134,81 +130,6 @@ func runRetrain(ctx context.Context, env *Env, o retrainOptions) error {
 		return env.follow(ctx, cp, doc, res.FlowRunId)
 	}
 	return env.done(doc, "training run %s started; watch it with: mlp runs show %s --follow", res.FlowRunId, res.FlowRunId)
-}
-
-// follow polls a run to its end, then prints doc with how it ended. A run that did not complete is an error.
-func (e *Env) follow(ctx context.Context, cp *remote, doc map[string]any, id string) error {
-	state := "SCHEDULED"
-	var bar *mpb.Progress
-	var line *mpb.Bar
-	if e.ErrTTY && !e.Quiet && !e.Format.Structured() {
-		bar = mpb.NewWithContext(ctx, mpb.WithOutput(e.bars), mpb.WithRefreshRate(120*time.Millisecond), mpb.WithWidth(30))
-		states := make(chan string, 1)
-		shown := state
-		line = bar.New(1, mpb.SpinnerStyle(), mpb.PrependDecorators(decor.Name("run "+output.Clean(id)+"  ")),
-			mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Any(func(decor.Statistics) string {
-				select {
-				case shown = <-states:
-				default:
-				}
-				return "  " + shown
-			})))
-		defer func() { line.Abort(true); bar.Wait() }()
-		return e.followLoop(ctx, cp, doc, id, func(s string) {
-			select {
-			case states <- s:
-			default:
-			}
-		})
-	}
-	return e.followLoop(ctx, cp, doc, id, func(s string) {
-		if s != state {
-			state = s
-			e.Talk("run %s is %s", id, s)
-		}
-	})
-}
-
-func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id string, show func(string)) error {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	failures := 0
-	for {
-		var run controlplane.RunStatus
-		err := cp.get(ctx, "/retrain/"+escapeSegment(id), &run)
-		switch {
-		case ctx.Err() != nil:
-			return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: mlp runs cancel %s", id)
-		case err != nil:
-			// The control plane may be restarting: the run goes on without it. A refusal will not become an answer.
-			if failures++; failures > 60 || isRefusal(err) {
-				return err
-			}
-		default:
-			failures = 0
-			if run.StateType != nil {
-				show(output.Clean(*run.StateType))
-			}
-			if run.IsTerminal {
-				doc["flow_run_id"] = id
-				doc["state"], doc["model_version"], doc["tracker_run_id"] = run.StateType, run.ModelVersion, run.TrackerRunId
-				if run.StateType == nil || *run.StateType != "COMPLETED" {
-					return fault.New("run_failed", "run %s ended %s", id, derefString(run.StateType)).WithHint("see its log: mlp runs logs %s", id)
-				}
-				return e.done(doc, "run %s completed; version %s registered", id, derefString(run.ModelVersion))
-			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
-}
-
-// isRefusal tells a 4xx answer other than 429.
-func isRefusal(err error) bool {
-	status := fault.From(err).Status
-	return status/100 == 4 && status != http.StatusTooManyRequests
 }
 
 func derefString(s *string) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,7 +28,7 @@ func runsCommand(env *Env) *cli.Command {
 			return env.maybeWatch(c, func() error { return runsList(c.Context, env, c.String("model"), c.String("state"), o) })
 		}},
 		{Name: "show", Usage: "the state of one run", ArgsUsage: "<run>", Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "follow", Usage: "watch the run to its end"},
+			followFlag("watch the run to its end"),
 		}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "run")
 			if err != nil {
@@ -38,8 +37,8 @@ func runsCommand(env *Env) *cli.Command {
 			return runsShow(c.Context, env, a[0], c.Bool("follow"))
 		}},
 		{Name: "logs", Usage: "the log of one run", ArgsUsage: "<run>", Flags: []cli.Flag{
-			&cli.IntFlag{Name: "tail", Aliases: []string{"n"}, Usage: "only the last lines (default: all)"},
-			&cli.BoolFlag{Name: "follow", Usage: "go on until the run ends"},
+			&cli.IntFlag{Name: "tail", Aliases: []string{"n"}, DefaultText: "all", Usage: "only the last lines"},
+			followFlag("go on until the run ends"),
 		}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "run")
 			if err != nil {
@@ -51,8 +50,7 @@ func runsCommand(env *Env) *cli.Command {
 			return runsLogs(c.Context, env, a[0], c.Int("tail"), c.Bool("follow"))
 		}},
 		{Name: "cancel", Usage: "cancel a run", ArgsUsage: "<run>", Flags: []cli.Flag{
-			reasonFlag(),
-			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+			followFlag("wait until the run has ended"), reasonFlag(), dryRunFlag(),
 		}, Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "run")
 			if err != nil {
@@ -61,7 +59,7 @@ func runsCommand(env *Env) *cli.Command {
 			if err := noReason(c, "the control plane", "a cancelled run"); err != nil {
 				return err
 			}
-			return runsCancel(c.Context, env, a[0], c.Bool("dry-run"))
+			return runsCancel(c.Context, env, a[0], c.Bool("follow"), c.Bool("dry-run"))
 		}},
 	}}
 }
@@ -137,7 +135,7 @@ func runFault(err error, id string) error {
 	return err
 }
 
-func runsCancel(ctx context.Context, env *Env, id string, dryRun bool) error {
+func runsCancel(ctx context.Context, env *Env, id string, follow, dryRun bool) error {
 	cp, err := env.controlPlaneClient()
 	if err != nil {
 		return err
@@ -164,8 +162,9 @@ func runsCancel(ctx context.Context, env *Env, id string, dryRun bool) error {
 	if err != nil {
 		return runFault(err, id)
 	}
-	return env.done(map[string]any{"flow_run_id": run.FlowRunId, "model": run.ModelId, "state": run.StateType}, "run %s is being cancelled; watch it with: mlp runs show %s --follow", id, id)
+	doc := map[string]any{"flow_run_id": run.FlowRunId, "model": run.ModelId, "state": run.StateType}
+	if follow {
+		return env.followCancelled(ctx, doc, id)
+	}
+	return env.done(doc, "run %s is being cancelled; watch it with: mlp runs show %s --follow", id, id)
 }
-
-// pollEvery is how often a command that follows asks again.
-const pollEvery = 500 * time.Millisecond

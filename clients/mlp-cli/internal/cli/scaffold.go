@@ -96,7 +96,8 @@ func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
 		return err
 	}
 	return env.done(map[string]any{"model": o.name, "task": o.task, "type": o.kind, "repo": dir, "files": paths},
-		"created %s in %s:\n  %s\nnext: mlp pipeline validate; mlp pipeline run --model %s --dummy", o.name, dir, strings.Join(paths, "\n  "), o.name)
+		"created %s in %s:\n  %s\nnext:\n  mlp pipeline validate --repo %s\n  git -C %s add -A && git -C %s commit -m 'Add %s'\n  mlp modelrepo sync\n  mlp retrain %s --dummy --follow",
+		o.name, dir, strings.Join(paths, "\n  "), dir, dir, dir, o.name, o.name)
 }
 
 // writeAll writes all files or none: what was there before a failure is put back. Nothing is written outside of dir, whatever

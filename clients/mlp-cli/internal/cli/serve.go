@@ -25,7 +25,7 @@ func serveCommand(env *Env) *cli.Command {
 			}
 			return serveCheck(c.Context, env)
 		}},
-		{Name: "benchmark", Usage: "latency of predictions", Flags: []cli.Flag{
+		{Name: "benchmark", Usage: "measure the latency of predictions", Flags: []cli.Flag{
 			&cli.IntFlag{Name: "requests", Aliases: []string{"n"}, Value: 200, Usage: "how many, after the warm-up"},
 			&cli.IntFlag{Name: "concurrency", Value: 8, Usage: "clients at once"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "model (default: the first served)"},
@@ -139,12 +139,7 @@ func serveCheck(ctx context.Context, env *Env) error {
 	if len(models) == 0 {
 		f = nothingServed("inference is " + string(health.Status))
 	}
-	if !env.Format.Structured() {
-		if err := env.Printer().Print(g); err != nil {
-			return err
-		}
-	}
-	return f
+	return env.failWith(f, g)
 }
 
 func nothingServed(so string) *fault.Error {

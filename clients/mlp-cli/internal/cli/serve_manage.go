@@ -86,12 +86,7 @@ func serveReload(ctx context.Context, env *Env, model string, dryRun bool) error
 	}
 	f := fault.New("reload_failed", "%d of %d did not load; the first: %s (%s): %s", len(failed), len(g.Rows), failed[0].Model, failed[0].Alias, failed[0].Reason)
 	f.Service, f.Faults = "serving", failed
-	if !env.Format.Structured() {
-		if err := env.Printer().Print(g); err != nil {
-			return err
-		}
-	}
-	return f
+	return env.failWith(f, g)
 }
 
 // orEmpty makes a list of none an array in documents.
@@ -103,7 +98,7 @@ func orEmpty(list []string) []string {
 }
 
 func serveInferCheckCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "infer-check", Usage: "one made-up job through the inference pipeline", Flags: []cli.Flag{
+	return &cli.Command{Name: "infer-check", Usage: "send a generated job through the inference pipeline", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "model (default: the pipeline's own)"},
 	}, Action: func(c *cli.Context) error {
 		if _, err := readArguments(c); err != nil {

@@ -47,7 +47,7 @@ func stackCommand(env *Env) *cli.Command {
 		command("down", "stop the containers; the data stays", []cli.Flag{service,
 			&cli.BoolFlag{Name: "volumes", Usage: "delete the data too"}, dryRunFlag()}, stackDown),
 		command("restart", "stop and start what runs", []cli.Flag{service, dryRunFlag()}, stackRestart),
-		command("logs", "what the services log", []cli.Flag{service,
+		command("logs", "show the logs of the services", []cli.Flag{service,
 			&cli.IntFlag{Name: "tail", Aliases: []string{"n"}, Value: 50, Usage: "only the last lines of each service"},
 			&cli.BoolFlag{Name: "follow", Value: true, Usage: "go on until Ctrl-C (default for people)", DefaultText: "true"},
 			&cli.BoolFlag{Name: "no-follow", Usage: "stop at the end"}}, stackLogs),

@@ -14,7 +14,7 @@ import (
 )
 
 func pipelineValidateModelCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "validate-model", Usage: "made-up predictions by one alias, against a limit of latency", ArgsUsage: "<model>", Flags: []cli.Flag{
+	return &cli.Command{Name: "validate-model", Usage: "check an alias against a latency limit with generated requests", ArgsUsage: "<model>", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "alias", Value: "Staging", Usage: strings.Join(aliases, ", ")},
 		&cli.Float64Flag{Name: "max-latency", Value: 2, Usage: "seconds that a prediction may take on average"},
 		&cli.IntFlag{Name: "n", Value: 3, Usage: "how many predictions"},
@@ -97,10 +97,5 @@ func validateModel(ctx context.Context, env *Env, model, alias string, n int, li
 	}
 	f := fault.New("too_slow", "predictions of %s (%s) take %s on average, above %s s", model, alias, formatMillis(average*1000), output.Number(limit))
 	f.Faults = []any{doc}
-	if !env.Format.Structured() {
-		if err := env.Printer().Print(g); err != nil {
-			return err
-		}
-	}
-	return f
+	return env.failWith(f, g)
 }

@@ -307,9 +307,11 @@ type Value struct {
 // Resolved is the configuration in force.
 type Resolved struct {
 	Context string
-	values  map[string]Value
-	session *Session
-	place   string // the context that holds the session; empty for the base
+	// Overriding are the environment variables that are set to something else than the named context says.
+	Overriding []string
+	values     map[string]Value
+	session    *Session
+	place      string // the context that holds the session; empty for the base
 }
 
 // Resolve joins environment, context and file. The context is the asked one, else PLATFORM_CONTEXT, else
@@ -349,6 +351,9 @@ func Resolve(f *File, asked string, getenv func(string) string) (*Resolved, erro
 			}
 		}
 		if s := getenv(k.Env); s != "" {
+			if v.Source == "context:"+context && strings.TrimRight(s, "/") != strings.TrimRight(v.Value, "/") {
+				r.Overriding = append(r.Overriding, k.Env)
+			}
 			v.Value, v.Source = s, "environment"
 			if k.Name == dashboardToken {
 				r.session = nil

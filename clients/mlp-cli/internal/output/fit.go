@@ -35,6 +35,21 @@ func (g *Grid) fit(width int, cells [][]string) (columns []string, rows [][]stri
 	return columns, rows, left
 }
 
+// isRecord tells a grid whose rows are the fields of one thing, a name and a value each.
+func (g *Grid) isRecord() bool {
+	return len(g.Columns) == 2 && g.Columns[1] == "Value" && g.Columns[0] != "Metric"
+}
+
+// turn makes one row of a record, so that a narrow terminal shows its names as the labels.
+func (g *Grid) turn(cells [][]string) (turned Grid, row [][]string) {
+	turned, row = *g, [][]string{make([]string, len(cells))}
+	turned.Columns, turned.Rows, turned.Spare = make([]string, len(cells)), nil, nil
+	for i, c := range cells {
+		turned.Columns[i], row[0][i] = c[0], c[1]
+	}
+	return turned, row
+}
+
 func tableWidth(columns []string, rows [][]string) int {
 	total := 2 * (len(columns) - 1)
 	for j, c := range columns {

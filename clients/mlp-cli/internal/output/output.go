@@ -234,7 +234,7 @@ func (p *Printer) cell(v any) string {
 		case Good:
 			return text.FgGreen.Sprint(s)
 		case Warn:
-			return text.FgYellow.Sprint(s)
+			return text.FgMagenta.Sprint(s) // yellow cannot be read on a light background
 		case Bad:
 			return text.FgRed.Sprint(s)
 		case Dim:
@@ -321,6 +321,9 @@ func (p *Printer) table(g Grid) error {
 		for j, v := range row {
 			cells[i][j] = p.cell(v)
 		}
+	}
+	if g.isRecord() && p.Width > 0 && p.Width < recordWidth {
+		g, cells = g.turn(cells)
 	}
 	titles, cells, left := g.fit(p.Width, cells)
 	if len(left) > 0 {

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// mostHeld is how many bytes of a word wait for its end.
+const mostHeld = 1 << 10
+
+// wordWrapper breaks text between words while it comes. Lines of code and of tables stay as they are.
+type wordWrapper struct {
+	out    io.Writer
+	width  int
+	column int
+	hang   int    // spaces before what goes on from the line before
+	gap    string // blanks since the last word
+	word   []byte // the word that has not ended
+	whole  bool   // the line is not wrapped
+}
+
+func (w *wordWrapper) Write(p []byte) (int, error) {
+	var b strings.Builder
+	for _, c := range p {
+		switch {
+		case c == '\n':
+			w.end(&b)
+			b.WriteByte('\n')
+			w.column, w.hang, w.gap, w.whole = 0, 0, "", false
+		case c == ' ' && !w.whole:
+			w.end(&b)
+			if w.gap += " "; w.column == 0 && len(w.gap) == 4 {
+				w.startWhole(&b)
+			}
+		case w.whole:
+			b.WriteByte(c)
+		case c == '|' && w.column == 0 && len(w.word) == 0:
+			w.startWhole(&b)
+			b.WriteByte(c)
+		default:
+			if w.word = append(w.word, c); len(w.word) >= mostHeld {
+				w.end(&b)
+				w.whole = true // nobody waits for the end of such a word
+			}
+		}
+	}
+	if _, err := io.WriteString(w.out, b.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// startWhole passes on the rest of the line as it comes.
+func (w *wordWrapper) startWhole(b *strings.Builder) {
+	b.WriteString(w.gap)
+	w.gap, w.whole = "", true
+}
+
+// end writes the word, on a new line if it does not fit. The lines of a list go on below its text.
+func (w *wordWrapper) end(b *strings.Builder) {
+	if len(w.word) == 0 {
+		return
+	}
+	length := text.StringWidthWithoutEscSequences(string(w.word))
+	switch {
+	case w.column == 0:
+		w.hang = len(w.gap)
+		if mark := string(w.word); mark == "-" || mark == "*" {
+			w.hang += 2
+		}
+	case w.column+len(w.gap)+length > w.width:
+		b.WriteByte('\n')
+		w.gap, w.column = strings.Repeat(" ", w.hang), 0
+	}
+	b.WriteString(w.gap)
+	b.Write(w.word)
+	w.column += len(w.gap) + length
+	w.gap, w.word = "", w.word[:0]
+}
+
+// flush writes the last word.
+func (w *wordWrapper) flush() {
+	var b strings.Builder
+	w.end(&b)
+	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// minDescription is the fewest columns that a description is wrapped into beside its option. With fewer, it goes below.
+const minDescription = 24
+
+// helpWriter wraps the lines of a help between words. A terminal would break them inside words, and the flag library
+// wraps only with a package variable that every run in a process shares.
+type helpWriter struct {
+	out   io.Writer
+	width int
+	rest  []byte // the line that has not ended
+}
+
+func (w *helpWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, ended := bytes.Cut(w.rest, []byte("\n"))
+		if !ended {
+			return len(p), nil
+		}
+		wrapped := wrapHelpLine(string(line), w.width)
+		w.rest = rest
+		if _, err := io.WriteString(w.out, wrapped+"\n"); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// flush writes a last line that does not end in a newline.
+func (w *helpWriter) flush() {
+	if len(w.rest) > 0 {
+		_, _ = io.WriteString(w.out, wrapHelpLine(string(w.rest), w.width)) // nobody is left to tell
+		w.rest = nil
+	}
+}
+
+// wrapHelpLine breaks a line of a help between words. What follows two spaces is the description of an option or command:
+// its further lines stand below its first one.
+func wrapHelpLine(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	term, description, described := strings.Cut(text, "  ")
+	if !described {
+		return wrapWords(text, indent, indent+2, width)
+	}
+	description = strings.TrimLeft(description, " ")
+	column := utf8.RuneCountInString(line) - utf8.RuneCountInString(description)
+	if width-column >= minDescription {
+		return line[:len(line)-len(description)] + strings.TrimLeft(wrapWords(description, column, column, width), " ")
+	}
+	return wrapWords(term, indent, indent+2, width) + "\n" + wrapWords(description, indent+4, indent+4, width)
+}
+
+// wrapWords indents the first line by first and the others by hang. A word longer than a line stands alone on it.
+func wrapWords(text string, first, hang, width int) string {
+	var b strings.Builder
+	b.WriteString(strings.Repeat(" ", first))
+	column, fresh := first, true
+	for _, word := range strings.Fields(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case fresh:
+		case column+1+length > width:
+			b.WriteString("\n" + strings.Repeat(" ", hang))
+			column = hang
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column, fresh = column+length, false
+	}
+	return b.String()
+}
