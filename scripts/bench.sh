@@ -10,6 +10,8 @@ echo "== evidence: reads at 16 connections, beside a bare server that hashes the
 go test ./services/evidence-api/bench -run '^$' -bench . -benchtime 1x
 go test ./libs/loopback/httpd -run '^$' -bench . -benchtime 1x
 go test ./libs/evidence/store -run '^$' -bench EventPages -benchtime 100x
+echo "== mlp: its help, the list of models beside the API alone, the completion of a name, beside a program that does nothing"
+go test ./clients/mlp-cli -run "^$" -bench Start -benchtime 50x
 echo "== svc --help"
 go test ./clients/svc-cli -run '^$' -bench Help -benchtime 20x
 echo "== control plane: a page of 50,000 pending approvals, and a scrape with them"
@@ -27,6 +29,11 @@ go test ./services/dashboard-bff/internal/proxy -run '^$' -bench Hop -benchtime 
 go test ./services/dashboard-bff/internal/proxy -run '^$' -bench RewriteHTML -benchtime 1000x
 echo "== inference: the drift status of 500 models, while all and while none get predictions"
 go test ./services/inference/internal/monitor -run '^$' -bench DriftStatus -benchtime 15x
+echo "== trainer: gradient-boosted trees on 1,000,000 rows of 20 columns beside scikit-learn's HistGradientBoosting, on all processors and on one"
+sh scripts/venv.sh
+export BENCH_PYTHON=$PWD/.cache/venv/bin/python
+go test ./services/trainer/internal/learn -run '^$' -bench ScikitLearn -benchtime 1x -timeout 60m
+GOMAXPROCS=1 OMP_NUM_THREADS=1 go test ./services/trainer/internal/learn -run '^$' -bench ScikitLearn -benchtime 1x -timeout 60m
 echo "== dashboard in Chromium: first screen with nothing cached; a registry of 5,000 models scrolled and filtered"
 scripts/browser.sh
 go test ./services/dashboard-bff/bench -run '^$' -bench Browser -benchtime 1x

@@ -8,11 +8,13 @@ gotestsum=$(scripts/tool.sh gotestsum)
 out=$root/.cache/e2e.json
 export E2E_PYTHON=$root/.cache/venv/bin/python
 args=("$@")
+limit=30m
+[[ ${E2E_TAGS:-} != *full* ]] || limit=60m
 [ ${#args[@]} -gt 0 ] || args=(./...)
 rm -f .cache/scenarios-*.txt
 cd e2e
-# One package at a time: each starts whole platforms, and figures are measured in them.
-"$gotestsum" --format testname --hide-summary=skipped --jsonfile "$out" -- -tags "${E2E_TAGS:-e2e}" -count 1 -p 1 -timeout 30m "${args[@]}"
+# Two packages at a time: a platform that is killed and started again leaves a core idle for most of a test.
+"$gotestsum" --format testname --hide-summary=skipped --jsonfile "$out" -- -tags "${E2E_TAGS:-e2e}" -count 1 -p 2 -timeout "$limit" "${args[@]}"
 # What the assistant made of its acceptance scenarios, an engine a table.
 for table in "$root"/.cache/scenarios-*.txt; do [ ! -e "$table" ] || { echo; cat "$table"; }; done
 if skipped=$(grep -E '"Action":"skip".*"Test":' "$out"); then

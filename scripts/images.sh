@@ -2,7 +2,8 @@
 # Assembles the images of compose.yaml on a machine that can pull none: from Debian packages, Go modules and the Python
 # environments of the end-to-end tests. Each image is made again only when what it holds has changed.
 # usage: scripts/images.sh [NAME...]    base python stack nats control-plane inference bus-bridge assistant dashboard evidence-api
-#                                       postgres redis metrics-store tracker orchestrator worker; default: all
+#                                       worker postgres redis proxy metrics-store tracker orchestrator; default: all of these
+#                                       etcd postgres-ha: for compose.ha.yaml, with PLATFORM_HA=true also by default
 # Needs Debian, root (for mmdebstrap) and an engine that `docker` reaches. IMAGES_BIN: a folder of built binaries.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
@@ -64,6 +65,24 @@ add() {
 	done
 }
 
+# unpack NAME PACKAGE...: the files of Debian packages, without their dependencies, in $work/NAME.debs.
+unpack() {
+	local into=$work/$1.debs deb
+	shift
+	mkdir -p "$into/archives" "$into/root"
+	if ! (cd "$into/archives" && apt-get -qq -o APT::Sandbox::User=root download "$@") >"$cache/apt.log" 2>&1; then
+		# The lists may be missing or older than the mirror.
+		apt-get -qq update >>"$cache/apt.log" 2>&1 || true
+		(cd "$into/archives" && apt-get -qq -o APT::Sandbox::User=root download "$@") >>"$cache/apt.log" 2>&1 || die "the Debian packages $* could not be fetched; see .cache/images/apt.log"
+	fi
+	for deb in "$into"/archives/*.deb; do dpkg -x "$deb" "$into/root"; done
+}
+
+# relocate ROOT FROM: puts what add took from an unpacked package in its place.
+relocate() {
+	[ ! -d "$1$2" ] || { cp -r "$1$2/." "$1/" && rm -rf "$1/$(echo "$2" | cut -d/ -f2)"; }
+}
+
 # build NAME DOCKERFILE BASE [COMMAND...]: makes the image of the folder $work/NAME.
 build() {
 	local name=$1 dockerfile=$2 base=$3 image=$prefix/$1:$tag dir=$work/$1 inputs
@@ -79,14 +98,14 @@ build() {
 	rm -rf "$dir"
 }
 
-# service NAME PROGRAM...: an image of our own binaries; the first is what it runs.
+# service NAME PROGRAM...: an image of our own binaries; the first is what it runs, with $verb if that is set.
 service() {
 	local name=$1 program
 	shift
 	mkdir -p "$work/$name/root/usr/local/bin"
 	for program; do cp "$bin/$program" "$work/$name/root/usr/local/bin/"; done
-	[ "$name" != inference ] || cp "$root/.cache/onnxruntime/libonnxruntime.so.1" "$work/$name/root/usr/local/bin/"
-	build "$name" service.Dockerfile "$prefix/base:bookworm" "/usr/local/bin/$1"
+	case "$name" in inference | worker) cp "$root/.cache/onnxruntime/libonnxruntime.so.1" "$work/$name/root/usr/local/bin/" ;; esac
+	build "$name" service.Dockerfile "$prefix/base:bookworm" "/usr/local/bin/$1" ${verb:+"$verb"}
 }
 
 # site NAME VENV [PACKAGE...]: the packages of an environment, without those named and what a server never reads.
@@ -100,6 +119,21 @@ site() {
 	{ sha256sum <"$venv/requirements.txt"; echo "$@"; } >"$work/$name/site.id"
 }
 
+# add_postgres ROOT [PROGRAM...]: Debian's Postgres 15, with further programs of it.
+add_postgres() {
+	local into=$1 pg lib program
+	shift
+	pg=$(ls -d /usr/lib/postgresql/15 2>/dev/null) || die "Debian's Postgres 15 is not installed; scripts/setup.sh test installs it"
+	add "$into" "$pg"/bin/{postgres,initdb,pg_isready,pg_dump,pg_restore,psql} /bin/dash
+	for program; do add "$into" "$pg/bin/$program"; done
+	mkdir -p "$into$pg/lib" "$into/usr/share/postgresql" "$into/usr/lib/locale" "$into/usr/local/bin"
+	for lib in "$pg"/lib/*.so; do case "$lib" in *llvmjit*) ;; *) add "$into" "$lib" ;; esac; done
+	cp -rL /usr/share/postgresql/15 "$into/usr/share/postgresql/"
+	cp -r /usr/lib/locale/C.utf8 "$into/usr/lib/locale/"
+	mkdir -p "$into/bin"
+	ln -s /usr/bin/dash "$into/bin/sh" # initdb and the start-up need a shell
+}
+
 make_image() {
 	case "$1" in
 	base) debian "$prefix/base:bookworm" libc6,libstdc++6,libgcc-s1,ca-certificates,tzdata,netbase,base-files ;;
@@ -108,19 +142,13 @@ make_image() {
 	nats) service nats nats-server stack ;;
 	control-plane | assistant | bus-bridge) service "$1" "$1" ;;
 	inference) service inference inference ;;
+	worker) verb=worker service worker trainer stack ;;
 	dashboard) service dashboard dashboard-bff ;;
 	evidence-api) service evidence-api stack evidence-api ;;
 	postgres)
-		local pg
-		pg=$(ls -d /usr/lib/postgresql/15 2>/dev/null) || die "Debian's Postgres 15 is not installed; scripts/setup.sh test installs it"
 		into=$work/postgres/root
-		add "$into" "$pg"/bin/{postgres,initdb,pg_isready,pg_dump,pg_restore,psql} /bin/dash /bin/rm /bin/mv /bin/cat
-		mkdir -p "$into$pg/lib" "$into/usr/share/postgresql" "$into/usr/lib/locale" "$into/usr/local/bin"
-		for lib in "$pg"/lib/*.so; do case "$lib" in *llvmjit*) ;; *) add "$into" "$lib" ;; esac; done
-		cp -rL /usr/share/postgresql/15 "$into/usr/share/postgresql/"
-		cp -r /usr/lib/locale/C.utf8 "$into/usr/lib/locale/"
-		mkdir -p "$into/bin"
-		ln -s /usr/bin/dash "$into/bin/sh" # initdb and the start-up need a shell
+		add_postgres "$into"
+		add "$into" /bin/rm /bin/mv /bin/cat
 		cp "$offline/docker-entrypoint.sh" "$into/usr/local/bin/"
 		build postgres postgres.Dockerfile "$prefix/base:bookworm"
 		;;
@@ -128,11 +156,44 @@ make_image() {
 		add "$work/redis/root" "$(command -v redis-server)" "$(command -v redis-cli)"
 		build redis redis.Dockerfile "$prefix/base:bookworm"
 		;;
+	proxy)
+		unpack proxy haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1
+		from=$work/proxy.debs/root
+		LD_LIBRARY_PATH=$from/usr/lib/x86_64-linux-gnu add "$work/proxy/root" "$from/usr/sbin/haproxy"
+		relocate "$work/proxy/root" "$from"
+		build proxy proxy.Dockerfile "$prefix/base:bookworm"
+		rm -rf "$work/proxy.debs"
+		;;
+	etcd)
+		unpack etcd etcd-server etcd-client
+		mkdir -p "$work/etcd/root/usr/bin"
+		cp "$work"/etcd.debs/root/usr/bin/{etcd,etcdctl} "$work/etcd/root/usr/bin/"
+		build etcd etcd.Dockerfile "$prefix/base:bookworm"
+		rm -rf "$work/etcd.debs"
+		;;
+	postgres-ha)
+		into=$work/postgres-ha/root
+		add_postgres "$into" pg_ctl pg_basebackup pg_rewind pg_controldata
+		unpack postgres-ha patroni python3-etcd python3-dnspython python3-psycopg2 python3-yaml python3-cdiff python3-click python3-dateutil \
+			python3-pkg-resources python3-prettytable python3-wcwidth python3-psutil python3-urllib3 python3-six libyaml-0-2
+		from=$work/postgres-ha.debs/root
+		mkdir -p "$into/usr/bin" "$into/usr/lib/python3"
+		cp -r "$from/usr/lib/python3/dist-packages" "$into/usr/lib/python3/"
+		cp "$from/usr/bin/patroni" "$from/usr/bin/patronictl" "$into/usr/bin/"
+		ln -s python3.11 "$into/usr/bin/python3"
+		find "$from/usr/lib/python3" -name '*.so' | while read -r lib; do LD_LIBRARY_PATH=$from/usr/lib/x86_64-linux-gnu add "$work/postgres-ha.libs" "$lib"; done
+		rm -rf "$work/postgres-ha.libs$from/usr/lib/python3"
+		relocate "$work/postgres-ha.libs" "$from"
+		cp -r "$work/postgres-ha.libs/." "$into/"
+		cp "$offline/post-init.sh" "$into/usr/local/bin/"
+		build postgres-ha postgres-ha.Dockerfile "$prefix/python:bookworm"
+		rm -rf "$work"/postgres-ha.{debs,libs}
+		;;
 	metrics-store)
 		add "$work/metrics-store/root" "$(command -v prometheus)" "$(command -v promtool)"
 		build metrics-store prometheus.Dockerfile "$prefix/base:bookworm"
 		;;
-	tracker | orchestrator | worker)
+	tracker | orchestrator)
 		into=$work/$1/root
 		mkdir -p "$into/usr/local/bin" "$into/usr/bin" "$into/opt/site"
 		[ "$1" = tracker ] || cp "$offline/async_timeout.py" "$into/opt/site/"
@@ -141,24 +202,17 @@ make_image() {
 		case "$1" in
 		tracker) site tracker venv onnx onnxruntime skl2onnx fontTools/*.so ;;
 		orchestrator) site orchestrator venv-prefect ;;
-		worker)
-			site worker venv-prefect
-			cp "$bin/trainer" "$root/.cache/onnxruntime/libonnxruntime.so.1" "$into/usr/local/bin/"
-			mkdir -p "$into/usr/local/share/worker"
-			cp "$root/deploy/docker/worker/flow.py" "$into/usr/local/share/worker/"
-			;;
 		esac
-		if [ "$1" = worker ]; then
-			build worker python.Dockerfile "$prefix/python:bookworm" /usr/bin/python3 /usr/local/share/worker/flow.py
-		else
-			build "$1" python.Dockerfile "$prefix/python:bookworm"
-		fi
+		build "$1" python.Dockerfile "$prefix/python:bookworm"
 		;;
 	*) die "unknown image '$1'" ;;
 	esac
 }
 
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(base python stack nats control-plane inference bus-bridge assistant dashboard evidence-api postgres redis metrics-store tracker orchestrator worker)
+if [ ${#names[@]} = 0 ]; then
+	names=(base python stack nats control-plane inference bus-bridge assistant dashboard evidence-api worker postgres redis proxy metrics-store tracker orchestrator)
+	[ "${PLATFORM_HA:-false}" = false ] || names+=(etcd postgres-ha)
+fi
 docker version >/dev/null 2>&1 || die "no Docker engine answers; make up starts one where it can"
 for name in "${names[@]}"; do make_image "$name"; done

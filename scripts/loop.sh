@@ -1,23 +1,32 @@
 #!/bin/bash
 # The whole life of a model with mlp and git alone: from nothing to Production, into drift, retrained, and back.
-# usage: scripts/loop.sh --context OPERATOR --approver CONTEXT --repo DIR [--model NAME] [--mlp PROGRAM]
-# OPERATOR asks for everything; the approver's context holds another person's token, since nobody approves what they asked
-# for. Both name the same platform: the one process, or containers (docs/compose.md, MODELREPO). DIR is the working copy
-# of the model repository that the platform trains from.
+# usage: scripts/loop.sh --context OPERATOR [--approver CONTEXT] [--repo DIR] [--model NAME] [--mlp PROGRAM]
+# OPERATOR asks for everything; the approver's context (OPERATOR-approver) holds another person's token, since nobody
+# approves what they asked for. scripts/contexts.sh makes both. They name one platform: the one process, or containers
+# (docs/compose.md). DIR is the working copy of the model repository that the platform trains from (PLATFORM_MODELREPO).
 set -eu -o pipefail
-context= approver= repo= model=LoopModel mlp=mlp
+usage="usage: scripts/loop.sh --context OPERATOR [--approver CONTEXT] [--repo DIR] [--model NAME] [--mlp PROGRAM]"
+context= approver= repo=${PLATFORM_MODELREPO:-} model=LoopModel mlp=mlp
 while [ $# -gt 0 ]; do
+	case "$1" in
+	--context | --approver | --repo | --model | --mlp) [ $# -gt 1 ] || { echo "loop: $1 needs a value; $usage" >&2; exit 2; } ;;
+	esac
 	case "$1" in
 	--context) context=$2 ;;
 	--approver) approver=$2 ;;
 	--repo) repo=$2 ;;
 	--model) model=$2 ;;
 	--mlp) mlp=$2 ;;
-	*) echo "loop: unknown option $1" >&2; exit 2 ;;
+	*) echo "loop: unknown option $1; $usage" >&2; exit 2 ;;
 	esac
 	shift 2
 done
-[ -n "$context" ] && [ -n "$approver" ] && [ -n "$repo" ] || { echo "usage: scripts/loop.sh --context OPERATOR --approver CONTEXT --repo DIR [--model NAME] [--mlp PROGRAM]" >&2; exit 2; }
+approver=${approver:-$context-approver}
+# The environment comes before a context: the token that `platform env` exports would make one person of both.
+unset CONTROL_PLANE_URL SERVING_URL TRACKING_URI ORCHESTRATOR_API_URL DASHBOARD_URL BUS_BRIDGE_URL ASSISTANT_URL
+unset CONTROL_PLANE_TOKEN DASHBOARD_TOKEN MLFLOW_TRACKING_TOKEN PREFECT_API_KEY SERVING_TOKEN ASSISTANT_KEY
+[ -n "$context" ] && [ -n "$repo" ] || { echo "$usage" >&2; exit 2; }
+[ -d "$repo/.git" ] || { echo "loop: $repo is not the working copy of a model repository" >&2; exit 1; }
 shown=$(printf %s "$model" | tr '[:lower:]' '[:upper:]')
 
 step() { printf '\n== %s\n' "$*"; }
@@ -35,13 +44,31 @@ jobs() {
 	done
 }
 commit() { git -C "$repo" add -A && git -C "$repo" -c user.name=loop -c user.email=loop@localhost commit -qm "$1"; }
-# promote moves Production to the newest version; the operator asks, the approver decides.
+# promote moves Production to the newest version: the operator asks and waits, the approver decides meanwhile. What the
+# training itself asked for is superseded, so the approver waits until the operator's own request is pending.
 promote() {
-	operator pipeline promote "$model" --if-r2-gte 0.5 --reason "$1"
-	second approvals show "$model"
-	second approvals approve "$model" --follow --reason "agreed: $1"
+	local asked i
+	operator pipeline promote "$model" --if-r2-gte 0.5 --reason "$1" --follow >"$talk" 2>&1 &
+	asked=$!
+	for i in $(seq 240); do
+		grep -q 'is pending' "$talk" && break
+		kill -0 "$asked" 2>/dev/null || break
+		sleep 0.25
+	done
+	second approvals show "$model" || { cat "$talk" >&2; die "nothing waits for the approver"; }
+	second approvals approve "$model" --reason "agreed: $1"
+	wait "$asked" || { cat "$talk" >&2; die "$model was not promoted"; }
+	cat "$talk"
+}
+# train_on_drift lets drift start training; where such a setting needs a second person, the approver agrees.
+train_on_drift() {
+	local change
+	change=$(operator --json drift auto-retrain enable "$model" --gate direct --kind any | sed -n 's/.*"change_id": *"\([^"]*\)".*/\1/p')
+	[ -z "$change" ] || second guarded-changes approve "$change" --reason "agreed: train $model when it drifts"
 }
 
+talk=$(mktemp)
+trap 'rm -f "$talk"' EXIT
 step "a model from nothing"
 operator scaffold "$model" --repo "$repo"
 operator pipeline validate --repo "$repo"
@@ -62,11 +89,16 @@ step "other traffic drifts"
 jobs 40 57
 operator drift status "$model"
 operator --json drift status "$model" | grep -qE '"overall": "(WARNING|CRITICAL)"' || die "the drift of $model was not seen"
-step "retrained and promoted"
+step "drift starts training; promoted"
 sed -i.before 's/n_estimators: 60/n_estimators: 80/' "$repo"/models/*/"$model"/model.yaml && rm "$repo"/models/*/"$model"/model.yaml.before
 commit "More trees for $model"
 operator modelrepo sync
-operator retrain "$model" --follow
+train_on_drift
+operator drift trigger --model "$model" --follow
+# The control plane also looks by itself, twice a minute, and may have started the run first.
+run=$(operator -o csv runs list --model "$model" --columns run --limit 1 2>/dev/null | sed 1d)
+operator runs show "$run" --follow
+operator drift auto-retrain disable "$model"
 promote "after drift"
 next=$(production)
 [ "$next" != "$first" ] || die "Production is still version $first"

@@ -136,11 +136,20 @@ fi
 
 case "$goal" in
 e2e | e2e-full)
-	sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/venv.sh triton && sh scripts/venv.sh assistant && sh scripts/browser.sh && sh scripts/keycloak.sh >/dev/null
+	# The downloads wait for the network and the builds for the processor.
+	(
+		for venv in "" prefect schemathesis triton assistant; do sh scripts/venv.sh $venv; done
+		sh scripts/browser.sh
+		sh scripts/keycloak.sh >/dev/null
+	) &
+	downloads=$!
 	for t in etcd kube-apiserver kube-controller-manager kube-scheduler kwok; do scripts/tool.sh "$t" >/dev/null; done
+	wait $downloads
 	;;
 esac
 if [ "$goal" = e2e-full ]; then
+	sh scripts/venv.sh boost
 	bash scripts/slurm.sh install
+	bash scripts/node.sh install
 	for t in helm versitygw; do scripts/tool.sh "$t" >/dev/null; done
 fi

@@ -79,6 +79,7 @@ start() {
 		CommunicationParameters=NoInAddrAny
 	CONF
 	chmod 600 "$dir/slurmdbd.conf"
+	# A job that is requeued waits until its credential has expired: two minutes by default.
 	# The node says to have more than this machine may: the samples ask for 4 cores and 16 GB.
 	cat >"$dir/slurm.conf" <<-CONF
 		ClusterName=test
@@ -86,7 +87,7 @@ start() {
 		SlurmctldPort=$((port + 2))
 		SlurmdPort=$((port + 3))
 		AuthType=auth/munge
-		AuthInfo=socket=$dir/munge/socket
+		AuthInfo=socket=$dir/munge/socket,cred_expire=20
 		SlurmUser=root
 		SlurmdUser=root
 		StateSaveLocation=$dir/state

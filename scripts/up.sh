@@ -1,11 +1,12 @@
 #!/bin/bash
-# The platform as containers. usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...
+# The platform as containers. usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
 # Finds a Docker engine or, on Debian as root, starts one of its own below .cache/docker; builds the images, or assembles
 # equivalents where no registry can be reached; waits until everything is healthy. docs/compose.md lists every variable.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 root=$PWD
-engine=$root/.cache/docker
+mkdir -p "$root/.cache/docker"
+engine=$(cd "$root/.cache/docker" && pwd -P) # containers do not start from a path with a symbolic link
 state=$root/.data/compose
 export PLATFORM_SECRETS_DIR=${PLATFORM_SECRETS_DIR:-$state/secrets} PLATFORM_IMAGES_PREFIX=${PLATFORM_IMAGES_PREFIX:-mlp-platform} PLATFORM_TAG=${PLATFORM_TAG:-local}
 export COMPOSE_PROJECT_NAME=${COMPOSE_PROJECT_NAME:-mlp-platform} DOCKER_CLI_HINTS=false
@@ -54,7 +55,14 @@ find_compose() {
 	compose_command=("$(scripts/tool.sh docker-compose)")
 }
 
-compose() { "${compose_command[@]}" -f "$root/compose.yaml" --project-directory "$root" "$@"; }
+files=(-f "$root/compose.yaml")
+case "${PLATFORM_HA:-false}" in
+true) files+=(-f "$root/compose.ha.yaml") ;;
+false) ;;
+*) die "PLATFORM_HA must be true or false, not '$PLATFORM_HA'" ;;
+esac
+
+compose() { "${compose_command[@]}" "${files[@]}" --project-directory "$root" "$@"; }
 running() { [ -n "$(compose ps -q 2>/dev/null)" ]; }
 
 # check_ports names each published port that another program holds.
@@ -94,7 +102,7 @@ make_images() {
 	case "$how" in
 	build) compose build ;;
 	assemble)
-		say "no registry can be reached: assembling equivalents from Debian packages, Go modules and Python environments (Postgres 15, Redis 7, Prometheus 2)"
+		say "no registry can be reached: assembling equivalents from Debian packages, Go modules and Python environments (Postgres 15, Redis 7, HAProxy 2.6, Prometheus 2)"
 		say "left out, since they come as images only: dashboards (Grafana), object-store (versitygw); the tracker keeps artifacts on its volume"
 		if [ -z "${IMAGES_BIN:-}" ]; then
 			scripts/setup.sh e2e
@@ -116,8 +124,11 @@ use_assembled() {
 	mkdir -p "$state"
 	local images="POSTGRES_IMAGE=$PLATFORM_IMAGES_PREFIX/postgres:$PLATFORM_TAG
 REDIS_IMAGE=$PLATFORM_IMAGES_PREFIX/redis:$PLATFORM_TAG
-METRICS_STORE_IMAGE=$PLATFORM_IMAGES_PREFIX/metrics-store:$PLATFORM_TAG"
-	(umask 077; { grep -vE '^(POSTGRES|REDIS|METRICS_STORE)_IMAGE=' "$state/.env" 2>/dev/null || true; echo "$images"; } >"$state/.env.new"; mv "$state/.env.new" "$state/.env")
+PROXY_IMAGE=$PLATFORM_IMAGES_PREFIX/proxy:$PLATFORM_TAG
+METRICS_STORE_IMAGE=$PLATFORM_IMAGES_PREFIX/metrics-store:$PLATFORM_TAG
+POSTGRES_HA_IMAGE=$PLATFORM_IMAGES_PREFIX/postgres-ha:$PLATFORM_TAG
+ETCD_IMAGE=$PLATFORM_IMAGES_PREFIX/etcd:$PLATFORM_TAG"
+	(umask 077; { grep -vE '^(POSTGRES|REDIS|PROXY|METRICS_STORE|POSTGRES_HA|ETCD)_IMAGE=' "$state/.env" 2>/dev/null || true; echo "$images"; } >"$state/.env.new"; mv "$state/.env.new" "$state/.env")
 	set -a; . "$state/.env"; set +a
 }
 
@@ -228,5 +239,10 @@ compose)
 	shift
 	compose "$@"
 	;;
-*) say "usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS..."; exit 2 ;;
+docker) # the engine that the stack runs on, wherever it is
+	find_engine find
+	shift
+	docker "$@"
+	;;
+*) say "usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS..."; exit 2 ;;
 esac

@@ -5,6 +5,7 @@ package compose
 
 import (
 	"encoding/json"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,18 +21,25 @@ type file struct {
 	Services map[string]service `json:"services"`
 	Networks map[string]struct {
 		Internal bool `json:"internal"`
+		IPAM     struct {
+			Config []struct {
+				IPRange string `json:"ip_range"`
+			} `json:"config"`
+		} `json:"ipam"`
 	} `json:"networks"`
 }
 
 type service struct {
-	Image       string             `json:"image"`
-	User        string             `json:"user"`
-	ReadOnly    bool               `json:"read_only"`
-	CapDrop     []string           `json:"cap_drop"`
-	SecurityOpt []string           `json:"security_opt"`
-	MemLimit    string             `json:"mem_limit"`
-	NetworkMode string             `json:"network_mode"`
-	Networks    map[string]any     `json:"networks"`
+	Image       string   `json:"image"`
+	User        string   `json:"user"`
+	ReadOnly    bool     `json:"read_only"`
+	CapDrop     []string `json:"cap_drop"`
+	SecurityOpt []string `json:"security_opt"`
+	MemLimit    string   `json:"mem_limit"`
+	NetworkMode string   `json:"network_mode"`
+	Networks    map[string]*struct {
+		Address string `json:"ipv4_address"`
+	} `json:"networks"`
 	Restart     string             `json:"restart"`
 	Environment map[string]*string `json:"environment"`
 	Profiles    []string           `json:"profiles"`
@@ -55,10 +63,15 @@ func dockerCompose(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-func loadFile(t *testing.T) file {
+// loadFile reads compose.yaml and more files over it.
+func loadFile(t *testing.T, more ...string) file {
 	t.Helper()
 	root := harness.Root(t)
-	cmd := exec.Command(dockerCompose(t), "-f", filepath.Join(root, "compose.yaml"), "--project-directory", root, "--profile", "*", "config", "--format", "json")
+	var args []string
+	for _, name := range append([]string{"compose.yaml"}, more...) {
+		args = append(args, "-f", filepath.Join(root, name))
+	}
+	cmd := exec.Command(dockerCompose(t), append(args, "--project-directory", root, "--profile", "*", "config", "--format", "json")...)
 	cmd.Stderr = t.Output()
 	// Without a variable that somebody may have set, as for a person who has only this repository.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
@@ -95,7 +108,7 @@ func TestEveryServiceIsConfined(t *testing.T) {
 func TestOnlyLoopbackIsPublished(t *testing.T) {
 	t.Parallel()
 	f := loadFile(t)
-	for _, internal := range []string{"data", "tools"} {
+	for _, internal := range []string{"data", "tools", "proxy-metrics"} {
 		if !f.Networks[internal].Internal {
 			t.Errorf("the network %s is not internal", internal)
 		}
@@ -116,7 +129,7 @@ func TestServicesAndTheirHealth(t *testing.T) {
 	t.Parallel()
 	f := loadFile(t)
 	optional := []string{"object-store", "dashboards"}
-	for _, name := range []string{"postgres", "redis", "nats", "object-store", "tracker", "orchestrator", "worker", "inference", "bus-bridge", "control-plane", "dashboard", "assistant", "evidence-api", "metrics-store", "dashboards"} {
+	for _, name := range []string{"postgres", "redis", "nats", "object-store", "tracker", "orchestrator", "worker", "inference", "bus-bridge", "control-plane", "dashboard", "assistant", "evidence-api", "metrics-store", "dashboards", "proxy"} {
 		s, ok := f.Services[name]
 		if !ok {
 			t.Errorf("no service %s", name)
@@ -145,6 +158,89 @@ func TestNoSecretInTheEnvironment(t *testing.T) {
 				if strings.Contains(variable, word) && !strings.HasSuffix(variable, "_FILE") && value != nil && *value != "" && variable != "ROOT_ACCESS_KEY" {
 					t.Errorf("%s: %s is in the environment; want %s_FILE", name, variable, variable)
 				}
+			}
+		}
+	}
+}
+
+// Each file that a variable names is one that `stack secrets` writes for that service.
+func TestSecretFilesAreThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if out, err := exec.Command(harness.Bin(t, "stack"), "secrets", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checked := 0
+	for name, s := range loadFile(t).Services {
+		for variable, value := range s.Environment {
+			if value == nil || !strings.HasPrefix(*value, "/run/secrets/") {
+				continue
+			}
+			checked++
+			folder := strings.TrimPrefix(name, "migrate-")
+			if _, err := os.Stat(filepath.Join(dir, folder, filepath.Base(*value))); err != nil {
+				t.Errorf("%s: %s is %s, but stack secrets writes no such file: %v", name, variable, *value, err)
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("%d variables name a secret's file; want at least 30", checked)
+	}
+}
+
+// The worker is the trainer: it gets no variable that the trainer's page does not list.
+func TestWorkerVariablesAreKnown(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "trainer.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variable := range loadFile(t).Services["worker"].Environment {
+		if name := strings.TrimSuffix(variable, "_FILE"); !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("worker: %s is not in docs/trainer.md", variable)
+		}
+	}
+}
+
+// Services of which there can be several publish no port themselves: the second one would find it taken.
+func TestReplicasAreBehindTheProxy(t *testing.T) {
+	t.Parallel()
+	f := loadFile(t)
+	for _, name := range []string{"control-plane", "dashboard", "inference", "assistant", "bus-bridge"} {
+		if ports := f.Services[name].Ports; len(ports) > 0 {
+			t.Errorf("%s publishes %v; want the proxy alone to", name, ports)
+		}
+	}
+	if got := len(f.Services["proxy"].Ports); got != 6 {
+		t.Errorf("the proxy publishes %d ports, want 6", got)
+	}
+}
+
+// The dashboard believes X-Forwarded-For of one address, which the proxy has and no other container can get. The proxy
+// shares no second network with the services, where it would have an address that is not trusted.
+func TestOnlyTheProxyIsTrusted(t *testing.T) {
+	t.Parallel()
+	f := loadFile(t)
+	edge := f.Services["proxy"].Networks["edge"]
+	trusted := f.Services["dashboard"].Environment["DASHBOARD_TRUSTED_PROXIES"]
+	if edge == nil || trusted == nil || *trusted != edge.Address {
+		t.Fatalf("the proxy's networks are %v and the dashboard trusts %v; want the proxy's address alone", f.Services["proxy"].Networks, trusted)
+	}
+	address, err := netip.ParseAddr(edge.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := f.Networks["edge"].IPAM.Config
+	if len(config) != 1 {
+		t.Fatalf("the network edge has %d subnets, want 1", len(config))
+	}
+	if given, err := netip.ParsePrefix(config[0].IPRange); err != nil || given.Contains(address) {
+		t.Errorf("other containers get addresses of %s (%v); want a range without %s", config[0].IPRange, err, address)
+	}
+	for _, name := range []string{"control-plane", "dashboard", "inference", "assistant", "bus-bridge"} {
+		for network := range f.Services[name].Networks {
+			if _, shared := f.Services["proxy"].Networks[network]; shared && network != "edge" {
+				t.Errorf("%s also meets the proxy in the network %s", name, network)
 			}
 		}
 	}

@@ -30,11 +30,12 @@ func TestRefusedUps(t *testing.T) {
 		env    []string
 		want   string
 	}{
-		"port in use":          {composed("5.1.2"), []string{"DASHBOARD_PORT=" + port}, "in use by other programs: " + port + " (DASHBOARD_PORT)"},
-		"port that is none":    {composed("5.1.2"), []string{"INFERENCE_PORT=99999"}, "INFERENCE_PORT must be a port of 1 to 65535, not '99999'"},
-		"no engine answers":    {"exit 1", []string{"DOCKER_HOST=unix:///nonexistent"}, "no Docker engine answers at DOCKER_HOST=unix:///nonexistent"},
-		"unknown image source": {composed("5.1.2"), []string{"PLATFORM_IMAGES=magic"}, "PLATFORM_IMAGES must be auto, build, assemble or none, not 'magic'"},
-		"weak secret":          {composed("5.1.2"), []string{"PLATFORM_IMAGES=none"}, "are refused: ci_token in credentials.json is a placeholder"},
+		"port in use":            {composed("5.1.2"), []string{"DASHBOARD_PORT=" + port}, "in use by other programs: " + port + " (DASHBOARD_PORT)"},
+		"port that is none":      {composed("5.1.2"), []string{"INFERENCE_PORT=99999"}, "INFERENCE_PORT must be a port of 1 to 65535, not '99999'"},
+		"no engine answers":      {"exit 1", []string{"DOCKER_HOST=unix:///nonexistent"}, "no Docker engine answers at DOCKER_HOST=unix:///nonexistent"},
+		"unknown image source":   {composed("5.1.2"), []string{"PLATFORM_IMAGES=magic"}, "PLATFORM_IMAGES must be auto, build, assemble or none, not 'magic'"},
+		"neither true nor false": {composed("5.1.2"), []string{"PLATFORM_HA=yes"}, "PLATFORM_HA must be true or false, not 'yes'"},
+		"weak secret":            {composed("5.1.2"), []string{"PLATFORM_IMAGES=none"}, "are refused: ci_token in credentials.json is a placeholder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,8 @@
 // controller manager and scheduler, and kwok in the place of kubelets.
 //
 // Pods that carry the annotation of package kubelet are left to that; every other pod
-// that is scheduled is ready at once.
+// that is scheduled is ready at once. StartWithoutNodes leaves kwok out: package node brings a
+// real kubelet.
 package kube
 
 import (
@@ -65,12 +66,27 @@ type part struct {
 // nodes to place pods on. The caller stops it.
 func Start(t testing.TB, nodes ...Node) *Cluster {
 	t.Helper()
+	return launch(t, func(c *Cluster) error { return c.simulate(t, nodes) })
+}
+
+// StartWithoutNodes starts the control plane alone, for a caller that brings its own node.
+func StartWithoutNodes(t testing.TB) *Cluster {
+	t.Helper()
+	return launch(t, func(*Cluster) error { return nil })
+}
+
+func launch(t testing.TB, addNodes func(*Cluster) error) *Cluster {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "kube-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Cluster{Dir: dir}
-	if err := c.start(t, nodes); err != nil {
+	err = c.start(t)
+	if err == nil {
+		err = addNodes(c)
+	}
+	if err != nil {
 		text := c.logs()
 		c.Stop()
 		t.Fatalf("start a control plane: %v\n%s", err, text)
@@ -78,8 +94,8 @@ func Start(t testing.TB, nodes ...Node) *Cluster {
 	return c
 }
 
-func (c *Cluster) start(t testing.TB, nodes []Node) error {
-	ports, err := freePorts(7)
+func (c *Cluster) start(t testing.TB) error {
+	ports, err := freePorts(5)
 	if err != nil {
 		return err
 	}
@@ -116,18 +132,26 @@ func (c *Cluster) start(t testing.TB, nodes []Node) error {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop, c.ended = stop, make(chan error, 1)
 	go func() { c.ended <- c.Kubelet.Run(ctx) }()
-	if err := os.WriteFile(c.path("stages.yaml"), stages, 0o600); err != nil {
-		return err
-	}
 	shared := []string{"--kubeconfig=" + c.Kubeconfig, "--leader-elect=false", "--authentication-skip-lookup", "--bind-address=127.0.0.1"}
-	if err := errors.Join(
+	return errors.Join(
 		c.run(t, "kube-controller-manager", append(shared, fmt.Sprintf("--secure-port=%d", ports[3]), "--cert-dir="+c.path("certs-kcm"), "--use-service-account-credentials=false",
 			"--service-account-private-key-file="+c.path("sa.key"), "--root-ca-file="+c.ca(), "--node-monitor-grace-period=12s", "--node-monitor-period=1s",
 			"--horizontal-pod-autoscaler-sync-period=2s", "--concurrent-deployment-syncs=10")...),
 		c.run(t, "kube-scheduler", append(shared, fmt.Sprintf("--secure-port=%d", ports[4]), "--cert-dir="+c.path("certs-sched"))...),
-		c.run(t, "kwok", "--kubeconfig="+c.Kubeconfig, "--manage-nodes-with-label-selector=type=kwok", "--config="+c.path("stages.yaml"), "--node-ip=127.0.0.1",
-			fmt.Sprintf("--node-port=%d", c.Kubelet.Port()), fmt.Sprintf("--server-address=127.0.0.1:%d", ports[5]), "--node-lease-duration-seconds=8", "--cidr=10.244.0.0/16"),
-	); err != nil {
+	)
+}
+
+// simulate starts kwok for the nodes and waits until the scheduler can place pods on them.
+func (c *Cluster) simulate(t testing.TB, nodes []Node) error {
+	if err := os.WriteFile(c.path("stages.yaml"), stages, 0o600); err != nil {
+		return err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	if err := c.run(t, "kwok", "--kubeconfig="+c.Kubeconfig, "--manage-nodes-with-label-selector=type=kwok", "--config="+c.path("stages.yaml"), "--node-ip=127.0.0.1",
+		fmt.Sprintf("--node-port=%d", c.Kubelet.Port()), fmt.Sprintf("--server-address=127.0.0.1:%d", ports[0]), "--node-lease-duration-seconds=8", "--cidr=10.244.0.0/16"); err != nil {
 		return err
 	}
 	return c.join(nodes)

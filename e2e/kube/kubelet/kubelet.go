@@ -4,6 +4,7 @@
 package kubelet
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,6 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +37,34 @@ type Kubelet struct {
 	mu   sync.Mutex
 	told map[types.UID]outcome // guarded by mu: what was last written of each pod
 	pods []corev1.Pod          // guarded by mu: as of the last round
+	more Source                // guarded by mu
+}
+
+// Source tells of pods that somebody else plays, which this kubelet serves with its own.
+type Source interface {
+	// Log returns the log of a container, or false for one that is not known.
+	Log(namespace, pod, container string, previous bool) ([]Line, bool)
+	// Usage lists items of the metrics API; the namespace may be empty, for all.
+	Usage(namespace string) []map[string]any
+}
+
+// Line is one line of a log, without its end.
+type Line struct {
+	At   time.Time
+	Text string
+}
+
+// Serve adds the pods of a source.
+func (k *Kubelet) Serve(s Source) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.more = s
+}
+
+func (k *Kubelet) others() Source {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.more
 }
 
 // New listens on a free loopback port.
@@ -147,6 +179,12 @@ func (k *Kubelet) handler() http.Handler {
 
 // serveLog answers as a kubelet does.
 func (k *Kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
+	if more := k.others(); more != nil {
+		if lines, ok := more.Log(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"), r.URL.Query().Get("previous") == "true"); ok {
+			serveLines(w, r.URL.Query(), lines)
+			return
+		}
+	}
 	text, ok := k.log(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"), r.URL.Query().Get("previous") == "true")
 	if !ok {
 		http.Error(w, fmt.Sprintf("previous terminated container %q in pod %q not found", r.PathValue("container"), r.PathValue("pod")), http.StatusBadRequest)
@@ -167,6 +205,32 @@ func (k *Kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = w.Write([]byte(l)) // a reader that went away
 	}
+}
+
+// serveLines answers with the lines that a query asks for.
+func serveLines(w http.ResponseWriter, query url.Values, lines []Line) {
+	since := time.Time{}
+	if seconds, err := strconv.ParseInt(query.Get("sinceSeconds"), 10, 64); err == nil {
+		since = time.Now().Add(-time.Duration(seconds) * time.Second)
+	}
+	if at, err := time.Parse(time.RFC3339, query.Get("sinceTime")); err == nil {
+		since = at
+	}
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.At.Before(since) })
+	if tail, err := strconv.Atoi(query.Get("tailLines")); err == nil && tail < len(lines) {
+		lines = lines[len(lines)-tail:]
+	}
+	var b bytes.Buffer
+	for _, l := range lines {
+		if query.Get("timestamps") == "true" {
+			b.WriteString(l.At.UTC().Format(time.RFC3339Nano) + " ")
+		}
+		b.WriteString(l.Text + "\n")
+	}
+	if limit, err := strconv.Atoi(query.Get("limitBytes")); err == nil && limit < b.Len() {
+		b.Truncate(limit)
+	}
+	_, _ = b.WriteTo(w) // a reader that went away
 }
 
 // log is what a container has printed in the run that goes on, or with previous in the one

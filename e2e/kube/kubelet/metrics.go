@@ -62,9 +62,14 @@ func writeJSON(w http.ResponseWriter, v any) {
 
 // usage is what running pods take, as their programs say.
 func (k *Kubelet) usage(namespace string) map[string]any {
+	items := []any{}
+	if more := k.others(); more != nil {
+		for _, m := range more.Usage(namespace) {
+			items = append(items, m)
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	items := []any{}
 	for i := range k.pods {
 		p := &k.pods[i]
 		if namespace != "" && p.Namespace != namespace || k.told[p.UID].status.Phase != corev1.PodRunning {

@@ -5,7 +5,7 @@ inference: {key: inference, port: 18001, migrate: true, command: inference, stat
 bus-bridge: {key: busBridge, port: 18003, command: bus-bridge}
 assistant: {key: assistant, port: 18004, migrate: true, command: assistant}
 dashboard: {key: dashboard, port: 8099, migrate: true, command: dashboard-bff}
-worker: {key: worker, port: 8080, command: worker}
+worker: {key: worker, port: 18005, command: worker, state: true}
 {{- end }}
 
 {{- define "mlp.fullname" -}}
@@ -128,9 +128,8 @@ seccompProfile: {type: RuntimeDefault}
 {{- if $root.Values.busBridge.enabled }}{{ $_ := set $own "BUS_BRIDGE_URL" $bridge }}{{ end }}
 {{- if $root.Values.assistant.enabled }}{{ $_ := set $own "ASSISTANT_URL" (include "mlp.url" (dict "root" $root "service" "assistant")) }}{{ end }}
 {{- else if eq .service "worker" }}
-{{- $files = list "MLFLOW_TRACKING_TOKEN" "CONTROL_PLANE_TOKEN" }}
-{{- $own = dict "HOME" "/tmp" "PREFECT_HOME" "/tmp/prefect" "PREFECT_PROFILES_PATH" "/run/secrets/profiles.toml" "PREFECT_API_URL" $root.Values.orchestrator.apiUrl "PREFECT_LOGGING_LEVEL" "WARNING"
-  "PREFECT_RUNNER_SERVER_HOST" "0.0.0.0" "PREFECT_RUNNER_SERVER_PORT" "8080" "DO_NOT_TRACK" "1" "PYTHONDONTWRITEBYTECODE" "1"
+{{- $files = list "PREFECT_API_KEY" "MLFLOW_TRACKING_TOKEN" "CONTROL_PLANE_TOKEN" }}
+{{- $own = dict "WORKER_ADDR" "0.0.0.0:18005" "WORKER_STATE_DIR" "/var/lib/platform/worker" "PREFECT_API_URL" $root.Values.orchestrator.apiUrl
   "TRACKING_URI" $root.Values.tracker.url "CONTROL_PLANE_URL" $controlPlane "MODELREPO_DIR" "/srv/modelrepo"
   "MODELREPO_ENV" $root.Values.modelRepository.environment "PLATFORM_SCHEDULER_MODE" "mock" "DATA_CACHE_DIR" "/tmp" }}
 {{- end }}

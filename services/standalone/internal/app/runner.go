@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
 	"github.com/mlp-platform/platform/services/trainer"
 )
@@ -37,6 +40,7 @@ func (h *progressHub) report(model, stage string, fraction float64) {
 type runner struct {
 	trainer  *trainer.Trainer
 	progress *progressHub
+	tracing  trace.TracerProvider // nil: no spans
 }
 
 // dispatchDeployment is what the control plane sends retrains to.
@@ -58,9 +62,9 @@ func (r *runner) Run(ctx context.Context, run orchestratord.FlowRun, logs func(l
 	}
 	const info = 20 // the orchestrator's level for progress
 	last := ""
-	res, err := r.trainer.Train(ctx, trainer.Request{
+	res, err := r.trainer.Train(service.WithTracing(ctx, r.tracing), trainer.Request{
 		Model: in.ModelName, Dataset: in.Dataset, Dummy: in.Dummy, Backend: in.Backend, Parameters: in.Parameters,
-		FlowRunID: run.ID.String(), CommitSHA: in.CommitSHA, Tenant: in.Tenant, RequestedBy: in.RequestedBy, ApprovalID: in.ApprovalID, RequestID: in.RequestID,
+		FlowRunID: run.ID.String(), CommitSHA: in.CommitSHA, Tenant: in.Tenant, RequestedBy: in.RequestedBy, ApprovalID: in.ApprovalID, RequestID: in.RequestID, Traceparent: in.Traceparent,
 	}, func(stage string, fraction float64, msg string) {
 		r.progress.report(strings.ToUpper(in.ModelName), stage, trainer.Overall(stage, fraction))
 		if stage != last || msg != "" {

@@ -58,6 +58,7 @@ func (p *platform) common() map[string]string {
 		"MLFLOW_TRACKING_TOKEN": p.creds.TrackerToken,
 		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
 		"LOG_LEVEL":             p.cfg.LogLevel,
+		"OTEL_SERVICE_NAME":     "",   // each service keeps its own
 		"DRAIN_DELAY":           "0s", // there is no other replica to send requests to
 	}
 }
@@ -242,6 +243,7 @@ func (p *platform) services(ls *listeners) ([]hosted, error) {
 	db.Listener, db.ToolsListener = ls.dashboard, ls.tools
 	as.Listener, ev.Listener, inf.Listener, cp.Listener = ls.assistant, ls.evidence, ls.inference, ls.controlPlane
 	br.Listener, inf.GRPCListener = ls.bus, ls.inferenceGRPC
+	inference.LinkBridge(&inf, &br)
 	return []hosted{
 		{"dashboard", withConfig(db, dashboard.Migrate), runWith(db, dashboard.Run)},
 		{"assistant", withConfig(as, assistant.Migrate), runWith(as, assistant.Run)},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service/otlp"
 	"github.com/mlp-platform/platform/services/standalone/internal/access"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
@@ -58,7 +59,12 @@ func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *lis
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	orch, err := orchestratord.New(ctx, orchestratorPool, &runner{trainer: tr, progress: &p.progress}, p.log, orchestratord.Concurrency(p.cfg.Concurrency))
+	tracing, endTracing, err := otlp.Open(ctx, cfg.Tracing, "trainer", p.log)
+	if err != nil {
+		return nil, fmt.Errorf("trainer: %w", err)
+	}
+	undo = append(undo, endTracing)
+	orch, err := orchestratord.New(ctx, orchestratorPool, &runner{trainer: tr, progress: &p.progress, tracing: tracing}, p.log, orchestratord.Concurrency(p.cfg.Concurrency))
 	if err != nil {
 		return nil, fmt.Errorf("orchestrator: %w", err)
 	}
@@ -74,6 +80,7 @@ func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *lis
 	g.Go(func() error {
 		defer func() { <-served; orchestratorPool.Close() }()
 		defer endTracker()
+		defer endTracing()
 		return orch.Run(ctx)
 	})
 	return tr, nil

@@ -1,5 +1,5 @@
 // Package seed brings a fresh platform to life through its ordinary doors: every sample model is trained
-// by a dispatch like any other, promoted by the ordinary gate, and given a drift baseline from replayed
+// by a dispatch like any other, promoted by the ordinary gate, and given drift baselines from replayed
 // held-out rows. What happened is then recorded like a facility's own: the job, its cost, the evaluation, a card,
 // a compliance record and a budget. Each step is idempotent, so a killed first start goes on where it stopped.
 package seed
@@ -280,7 +280,7 @@ func (s seeder) served(ctx context.Context, m Model, version string) error {
 	return fmt.Errorf("inference does not serve version %s yet; see %s/health", version, s.o.Serving)
 }
 
-// baseline replays held-out rows and makes their predictions the drift baseline.
+// baseline replays held-out rows and makes their predictions, and the rows themselves, the drift baselines.
 func (s seeder) baseline(ctx context.Context, m Model) error {
 	rows, err := s.o.Heldout(ctx, m.Display, m.Dataset, baselineRows)
 	if err != nil {
@@ -308,6 +308,14 @@ func (s seeder) baseline(ctx context.Context, m Model) error {
 	})
 	if err != nil {
 		return fmt.Errorf("set the drift baseline: %w", err)
+	}
+	// Inputs are kept with the same snapshots, so they are all there too.
+	err = s.retrying(ctx, func() error {
+		_, err := wire.Decode[inference.DriftBaseline](s.inf.SetInputDriftBaseline(ctx, m.Name, inference.AliasChoice{}))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("set the drift baseline of the inputs: %w", err)
 	}
 	if !m.JobLog {
 		return nil

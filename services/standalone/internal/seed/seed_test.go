@@ -28,6 +28,7 @@ type services struct {
 	aliases  []string // asked of /models
 	dispatch func()   // called on a dispatch without the lock, if set
 
+	inputs  int               // how often the baseline of the inputs was set
 	written map[string]string // bodies of the records, by method and path
 	refuse  string            // method and path of a record that is refused
 	known   map[string]string // answers of the lists of records; [] where none is given
@@ -75,6 +76,9 @@ func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(`{}`)
 	case p == "POST /drift/JPCP/baseline":
 		say(`{"n":2}`)
+	case p == "POST /drift/input/JPCP/baseline":
+		s.inputs++
+		say(`{"n":2}`)
 	default:
 		s.serveRecords(w, r)
 	}
@@ -104,6 +108,9 @@ func TestSeeds(t *testing.T) {
 	}
 	if !s.promoted || !Complete(o.StateFile, o.Models) {
 		t.Fatal("not promoted, or not remembered")
+	}
+	if s.inputs != 1 {
+		t.Errorf("the baseline of the inputs was set %d times; want once", s.inputs)
 	}
 	if len(s.aliases) != 3 || s.aliases[0] != "Production" { // the last one for the records
 		t.Fatalf(`aliases asked of inference: %q; want len(s.aliases) == 3 && s.aliases[0] == "Production"`, s.aliases)

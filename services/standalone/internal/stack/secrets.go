@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -35,6 +35,9 @@ type databases struct {
 	Platform     string `json:"platform_password"`     // of the owner of the services' schemas
 	Orchestrator string `json:"orchestrator_password"` // of the owner of the orchestrator's database
 	Redis        string `json:"redis_password"`
+	Replication  string `json:"replication_password"` // of a standby database
+	Failover     string `json:"failover_password"`    // of who may ask for a promotion
+	Routes       string `json:"routes_password"`      // between brokers
 }
 
 // minSecret is the shortest secret that is accepted from somebody who brings their own.
@@ -73,9 +76,15 @@ func WriteSecrets(dir string) error {
 	if err != nil {
 		return err
 	}
+	addFiles(files, layoutHA(creds, dbs))
+	certs, err := certificates(dir, time.Now())
+	if err != nil {
+		return err
+	}
+	addFiles(files, certs)
 	for service, contents := range files {
 		owner := serviceUser
-		if slices.Contains([]string{"postgres", "postgres-init", "redis"}, service) {
+		if strings.HasPrefix(service, "postgres") || strings.HasPrefix(service, "redis") {
 			owner = databaseUser
 		}
 		folder := filepath.Join(dir, service)
@@ -83,6 +92,9 @@ func WriteSecrets(dir string) error {
 			return err
 		}
 		for name, content := range contents {
+			if _, err := os.Stat(filepath.Join(folder, name)); err == nil && kept(name) {
+				continue
+			}
 			if err := writeOwned(filepath.Join(folder, name), content, owner); err != nil {
 				return err
 			}
@@ -122,8 +134,7 @@ func layout(c credentials.Credentials, d databases, delegationKey string) (map[s
 			"profiles.toml": "active = \"stack\"\n[profiles.stack]\nPREFECT_SERVER_DATABASE_CONNECTION_URL = \"postgresql+asyncpg://orchestrator:" + d.Orchestrator + "@postgres:5432/orchestrator\"\n",
 		},
 		"worker": {
-			"MLFLOW_TRACKING_TOKEN": c.TrackerToken, "CONTROL_PLANE_TOKEN": c.TrainerToken,
-			"profiles.toml": "active = \"stack\"\n[profiles.stack]\nPREFECT_API_URL = \"http://orchestrator:4200/api\"\nPREFECT_API_KEY = \"" + c.OrchestratorKey + "\"\n",
+			"MLFLOW_TRACKING_TOKEN": c.TrackerToken, "CONTROL_PLANE_TOKEN": c.TrainerToken, "PREFECT_API_KEY": c.OrchestratorKey,
 		},
 		"control-plane": with(map[string]string{
 			"CONTROL_PLANE_TOKEN": c.ControlPlaneToken, "CONTROL_PLANE_CREDENTIALS_JSON": controlPlaneMap,
@@ -221,7 +232,7 @@ func loadDatabases(dir string) (databases, error) {
 		}
 	}
 	added := false
-	for _, s := range []*string{&d.Postgres, &d.Platform, &d.Orchestrator, &d.Redis} {
+	for _, s := range []*string{&d.Postgres, &d.Platform, &d.Orchestrator, &d.Redis, &d.Replication, &d.Failover, &d.Routes} {
 		if *s == "" {
 			*s, added = rand.Text()+rand.Text(), true
 		}

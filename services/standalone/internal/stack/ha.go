@@ -1,0 +1,127 @@
+package stack
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
+)
+
+// What compose.ha.yaml reads beside the other secrets: three brokers, two databases that Patroni leads, two Redis
+// servers with three sentinels. The names of the containers are those of that file.
+
+var (
+	brokers   = []string{"nats", "nats-2", "nats-3"}
+	members   = []string{"etcd-1", "etcd-2", "etcd-3"}
+	sentinels = []string{"redis-sentinel-1", "redis-sentinel-2", "redis-sentinel-3"}
+)
+
+// firstRedis is the master when all starts for the first time.
+const firstRedis = "redis"
+
+// kept are the files that their reader changes: a sentinel notes there which server it promoted.
+func kept(name string) bool { return name == "sentinel.conf" }
+
+// layoutHA is the files of compose.ha.yaml by folder and name.
+func layoutHA(c credentials.Credentials, d databases) map[string]map[string]string {
+	clusterURLs := func(user, password string) string {
+		var urls []string
+		for _, host := range brokers {
+			urls = append(urls, strings.Replace(natsURL(user, password), "@nats:", "@"+host+":", 1))
+		}
+		return strings.Join(urls, ",")
+	}
+	redisURL := "redis://:" + d.Redis + "@" + sentinels[0] + ":26379/0?master_name=platform"
+	for _, host := range sentinels[1:] {
+		redisURL += "&addr=" + host + ":26379"
+	}
+	files := map[string]map[string]string{
+		"ha":            {"NATS_URL": clusterURLs("platform", c.NATSToken), "REDIS_URL": redisURL},
+		"bus-bridge-ha": {"BUS_NATS_URL": clusterURLs(credentials.BridgeUser, c.BridgePassword)},
+		"nats-ha":       {"nats.conf": natsConf(c) + clusterConf(d)},
+		"redis-ha":      {"redis.conf": "requirepass " + d.Redis + "\nmasterauth " + d.Redis + "\n"},
+		"postgres-ha":   {"init.sql": initSQL(d), "patroni.yml": patroniConf(d)},
+	}
+	for _, host := range sentinels {
+		files[host] = map[string]string{"sentinel.conf": sentinelConf(host, d)}
+	}
+	return files
+}
+
+// clusterConf joins a broker to the others; the name of a server comes from the command line.
+func clusterConf(d databases) string {
+	routes := make([]string, len(brokers))
+	for i, host := range brokers {
+		routes[i] = strconv.Quote("nats://route:" + d.Routes + "@" + host + ":6222")
+	}
+	return fmt.Sprintf("cluster {\n  name: platform\n  listen: \"0.0.0.0:6222\"\n  authorization { user: route, password: %q }\n  routes: [ %s ]\n}\n",
+		d.Routes, strings.Join(routes, ", "))
+}
+
+// sentinelConf makes two of three sentinels promote the other server once the master has not answered for 3 s.
+func sentinelConf(host string, d databases) string {
+	return strings.Join([]string{
+		"port 26379", "dir /tmp", "requirepass " + d.Redis, "sentinel sentinel-pass " + d.Redis,
+		"sentinel resolve-hostnames yes", "sentinel announce-hostnames yes", "sentinel announce-ip " + host,
+		"sentinel monitor platform " + firstRedis + " 6379 2", "sentinel auth-pass platform " + d.Redis,
+		"sentinel down-after-milliseconds platform 3000", "sentinel failover-timeout platform 10000", "",
+	}, "\n")
+}
+
+// patroniConf is Patroni's, the same for both members; names and addresses come from the environment. The standby
+// confirms each commit (synchronous_mode), so that a promotion loses none; while there is no standby, the primary goes
+// on alone. On a busy machine a lease of 20 s was lost to late answers of etcd, so it is 30 s. A spread checkpoint
+// would keep a new standby waiting for minutes. What names commands is set here, where it goes before what etcd holds.
+func patroniConf(d databases) string {
+	return `scope: platform
+namespace: /patroni/
+restapi:
+  listen: 0.0.0.0:8008
+  authentication: {username: patroni, password: ` + d.Failover + `}
+etcd3:
+  hosts: [etcd-1:2379, etcd-2:2379, etcd-3:2379]
+  protocol: https
+  cacert: /run/secrets/ca.crt
+  cert: /run/secrets/etcd.crt
+  key: /run/secrets/etcd.key
+bootstrap:
+  dcs:
+    ttl: 30
+    loop_wait: 5
+    retry_timeout: 10
+    # An etcd that answers late is no reason to stop a primary that reaches its standby.
+    failsafe_mode: true
+    maximum_lag_on_failover: 1048576
+    synchronous_mode: true
+    postgresql:
+      use_pg_rewind: true
+      use_slots: true
+      parameters:
+        max_connections: 200
+        wal_level: replica
+        hot_standby: "on"
+        wal_keep_size: 256MB
+  initdb: [{encoding: UTF8}, {locale: C.UTF-8}, data-checksums]
+  post_init: /usr/local/bin/post-init.sh
+postgresql:
+  listen: 0.0.0.0:5432
+  data_dir: /var/lib/postgresql/data/pgdata
+  pgpass: /tmp/pgpass
+  basebackup: [{checkpoint: fast}]
+  bin_dir: ""
+  callbacks: {}
+  create_replica_methods: [basebackup]
+  recovery_conf: {}
+  pre_promote: ""
+  before_stop: ""
+  parameters: {unix_socket_directories: /var/run/postgresql, archive_mode: "off"}
+  pg_hba:
+    - local all all trust
+    - host replication replicator all scram-sha-256
+    - host all all all scram-sha-256
+  authentication:
+    superuser: {username: postgres, password: ` + d.Postgres + `}
+    replication: {username: replicator, password: ` + d.Replication + `}
+`
+}
