@@ -82,10 +82,16 @@ dashboards: ## make deploy/grafana/dashboards of deploy/grafana/panels.yaml
 bench: build ## the figures of docs/performance.md, each as a ratio to a floor of the same run
 	@scripts/bench.sh
 
-.PHONY: eval
-eval: ## precision and recall of the assistant's redaction over its corpus, by family
+.PHONY: figures
+figures: ## train the models of the real job log and print README's table of figures
 	@scripts/setup.sh run
-	@go test ./services/assistant/internal/redact -count 1 -run '^(TestCorpus|TestHeldOut)$$' -v | grep -v '^=== '
+	@go run ./services/trainer/cmd/trainer figures
+
+.PHONY: eval
+eval: ## the assistant's redaction over its corpus, and its diagnoses over scenarios in a real control plane; EVAL='--output json …', see docs/evaluation.md
+	@scripts/setup.sh e2e
+	@go test ./services/assistant/internal/redact -count 1 -run '^(TestCorpus|TestHeldOut)$$' -v | grep -v '^=== ' $(if $(findstring json,$(EVAL)),>&2)
+	@scripts/eval.sh $(EVAL)
 
 .PHONY: e2e
 e2e: ## the platform over the wire, with the real neighbours
@@ -94,10 +100,19 @@ e2e: ## the platform over the wire, with the real neighbours
 	@scripts/e2e.sh
 
 .PHONY: e2e-full
-e2e-full: ## make e2e, with a Slurm of one node, an S3 server and the Helm chart at a real API server
+e2e-full: ## make e2e, with every case of the worker, a Slurm of one node, an S3 server, the Helm chart at a real API server, the assistant on a real node and the containers with replicas
 	@scripts/setup.sh e2e-full
 	@$(MAKE) --no-print-directory build
 	@E2E_TAGS=e2e,full scripts/e2e.sh
+
+.PHONY: e2e-ha
+e2e-ha: ## containers killed under load, a rolling restart, data services lost; no run has passed yet, see docs/scaling.md
+	@scripts/setup.sh e2e-full
+	@$(MAKE) --no-print-directory build
+	@failed=0; \
+	E2E_TAGS=e2e,full,ha scripts/e2e.sh -run 'TestKilledContainersLoseNothing|TestRollingRestartFailsNoRequest' ./stack || failed=1; \
+	PLATFORM_HA=true E2E_TAGS=e2e,full,ha scripts/e2e.sh -run TestLostDataServicesAreReplaced ./stack || failed=1; \
+	exit $$failed
 
 .PHONY: e2e-llm
 e2e-llm: ## a real small language model behind the assistant; its server is built once, in tens of minutes; not part of CI

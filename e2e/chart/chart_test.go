@@ -132,6 +132,7 @@ func TestChartRefusesWrongValues(t *testing.T) {
 var pages = map[string][]string{
 	"control-plane": {"control-plane.md", "replicas.md"}, "inference": {"inference.md", "replicas.md"},
 	"bus-bridge": {"bus.md"}, "assistant": {"assistant.md", "replicas.md"}, "dashboard": {"dashboard.md", "replicas.md"},
+	"worker": {"trainer.md"},
 }
 
 // No variable of the chart is one that its service does not read.

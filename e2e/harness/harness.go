@@ -107,12 +107,33 @@ func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 	return p
 }
 
+// The ports handed out lie below those that the kernel gives to whoever asks for any, so that nobody gets one by
+// chance before its user listens. Each test process claims a band of them, as packages run side by side.
+const firstPort, bandPorts, bands = 12_000, 500, 40
+
+// claimBand listens on the first port of a band, which is then this process's own for as long as the process lives.
+var claimBand = sync.OnceValues(func() (net.Listener, error) {
+	for _, band := range rand.Perm(bands) {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+band*bandPorts)); err == nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("all %d bands of ports from %d are taken", bands, firstPort)
+})
+
+// given are the addresses that this process handed out.
+var given sync.Map
+
 // FreePortRow returns the first of n free ports of 127.0.0.1 in a row, none of which is given to anybody else.
 func FreePortRow(t testing.TB, n int) int {
 	t.Helper()
-	const first, last, tries = 12_000, 32_000, 1000
-	for range tries {
-		port := first + rand.IntN(last-first)
+	claim, err := claimBand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	band := claim.Addr().(*net.TCPAddr).Port
+	for range 1000 {
+		port := band + 1 + rand.IntN(bandPorts-n)
 		free := 0
 		for ; free < n; free++ {
 			addr := fmt.Sprintf("127.0.0.1:%d", port+free)
@@ -129,36 +150,18 @@ func FreePortRow(t testing.TB, n int) int {
 			return port
 		}
 	}
-	t.Fatalf("no %d free ports in a row between %d and %d", n, first, last)
+	t.Fatalf("no %d free ports in a row in the %d from %d", n, bandPorts, band)
 	return 0
 }
 
-// FreePorts finds n loopback addresses that nobody listens on. They lie below the ports that the kernel
-// gives to whoever asks for any, so that nobody gets one by chance before its user listens.
-func FreePorts(t testing.TB, n int) []string {
+// FreePorts finds n loopback addresses that nobody listens on.
+func FreePorts(t testing.TB, n int) (addrs []string) {
 	t.Helper()
-	const first, last, tries = 12_000, 32_000, 1000
-	var out []string
-	for range tries {
-		addr := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first))
-		if _, taken := given.LoadOrStore(addr, true); taken {
-			continue
-		}
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			continue
-		}
-		l.Close()
-		if out = append(out, addr); len(out) == n {
-			return out
-		}
+	for range n {
+		addrs = append(addrs, fmt.Sprintf("127.0.0.1:%d", FreePortRow(t, 1)))
 	}
-	t.Fatalf("no %d free ports between %d and %d", n, first, last)
-	return nil
+	return addrs
 }
-
-// given are the addresses that this process handed out.
-var given sync.Map
 
 // Environ is the environment of commands against this platform.
 func (p *Platform) Environ() []string {
@@ -405,6 +408,9 @@ func TryCall(method, url, token string, body any, headers ...string) (Answer, er
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" { // which a request does not take from its header
+			req.Host = headers[i+1]
+		}
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := client.Do(req)

@@ -285,8 +285,7 @@ func TestFreshness(t *testing.T) {
 		}
 		return nil
 	}
-	finish := func(v controlplanetest.Version, commit string) {
-		run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
+	complete := func(run string, v controlplanetest.Version, commit string) {
 		v.RunTags = map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": commit}
 		p.Report("JPCP", p.Tracker.Add("jpcp", v))
 		p.Orchestrator.State(run, "COMPLETED", "")
@@ -297,6 +296,9 @@ func TestFreshness(t *testing.T) {
 			return nil
 		})
 	}
+	finish := func(v controlplanetest.Version, commit string) {
+		complete(p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string), v, commit)
+	}
 	finish(controlplanetest.Good("rmse", 20.0), "another")
 	if s := status(); s["status"] != "stale" || s["last_retrain_commit"] != "another" {
 		t.Fatalf(`freshness %v; want s["status"] == "stale" && s["last_retrain_commit"] == "another"`, s)
@@ -304,6 +306,13 @@ func TestFreshness(t *testing.T) {
 	finish(controlplanetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"dummy": "true"}}, "c0ffee1")
 	if s := status(); s["status"] != "stale" {
 		t.Fatalf(`freshness after a dummy %v; want s["status"] == "stale"`, s)
+	}
+	// Asked for from that commit, but trained from files that no commit holds.
+	p.Notice("JPCP", "c0ffee1")
+	complete(p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, map[string]any{"dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string),
+		controlplanetest.Good("rmse", 20.0), "")
+	if s := status(); s["status"] != "stale" || s["last_retrain_commit"] != "another" {
+		t.Fatalf("freshness after a version that claims no commit %v; want stale, still from another", s)
 	}
 	finish(controlplanetest.Good("rmse", 20.0), "c0ffee1")
 	if s := status(); s["status"] != "current" || s["stale_since"] != nil || s["last_retrain_commit"] != "c0ffee1" {

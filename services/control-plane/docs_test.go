@@ -37,7 +37,7 @@ func TestManual(t *testing.T) {
 	}
 	generated, err := apitest.Manual{
 		Document: api.Document, Access: "Scope", AccessNote: "Scope `public` needs no credential; `signed` needs the forge's signature or token.",
-		Settings: []apitest.SettingsStruct{{File: "internal/app/config.go", Name: "Config"}, {File: "../../libs/service/config.go", Name: "Base"}},
+		Settings: []apitest.SettingsStruct{{File: "internal/app/config.go", Name: "Config"}, {File: "../../libs/service/config.go", Name: "Base"}, {File: "../../libs/service/tracing.go", Name: "Tracing"}},
 		Kinds:    kindsOf,
 	}.Render()
 	if err != nil {

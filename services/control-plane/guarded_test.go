@@ -3,6 +3,8 @@ package controlplane_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +14,9 @@ import (
 )
 
 const (
-	policyPath = "/promotion-policies/JPCP"
-	laxPolicy  = `{"metric": "rmse", "operator": "lte", "threshold": 100000}`
+	policyPath   = "/promotion-policies/JPCP"
+	laxPolicy    = `{"metric": "rmse", "operator": "lte", "threshold": 100000}`
+	strictPolicy = `{"metric": "rmse", "operator": "lte", "threshold": 1}`
 )
 
 // pendingChange is the one pending change of a target.
@@ -26,6 +29,18 @@ func pendingChange(p *controlplanetest.Plane, target string) map[string]any {
 	}
 	p.T.Fatalf("no pending change of %s; want one", target)
 	return nil
+}
+
+// showsChange checks that old and new name the same members, so that who decides sees what differs.
+func showsChange(t *testing.T, c map[string]any, member string, was, next any) {
+	t.Helper()
+	before, after := c["old"].(map[string]any), c["new"].(map[string]any)
+	if got, want := slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)); !slices.Equal(got, want) {
+		t.Errorf("new has the members %v, old has %v; want the same", got, want)
+	}
+	if before[member] != was || after[member] != next {
+		t.Errorf("%s changes from %v to %v; want from %v to %v", member, before[member], after[member], was, next)
+	}
 }
 
 func threshold(p *controlplanetest.Plane) any {
@@ -49,6 +64,7 @@ func TestPolicyNeedsItsScopeAndASecondPerson(t *testing.T) {
 	if c["state"] != "pending" || c["requested_by"] != "operator" || threshold(p) != was {
 		t.Fatalf("change %v, threshold %v; want a pending one of operator, %v", c, threshold(p), was)
 	}
+	showsChange(t, c, "threshold", was, 100000.0)
 	id := c["id"].(string)
 	p.Refused(403, "own_request", "POST", "/governance/changes/"+id+"/approve", controlplanetest.Operator, nil)
 	p.Refused(403, "insufficient_scope", "POST", "/governance/changes/"+id+"/approve", controlplanetest.Trainer, nil)
@@ -98,10 +114,38 @@ func TestDirectGatesNeedASecondPerson(t *testing.T) {
 	p.Want(200, "PUT", "/auto-retrain/JPCP", controlplanetest.Trainer, `{"enabled": true}`)
 	p.Refused(403, "insufficient_scope", "PUT", "/auto-retrain/JPCP", controlplanetest.Trainer, `{"enabled": true, "gate": "direct"}`)
 	c = p.Want(202, "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, `{"enabled": true, "gate": "direct", "min_z": 4}`).Object(t)
+	showsChange(t, c, "min_z", 3.0, 4.0)
 	p.Want(200, "POST", "/governance/changes/"+c["id"].(string)+"/approve", controlplanetest.Governor, nil)
 	row := p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
 	if row["gate"] != "direct" || row["min_z"] != 4.0 || row["updated_by"] != "governor" {
 		t.Fatalf("settings %v; want direct, 4, by governor", row)
+	}
+}
+
+// A change that takes effect at once ends a pending one of the same: approved later, it would undo what was set since.
+func TestDirectChangeSupersedesAPendingOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ path, loosen, tighten, by string }{
+		"auto-retrain": {"/auto-retrain/JPCP", `{"enabled": true, "gate": "direct"}`, `{"enabled": false}`, controlplanetest.Trainer},
+		"modelrepo":    {"/modelrepo/config", `{"auto_retrain": true, "gate": "direct"}`, `{"poll_interval_seconds": 77}`, controlplanetest.Trainer},
+		"policy":       {policyPath, laxPolicy, strictPolicy, controlplanetest.Legacy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := controlplanetest.Start(t, enforce)
+			pending := p.Want(202, "PUT", c.path, controlplanetest.Operator, c.loosen).Object(t)
+			p.Want(200, "PUT", c.path, c.by, c.tighten)
+			p.Refused(409, "already_decided", "POST", "/governance/changes/"+pending["id"].(string)+"/approve", controlplanetest.Governor, nil)
+			ended := p.Want(200, "GET", "/governance/changes?state=superseded", controlplanetest.Reader, nil).Object(t)["items"].([]any)
+			if len(ended) != 1 || ended[0].(map[string]any)["id"] != pending["id"] || len(p.Audits("guarded_change.superseded")) != 1 {
+				t.Errorf("superseded: %v; want %v, with a fact", ended, pending["id"])
+			}
+			if name == "auto-retrain" {
+				if row := p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any); row["enabled"] != false || row["gate"] != "approval" {
+					t.Errorf("settings %v; want disabled, approval", row)
+				}
+			}
+		})
 	}
 }
 

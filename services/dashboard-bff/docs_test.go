@@ -34,7 +34,7 @@ func TestManual(t *testing.T) {
 	generated, err := apitest.Manual{
 		Document: api.Document, Access: "Role", AccessNote: "Role `public` needs no credential; an admin may do all that a viewer may.",
 		Settings: []apitest.SettingsStruct{
-			{File: "internal/app/config.go", Name: "Config"}, {File: "internal/app/config.go", Name: "Upstreams"}, {File: "../../libs/service/config.go", Name: "Base"},
+			{File: "internal/app/config.go", Name: "Config"}, {File: "internal/app/config.go", Name: "Upstreams"}, {File: "../../libs/service/config.go", Name: "Base"}, {File: "../../libs/service/tracing.go", Name: "Tracing"},
 		},
 		Kinds: []string{"internal/fault", "../../libs/problem", "../../libs/service"},
 	}.Render()

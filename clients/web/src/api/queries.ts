@@ -197,6 +197,15 @@ export const inputDriftQuery = queryOptions({
   retry: false,
 });
 
+/** Which inputs of a model moved, with histograms of both samples. */
+export const inputReportQuery = (model: string) =>
+  queryOptions({
+    queryKey: ['drift', 'report', model],
+    queryFn: ({ signal }) =>
+      bodyOf(serving.GET('/drift/input/{model_name}/report', { params: { path: { model_name: model } }, signal })),
+    retry: false,
+  });
+
 export const servedQuery = queryOptions({
   queryKey: ['registry', 'served'],
   queryFn: ({ signal }) =>

@@ -69,6 +69,21 @@ export const drift = {
     value: 'Value',
     none: 'No measure was taken',
   },
+  report: {
+    title: 'Inputs against the baseline',
+    compared: (live: string, baseline: string) => `${live} recent, ${baseline} of the baseline`,
+    live: 'Recent',
+    baseline: 'Baseline',
+    label: (name: string, live: string, baseline: string) =>
+      `Distribution of ${name}: ${live} recent inputs beside ${baseline} of the baseline`,
+    range: 'From, to',
+    value: 'Value',
+    between: (from: string, to: string) => `${from} to ${to}`,
+    more: (all: number) => `Show all ${all}`,
+    fewer: 'Show fewer',
+    noBaseline: 'Nobody has set a baseline of the inputs.',
+    noInputs: 'There are too few recent inputs to compare.',
+  },
   spread: (mean: string, std: string) => `${mean} ± ${std}`,
   auto: {
     title: 'Auto-retrain',

@@ -216,6 +216,7 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 	move, err := tx.InsertAliasMove(ctx, store.InsertAliasMoveParams{
 		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: wire.OptionalText(i.Previous),
 		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: wire.OptionalText(service.RequestID(ctx)),
+		Traceparent:  wire.OptionalText(service.Traceparent(ctx)),
 		LeaseSeconds: ownFor.Seconds(), Reason: wire.OptionalText(i.Reason), Digest: wire.OptionalText(i.Digest),
 	})
 	if postgres.IsUnique(err, "alias_moves_one") {

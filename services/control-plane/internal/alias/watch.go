@@ -107,11 +107,10 @@ func (m *Mover) Resume(ctx context.Context, every bool) error {
 	}
 	var faults []error
 	for _, move := range due {
-		id := ""
-		if move.RequestID != nil {
-			id = *move.RequestID
-		}
-		faults = append(faults, m.resume(service.WithRequestID(ctx, id), move))
+		one, span := service.ContinueTrace(service.WithRequestID(ctx, wire.Deref(move.RequestID)), wire.Deref(move.Traceparent), "resume alias move")
+		err := m.resume(one, move)
+		service.EndSpan(span, err)
+		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
 }

@@ -250,7 +250,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 			ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
 			RequestedBy: requestedBy, Now: now, ExpiresAt: s.Rules.ExpiresAt(now), DatasetName: wire.OptionalText(n.Dataset),
-			Requesters: requesters, PersonUnknown: unknown,
+			Requesters: requesters, PersonUnknown: unknown, Traceparent: wire.OptionalText(service.Traceparent(ctx)),
 		})
 		if err != nil {
 			return out, err

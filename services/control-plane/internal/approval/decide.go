@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
@@ -110,12 +112,17 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 	var cmd store.Command
 	var refused *problem.Error
 	first := false
+	outer := ctx
+	var span trace.Span = noop.Span{}
+	defer func() { span.End() }()
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 		first = false
 		record, refused, err = s.pick(ctx, tx, p.Tenant, w)
 		if err != nil {
 			return err
 		}
+		span.End() // of the attempt that is being repeated
+		ctx, span = service.ContinueTrace(outer, wire.Deref(record.Traceparent), "approve retrain")
 		if refused == nil && d.Shown != nil && *d.Shown != record.ID {
 			refused = approvalChanged(record)
 		}
@@ -204,7 +211,7 @@ func (s *Service) request(ctx context.Context, a store.Approval, p auth.Principa
 	}
 	return dispatch.Request{
 		Model: a.ModelID, Dataset: dataset.Name, Backend: backend, CommitSHA: a.CommitSha, Tenant: a.Tenant,
-		RequestID: service.RequestID(ctx), RequestedBy: p.Name, ApprovalID: &a.ID, Origin: a.Origin, Reason: d.Reason,
+		RequestID: service.RequestID(ctx), Traceparent: service.Traceparent(ctx), RequestedBy: p.Name, ApprovalID: &a.ID, Origin: a.Origin, Reason: d.Reason,
 		Requesters: a.Requesters, PersonUnknown: a.PersonUnknown,
 	}, nil
 }

@@ -80,7 +80,7 @@ func (a API) Put(c echo.Context) error {
 		before, err := tx.LockAutoRetrain(ctx, m.ID())
 		switch {
 		case err == nil:
-			details["old"] = auditDetails(before)
+			details["old"] = termsOf(before)
 		case store.None(err):
 			before = store.AutoRetrain{ModelID: m.ID(), MinZ: defaultMinZ, CooldownSeconds: defaultCooldown, Gate: Approval, Kind: string(api.Prediction)}
 		default:
@@ -89,10 +89,12 @@ func (a API) Put(c echo.Context) error {
 		row := body.over(before)
 		row.Now, row.UpdatedBy = s.Now(), p.Name
 		if waits = nil; row.Enabled && row.Gate == Direct && !(before.Enabled && before.Gate == Direct) {
-			waits, err = s.Guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.AutoRetrain, Target: m.ID(), Old: auditDetails(before), New: row})
+			waits, err = s.Guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.AutoRetrain, Target: m.ID(), Old: termsOf(before), New: proposed(row)})
 			if err != nil || waits != nil {
 				return err
 			}
+		} else if err := s.Guard.Supersede(ctx, tx, p, guarded.AutoRetrain, m.ID()); err != nil {
+			return err
 		}
 		if after, err = s.put(ctx, tx, p, row, details); err != nil {
 			return err
@@ -116,7 +118,7 @@ func (s *Service) put(ctx context.Context, tx store.Tx, p auth.Principal, row st
 	if err != nil {
 		return after, err
 	}
-	details["new"] = auditDetails(after)
+	details["new"] = termsOf(after)
 	action := "auto_retrain.disabled"
 	if after.Enabled {
 		action = "auto_retrain.enabled" // a standing authorisation to train
@@ -126,16 +128,28 @@ func (s *Service) put(ctx context.Context, tx store.Tx, p auth.Principal, row st
 
 // applyChange carries out an approved change.
 func (s *Service) applyChange(ctx context.Context, tx store.Tx, c store.GuardedChange, by auth.Principal) error {
-	var row store.PutAutoRetrainParams
-	if err := json.Unmarshal(c.New, &row); err != nil {
-		return fmt.Errorf("guarded change %s: decode settings: %w", c.ID, err)
+	row, err := decodeChange(c)
+	if err != nil {
+		return err
 	}
 	if err := tx.LockKeys(ctx, []string{"auto_retrain:" + row.ModelID}); err != nil {
 		return err
 	}
 	row.Now, row.UpdatedBy = s.Now(), by.Name
-	_, err := s.put(ctx, tx, by, row, map[string]any{"old": c.Old})
+	_, err = s.put(ctx, tx, by, row, map[string]any{"old": c.Old})
 	return err
+}
+
+// decodeChange reads the settings of a change, also of one that an older version left pending: those have Go's field names.
+func decodeChange(c store.GuardedChange) (row store.PutAutoRetrainParams, err error) {
+	if json.Unmarshal(c.New, &row) == nil && row.ModelID != "" {
+		return row, nil
+	}
+	var t terms
+	if err := json.Unmarshal(c.New, &t); err != nil {
+		return row, fmt.Errorf("guarded change %s: decode settings: %w", c.ID, err)
+	}
+	return t.row(c.Target), nil
 }
 
 // Trigger serves POST /drift/trigger.

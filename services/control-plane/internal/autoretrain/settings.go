@@ -115,10 +115,27 @@ func (b settingsOf) over(row store.AutoRetrain) store.PutAutoRetrainParams {
 	return out
 }
 
-// auditDetails are the settings of a row, for the ledger.
-func auditDetails(r store.AutoRetrain) map[string]any {
-	return map[string]any{
-		"enabled": r.Enabled, "dataset_name": r.DatasetName, "min_z": r.MinZ, "cooldown_seconds": r.CooldownSeconds,
-		"gate": r.Gate, "kind": r.Kind,
+// terms are the settings of a model as the ledger and whoever decides about a change see them.
+type terms struct {
+	Enabled         bool    `json:"enabled"`
+	DatasetName     *string `json:"dataset_name"`
+	MinZ            float64 `json:"min_z"`
+	CooldownSeconds int32   `json:"cooldown_seconds"`
+	Gate            string  `json:"gate"`
+	Kind            string  `json:"kind"`
+}
+
+func termsOf(r store.AutoRetrain) terms {
+	return terms{Enabled: r.Enabled, DatasetName: r.DatasetName, MinZ: r.MinZ, CooldownSeconds: r.CooldownSeconds, Gate: r.Gate, Kind: r.Kind}
+}
+
+func proposed(r store.PutAutoRetrainParams) terms {
+	return terms{Enabled: r.Enabled, DatasetName: r.DatasetName, MinZ: r.MinZ, CooldownSeconds: r.CooldownSeconds, Gate: r.Gate, Kind: r.Kind}
+}
+
+// row is what carries out a change of a model's settings to t.
+func (t terms) row(model string) store.PutAutoRetrainParams {
+	return store.PutAutoRetrainParams{
+		ModelID: model, Enabled: t.Enabled, DatasetName: t.DatasetName, MinZ: t.MinZ, CooldownSeconds: t.CooldownSeconds, Gate: t.Gate, Kind: t.Kind,
 	}
 }

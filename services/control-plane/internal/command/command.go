@@ -112,12 +112,14 @@ var errFenced = errors.New("command was taken over by another process")
 
 // Send dispatches a command that this process owns and settles it. The answer is the
 // stored one. It continues when ctx is cancelled.
-func (s *Service) Send(ctx context.Context, c store.Command) (api.Dispatch, error) {
+func (s *Service) Send(ctx context.Context, c store.Command) (_ api.Dispatch, err error) {
 	ctx = context.WithoutCancel(ctx)
 	var r dispatch.Request
 	if err := json.Unmarshal(c.Request, &r); err != nil {
 		return api.Dispatch{}, fmt.Errorf("command %s: decode request: %w", c.ID, err)
 	}
+	ctx, span := service.ContinueTrace(ctx, r.Traceparent, "dispatch "+c.Kind)
+	defer func() { service.EndSpan(span, err) }()
 	start := time.Now()
 	accepted, err := s.Sender.Send(ctx, r, c.OrchestratorKey)
 	if s.Observe != nil {

@@ -11,16 +11,18 @@ import (
 // Request is one training run to start. It is stored with its command, so that
 // another process can send it again.
 type Request struct {
-	Model       string         `json:"model"` // upper-case id
-	Dataset     string         `json:"dataset"`
-	Dummy       bool           `json:"dummy,omitempty"`
-	Backend     string         `json:"backend,omitempty"` // empty: the trainer's default
-	Parameters  map[string]any `json:"parameters,omitempty"`
-	CommitSHA   string         `json:"commit_sha,omitempty"`
-	Tenant      string         `json:"tenant"`
-	RequestID   string         `json:"request_id,omitempty"`
-	RequestedBy string         `json:"requested_by"`
-	ApprovalID  *uuid.UUID     `json:"approval_id,omitempty"`
+	Model      string         `json:"model"` // upper-case id
+	Dataset    string         `json:"dataset"`
+	Dummy      bool           `json:"dummy,omitempty"`
+	Backend    string         `json:"backend,omitempty"` // empty: the trainer's default
+	Parameters map[string]any `json:"parameters,omitempty"`
+	CommitSHA  string         `json:"commit_sha,omitempty"`
+	Tenant     string         `json:"tenant"`
+	RequestID  string         `json:"request_id,omitempty"`
+	// Traceparent is the trace context of the decision, for the run to go on in.
+	Traceparent string     `json:"traceparent,omitempty"`
+	RequestedBy string     `json:"requested_by"`
+	ApprovalID  *uuid.UUID `json:"approval_id,omitempty"`
 	// Requesters are all who count as having asked for the run, those who pushed its commit among them;
 	// PersonUnknown means that one of these is not known.
 	Requesters    []string `json:"requesters,omitempty"`
@@ -37,7 +39,7 @@ var required = []string{"model_name", "dataset_cls_name", "is_dummy", "backend_n
 // Reserved reports whether a caller's parameter would override one of the platform's.
 func Reserved(name string) bool {
 	switch name {
-	case "model_name", "dataset_name", "dataset_cls_name", "is_dummy", "backend_name", "commit_sha", "tenant", "request_id",
+	case "model_name", "dataset_name", "dataset_cls_name", "is_dummy", "backend_name", "commit_sha", "tenant", "request_id", "traceparent",
 		"requested_by", "approval_id", "parameters":
 		return true
 	}
@@ -54,7 +56,7 @@ func (r Request) flowParameters(d orchestrator.Deployment) map[string]any {
 		p["backend_name"] = r.Backend
 	}
 	declared := map[string]string{
-		"commit_sha": r.CommitSHA, "tenant": r.Tenant, "request_id": r.RequestID, "requested_by": r.RequestedBy,
+		"commit_sha": r.CommitSHA, "tenant": r.Tenant, "request_id": r.RequestID, "traceparent": r.Traceparent, "requested_by": r.RequestedBy,
 	}
 	if r.ApprovalID != nil {
 		declared["approval_id"] = r.ApprovalID.String()

@@ -101,9 +101,26 @@ func (s *Service) Propose(ctx context.Context, tx store.Tx, p auth.Principal, c 
 			With(map[string]any{"required_scope": Scope})
 	}
 	if !s.Duties() || separation.IsExempt(p.Name) {
-		return nil, nil
+		return nil, s.Supersede(ctx, tx, p, c.Kind, c.Target)
 	}
 	return s.propose(ctx, tx, p, c, false)
+}
+
+// Supersede ends a pending change of what p changes at once: whoever approved it later would undo what p has set.
+func (s *Service) Supersede(ctx context.Context, tx store.Tx, p auth.Principal, kind, target string) error {
+	return s.endPending(ctx, tx, p, kind, target, p.Name+" has changed the same since")
+}
+
+// endPending ends the pending change of a target as superseded, if there is one.
+func (s *Service) endPending(ctx context.Context, tx store.Tx, p auth.Principal, kind, target, reason string) error {
+	had, err := tx.PendingGuardedChange(ctx, store.PendingGuardedChangeParams{Kind: kind, Target: target})
+	switch {
+	case store.None(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.end(ctx, tx, had, Superseded, p, reason)
 }
 
 func (s *Service) propose(ctx context.Context, tx store.Tx, p auth.Principal, c Change, unknown bool) (*store.GuardedChange, error) {

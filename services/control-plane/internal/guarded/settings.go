@@ -142,14 +142,7 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, e Environment, old j
 
 // withdraw ends a pending change of a setting that the environment does not ask for any more.
 func (s *Service) withdraw(ctx context.Context, tx store.Tx, name string) error {
-	c, err := tx.PendingGuardedChange(ctx, store.PendingGuardedChangeParams{Kind: Setting, Target: name})
-	switch {
-	case store.None(err):
-		return nil
-	case err != nil:
-		return err
-	}
-	return s.end(ctx, tx, c, Superseded, environment, "the environment does not ask for it any more")
+	return s.endPending(ctx, tx, environment, Setting, name, "the environment does not ask for it any more")
 }
 
 func (s *Service) put(ctx context.Context, tx store.Tx, name string, old, next json.RawMessage, by auth.Principal) error {

@@ -128,7 +128,7 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 		ModelID: m.ID(), Version: version, Tenant: p.Tenant, FlowRunID: wire.OptionalText(flowRunID), TrackerRunID: wire.OptionalText(mv.RunID),
 		CommitSha: wire.OptionalText(firstNonEmpty(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
 		IsDummy:   promotion.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
-		ReportedBy: p.Name, RequestID: wire.OptionalText(service.RequestID(ctx)), Now: s.Now(),
+		ReportedBy: p.Name, RequestID: wire.OptionalText(service.RequestID(ctx)), Traceparent: wire.OptionalText(service.Traceparent(ctx)), Now: s.Now(),
 	}
 	if in.Metrics, err = json.Marshal(finiteMetrics(tr.Metrics)); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
@@ -409,11 +409,9 @@ func (s *Service) Resume(ctx context.Context, before time.Time) error {
 	}
 	var faults []error
 	for _, row := range rows {
-		id := ""
-		if row.RequestID != nil {
-			id = *row.RequestID
-		}
-		_, err := s.climb(service.WithRequestID(ctx, id), row)
+		one, span := service.ContinueTrace(service.WithRequestID(ctx, wire.Deref(row.RequestID)), wire.Deref(row.Traceparent), "resume ladder")
+		_, err := s.climb(one, row)
+		service.EndSpan(span, err)
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)

@@ -11,6 +11,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
@@ -69,6 +70,12 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	if err := json.Unmarshal(p.Conditions, &q.Conditions); err != nil {
 		return p, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
 	}
+	asked, err := s.Store.TraceOfPromotion(ctx, &p.ID)
+	if err != nil {
+		return p, err
+	}
+	ctx, span := service.ContinueTrace(ctx, asked, "approve promotion")
+	defer func() { service.EndSpan(span, err) }()
 	err = s.Mover.Hold(ctx, p.ModelID, func(ctx context.Context, holders alias.Holders) error {
 		if now := holders[p.ToAlias]; now != wire.Deref(p.PreviousVersion) {
 			return s.moved(ctx, who, p, now)

@@ -9,6 +9,7 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -86,6 +87,7 @@ func (s *Settler) insertOutside(ctx context.Context, tx store.Tx, id uuid.UUID, 
 	record, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 		ID: uuid.Must(uuid.NewV7()), Kind: approval.Promotion, Origin: "promotion", Tenant: tenant, ModelID: m.Model,
 		PromotionID: &id, RequestedBy: m.Mover, Now: now, ExpiresAt: p.ExpiresAt, Requesters: p.Requesters, PersonUnknown: p.PersonUnknown,
+		Traceparent: wire.OptionalText(service.Traceparent(ctx)),
 	})
 	if err != nil {
 		return err

@@ -93,11 +93,11 @@ func validMetric(name string) bool {
 func (s *Policies) propose(ctx context.Context, who auth.Principal, row store.PutPolicyParams) (after store.Policy, waits *store.GuardedChange, err error) {
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
 		row.Now, row.UpdatedBy = s.Now(), who.Name
-		change := guarded.Change{Kind: guarded.Policy, Target: row.ModelID, New: row}
+		change := guarded.Change{Kind: guarded.Policy, Target: row.ModelID, New: proposed(row)}
 		before, err := tx.LockPolicy(ctx, row.ModelID)
 		switch {
 		case err == nil:
-			change.Old = policyView(before)
+			change.Old = termsOf(before)
 		case !store.None(err):
 			return err
 		}
@@ -116,12 +116,53 @@ func (s *Policies) applyChange(ctx context.Context, tx store.Tx, c store.Guarded
 		_, err := s.remove(ctx, tx, by, c.Target)
 		return err
 	}
-	var row store.PutPolicyParams
-	if err := json.Unmarshal(c.New, &row); err != nil {
-		return fmt.Errorf("guarded change %s: decode policy: %w", c.ID, err)
+	row, err := decodeChange(c)
+	if err != nil {
+		return err
 	}
-	_, err := s.set(ctx, tx, by, row)
+	_, err = s.set(ctx, tx, by, row)
 	return err
+}
+
+// decodeChange reads the policy of a change, also of one that an older version left pending: those have Go's field names.
+func decodeChange(c store.GuardedChange) (row store.PutPolicyParams, err error) {
+	if json.Unmarshal(c.New, &row) == nil && row.ModelID != "" {
+		return row, nil
+	}
+	var t terms
+	if err := json.Unmarshal(c.New, &t); err != nil {
+		return row, fmt.Errorf("guarded change %s: decode policy: %w", c.ID, err)
+	}
+	return store.PutPolicyParams{
+		ModelID: c.Target, Metric: t.Metric, Operator: t.Operator, Threshold: t.Threshold, FromAlias: t.FromAlias, ToAlias: t.ToAlias,
+		Enabled: t.Enabled, RequireEval: t.RequireEval, ApprovalMode: t.ApprovalMode,
+	}, nil
+}
+
+// terms are a policy as whoever decides about a change of it sees it.
+type terms struct {
+	Metric       string  `json:"metric"`
+	Operator     string  `json:"operator"`
+	Threshold    float64 `json:"threshold"`
+	FromAlias    string  `json:"from_alias"`
+	ToAlias      string  `json:"to_alias"`
+	Enabled      bool    `json:"enabled"`
+	RequireEval  bool    `json:"require_eval"`
+	ApprovalMode string  `json:"approval_mode"`
+}
+
+func termsOf(r store.Policy) terms {
+	return terms{
+		Metric: r.Metric, Operator: r.Operator, Threshold: r.Threshold, FromAlias: r.FromAlias, ToAlias: r.ToAlias,
+		Enabled: r.Enabled, RequireEval: r.RequireEval, ApprovalMode: r.ApprovalMode,
+	}
+}
+
+func proposed(r store.PutPolicyParams) terms {
+	return terms{
+		Metric: r.Metric, Operator: r.Operator, Threshold: r.Threshold, FromAlias: r.FromAlias, ToAlias: r.ToAlias,
+		Enabled: r.Enabled, RequireEval: r.RequireEval, ApprovalMode: r.ApprovalMode,
+	}
 }
 
 // set replaces the model's policy and writes the old and the new one to the ledger.
@@ -153,7 +194,7 @@ func (s *Policies) proposeRemoval(ctx context.Context, who auth.Principal, model
 			}
 			return err
 		}
-		if waits, err = s.Guard.Propose(ctx, tx, who, guarded.Change{Kind: guarded.Policy, Target: model, Old: policyView(before)}); err != nil || waits != nil {
+		if waits, err = s.Guard.Propose(ctx, tx, who, guarded.Change{Kind: guarded.Policy, Target: model, Old: termsOf(before)}); err != nil || waits != nil {
 			return err
 		}
 		_, err = s.remove(ctx, tx, who, model)

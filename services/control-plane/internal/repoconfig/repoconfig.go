@@ -253,6 +253,8 @@ func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Setting
 				after = before
 				return err
 			}
+		} else if err := s.guard.Supersede(ctx, tx, p, guarded.RepoConfig, "modelrepo"); err != nil {
+			return err
 		}
 		return s.put(ctx, tx, p, before, after)
 	})

@@ -166,6 +166,7 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r disp
 		return api.Dispatch{}, false, err
 	}
 	r.Model, r.Dataset, r.Tenant, r.RequestedBy, r.RequestID = m.ID(), d.Name, p.Tenant, p.Name, service.RequestID(ctx)
+	r.Traceparent = service.Traceparent(ctx)
 	if r.Backend == "" {
 		r.Backend = registry.Backend(m, d)
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,25 @@ func (a *API) Get(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.showTrainedCommit(c.Request().Context(), row, &status); err != nil {
+		return err
+	}
 	return c.JSON(http.StatusOK, status)
+}
+
+// showTrainedCommit puts the commit that the run's version was trained from in place of the one it was asked for.
+func (a *API) showTrainedCommit(ctx context.Context, row store.Run, status *api.RunStatus) error {
+	version, err := a.Book.Store.VersionOfRun(ctx, &row.FlowRunID)
+	switch {
+	case store.None(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	if version.ModelID == row.ModelID {
+		status.CommitSha = cmp.Or(version.CommitSha, status.CommitSha)
+	}
+	return nil
 }
 
 // Cancel serves POST /retrain/{flow_run_id}/cancel.
@@ -126,12 +145,13 @@ func (a *API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := wire.CutPage(page, rows, func(r store.Run) uuid.UUID { return r.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.ListRunsRow) uuid.UUID { return r.Run.ID })
 	out := api.RunList{Items: make([]api.Run, 0, len(rows)), NextCursor: next}
-	for _, r := range rows {
+	for _, row := range rows {
+		r := row.Run
 		out.Items = append(out.Items, api.Run{
 			FlowRunId: r.FlowRunID, ModelId: r.ModelID, DatasetName: r.DatasetName, Origin: r.Origin, StateType: r.StateType,
-			CommitSha: r.CommitSha, ApprovalId: r.ApprovalID, ModelVersion: r.ModelVersion,
+			CommitSha: cmp.Or(row.TrainedCommit, r.CommitSha), ApprovalId: r.ApprovalID, ModelVersion: r.ModelVersion,
 			StartedAt: wire.UTC(r.StartedAt), EndedAt: wire.UTC(r.EndedAt),
 		})
 	}

@@ -191,16 +191,13 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 }
 
 // Trained updates the model's freshness for a completed run and its version. It takes
-// effect when the second of the two is reported.
+// effect when the second of the two is reported. A version that claims no commit, such as one trained from files that no
+// commit holds, changes nothing, whatever commit its run was asked for.
 func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Version, head string, now time.Time) error {
-	commit := version.CommitSha
-	if commit == nil {
-		commit = row.CommitSha
-	}
-	if commit == nil || row.IsDummy || version.IsDummy || row.StateType != string(orchestrator.Completed) {
+	if version.CommitSha == nil || row.IsDummy || version.IsDummy || row.StateType != string(orchestrator.Completed) {
 		return nil
 	}
-	return freshness.Trained(ctx, tx, row.ModelID, *commit, head, now)
+	return freshness.Trained(ctx, tx, row.ModelID, *version.CommitSha, head, now)
 }
 
 func auditOutcome(t orchestrator.StateType) string {

@@ -108,7 +108,7 @@ func (q *Queries) DelayAliasMove(ctx context.Context, arg DelayAliasMoveParams) 
 }
 
 const dueAliasMoves = `-- name: DueAliasMoves :many
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest from alias_moves where state = 'moving' and (next_attempt_at <= now() or $1::bool) order by created_at limit 20
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest, traceparent from alias_moves where state = 'moving' and (next_attempt_at <= now() or $1::bool) order by created_at limit 20
 `
 
 func (q *Queries) DueAliasMoves(ctx context.Context, every bool) ([]AliasMove, error) {
@@ -139,6 +139,7 @@ func (q *Queries) DueAliasMoves(ctx context.Context, every bool) ([]AliasMove, e
 			&i.FinishedAt,
 			&i.Reason,
 			&i.Digest,
+			&i.Traceparent,
 		); err != nil {
 			return nil, err
 		}
@@ -208,7 +209,7 @@ func (q *Queries) FormerHolder(ctx context.Context, arg FormerHolderParams) (Ali
 }
 
 const getAliasMove = `-- name: GetAliasMove :one
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest from alias_moves where id = $1
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest, traceparent from alias_moves where id = $1
 `
 
 func (q *Queries) GetAliasMove(ctx context.Context, id uuid.UUID) (AliasMove, error) {
@@ -233,6 +234,7 @@ func (q *Queries) GetAliasMove(ctx context.Context, id uuid.UUID) (AliasMove, er
 		&i.FinishedAt,
 		&i.Reason,
 		&i.Digest,
+		&i.Traceparent,
 	)
 	return i, err
 }
@@ -269,10 +271,10 @@ func (q *Queries) HolderAt(ctx context.Context, arg HolderAtParams) (AliasHistor
 }
 
 const insertAliasMove = `-- name: InsertAliasMove :one
-insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, digest, state, attempts, next_attempt_at, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'moving', 0,
-    now() + make_interval(secs => $13), now())
-returning id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest
+insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, traceparent, reason, digest, state, attempts, next_attempt_at, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'moving', 0,
+    now() + make_interval(secs => $14), now())
+returning id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest, traceparent
 `
 
 type InsertAliasMoveParams struct {
@@ -286,6 +288,7 @@ type InsertAliasMoveParams struct {
 	Tenant          string
 	Actor           string
 	RequestID       *string
+	Traceparent     *string
 	Reason          *string
 	Digest          *string
 	LeaseSeconds    float64
@@ -303,6 +306,7 @@ func (q *Queries) InsertAliasMove(ctx context.Context, arg InsertAliasMoveParams
 		arg.Tenant,
 		arg.Actor,
 		arg.RequestID,
+		arg.Traceparent,
 		arg.Reason,
 		arg.Digest,
 		arg.LeaseSeconds,
@@ -327,6 +331,7 @@ func (q *Queries) InsertAliasMove(ctx context.Context, arg InsertAliasMoveParams
 		&i.FinishedAt,
 		&i.Reason,
 		&i.Digest,
+		&i.Traceparent,
 	)
 	return i, err
 }
@@ -422,7 +427,7 @@ func (q *Queries) ListHolders(ctx context.Context, arg ListHoldersParams) ([]Ali
 }
 
 const plannedAliasMoves = `-- name: PlannedAliasMoves :many
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest from alias_moves where state = 'moving' and model_id = $1
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason, digest, traceparent from alias_moves where state = 'moving' and model_id = $1
 `
 
 func (q *Queries) PlannedAliasMoves(ctx context.Context, modelID string) ([]AliasMove, error) {
@@ -453,6 +458,7 @@ func (q *Queries) PlannedAliasMoves(ctx context.Context, modelID string) ([]Alia
 			&i.FinishedAt,
 			&i.Reason,
 			&i.Digest,
+			&i.Traceparent,
 		); err != nil {
 			return nil, err
 		}

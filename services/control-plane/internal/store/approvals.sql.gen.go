@@ -15,7 +15,7 @@ import (
 const addRequesters = `-- name: AddRequesters :one
 update approvals set requesters = $1, person_unknown = $2, updated_at = $3, updated_by = $4
 where id = $5 and status = 'pending'
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent
 `
 
 type AddRequestersParams struct {
@@ -60,6 +60,7 @@ func (q *Queries) AddRequesters(ctx context.Context, arg AddRequestersParams) (A
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
@@ -70,7 +71,7 @@ where id in (
     select a.id from approvals a
     where a.kind = 'retrain' and a.status = 'pending' and a.expires_at <= $2
     order by a.id limit 500 for update skip locked)
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent
 `
 
 type ExpireApprovalsParams struct {
@@ -112,6 +113,7 @@ func (q *Queries) ExpireApprovals(ctx context.Context, arg ExpireApprovalsParams
 			&i.PersonUnknown,
 			&i.FirstApprover,
 			&i.FirstApprovedAt,
+			&i.Traceparent,
 		); err != nil {
 			return nil, err
 		}
@@ -127,7 +129,7 @@ const firstApproval = `-- name: FirstApproval :one
 update approvals set first_approver = $1, first_approved_at = $2, dataset_name = coalesce($3, dataset_name),
     updated_at = $2, updated_by = $1::text
 where id = $4 and status = 'pending'
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent
 `
 
 type FirstApprovalParams struct {
@@ -170,12 +172,13 @@ func (q *Queries) FirstApproval(ctx context.Context, arg FirstApprovalParams) (A
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
 
 const getApproval = `-- name: GetApproval :one
-select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, a.requesters, a.person_unknown, a.first_approver, a.first_approved_at, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
+select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, a.requesters, a.person_unknown, a.first_approver, a.first_approved_at, a.traceparent, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
 from approvals a left join notices n on n.id = a.notice_id
 where a.id = $1 and a.tenant = $2
 `
@@ -218,6 +221,7 @@ func (q *Queries) GetApproval(ctx context.Context, arg GetApprovalParams) (GetAp
 		&i.Approval.PersonUnknown,
 		&i.Approval.FirstApprover,
 		&i.Approval.FirstApprovedAt,
+		&i.Approval.Traceparent,
 		&i.CommitMsg,
 		&i.ChangedFiles,
 	)
@@ -225,7 +229,7 @@ func (q *Queries) GetApproval(ctx context.Context, arg GetApprovalParams) (GetAp
 }
 
 const getApprovalOfAnyTenant = `-- name: GetApprovalOfAnyTenant :one
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals where id = $1
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent from approvals where id = $1
 `
 
 func (q *Queries) GetApprovalOfAnyTenant(ctx context.Context, id uuid.UUID) (Approval, error) {
@@ -255,12 +259,13 @@ func (q *Queries) GetApprovalOfAnyTenant(ctx context.Context, id uuid.UUID) (App
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
 
 const getApprovalOfPromotion = `-- name: GetApprovalOfPromotion :one
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals where promotion_id = $1 for update
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent from approvals where promotion_id = $1 for update
 `
 
 func (q *Queries) GetApprovalOfPromotion(ctx context.Context, promotionID *uuid.UUID) (Approval, error) {
@@ -290,16 +295,17 @@ func (q *Queries) GetApprovalOfPromotion(ctx context.Context, promotionID *uuid.
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
 
 const insertApproval = `-- name: InsertApproval :one
 insert into approvals (id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id,
-    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by, requesters, person_unknown)
+    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by, requesters, person_unknown, traceparent)
 values ($1, $2, $3, $4, $5, $6, 'pending', $7, $8,
-    $9, $10, $11, $12, $11, $10, $13, $14)
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+    $9, $10, $11, $12, $11, $10, $13, $14, $15)
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent
 `
 
 type InsertApprovalParams struct {
@@ -317,6 +323,7 @@ type InsertApprovalParams struct {
 	ExpiresAt     *time.Time
 	Requesters    []string
 	PersonUnknown bool
+	Traceparent   *string
 }
 
 func (q *Queries) InsertApproval(ctx context.Context, arg InsertApprovalParams) (Approval, error) {
@@ -335,6 +342,7 @@ func (q *Queries) InsertApproval(ctx context.Context, arg InsertApprovalParams) 
 		arg.ExpiresAt,
 		arg.Requesters,
 		arg.PersonUnknown,
+		arg.Traceparent,
 	)
 	var i Approval
 	err := row.Scan(
@@ -361,6 +369,7 @@ func (q *Queries) InsertApproval(ctx context.Context, arg InsertApprovalParams) 
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
@@ -381,7 +390,7 @@ func (q *Queries) InsertNotice(ctx context.Context, arg InsertNoticeParams) erro
 }
 
 const listApprovals = `-- name: ListApprovals :many
-select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, a.requesters, a.person_unknown, a.first_approver, a.first_approved_at, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
+select a.id, a.kind, a.origin, a.tenant, a.model_id, a.dataset_name, a.status, a.commit_sha, a.notice_id, a.promotion_id, a.requested_by, a.requested_at, a.resolved_by, a.resolved_at, a.prefect_run_id, a.reject_reason, a.expires_at, a.updated_at, a.updated_by, a.requesters, a.person_unknown, a.first_approver, a.first_approved_at, a.traceparent, coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files
 from approvals a left join notices n on n.id = a.notice_id
 where a.tenant = $1
   and ($2::text is null or a.status = $2)
@@ -441,6 +450,7 @@ func (q *Queries) ListApprovals(ctx context.Context, arg ListApprovalsParams) ([
 			&i.Approval.PersonUnknown,
 			&i.Approval.FirstApprover,
 			&i.Approval.FirstApprovedAt,
+			&i.Approval.Traceparent,
 			&i.CommitMsg,
 			&i.ChangedFiles,
 		); err != nil {
@@ -455,7 +465,7 @@ func (q *Queries) ListApprovals(ctx context.Context, arg ListApprovalsParams) ([
 }
 
 const lockApproval = `-- name: LockApproval :one
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals where id = $1 and tenant = $2 for update
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent from approvals where id = $1 and tenant = $2 for update
 `
 
 type LockApprovalParams struct {
@@ -490,6 +500,7 @@ func (q *Queries) LockApproval(ctx context.Context, arg LockApprovalParams) (App
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
@@ -527,7 +538,7 @@ set status = $1, dataset_name = coalesce($2, dataset_name),
     prefect_run_id = $5, reject_reason = $6,
     updated_at = $7, updated_by = $8
 where id = $9 and status = $10
-returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+returning id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent
 `
 
 type SetApprovalStatusParams struct {
@@ -582,12 +593,25 @@ func (q *Queries) SetApprovalStatus(ctx context.Context, arg SetApprovalStatusPa
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
 
+const traceOfPromotion = `-- name: TraceOfPromotion :one
+select coalesce(max(traceparent), '')::text from approvals where promotion_id = $1
+`
+
+// The trace that the promotion was opened in; empty if it has none.
+func (q *Queries) TraceOfPromotion(ctx context.Context, promotionID *uuid.UUID) (string, error) {
+	row := q.db.QueryRow(ctx, traceOfPromotion, promotionID)
+	var column_1 string
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const undecidedRetrain = `-- name: UndecidedRetrain :many
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent from approvals
 where tenant = $1 and kind = 'retrain' and status in ('pending', 'approving') and model_id = $2
 order by id desc
 for update
@@ -631,6 +655,7 @@ func (q *Queries) UndecidedRetrain(ctx context.Context, arg UndecidedRetrainPara
 			&i.PersonUnknown,
 			&i.FirstApprover,
 			&i.FirstApprovedAt,
+			&i.Traceparent,
 		); err != nil {
 			return nil, err
 		}
@@ -643,7 +668,7 @@ func (q *Queries) UndecidedRetrain(ctx context.Context, arg UndecidedRetrainPara
 }
 
 const undecidedRetrains = `-- name: UndecidedRetrains :many
-select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from approvals
+select id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id, promotion_id, requested_by, requested_at, resolved_by, resolved_at, prefect_run_id, reject_reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, traceparent from approvals
 where tenant = $1 and kind = 'retrain' and status in ('pending', 'approving') and model_id = any($2::text[])
 for update
 `
@@ -687,6 +712,7 @@ func (q *Queries) UndecidedRetrains(ctx context.Context, arg UndecidedRetrainsPa
 			&i.PersonUnknown,
 			&i.FirstApprover,
 			&i.FirstApprovedAt,
+			&i.Traceparent,
 		); err != nil {
 			return nil, err
 		}

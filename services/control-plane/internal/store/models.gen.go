@@ -61,6 +61,7 @@ type AliasMove struct {
 	FinishedAt      *time.Time
 	Reason          *string
 	Digest          *string
+	Traceparent     *string
 }
 
 type Approval struct {
@@ -87,6 +88,7 @@ type Approval struct {
 	PersonUnknown   bool
 	FirstApprover   *string
 	FirstApprovedAt *time.Time
+	Traceparent     *string
 }
 
 type AuditCheckpoint struct {
@@ -483,4 +485,5 @@ type Version struct {
 	RequestID    *string
 	ReportedAt   time.Time
 	SettledAt    *time.Time
+	Traceparent  *string
 }

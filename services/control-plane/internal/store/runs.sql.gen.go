@@ -128,12 +128,14 @@ func (q *Queries) InsertRun(ctx context.Context, arg InsertRunParams) (int64, er
 }
 
 const listRuns = `-- name: ListRuns :many
-select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since, requesters, person_unknown from runs
-where tenant = $1
-  and ($2::text is null or model_id = $2)
-  and ($3::text is null or state_type = $3)
-  and ($4::uuid is null or id < $4)
-order by id desc
+select r.flow_run_id, r.id, r.tenant, r.model_id, r.dataset_name, r.is_dummy, r.origin, r.approval_id, r.requested_by, r.request_id, r.commit_sha, r.state_type, r.state_name, r.terminal, r.model_version, r.tracker_run_id, r.reason, r.dispatched_at, r.started_at, r.ended_at, r.checked_at, r.unknown_since, r.requesters, r.person_unknown, v.commit_sha as trained_commit
+from runs r
+left join versions v on v.model_id = r.model_id and v.version = r.model_version and v.flow_run_id = r.flow_run_id
+where r.tenant = $1
+  and ($2::text is null or r.model_id = $2)
+  and ($3::text is null or r.state_type = $3)
+  and ($4::uuid is null or r.id < $4)
+order by r.id desc
 limit $5
 `
 
@@ -145,7 +147,13 @@ type ListRunsParams struct {
 	MaxRows   int32
 }
 
-func (q *Queries) ListRuns(ctx context.Context, arg ListRunsParams) ([]Run, error) {
+type ListRunsRow struct {
+	Run           Run
+	TrainedCommit *string
+}
+
+// A run keeps the commit that it was asked for, by which its pushers are found; its version tells the one it was trained from.
+func (q *Queries) ListRuns(ctx context.Context, arg ListRunsParams) ([]ListRunsRow, error) {
 	rows, err := q.db.Query(ctx, listRuns,
 		arg.Tenant,
 		arg.ModelID,
@@ -157,34 +165,35 @@ func (q *Queries) ListRuns(ctx context.Context, arg ListRunsParams) ([]Run, erro
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Run
+	var items []ListRunsRow
 	for rows.Next() {
-		var i Run
+		var i ListRunsRow
 		if err := rows.Scan(
-			&i.FlowRunID,
-			&i.ID,
-			&i.Tenant,
-			&i.ModelID,
-			&i.DatasetName,
-			&i.IsDummy,
-			&i.Origin,
-			&i.ApprovalID,
-			&i.RequestedBy,
-			&i.RequestID,
-			&i.CommitSha,
-			&i.StateType,
-			&i.StateName,
-			&i.Terminal,
-			&i.ModelVersion,
-			&i.TrackerRunID,
-			&i.Reason,
-			&i.DispatchedAt,
-			&i.StartedAt,
-			&i.EndedAt,
-			&i.CheckedAt,
-			&i.UnknownSince,
-			&i.Requesters,
-			&i.PersonUnknown,
+			&i.Run.FlowRunID,
+			&i.Run.ID,
+			&i.Run.Tenant,
+			&i.Run.ModelID,
+			&i.Run.DatasetName,
+			&i.Run.IsDummy,
+			&i.Run.Origin,
+			&i.Run.ApprovalID,
+			&i.Run.RequestedBy,
+			&i.Run.RequestID,
+			&i.Run.CommitSha,
+			&i.Run.StateType,
+			&i.Run.StateName,
+			&i.Run.Terminal,
+			&i.Run.ModelVersion,
+			&i.Run.TrackerRunID,
+			&i.Run.Reason,
+			&i.Run.DispatchedAt,
+			&i.Run.StartedAt,
+			&i.Run.EndedAt,
+			&i.Run.CheckedAt,
+			&i.Run.UnknownSince,
+			&i.Run.Requesters,
+			&i.Run.PersonUnknown,
+			&i.TrainedCommit,
 		); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 const getVersion = `-- name: GetVersion :one
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at from versions where model_id = $1 and version = $2
+select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent from versions where model_id = $1 and version = $2
 `
 
 type GetVersionParams struct {
@@ -42,15 +42,16 @@ func (q *Queries) GetVersion(ctx context.Context, arg GetVersionParams) (Version
 		&i.RequestID,
 		&i.ReportedAt,
 		&i.SettledAt,
+		&i.Traceparent,
 	)
 	return i, err
 }
 
 const insertVersion = `-- name: InsertVersion :execrows
 insert into versions (model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs,
-    aliases_set, reported_by, request_id, reported_at)
+    aliases_set, reported_by, request_id, traceparent, reported_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    '{}', $11, $12, $13)
+    '{}', $11, $12, $13, $14)
 on conflict (model_id, version) do nothing
 `
 
@@ -67,6 +68,7 @@ type InsertVersionParams struct {
 	Rungs        json.RawMessage
 	ReportedBy   string
 	RequestID    *string
+	Traceparent  *string
 	Now          time.Time
 }
 
@@ -84,6 +86,7 @@ func (q *Queries) InsertVersion(ctx context.Context, arg InsertVersionParams) (i
 		arg.Rungs,
 		arg.ReportedBy,
 		arg.RequestID,
+		arg.Traceparent,
 		arg.Now,
 	)
 	if err != nil {
@@ -119,7 +122,7 @@ func (q *Queries) SettleVersion(ctx context.Context, arg SettleVersionParams) er
 }
 
 const unsettledVersions = `-- name: UnsettledVersions :many
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at from versions where settled_at is null and reported_at < $1 order by reported_at limit 20
+select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent from versions where settled_at is null and reported_at < $1 order by reported_at limit 20
 `
 
 func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Version, error) {
@@ -148,6 +151,7 @@ func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Ve
 			&i.RequestID,
 			&i.ReportedAt,
 			&i.SettledAt,
+			&i.Traceparent,
 		); err != nil {
 			return nil, err
 		}
@@ -160,7 +164,7 @@ func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Ve
 }
 
 const versionOfRun = `-- name: VersionOfRun :one
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at from versions where flow_run_id = $1 order by reported_at desc limit 1
+select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent from versions where flow_run_id = $1 order by reported_at desc limit 1
 `
 
 func (q *Queries) VersionOfRun(ctx context.Context, flowRunID *string) (Version, error) {
@@ -183,6 +187,7 @@ func (q *Queries) VersionOfRun(ctx context.Context, flowRunID *string) (Version,
 		&i.RequestID,
 		&i.ReportedAt,
 		&i.SettledAt,
+		&i.Traceparent,
 	)
 	return i, err
 }

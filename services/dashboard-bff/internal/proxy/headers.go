@@ -87,7 +87,11 @@ func (x *exchange) cleanRequest(h http.Header) {
 	ctx := x.in.Context()
 	if id := service.RequestID(ctx); id != "" {
 		h.Set("X-Request-Id", id)
-		h.Set("Traceparent", service.Traceparent(ctx))
+		if t := service.Traceparent(ctx); t != "" {
+			h.Set("Traceparent", t)
+		} else {
+			h.Del("Traceparent") // one that cannot be read
+		}
 	}
 	// A tool compares Origin and Referer with its own address, as far as it knows it; the proxy has compared the
 	// browser's with the public one.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mlp-platform/platform/libs/coord/redisurl"
 )
 
 // Redis is a Store in Redis, which ends the entries itself. A Redis that evicts keys when its memory is full would
@@ -18,17 +20,14 @@ type Redis struct {
 
 var _ Store = (*Redis)(nil)
 
-// NewRedis takes a URL such as redis://user:password@host:6379/0. All keys begin with prefix. It does not connect yet.
+// NewRedis takes a URL such as redis://user:password@host:6379/0, or one of sentinels; see [redisurl.Connect]. All keys
+// begin with prefix. It does not connect yet.
 func NewRedis(url, prefix string) (*Redis, error) {
-	o, err := redis.ParseURL(url)
-	if err != nil { // err would repeat the password
-		return nil, errors.New("session store: the Redis URL cannot be read; it must look like redis://user:password@host:6379/0")
+	client, err := redisurl.Connect(url, time.Second, time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("session store: %w", err)
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, time.Second, time.Second
-	o.ContextTimeoutEnabled = true
-	o.MaxRetries, o.DialerRetries = 1, 1
-	o.DisableIdentity = true
-	return &Redis{client: redis.NewClient(o), prefix: prefix}, nil
+	return &Redis{client: client, prefix: prefix}, nil
 }
 
 // Close closes the connections.

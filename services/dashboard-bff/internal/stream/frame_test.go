@@ -40,7 +40,7 @@ func TestEncodeRefusesWhatIsNoEventForClients(t *testing.T) {
 		"another tenant":       {"platform.b.job.started", message(t, func(*outbox.Envelope) {}), "its subject is"},
 		"another name":         {"platform.a%2Eb.job.failed", message(t, func(*outbox.Envelope) {}), "its subject is"},
 		"audit":                {"platform.a%2Eb.audit.recorded", message(t, func(e *outbox.Envelope) { e.Type = "platform.audit.recorded" }), errNotStreamed.Error()},
-		"line end in the name": {"platform.a%2Eb.job.x\ndata", message(t, func(e *outbox.Envelope) { e.Type = "platform.job.x\ndata" }), "name"},
+		"line end in the name": {"platform.a%2Eb.job.x\ndata", message(t, func(e *outbox.Envelope) { e.Type = "platform.job.x\ndata" }), "has a type"},
 		"a list as data":       {subject, message(t, func(e *outbox.Envelope) { e.Data = json.RawMessage(`[1]`) }), "no object"},
 		"null as data":         {subject, message(t, func(e *outbox.Envelope) { e.Data = json.RawMessage(`null`) }), "no object"},
 		"no data":              {subject, []byte(strings.Replace(string(message(t, func(*outbox.Envelope) {})), `,"data":{"model":"M"}`, "", 1)), "data"},

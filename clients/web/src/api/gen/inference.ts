@@ -780,8 +780,11 @@ export interface components {
             /** @description Why /predict cannot serve it and /v2 can; absent if both can */
             tensors_only?: string;
             alias: string;
-            /** @enum {string} */
-            flavor: "onnx";
+            /**
+             * @description `onnx` runs in the service, `pyfunc` at a scoring server
+             * @enum {string}
+             */
+            flavor: "onnx" | "pyfunc";
             /** @description SHA-256 of the artifact as loaded */
             digest?: string;
             /** @description Whether the digest matched the one registered with the version */

@@ -19,6 +19,7 @@ import { useMay } from '../../state/auth';
 import { text } from '../../text';
 import { DriftChart, MeanChart } from '../drift/series';
 import { DriftFacts } from '../drift/facts';
+import { InputReport } from '../drift/report';
 import { healthOf } from '../registry/health';
 import { RetrainDialog } from '../runs/retrain-dialog';
 import { ComparePanel, defaultPair } from './compare';
@@ -310,6 +311,7 @@ function DriftTab({ name, events }: { name: string; events: readonly { at: numbe
       <div className="stack">
         <DriftChart model={name} events={events} />
         <MeanChart model={name} />
+        <InputReport model={name} />
       </div>
       {row ? (
         <DriftFacts row={row} />

@@ -1,6 +1,6 @@
 -- name: InsertAliasMove :one
-insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, digest, state, attempts, next_attempt_at, created_at)
-values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id, @tenant, @actor, @request_id, @reason, @digest, 'moving', 0,
+insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, traceparent, reason, digest, state, attempts, next_attempt_at, created_at)
+values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id, @tenant, @actor, @request_id, @traceparent, @reason, @digest, 'moving', 0,
     now() + make_interval(secs => @lease_seconds), now())
 returning *;
 

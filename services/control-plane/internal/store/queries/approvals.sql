@@ -7,9 +7,9 @@ insert into notices (id, commit_msg, changed_files) values (@id, @commit_msg, @c
 
 -- name: InsertApproval :one
 insert into approvals (id, kind, origin, tenant, model_id, dataset_name, status, commit_sha, notice_id,
-    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by, requesters, person_unknown)
+    promotion_id, requested_by, requested_at, expires_at, updated_at, updated_by, requesters, person_unknown, traceparent)
 values (@id, @kind, @origin, @tenant, @model_id, @dataset_name, 'pending', @commit_sha, @notice_id,
-    @promotion_id, @requested_by, @now, @expires_at, @now, @requested_by, @requesters, @person_unknown)
+    @promotion_id, @requested_by, @now, @expires_at, @now, @requested_by, @requesters, @person_unknown, @traceparent)
 returning *;
 
 -- name: UndecidedRetrains :many
@@ -37,6 +37,10 @@ select * from approvals where id = @id;
 
 -- name: GetApprovalOfPromotion :one
 select * from approvals where promotion_id = @promotion_id for update;
+
+-- name: TraceOfPromotion :one
+-- The trace that the promotion was opened in; empty if it has none.
+select coalesce(max(traceparent), '')::text from approvals where promotion_id = @promotion_id;
 
 -- name: ListApprovals :many
 select sqlc.embed(a), coalesce(n.commit_msg, '') as commit_msg, coalesce(n.changed_files, '{}')::text[] as changed_files

@@ -18,12 +18,15 @@ where not terminal and flow_run_id > @after::text
 order by flow_run_id limit @max_rows;
 
 -- name: ListRuns :many
-select * from runs
-where tenant = @tenant
-  and (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
-  and (sqlc.narg(state_type)::text is null or state_type = sqlc.narg(state_type))
-  and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before))
-order by id desc
+-- A run keeps the commit that it was asked for, by which its pushers are found; its version tells the one it was trained from.
+select sqlc.embed(r), v.commit_sha as trained_commit
+from runs r
+left join versions v on v.model_id = r.model_id and v.version = r.model_version and v.flow_run_id = r.flow_run_id
+where r.tenant = @tenant
+  and (sqlc.narg(model_id)::text is null or r.model_id = sqlc.narg(model_id))
+  and (sqlc.narg(state_type)::text is null or r.state_type = sqlc.narg(state_type))
+  and (sqlc.narg(before)::uuid is null or r.id < sqlc.narg(before))
+order by r.id desc
 limit @max_rows;
 
 -- name: UpdateRunState :exec

@@ -1,8 +1,8 @@
 -- name: InsertVersion :execrows
 insert into versions (model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs,
-    aliases_set, reported_by, request_id, reported_at)
+    aliases_set, reported_by, request_id, traceparent, reported_at)
 values (@model_id, @version, @tenant, @flow_run_id, @tracker_run_id, @commit_sha, @is_dummy, @is_generated, @metrics, @rungs,
-    '{}', @reported_by, @request_id, @now)
+    '{}', @reported_by, @request_id, @traceparent, @now)
 on conflict (model_id, version) do nothing;
 
 -- name: GetVersion :one

@@ -1,0 +1,34 @@
+package controlplane_test
+
+import (
+	"testing"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
+)
+
+// A run that was asked for from one commit and trained from another shows the one it was trained from, once its version is
+// known. Its record keeps the first: who pushed that commit has asked for the run.
+func TestRunsShowTheTrainedCommit(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t)
+	p.Notice("JPCP", "a5ced01")
+	run := p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, map[string]any{"dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
+	shown := func(want string) {
+		t.Helper()
+		items := p.Want(200, "GET", "/runs?model=JPCP", controlplanetest.Reader, nil).Object(t)["items"].([]any)
+		if len(items) != 1 || items[0].(map[string]any)["commit_sha"] != want {
+			t.Errorf("runs %v; want one of commit %s", items, want)
+		}
+		if status := p.Want(200, "GET", "/retrain/"+run, controlplanetest.Reader, nil).Object(t); status["commit_sha"] != want {
+			t.Errorf("status %v; want commit %s", status, want)
+		}
+	}
+	shown("a5ced01")
+	v := controlplanetest.Good("rmse", 12.0)
+	v.RunTags = map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": "7ra1ned"}
+	p.Report("JPCP", p.Tracker.Add("jpcp", v))
+	shown("7ra1ned")
+	if n := p.Count("select count(*) from control_plane.runs where flow_run_id = '" + run + "' and commit_sha = 'a5ced01'"); n != 1 {
+		t.Errorf("%d records keep the commit that was asked for; want 1", n)
+	}
+}
