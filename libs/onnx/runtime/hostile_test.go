@@ -78,7 +78,8 @@ func TestHostileGraphs(t *testing.T) {
 // A run ends soon after its limit, says so, and leaves the session as it was.
 func TestRunEndsAtItsLimit(t *testing.T) {
 	t.Parallel()
-	const width, rounds = 1024, 200
+	// Without an end the run would take seconds, which is long enough for a timer on any machine.
+	const rows, width, rounds = 32, 1024, 2000
 	data := buildGraph(t, func(b *graph.Builder, x string) {
 		shape := func(name string, dims ...int64) string {
 			return b.Node("ConstantOfShape", name, []string{b.Int64s(name+"_shape", dims)})
@@ -97,7 +98,7 @@ func TestRunEndsAtItsLimit(t *testing.T) {
 	}
 	defer s.Close()
 	for n := range 3 {
-		if _, err := s.Run([]runtime.Tensor{{Floats: []float32{1}, Dims: []int64{1, 1}}}); !errors.Is(err, runtime.ErrOverran) {
+		if _, err := s.Run([]runtime.Tensor{{Floats: make([]float32, rows), Dims: []int64{rows, 1}}}); !errors.Is(err, runtime.ErrOverran) {
 			t.Fatalf("run %d: got %v, want it ended at its limit", n, err)
 		}
 		if got := called.Load(); got != int64(n)+1 {

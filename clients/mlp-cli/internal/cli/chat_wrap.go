@@ -3,6 +3,8 @@ package cli
 import (
 	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -10,10 +12,15 @@ import (
 // mostHeld is how many bytes of a word wait for its end.
 const mostHeld = 1 << 10
 
+// longestHeld is how long a word waits for its end: a person who reads along sees all that has come.
+const longestHeld = 200 * time.Millisecond
+
 // wordWrapper breaks text between words while it comes. Lines of code and of tables stay as they are.
 type wordWrapper struct {
 	out    io.Writer
 	width  int
+	mu     sync.Mutex  // guards what follows and out
+	timer  *time.Timer // flushes a word that waits
 	column int
 	hang   int    // spaces before what goes on from the line before
 	gap    string // blanks since the last word
@@ -22,6 +29,8 @@ type wordWrapper struct {
 }
 
 func (w *wordWrapper) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var b strings.Builder
 	for _, c := range p {
 		switch {
@@ -48,6 +57,13 @@ func (w *wordWrapper) Write(p []byte) (int, error) {
 	}
 	if _, err := io.WriteString(w.out, b.String()); err != nil {
 		return 0, err
+	}
+	switch {
+	case len(w.word) == 0:
+	case w.timer == nil:
+		w.timer = time.AfterFunc(longestHeld, w.flush)
+	default:
+		w.timer.Reset(longestHeld)
 	}
 	return len(p), nil
 }
@@ -80,8 +96,10 @@ func (w *wordWrapper) end(b *strings.Builder) {
 	w.gap, w.word = "", w.word[:0]
 }
 
-// flush writes the last word.
+// flush writes what has come of the last word.
 func (w *wordWrapper) flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var b strings.Builder
 	w.end(&b)
 	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after

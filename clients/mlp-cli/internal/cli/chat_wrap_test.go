@@ -13,18 +13,18 @@ func TestAnswersWrapBetweenWords(t *testing.T) {
 	const want = "The variable\n`DATABASE_URL` is set\nto nothing.\n\n- Container `api`\n  ended with exit code\n  1 and was restarted.\n" +
 		"- É é.\n    kubectl rollout undo deployment.apps/api -n shop\n| Namespace | Pod | State | Restarts |\naverylongwordthatfitsnowhereatall\nend"
 	var long strings.Builder
-	w := wordWrapper{out: &long, width: 22}
+	w := &wordWrapper{out: &long, width: 22}
 	if _, err := w.Write([]byte(strings.Repeat("x", 2*mostHeld))); err != nil || long.Len() < mostHeld {
 		t.Errorf("%d bytes of a word without an end are shown, %v; want them as they come", long.Len(), err)
 	}
 	long.Reset()
-	w = wordWrapper{out: &long, width: 8}
+	w = &wordWrapper{out: &long, width: 8}
 	if _, err := w.Write([]byte("日本 語だ 文\n")); err != nil || long.String() != "日本\n語だ 文\n" {
 		t.Errorf("%q, %v; want at most 8 columns, of which these letters take two each", long.String(), err)
 	}
 	for _, size := range []int{1, 2, 7, len(text)} {
 		var b strings.Builder
-		w := wordWrapper{out: &b, width: 22}
+		w := &wordWrapper{out: &b, width: 22}
 		for rest := text; rest != ""; {
 			n := min(size, len(rest))
 			if _, err := w.Write([]byte(rest[:n])); err != nil {

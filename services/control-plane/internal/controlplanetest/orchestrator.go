@@ -157,7 +157,9 @@ func (f *Orchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Orchestrator) answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false) // as the real one answers
+	_ = e.Encode(v)
 }
 
 func (f *Orchestrator) readDeployment(w http.ResponseWriter, path string) {
