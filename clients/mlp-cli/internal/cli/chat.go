@@ -161,8 +161,7 @@ func (c *conversation) decide(ctx context.Context, keys *keys, a chatAnswer) (st
 
 // prompt reads a line of a person; Ctrl-C ends the wait for it.
 func (c *conversation) prompt(keys *keys, text string) (string, error) {
-	fmt.Fprint(c.env.Err, text)
-	line, err := c.lines.next(keys)
+	line, err := c.lines.next(keys, func() { fmt.Fprint(c.env.Err, text) })
 	if err != nil && fault.From(err).Code == "interrupted" {
 		return "", fault.New("interrupted", "interrupted; go on later with: mlp chat --session %s", c.session)
 	}

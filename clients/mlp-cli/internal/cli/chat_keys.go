@@ -45,7 +45,9 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 	default:
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		select {
 		case s := <-k.signals:
 			if s == syscall.SIGTERM {
@@ -56,7 +58,10 @@ func (k *keys) during(ctx context.Context) (context.Context, context.CancelFunc)
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { cancel(context.Canceled) }
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-ended // it takes no press that is meant for what comes next
+	}
 }
 
 // typedLines are what a person types. One goroutine reads, for as long as the program runs: a read of a terminal cannot
@@ -86,13 +91,16 @@ func readTypedLines(in io.Reader) *typedLines {
 	return t
 }
 
-// next is the next line; io.EOF at the end of input, or which signal ended the wait.
-func (t *typedLines) next(keys *keys) (string, error) {
+// next calls show, which shows that a line is awaited, and returns the line; io.EOF at the end of input, or which signal
+// ended the wait. A press that answers what is shown counts, however soon it comes.
+func (t *typedLines) next(keys *keys, show func()) (string, error) {
 	if t.ended != nil {
+		show()
 		return "", t.ended // nobody reads any more
 	}
 	ctx, cancel := keys.during(context.Background())
 	defer cancel()
+	show()
 	select {
 	case l := <-t.lines:
 		t.ended = l.err

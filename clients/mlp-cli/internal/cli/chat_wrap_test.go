@@ -3,11 +3,17 @@ package cli
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // However an answer is cut into parts, its lines end between words, and tables and commands stay whole.
 func TestAnswersWrapBetweenWords(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testAnswersWrapBetweenWords) // no word waits too long while nobody waits
+}
+
+func testAnswersWrapBetweenWords(t *testing.T) {
 	const text = "The variable `DATABASE_URL` is set to nothing.\n\n- Container `api` ended with exit code 1 and was restarted.\n" +
 		"- É é.\n    kubectl rollout undo deployment.apps/api -n shop\n| Namespace | Pod | State | Restarts |\naverylongwordthatfitsnowhereatall end"
 	const want = "The variable\n`DATABASE_URL` is set\nto nothing.\n\n- Container `api`\n  ended with exit code\n  1 and was restarted.\n" +
@@ -37,4 +43,23 @@ func TestAnswersWrapBetweenWords(t *testing.T) {
 			t.Errorf("in parts of %d bytes got\n%s\nwant\n%s", size, got, want)
 		}
 	}
+}
+
+// An answer that comes to a halt within a word is shown so far, and goes on where it was.
+func TestAnswersThatHaltAreShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b strings.Builder
+		w := &wordWrapper{out: &b, width: 22}
+		for _, c := range []struct{ part, want string }{{"first wor", "first wor"}, {"ds", "first words"}, {" and more of them\n", "first words and more\nof them\n"}} {
+			if _, err := w.Write([]byte(c.part)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * longestHeld)
+			synctest.Wait()
+			if got := b.String(); got != c.want {
+				t.Errorf("after %q got %q, want %q", c.part, got, c.want)
+			}
+		}
+	})
 }
