@@ -3,113 +3,48 @@
 package loop
 
 import (
-	"compress/gzip"
+	"cmp"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
-	traces "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/mlp-platform/platform/e2e/harness"
+	"github.com/mlp-platform/platform/libs/service/otlp/otlptest"
 )
 
-// span is one span as a collector gets it.
-type span struct {
-	service string
-	*traces.Span
-}
-
-// spanCollector takes spans by OTLP over HTTP.
-type spanCollector struct {
-	url   string
-	token string // the authorization that came along
-
-	mu    sync.Mutex
-	spans map[string]span // by id; guarded by mu
-}
-
-func startCollector(t *testing.T) *spanCollector {
+// traceOf returns the spans of the trace whose root has this name, and its id.
+func traceOf(t *testing.T, c *otlptest.Collector, root string) (all []otlptest.Span, id string) {
 	t.Helper()
-	c := &spanCollector{spans: map[string]span{}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body io.Reader = r.Body
-		if r.Header.Get("Content-Encoding") == "gzip" {
-			unzipped, err := gzip.NewReader(body)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			body = unzipped
-		}
-		raw, err := io.ReadAll(body)
-		var sent collector.ExportTraceServiceRequest
-		if err == nil {
-			err = proto.Unmarshal(raw, &sent)
-		}
-		if err != nil || r.URL.Path != "/v1/traces" {
-			t.Errorf("%s: %v; want spans at /v1/traces", r.URL, err)
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.token = r.Header.Get("Authorization")
-		for _, resource := range sent.ResourceSpans {
-			service := ""
-			for _, a := range resource.Resource.GetAttributes() {
-				if a.Key == "service.name" {
-					service = a.Value.GetStringValue()
-				}
-			}
-			for _, scope := range resource.ScopeSpans {
-				for _, s := range scope.Spans {
-					c.spans[string(s.SpanId)] = span{service, s}
-				}
-			}
-		}
-	}))
-	t.Cleanup(server.Close)
-	c.url = server.URL
-	return c
-}
-
-// trace returns the spans of the trace whose root has this name, and its id.
-func (c *spanCollector) trace(t *testing.T, root string) (all []span, id string) {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.spans {
+	spans := c.Spans()
+	for _, s := range spans {
 		if s.Name == root && len(s.ParentSpanId) == 0 {
 			id = string(s.TraceId)
 		}
 	}
 	if id == "" {
-		t.Fatalf("none of %d spans is a root named %q", len(c.spans), root)
+		t.Fatalf("none of %d spans is a root named %q", len(spans), root)
 	}
-	for _, s := range c.spans {
+	for _, s := range spans {
 		if string(s.TraceId) == id {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
+	slices.SortFunc(all, func(a, b otlptest.Span) int { return cmp.Compare(a.StartTimeUnixNano, b.StartTimeUnixNano) })
 	return all, id
 }
 
 // renderTree draws the spans below a parent, without those of the database.
-func renderTree(all []span, parent, indent string) string {
+func renderTree(all []otlptest.Span, parent, indent string) string {
 	var b strings.Builder
 	for _, s := range all {
 		if string(s.ParentSpanId) == parent {
 			if !isQuery(s) {
-				fmt.Fprintf(&b, "%s%s: %s (%s)\n", indent, s.service, s.Name, time.Duration(s.EndTimeUnixNano-s.StartTimeUnixNano).Round(100*time.Microsecond))
+				fmt.Fprintf(&b, "%s%s: %s (%s)\n", indent, s.Service, s.Name, time.Duration(s.EndTimeUnixNano-s.StartTimeUnixNano).Round(100*time.Microsecond))
 			}
 			b.WriteString(renderTree(all, string(s.SpanId), indent+"  "))
 		}
@@ -117,23 +52,23 @@ func renderTree(all []span, parent, indent string) string {
 	return b.String()
 }
 
-func isQuery(s span) bool {
+func isQuery(s otlptest.Span) bool {
 	return slices.ContainsFunc(s.Attributes, func(a *common.KeyValue) bool { return a.Key == "db.system.name" })
 }
 
 // path are the spans from the root to the first span of a service with this name, each as "service: name".
-func path(all []span, service, name string) []string {
-	byID := map[string]span{}
+func path(all []otlptest.Span, service, name string) []string {
+	byID := map[string]otlptest.Span{}
 	for _, s := range all {
 		byID[string(s.SpanId)] = s
 	}
 	for _, s := range all {
-		if s.service != service || s.Name != name {
+		if s.Service != service || s.Name != name {
 			continue
 		}
 		way := []string{}
 		for at, ok := s, true; ok; at, ok = byID[string(at.ParentSpanId)] {
-			way = append(way, at.service+": "+at.Name)
+			way = append(way, at.Service+": "+at.Name)
 		}
 		slices.Reverse(way)
 		return way
@@ -154,8 +89,8 @@ func containsInOrder(way []string, names ...string) bool {
 // One trace runs from the notice to the promoted version at work, through HTTP, the database, the orchestrator's run and
 // the broker; nothing in it is secret.
 func TestOneTraceFromNoticeToPromotion(t *testing.T) {
-	c := startCollector(t)
-	p := harness.New(t, "PLATFORM_SEED=false", "OTEL_EXPORTER_OTLP_ENDPOINT="+c.url, "OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20of-the-collector")
+	c := otlptest.Start(t)
+	p := harness.New(t, "PLATFORM_SEED=false", "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20of-the-collector")
 	p.Start(t, 4*time.Minute)
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
 	harness.Want(t, 200, "POST", cp+"/api/changes", p.Secret(t, "ci_token"), map[string]any{
@@ -174,7 +109,7 @@ func TestOneTraceFromNoticeToPromotion(t *testing.T) {
 	})
 	p.Stop(t) // sends the last spans
 
-	all, id := c.trace(t, "POST /api/changes")
+	all, id := traceOf(t, c, "POST /api/changes")
 	t.Logf("trace %s, %d spans:\n%s", hex.EncodeToString([]byte(id)), len(all), renderTree(all, "", ""))
 	for _, row := range []struct {
 		service, name string
@@ -200,10 +135,10 @@ func TestOneTraceFromNoticeToPromotion(t *testing.T) {
 	if !linked {
 		t.Error("the approval does not link the request that made it; want one link")
 	}
-	if want := "Bearer of-the-collector"; c.token != want {
-		t.Errorf("the collector was sent the authorization %q, want %q", c.token, want)
+	if want := "Bearer of-the-collector"; c.Token() != want {
+		t.Errorf("the collector was sent the authorization %q, want %q", c.Token(), want)
 	}
-	for _, s := range c.spans {
+	for _, s := range c.Spans() {
 		text := s.String()
 		for _, secret := range []string{operator, p.Secret(t, "ci_token"), "body-of-the-caller", "of-the-collector"} {
 			if strings.Contains(text, secret) {

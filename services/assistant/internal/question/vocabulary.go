@@ -65,7 +65,7 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	has had having will would shall should can could may might must not no yes nor never none nothing and or but if then else so because while until
 	unless after before since during about across above below over under in out off through between among via per than too very only own same such more most
 	less least some any each few many much other another anything something everything someone somebody anyone anybody nobody else ever still yet
-	already again always often sometimes maybe perhaps later soon tonight tomorrow today yesterday ago hour hours minute minutes day days week night
+	already again always often sometimes maybe perhaps later soon tonight overnight tomorrow today yesterday ago hour hours minute minutes day days week night
 	here there now just really quite actually currently right wrong bad good fine ok okay great nice well better best worse worst new old big small
 	high low full empty slow fast long short hot cold sure certain possible safe dangerous important urgent critical serious weird strange odd
 	broken break breaks broke breaking down up dead dying die dies died alive fail fails failed failing failure failures error errors err problem

@@ -35,7 +35,7 @@ func RecentChanges(v View) string {
 	}
 	period := cmp.Or(v.period(), " in the last 24 hours")
 	return t.under("What changed "+v.where()+period+", the newest first (the cluster does not tell here who did it):",
-		"Nothing was created, rolled out or scaled "+v.where()+period+".")
+		"Nothing was created, rolled out or scaled "+v.where()+period+". Other edits, such as of a selector or of a value, do not show here, and the cluster does not tell here who made them.")
 }
 
 func (v View) recent(at time.Time) bool { return v.Taken.Sub(at) <= cmp.Or(v.Within, recently) }
