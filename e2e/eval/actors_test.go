@@ -138,7 +138,10 @@ func newPart(c Container, well bool) part {
 		}
 	}
 	if c.Script != nil {
-		c.Log, c.Exit = runScript(*c.Script)
+		var err error
+		if c.Log, c.Exit, err = runScript(*c.Script); err != nil {
+			panic(err) // no figure may come of it
+		}
 	}
 	p := part{Container: &c}
 	now := time.Now()

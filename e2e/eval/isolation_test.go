@@ -17,9 +17,9 @@ func TestScriptRunsWithoutANetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	log, exit := runScript(Script{Language: "python", Text: fmt.Sprintf(
+	log, exit, err := runScript(Script{Language: "python", Text: fmt.Sprintf(
 		"import socket\nprint('begin')\nsocket.create_connection(('127.0.0.1', %d), 1)", listener.Addr().(*net.TCPAddr).Port)})
-	if exit != 1 || !strings.Contains(log, "begin") || !strings.Contains(log, "Network is unreachable") {
-		t.Errorf("exit code %d and %q; want 1, begin and Network is unreachable", exit, log)
+	if err != nil || exit != 1 || !strings.Contains(log, "begin") || !strings.Contains(log, "Network is unreachable") {
+		t.Errorf("%v, exit code %d and %q; want 1, begin and Network is unreachable", err, exit, log)
 	}
 }

@@ -3,19 +3,22 @@
 package eval
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 )
 
 // runScript runs a container's program in a process of this host, without its network, in an empty folder, for five seconds
 // at most. One that goes on for longer is ended by SIGKILL, and what it wrote until then is its log.
-func runScript(s Script) (log string, exit int32) {
+func runScript(s Script) (log string, exit int32, err error) {
 	dir, err := os.MkdirTemp("", "eval-")
 	if err != nil {
-		return err.Error(), 125
+		return "", 0, err
 	}
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -29,9 +32,18 @@ func runScript(s Script) (log string, exit int32) {
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "LANG=C.UTF-8"}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		return string(out), int32(max(ended.ExitCode(), -1) & 0xff)
+	if bytes.HasPrefix(out, []byte("unshare: ")) {
+		return "", 0, fmt.Errorf("the script cannot be kept from the network here: %s", bytes.TrimSpace(out))
 	}
-	return string(out), 0
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return string(out), 0, nil
+	case !errors.As(err, &ended):
+		return "", 0, fmt.Errorf("running the script: %w", err)
+	}
+	if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return string(out), 128 + int32(status.Signal()), nil // as a kubelet reports it
+	}
+	return string(out), int32(ended.ExitCode() & 0xff), nil
 }

@@ -29,6 +29,9 @@ var allClear = []*regexp.Regexp{
 // noFault is enough of a healthy namespace, and no all-clear elsewhere: it says what it is about.
 var noFault = regexp.MustCompile(`(?i)\bno object shows a fault\b`)
 
+// alarm is how an answer says that logs tell of trouble, which those of a healthy cluster do not.
+var alarm = regexp.MustCompile(`(?i)\blogs? (?:do|does) not look healthy|\blogs? (?:show|tell of) (?:problems|trouble)`)
+
 // denied is what sounds like an all-clear and is the contrary.
 var denied = regexp.MustCompile(`(?i)(?:not|isn't|aren't|nor) (?:everything|all|every\w*)?[^.\n]{0,30}(?:healthy|well|fine)|not (?:yet )?(?:be )?healthy`)
 
@@ -41,7 +44,7 @@ var certain = regexp.MustCompile(`(?i)\bhigh confidence\b|confidence:?\W{0,4}hig
 func judge(e Expect, answer string) Verdict {
 	if e.Healthy {
 		switch {
-		case says(e.Not, answer) > 0, certain.MatchString(answer):
+		case says(e.Not, answer) > 0, certain.MatchString(answer), alarm.MatchString(answer):
 			return Wrong
 		case says(e.Object, answer) == len(e.Object) && says(e.Cause, answer) == len(e.Cause) && (len(e.Cause) > 0 || saysAllClear(answer) || noFault.MatchString(answer)):
 			return Found

@@ -236,7 +236,7 @@ func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 	case len(t.objects) > 0 || t.namespace != "":
 		return w.diagnoseByLogs(ctx, a, t, left)
 	}
-	w.say(t.verdict(left, ""))
+	w.sayVerdictOfAll(t, left)
 	return nil
 }
 

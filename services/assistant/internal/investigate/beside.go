@@ -48,7 +48,7 @@ func lastWarning(s *engine.Snapshot, kind, namespace, name string) string {
 		if about := e.InvolvedObject.UID; kind != "Node" && uid != "" && about != "" && about != uid {
 			continue // it was about an earlier object of the name; kubelets put a node's name for its uid
 		}
-		when := max(e.LastTimestamp.Unix(), e.EventTime.Unix(), e.CreationTimestamp.Unix())
+		when := engine.LastSeen(e).Unix()
 		if text == "" || when >= at {
 			text, at = fmt.Sprintf(" The newest warning, %s, says %s.", report.Code(e.Reason), engine.QuoteCode(e.Message)), when
 		}

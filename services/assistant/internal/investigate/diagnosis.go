@@ -134,11 +134,8 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		w.say(report.Health(t.view()))
 		return nil
 	case len(t.objects) == 0:
-		w.say(t.verdict(left, ""))
+		w.sayVerdictOfAll(t, left)
 		w.sayIntended(meant)
-		if len(left) == 0 {
-			w.say("The logs of pods that look healthy were not read for this; ask about one workload to have them read.")
-		}
 		w.say(report.Health(t.view()))
 		return nil
 	default:
@@ -165,13 +162,16 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	w.elsewhere(t, others)
-	if t.within > 0 {
+	switch {
+	case t.logPeriod() > 0:
 		w.say(fmt.Sprintf("Only the log lines are limited to the last %s; object state is current.", report.FormatPeriod(t.within)))
+	case t.within > 0:
+		w.say(fmt.Sprintf("Nothing here is limited to the last %s: object state is current, and logs can be limited to a day at most.", report.FormatPeriod(t.within)))
 	}
 	return nil
 }
 
-// sayFindings tells what the playbooks found, and what else the logs of pods that are ready say.
+// sayFindings tells what the playbooks found, and what else the logs of pods that run say.
 func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding, left []symptom.Symptom) error {
 	e, beside, err := w.readBeside(ctx, t, about)
 	if err != nil {
@@ -185,7 +185,7 @@ func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding
 	}
 	w.say(engine.Answer(t.snap, about))
 	if len(beside) > 0 && certain {
-		if err := w.sayEvidence(ctx, t, e, "Besides, the logs of pods that are ready show problems:", beside); err != nil {
+		if err := w.sayEvidence(ctx, t, e, "Besides, the logs of pods that run show problems:", beside); err != nil {
 			return err
 		}
 	}
@@ -194,6 +194,14 @@ func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding
 	}
 	w.say(t.besides(left))
 	return nil
+}
+
+// sayVerdictOfAll is the verdict on the whole cluster, of which no logs are read.
+func (w *work) sayVerdictOfAll(t *topic, left []symptom.Symptom) {
+	w.say(t.verdict(left, ""))
+	if len(left) == 0 {
+		w.say("The logs of pods that look healthy were not read for this; ask about one workload to have them read.")
+	}
 }
 
 // sayIntended tells of policies that somebody may have wanted.

@@ -77,8 +77,8 @@ func (w *work) readLogs(ctx context.Context, t *topic, most int) (logEvidence, e
 		}
 		pods[pod], w.spent.pods[pod] = true, true
 		op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{log.Pod}, Namespace: log.Namespace, Container: log.Container, Previous: log.Previous, Tail: operation.MaxLimit}
-		if t.within > 0 && t.within <= 24*time.Hour && !log.Previous {
-			op.Since = t.within.String()
+		if within := t.logPeriod(); within > 0 && !log.Previous {
+			op.Since = within.String()
 		}
 		out, err := w.tools.Call(limited, operation.Normalize(op))
 		if ctx.Err() != nil {
@@ -122,8 +122,11 @@ func (w *work) readLogs(ctx context.Context, t *topic, most int) (logEvidence, e
 	}
 	e.read = fmt.Sprintf("Read %s (at most the last %d per log) from %s of %s", engine.CountNoun(lines, "line", "lines"), operation.MaxLimit,
 		engine.CountNoun(len(e.sources), "log", "logs"), engine.CountNoun(len(pods), "pod", "pods"))
-	if t.within > 0 {
+	switch {
+	case t.logPeriod() > 0:
 		e.read += ", from the last " + report.FormatPeriod(t.within)
+	case t.within > 0:
+		e.read += ", of whatever age"
 	}
 	if failed > 0 {
 		e.read += fmt.Sprintf("; %s could not be read", engine.CountNoun(failed, "log", "logs"))

@@ -3,6 +3,7 @@ package investigate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -45,7 +46,7 @@ func (w *work) leads(ctx context.Context, t *topic, groups []logtext.Group) ([]s
 	lookup := sync.OnceValue(func() *network.Index { return network.New(engine.NewIndex(t.snap)) }) // costs a pass over all objects
 	for _, g := range groups {
 		for _, line := range g.Texts() {
-			put(t.fullDisk(line))
+			put(t.fullDisk(line, g.Pods))
 			if lookupExpr.MatchString(line) {
 				if text := t.lookupLead(lookup(), g.Pods); text != "" {
 					put(text)
@@ -69,8 +70,17 @@ func (w *work) leads(ctx context.Context, t *topic, groups []logtext.Group) ([]s
 			}
 		}
 	}
-	if len(leads) == 0 && !unread && slices.ContainsFunc(groups, func(g logtext.Group) bool { return connectionExpr.MatchString(g.Line + g.Root) }) {
-		return w.environmentLeads(ctx, t)
+	if len(leads) > 0 || unread {
+		return leads, nil
+	}
+	var pods []string
+	for _, g := range groups {
+		if connectionExpr.MatchString(g.Line + g.Root) {
+			pods = append(pods, g.Pods...)
+		}
+	}
+	if len(pods) > 0 {
+		return w.environmentLeads(ctx, t, pods)
 	}
 	return leads, nil
 }
@@ -120,12 +130,12 @@ func (w *work) hostLead(ctx context.Context, t *topic, line string, h logtext.Ho
 // such as "api" may be anything.
 var hostVariableExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf("hosts?", "hostnames?", "addr", "address(es)?", "servers?", "ur[il]s?", "endpoints?", "brokers?", "dsn", "upstreams?", "_service", "_svc") + `$`)
 
-// environmentLeads follow the hosts in the variables of the containers, where lines about a connection
+// environmentLeads follow the hosts in the variables of the containers of some pods, where lines about a connection
 // name none.
-func (w *work) environmentLeads(ctx context.Context, t *topic) ([]string, error) {
+func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([]string, error) {
 	var leads []string
 	seen := map[string]bool{}
-	for _, wl := range t.view().Workloads() {
+	for _, wl := range t.workloadsOf(pods) {
 		for _, c := range wl.Template.Spec.Containers {
 			for _, v := range c.Env {
 				hosts := logtext.Hosts(v.Value)
@@ -354,15 +364,15 @@ var (
 	pathExpr       = regexp.MustCompile(`(?:^|[\s"'=(:])(/[\w./@+-]+)`)
 )
 
-// fullDisk leads from a line about a full disk to the volume that may be full.
-func (t *topic) fullDisk(line string) string {
+// fullDisk leads from a line about a full disk, in the logs of some pods, to the volume that may be full.
+func (t *topic) fullDisk(line string, pods []string) string {
 	if !fullDiskExpr.MatchString(line) || otherSpaceExpr.MatchString(line) {
 		return ""
 	}
 	path := ""
 	for _, m := range pathExpr.FindAllStringSubmatch(line, -1) {
 		path = m[1]
-		if w, mount := t.mountOf(path); mount != nil {
+		if w, mount := t.mountOf(path, pods); mount != nil {
 			return t.describeVolume(w, *mount)
 		}
 	}
@@ -372,9 +382,9 @@ func (t *topic) fullDisk(line string) string {
 	return fmt.Sprintf("%s is on no volume, so the container's own file system or the node's disk may be full.", report.Code(path))
 }
 
-// mountOf is the innermost mount that a path is on, with its workload, or nil.
-func (t *topic) mountOf(path string) (of report.Workload, found *corev1.VolumeMount) {
-	for _, w := range t.view().Workloads() {
+// mountOf is the innermost mount that a path is on in workloads of some pods, with its workload, or nil.
+func (t *topic) mountOf(path string, pods []string) (of report.Workload, found *corev1.VolumeMount) {
+	for _, w := range t.workloadsOf(pods) {
 		for i := range w.Template.Spec.Containers {
 			mounts := w.Template.Spec.Containers[i].VolumeMounts
 			for j := range mounts {
@@ -386,6 +396,20 @@ func (t *topic) mountOf(path string) (of report.Workload, found *corev1.VolumeMo
 		}
 	}
 	return of, found
+}
+
+// workloadsOf are the workloads of the topic that pods of some names belong to.
+func (t *topic) workloadsOf(pods []string) []report.Workload {
+	near := map[operation.Ref]bool{}
+	for i := range t.snap.Pods {
+		pod := &t.snap.Pods[i]
+		if slices.Contains(pods, pod.Name) && (t.namespace == "" || pod.Namespace == t.namespace) {
+			maps.Copy(near, relatedObjects(t.snap, []operation.Ref{{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}}))
+		}
+	}
+	return slices.DeleteFunc(t.view().Workloads(), func(w report.Workload) bool {
+		return !near[operation.Ref{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name}]
+	})
 }
 
 // describeVolume tells what a mount leads to; other volumes than claims and emptyDirs do not fill up

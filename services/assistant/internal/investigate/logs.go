@@ -182,9 +182,21 @@ func titleOfLog(log engine.Log) string {
 	return title
 }
 
+// logPeriod is what the logs that are read are limited to; 0: they are not, since a day is the most.
+func (t *topic) logPeriod() time.Duration {
+	if t.within > 24*time.Hour {
+		return 0
+	}
+	return t.within
+}
+
+// period is the end of a sentence about logs.
 func (t *topic) period() string {
-	if t.within == 0 {
+	switch {
+	case t.within == 0:
 		return ""
+	case t.logPeriod() == 0:
+		return " (logs can be limited to a day at most, so these are of whatever age)"
 	}
 	return " from the last " + report.FormatPeriod(t.within)
 }
@@ -193,8 +205,8 @@ func (t *topic) period() string {
 // that older ones were not read.
 func (w *work) showLog(ctx context.Context, t *topic, log engine.Log, wish logWish) (lines int, ok, cut bool, err error) {
 	op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{log.Pod}, Namespace: log.Namespace, Container: log.Container, Previous: log.Previous}
-	if t.within > 0 && t.within <= 24*time.Hour && !log.Previous {
-		op.Since = t.within.String()
+	if within := t.logPeriod(); within > 0 && !log.Previous {
+		op.Since = within.String()
 	}
 	out, err := w.tools.Call(turn.WantWholeLog(ctx), operation.Normalize(op))
 	if err != nil {
@@ -246,6 +258,9 @@ func describeLines(found logtext.Chosen, kept []string, wish logWish, cut bool) 
 
 // whyNoLogs says why pods have no logs: there are none, or no container has started, and why.
 func (t *topic) whyNoLogs(previous bool) string {
+	if t.snap.Unread["pods"] {
+		return "Which pods there are could not be read, so no log was read." + listUnread(t.snap)
+	}
 	near := relatedObjects(t.snap, t.objects)
 	for i := range t.snap.Pods {
 		pod := &t.snap.Pods[i]

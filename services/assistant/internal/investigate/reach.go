@@ -225,7 +225,7 @@ func (p *passage) judge() (open bool, text string) {
 		}
 		return false, fmt.Sprintf("No. %s has no port %d; it has %s.", engine.UpperFirst(p.toText), p.asked, joinCodes(have))
 	case len(j.Barriers) == 0 && !j.Policies:
-		return true, fmt.Sprintf("Yes, as far as the network goes: no network policy is about %s or %s.%s", p.fromText, to, names)
+		return true, fmt.Sprintf("Yes, as far as these objects tell: no NetworkPolicy is about %s or %s. Policies of other kinds, of a network plug-in or a service mesh, were not read.%s", p.fromText, to, names)
 	case len(j.Barriers) == 0:
 		return names == "", fmt.Sprintf("Yes, the network policies let %s through to %s.%s\n\n%s", p.fromText, to, names, pluginNote)
 	}
@@ -239,7 +239,7 @@ func (p *passage) judge() (open bool, text string) {
 		for _, port := range j.Open {
 			ports = append(ports, fmt.Sprint(port))
 		}
-		head = fmt.Sprintf("Not everywhere. %s reaches %s on pod port %s, but a network policy stops the rest:", engine.UpperFirst(p.fromText), to, joinCodes(ports))
+		head = fmt.Sprintf("Not everywhere. %s reaches %s on port %s, but a network policy stops the rest:", engine.UpperFirst(p.fromText), to, joinCodes(ports))
 	}
 	return false, head + "\n\n- " + strings.Join(lines, "\n- ") + "\n\n" + strings.TrimSpace(names+" "+pluginNote)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -61,19 +62,29 @@ func (r *relations) put(kind, namespace, name string) {
 	r.near[operation.Ref{Kind: kind, Namespace: namespace, Name: name}] = true
 }
 
+// ingress joins an Ingress with a Service that it leads to.
+func (r *relations) ingress(in *networkingv1.Ingress, to *networkingv1.IngressServiceBackend) {
+	if r.has("Ingress", in.Namespace, in.Name) {
+		r.put("Service", in.Namespace, to.Name)
+	} else if r.has("Service", in.Namespace, to.Name) {
+		r.put("Ingress", in.Namespace, in.Name)
+	}
+}
+
 // ingresses lead to services, and their trouble is seen at either.
 func (r *relations) ingresses() {
 	for i := range r.Ingresses {
 		in := &r.Ingresses[i]
+		if b := in.Spec.DefaultBackend; b != nil && b.Service != nil {
+			r.ingress(in, b.Service)
+		}
 		for _, rule := range in.Spec.Rules {
 			if rule.HTTP == nil {
 				continue
 			}
 			for _, path := range rule.HTTP.Paths {
-				if b := path.Backend.Service; b != nil && r.has("Ingress", in.Namespace, in.Name) {
-					r.put("Service", in.Namespace, b.Name)
-				} else if b != nil && r.has("Service", in.Namespace, b.Name) {
-					r.put("Ingress", in.Namespace, in.Name)
+				if b := path.Backend.Service; b != nil {
+					r.ingress(in, b)
 				}
 			}
 		}

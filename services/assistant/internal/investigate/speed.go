@@ -11,7 +11,6 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
-	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
 // nearLimit is the share of its CPU limit above which a container is throttled at any peak, in percent.
@@ -52,11 +51,11 @@ func (t *topic) throttled() []string {
 		}
 		limit, limited := spec.Resources.Limits[corev1.ResourceCPU]
 		if limited && limit.MilliValue() > 0 && 100*used.Cpu().MilliValue() >= nearLimit*limit.MilliValue() {
-			lines = append(lines, fmt.Sprintf("Container %s of pod %s uses %s of its CPU limit of %s: it is throttled.", engine.QuoteCode(log.Container), engine.QuoteCode(log.Pod), used.Cpu(), limit.String()))
+			lines = append(lines, fmt.Sprintf("Container %s of pod %s uses %s of its CPU limit of %s, so it is probably throttled.", engine.QuoteCode(log.Container), engine.QuoteCode(log.Pod), used.Cpu(), limit.String()))
 		}
 	}
 	if len(lines) == 0 {
-		lines = append(lines, "No container of "+report.Code(t.objects[0].Name)+" is at its CPU limit now.")
+		lines = append(lines, "No container of "+t.subject()+" is at its CPU limit now.")
 	}
 	return lines
 }

@@ -29,7 +29,11 @@ func TestVerdicts(t *testing.T) {
 		change            func(*engine.Snapshot)
 		must, not         []string
 	}{
-		{"healthy", "healthy", "what is wrong?", nil, []string{allClear + " in the cluster."}, nil},
+		{"healthy", "healthy", "what is wrong?", nil, []string{allClear + " in the cluster.", "logs of pods that look healthy were not read"}, nil},
+		{"healthy, asked for health", "healthy", "is everything ok?", nil, []string{allClear + " in the cluster.", "logs of pods that look healthy were not read"}, nil},
+		{"slow, of a namespace with a finding", "a1_empty_variable", "why is everything slow in shop?", func(s *engine.Snapshot) { s.Usage = map[engine.Log]corev1.ResourceList{} }, []string{"DATABASE_URL", "No container of", "is at its CPU limit now"}, nil},
+		{"logs of pods that were not read", "healthy", "show the logs of gallery", func(s *engine.Snapshot) { s.Pods, s.Unread["pods"] = nil, true }, []string{"could not be read"}, []string{"There are no pods"}},
+		{"a period longer than logs can be limited to", "healthy", "what is wrong with gallery in the last 2 days?", nil, []string{"logs can be limited to a day at most"}, []string{"from the last 2 days"}},
 		{"crash without a cause", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 10*time.Minute) },
 			[]string{"No known cause was found, but not everything is healthy", "exit code 139 (signal SIGSEGV)"}, []string{allClear}},
 		{"crash that was survived", "healthy", "what is wrong?", func(s *engine.Snapshot) { ended(s, 139, 48*time.Hour) }, []string{allClear}, nil},

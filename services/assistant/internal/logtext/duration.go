@@ -14,7 +14,10 @@ type Duration struct {
 	Line string
 }
 
-var durationExpr = regexp.MustCompile(`(?i)\b(?:took|duration|dur|latency|elapsed|rt|time|in|after|ms|query_time|request_time|response_time)"?[=:" ]+"?(\d+(?:\.\d+)?) ?(ms|milliseconds|seconds|s)\b`)
+var durationExpr = regexp.MustCompile(`(?i)\b(?:took|duration|dur|latency|elapsed|rt|time|in|ms|query_time|request_time|response_time)"?[=:" ]+"?(\d+(?:\.\d+)?) ?(ms|milliseconds|seconds|s)\b`)
+
+// delayExpr is how long something is to wait, and not how long it took.
+var delayExpr = regexp.MustCompile(`(?i)\b(?:retry\w*|reconnect\w*|restart\w*|again|next|sleep\w*|wait\w*|back-?off|expires?|try(?:ing)?) (?:\w+ )?in[=:" ]+"?\d`)
 
 // Durations are the durations of requests that lines tell, the shortest first.
 func Durations(sources []Source) []Duration {
@@ -27,7 +30,10 @@ func Durations(sources []Source) []Duration {
 				continue
 			}
 			if left -= len(line); left < 0 {
-				break
+				break // the next log's first line ends it likewise
+			}
+			if delayExpr.MatchString(line) {
+				continue
 			}
 			for _, m := range durationExpr.FindAllStringSubmatch(line, -1) {
 				unit := "s"

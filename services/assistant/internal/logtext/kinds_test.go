@@ -69,6 +69,9 @@ func TestCalmLogs(t *testing.T) {
 	for _, line := range []string{
 		"INFO errors_total=0 failed=0 retries=0",
 		"INFO GET /error-codes 200",
+		"INFO query returned 500 rows",
+		"INFO cache replied 503 ms after the first call",
+		"INFO child ended, exit code 501",
 		"DEBUG loaded module ErrorPagePlugin without error",
 		"INFO error handler registered",
 		"WARN option --legacy is deprecated and will be removed in v9",

@@ -71,7 +71,7 @@ func Telling(sources []Source) (groups []Group, lines int) {
 		for j := range entries {
 			e := &entries[j]
 			score, best, refusal := e.score(scores)
-			if hasStatus(e.lines[0]) || strings.Contains(e.lines[0], " 200 ") {
+			if hasStatus(e.lines[0]) && StatusOf(e.lines[0]) != 0 || strings.Contains(e.lines[0], " 200 ") {
 				answers++
 			}
 			if score > 0 {

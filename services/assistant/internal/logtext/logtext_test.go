@@ -116,7 +116,7 @@ func TestHostsNeedAPlace(t *testing.T) {
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	var got []time.Duration
-	for _, d := range logtext.Durations([]logtext.Source{{Text: "GET / took 20ms\nGET / took 1.5s\nduration=300 ms\nport 8080\nLOG:  duration: 91204.5 ms  execute x\n{\"took\":\"2.31s\"}\n"}}) {
+	for _, d := range logtext.Durations([]logtext.Source{{Text: "GET / took 20ms\nretrying in 30s\ntimed out after 40s\nGET / took 1.5s\nduration=300 ms\nport 8080\nLOG:  duration: 91204.5 ms  execute x\n{\"took\":\"2.31s\"}\n"}}) {
 		got = append(got, d.Took)
 	}
 	if want := []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond, 2310 * time.Millisecond, 91204500 * time.Microsecond}; !slices.Equal(got, want) {

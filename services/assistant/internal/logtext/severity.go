@@ -2,6 +2,7 @@ package logtext
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
@@ -105,7 +106,7 @@ func StatusOf(line string) int {
 		if line[i] < '1' || line[i] > '5' || !isDigit(line[i+1]) || !isDigit(line[i+2]) || strings.IndexByte(` "=:`, line[i-1]) < 0 || i+3 < len(line) && isWord(line[i+3]) {
 			continue
 		}
-		if leadsToStatus(line[max(0, i-32):i]) {
+		if leadsToStatus(line[max(0, i-32):i], line[i+3:]) {
 			return int(line[i]-'0')*100 + int(line[i+1]-'0')*10 + int(line[i+2]-'0')
 		}
 	}
@@ -113,11 +114,19 @@ func StatusOf(line string) int {
 }
 
 // statusWords stand before the status of an HTTP answer in messages.
-var statusWords = []string{"status", "status code", "status_code", "statuscode", "code", "answered", "replied", "returned", "responded", "responded with"}
+var statusWords = []string{"status", "status_code", "statuscode", "status code"}
 
-// leadsToStatus reports whether the number after a text is the status of an HTTP answer, as access logs and
+// answerWords may stand before a status, before the number of an error and before a count.
+var (
+	answerWords = []string{"code", "answered", "replied", "returned", "responded", "responded with"}
+	otherCodes  = []string{"exit code", "error code", "return code"}
+	// countedExpr is a number's noun, as in "returned 500 rows"; what tells more of a status begins otherwise.
+	countedExpr = regexp.MustCompile(`^ ?(?:[kKMG]i?)?(?:B|ms|s|us|ns)\b|^ (?:\w+ )?(?:rows?|items?|records?|results?|entries|lines?|bytes|bits|documents?|hits?|keys?|messages?|objects?|points?|rules?|users?|values?|seconds?|milliseconds?|minutes?|times|of)\b`)
+)
+
+// leadsToStatus reports whether the number between two texts is the status of an HTTP answer, as access logs and
 // messages write it. It is no expression since every number of a log is asked about.
-func leadsToStatus(before string) bool {
+func leadsToStatus(before, after string) bool {
 	if strings.HasSuffix(before, `" `) {
 		return true
 	}
@@ -136,6 +145,11 @@ func leadsToStatus(before string) bool {
 	for _, word := range statusWords {
 		if endsInWord(low, word) {
 			return true
+		}
+	}
+	for _, word := range answerWords {
+		if endsInWord(low, word) {
+			return !slices.ContainsFunc(otherCodes, func(other string) bool { return endsInWord(low, other) }) && !countedExpr.MatchString(after[:min(len(after), 40)])
 		}
 	}
 	return false

@@ -89,9 +89,16 @@ func TestCases(t *testing.T) {
 			for i := range s.Nodes {
 				s.Nodes[i].Spec.Taints = nil
 			}
-			s.Pods[0].Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
+			s.Pods[0].Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}}}}
 			s.Pods[0].Status.Conditions[0].Message = "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
 		}, "The pod's anti-affinity"},
+		{"anti-affinity of others", "a10_all_tainted", "", func(s *engine.Snapshot) {
+			for i := range s.Nodes {
+				s.Nodes[i].Spec.Taints = nil
+			}
+			s.Pods[0].Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}}}}
+			s.Pods[0].Status.Conditions[0].Message = "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules."
+		}, "by their own anti-affinity"},
 		{"label that tainted nodes have", "a10_all_tainted", "", func(s *engine.Snapshot) {
 			s.Nodes[0].Labels = map[string]string{"accelerator": "a100"}
 			s.Nodes = append(s.Nodes, *s.Nodes[1].DeepCopy(), *s.Nodes[1].DeepCopy())

@@ -58,12 +58,18 @@ func (x *Index) JudgeRoute(from, to RouteEnd, port int32) RouteJudgement {
 	callers, targetPods := t.ofEachKind(from.Pods), t.ofEachKind(to.Pods)
 	for _, caller := range callers {
 		j.Policies = j.Policies || len(t.isolating(caller, networkingv1.PolicyTypeEgress)) > 0
-		if server, down := x.nameServer(); !down {
+		if server, down := x.nameServer(); !down && j.NoNames == nil {
 			j.NoNames = x.withoutNames(caller, server)
 		}
 		if to.Address.IsValid() {
-			for _, p := range x.blocksAddress(caller, to.Address, port) {
+			stopping, open := x.blocksAddress(caller, to.Address, port)
+			for _, p := range stopping {
 				put(Barrier{p, true, port, corev1.ProtocolTCP, letThrough(p, networkingv1.PolicyTypeEgress)})
+			}
+			for _, at := range open {
+				if !slices.Contains(j.Open, at) {
+					j.Open = append(j.Open, at)
+				}
 			}
 			continue
 		}
@@ -90,7 +96,7 @@ func (x *Index) JudgeRoute(from, to RouteEnd, port int32) RouteJudgement {
 
 // routeTargets are the ports of a pod that a call may mean; known is false where a Service has no such port.
 func routeTargets(s *corev1.Service, pod *corev1.Pod, port int32) (all []target, known bool) {
-	if s != nil {
+	if s != nil && len(s.Spec.Ports) > 0 { // a headless Service may have none: its pods answer on all of theirs
 		for _, p := range s.Spec.Ports {
 			if port == 0 || p.Port == port {
 				all = append(all, target{pod, portOn(pod, targetPort(p), p.Protocol), p.Protocol})
@@ -113,32 +119,37 @@ func routeTargets(s *corev1.Service, pod *corev1.Pod, port int32) (all []target,
 }
 
 // blocksAddress lists the policies because of which a pod does not get out to an address, or none if one of them lets it.
-func (x *Index) blocksAddress(from *corev1.Pod, to netip.Addr, port int32) []*networkingv1.NetworkPolicy {
-	var stopping []*networkingv1.NetworkPolicy
+// Asked about all ports (0), it lists those that are open all the same.
+func (x *Index) blocksAddress(from *corev1.Pod, to netip.Addr, port int32) (stopping []*networkingv1.NetworkPolicy, some []int32) {
 	at := target{&corev1.Pod{}, port, corev1.ProtocolTCP}
 	for _, i := range x.limiting().isolating(from, networkingv1.PolicyTypeEgress) {
 		for _, r := range i.rules {
 			open := len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(peer networkingv1.NetworkPolicyPeer) bool {
 				return peer.IPBlock != nil && inBlock(peer.IPBlock, to.String())
 			})
-			if open && (port == 0 || r.allowsPort(at)) {
-				return nil
+			switch {
+			case !open:
+			case port != 0 && r.allowsPort(at), len(r.ports) == 0:
+				return nil, nil
+			case port == 0:
+				for _, p := range r.ports {
+					if p.Port == nil && engine.ValueOr(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP {
+						return nil, nil
+					}
+					if p.Port != nil && p.Port.IntVal != 0 {
+						some = append(some, p.Port.IntVal)
+					}
+				}
 			}
 		}
 		stopping = append(stopping, i.policy)
 	}
-	return stopping
+	return stopping, some
 }
 
 // withoutNames is the policy that keeps a pod from the name server, or nil.
 func (x *Index) withoutNames(pod *corev1.Pod, server *corev1.Service) *networkingv1.NetworkPolicy {
-	to := nameServerTarget()
-	if server != nil {
-		if pods := x.readyBackends(server); len(pods) > 0 {
-			to.pod = pods[0]
-		}
-	}
-	if leaving := x.blocks(pod, to, networkingv1.PolicyTypeEgress); len(leaving) > 0 {
+	if leaving := x.blocks(pod, x.nameServerOf(server), networkingv1.PolicyTypeEgress); len(leaving) > 0 {
 		return leaving[0]
 	}
 	return nil

@@ -211,7 +211,7 @@ func (x *Index) fullCPU() []engine.Finding {
 			w := x.WorkloadOf(pod)
 			f := engine.Finding{Class: engine.CPULimit, Object: w.Ref, Container: c.Spec.Name, Confidence: engine.Medium}
 			f.Evidence = []string{fmt.Sprintf("Container %s of pod %s uses %s of its CPU limit of %s.", engine.QuoteCode(c.Spec.Name), engine.QuoteCode(pod.Name), used.Cpu(), limit.String())}
-			f.Cause = fmt.Sprintf("Container %s is throttled: it uses all the CPU that its limit lets it, and waits for the rest of each period.", engine.QuoteCode(c.Spec.Name))
+			f.Cause = fmt.Sprintf("Container %s is probably throttled: it uses nearly all the CPU that its limit lets it, and waits whenever it wants more.", engine.QuoteCode(c.Spec.Name))
 			f.Text = fmt.Sprintf("Say which CPU limit %s is to have, spread the load over more pods, or find what uses so much.", engine.RefTitle(w.Ref))
 			m.Add(f, pod.Name)
 		}
@@ -228,17 +228,16 @@ func (x *Index) displaced() []engine.Finding {
 		if e.Reason != "Preempted" || x.Taken.Sub(engine.LastSeen(e).Time) > engine.Recent {
 			continue
 		}
-		for ref := range x.Workloads {
-			if seen[ref] || ref.Kind == "ReplicaSet" || ref.Namespace != e.InvolvedObject.Namespace || !strings.HasPrefix(e.InvolvedObject.Name, ref.Name+"-") {
-				continue
-			}
-			seen[ref] = true
-			found = append(found, engine.Finding{
-				Class: engine.PendingResources, Object: ref, Confidence: engine.High, Evidence: x.preempted(ref),
-				Cause: "Pods of it were preempted: ended to make room for pods of a higher priority.",
-				Text:  "Give it a PriorityClass as high as its work is important, or add room for both.",
-			})
+		ref := x.workloadOfName(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
+		if ref.Name == "" || seen[ref] {
+			continue
 		}
+		seen[ref] = true
+		found = append(found, engine.Finding{
+			Class: engine.PendingResources, Object: ref, Confidence: engine.High, Evidence: x.preempted(ref),
+			Cause: "Pods of it were preempted: ended to make room for pods of a higher priority.",
+			Text:  "Give it a PriorityClass as high as its work is important, or add room for both.",
+		})
 	}
 	slices.SortFunc(found, func(a, b engine.Finding) int { return strings.Compare(a.Object.String(), b.Object.String()) })
 	return found

@@ -3,6 +3,7 @@ package workload
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,10 @@ func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engin
 	a := pod.Spec.Affinity
 	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium, Evidence: []string{"The scheduler says " + engine.QuoteCode(said) + "."}}
 	switch {
-	case a != nil && a.PodAntiAffinity != nil && strings.Contains(said, "anti-affinity"):
+	case strings.Contains(said, "existing pods anti-affinity"):
+		f.Cause = "Pods that run already keep this one away by their own anti-affinity, and no node is left."
+		f.Text = "Add a node, or look which workload's anti-affinity names this pod's labels."
+	case a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 && strings.Contains(said, "anti-affinity"):
 		f.Cause = "The pod's anti-affinity keeps it from every node where another such pod runs, and no node is left."
 		f.Text = "Add a node, lower the replicas, or make the anti-affinity a preference."
 	case a != nil && a.PodAffinity != nil && strings.Contains(said, "pod affinity"):
@@ -29,9 +33,6 @@ func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engin
 	case len(pod.Spec.TopologySpreadConstraints) > 0 && strings.Contains(said, "topology spread"):
 		f.Cause = "The pod's topology spread constraints leave no node."
 		f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
-	case strings.Contains(said, "existing pods anti-affinity"):
-		f.Cause = "Pods that run already keep this one away by their own anti-affinity, and no node is left."
-		f.Text = "Add a node, or look which workload's anti-affinity names this pod's labels."
 	case strings.Contains(said, "PersistentVolume's node affinity"), strings.Contains(said, "volume node affinity conflict"), strings.Contains(said, "no available volume zone"):
 		x.explainVolumePlace(&f, pod)
 	case strings.Contains(said, "ReadWriteOncePod"):
@@ -201,18 +202,35 @@ func (x *Index) addPriority(f *engine.Finding, pod *corev1.Pod, w *engine.Worklo
 // systemPriority is where the priorities of the cluster's own classes begin.
 const systemPriority = 2_000_000_000
 
-// preempted are the events that tell of pods of a workload which were ended for others.
+// workloadOfName is the workload that a pod of a name belonged to, which is gone: of all whose name its own begins with the
+// one with the longest. Without any it is zero.
+func (x *Index) workloadOfName(namespace, pod string) (of operation.Ref) {
+	for ref := range x.Workloads {
+		if ref.Kind != "ReplicaSet" && ref.Namespace == namespace && strings.HasPrefix(pod, ref.Name+"-") && len(ref.Name) > len(of.Name) {
+			of = ref
+		}
+	}
+	return of
+}
+
+// preempted are the recent events that tell of pods of a workload which were ended for others.
 func (x *Index) preempted(of operation.Ref) []string {
 	var all []string
 	for i := range x.Events {
 		e := &x.Events[i]
-		if e.Reason == "Preempted" && e.InvolvedObject.Namespace == of.Namespace && (e.InvolvedObject.Name == of.Name || strings.HasPrefix(e.InvolvedObject.Name, of.Name+"-")) {
+		if e.Reason != "Preempted" || e.InvolvedObject.Namespace != of.Namespace || x.Taken.Sub(engine.LastSeen(e).Time) > engine.Recent {
+			continue
+		}
+		if e.InvolvedObject.Name == of.Name || x.workloadOfName(of.Namespace, e.InvolvedObject.Name) == of {
 			all = append(all, fmt.Sprintf("The scheduler says of pod %s: %s.", engine.QuoteCode(e.InvolvedObject.Name), engine.QuoteCode(e.Message)))
 		}
 	}
 	slices.Sort(all)
 	return all[:min(len(all), 5)]
 }
+
+// deviceExpr is what the scheduler says of resource claims.
+var deviceExpr = regexp.MustCompile(`(?i)\bresource ?claims?\b|\ballocate all claims\b|\bdevice class`)
 
 // checkResourceClaims explains pods that wait for a device: their claim was not made, or nothing fits it.
 func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
@@ -236,9 +254,8 @@ func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 		}
 		return []engine.Finding{f}
 	}
-	low := strings.ToLower(said)
-	if !strings.Contains(low, "claim") && !strings.Contains(low, "device class") {
-		return nil
+	if !deviceExpr.MatchString(said) {
+		return nil // a persistentvolumeclaim is another matter
 	}
 	f.Cause = "No node can give the pod the devices that its resource claim asks for."
 	f.Text = "Look which ResourceSlices the driver publishes and which claims hold their devices; free one, or correct the claim."
