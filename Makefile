@@ -5,7 +5,8 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/.cache/go/bin:$(CURDIR)/.cache/node/bin:$(PATH)
 export CGO_ENABLED := 1
 # Stamping asks git, which refuses in a clone that belongs to another user; the linker sets the version.
-export GOFLAGS := -buildvcs=false $(filter-out -buildvcs=%,$(GOFLAGS))
+# Without paths of this checkout in them, packages are compiled once for binaries, tests, lint and other checkouts.
+export GOFLAGS := -buildvcs=false -trimpath $(filter-out -buildvcs=% -trimpath,$(GOFLAGS))
 # The library that setup fetched; tests and binaries find it here before any system copy.
 export ORT_LIB ?= $(CURDIR)/.cache/onnxruntime/libonnxruntime.so.1
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -28,7 +29,7 @@ build: setup ## build every binary into bin/
 	@scripts/pages.sh
 	@mkdir -p bin
 	@echo "building bin/: platform mlp svc assistant control-plane dashboard-bff evidence-api inference bus-bridge trainer stack"
-	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
+	@go build -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
 		./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant ./services/control-plane/cmd/control-plane ./services/dashboard-bff/cmd/dashboard-bff ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/inference/cmd/bus-bridge ./services/trainer/cmd/trainer ./services/standalone/cmd/stack
 	@cp -uf .cache/onnxruntime/libonnxruntime.so.1 bin/
 

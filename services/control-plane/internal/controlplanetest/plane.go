@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -436,8 +435,15 @@ func (p *Plane) Report(model, version string) map[string]any {
 	return p.Want(200, "POST", "/versions", Trainer, map[string]any{"model": model, "version": version}).Object(p.T)
 }
 
-// Samples is the folder of the sample model repository.
+// Samples returns the folder of the sample model repository, found above the working directory.
 func Samples() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../../../deploy/modelrepo")
+	// Tests run in their package's folder; a path from runtime.Caller would not exist under -trimpath.
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		samples := filepath.Join(dir, "deploy/modelrepo")
+		if _, err := os.Stat(samples); err == nil {
+			return samples
+		}
+	}
+	panic("no deploy/modelrepo above the working directory")
 }
