@@ -129,8 +129,8 @@ func TestLoopWithMLP(t *testing.T) {
 	t.Logf("%d requests, none failed, versions %v", l.total.Load(), l.versions)
 }
 
-// Acceptance row 20: a corrupt artifact that gets an alias under load changes nothing for callers. Canary follows the tracker
-// at once; Production does so through the gate alone, which takes no version without a digest.
+// Acceptance row 20: a corrupt artifact that gets an alias under load changes nothing for callers, of that alias neither.
+// Canary follows the tracker at once; Production does so through the gate alone, which takes no version without a digest.
 func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	p := sharedPlatform(t)
 	body, err := os.ReadFile(heldOutBodies(t, p, "RuntimeClass")[1])
@@ -174,8 +174,21 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 		"name": "runtimeclass", "source": run.Run.Info.URI + "/broken", "run_id": src.V.RunID}).Body, &made); err != nil {
 		t.Fatal(err)
 	}
-	l, stop := startLoad(context.Background(), p, "RUNTIMECLASS", body, 8)
-	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Canary", "version": made.V.Version})
+	setCanary := func(version string) {
+		harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Canary", "version": version})
+	}
+	setCanary(good)
+	canary := withAlias(t, body, "Canary")
+	harness.Eventually(t, 30*time.Second, func() error {
+		if a := harness.Call(t, "POST", p.Env["SERVING_URL"]+"/predict/RUNTIMECLASS", p.Env["SERVING_TOKEN"], canary); a.Status != 200 {
+			return fmt.Errorf("Canary does not answer yet: %d %s", a.Status, a.Body)
+		}
+		return nil
+	})
+	l, stopProduction := startLoad(context.Background(), p, "RUNTIMECLASS", body, 4)
+	ofCanary, stopCanary := startLoad(context.Background(), p, "RUNTIMECLASS", []byte(canary), 4)
+	stop := func() { stopProduction(); stopCanary() }
+	setCanary(made.V.Version)
 	harness.Eventually(t, 30*time.Second, func() error {
 		for _, e := range readEventStream(t, p) {
 			if e.Type == "platform.deploy.load_failed" {
@@ -184,25 +197,27 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 		}
 		return fmt.Errorf("no deploy.load_failed in the stream")
 	})
-	before := l.total.Load()
+	before, beforeCanary := l.total.Load(), ofCanary.total.Load()
 	harness.Eventually(t, 20*time.Second, func() error {
-		if l.total.Load() < before+200 {
+		if l.total.Load() < before+100 || ofCanary.total.Load() < beforeCanary+100 {
 			return fmt.Errorf("load does not go on")
 		}
 		return nil
 	})
 	stop()
-	if n := l.failed.Load(); n != 0 {
-		t.Fatalf("%d of %d requests failed; the first: %s; want n == 0", n, l.total.Load(), l.first)
-	}
-	if len(l.versions) != 1 || !l.seen(good) {
-		t.Fatalf("versions that answered: %v, want %s alone", l.versions, good)
+	for alias, l := range map[string]*load{"Production": l, "Canary": ofCanary} {
+		if n := l.failed.Load(); n != 0 {
+			t.Fatalf("%s: %d of %d requests failed, want none; the first: %s", alias, n, l.total.Load(), l.first)
+		}
+		if len(l.versions) != 1 || !l.seen(good) {
+			t.Fatalf("%s: versions that answered: %v, want %s alone", alias, l.versions, good)
+		}
 	}
 	h := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/health", "", nil)
 	if !strings.Contains(string(h.Body), "last_error") {
 		t.Errorf(`health does not show the failure: %s; want strings.Contains(string(h.Body), "last_error")`, h.Body)
 	}
-	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Canary", "version": good})
+	setCanary(good)
 	harness.Eventually(t, 15*time.Second, func() error {
 		h := harness.Want(t, 200, "GET", p.Env["SERVING_URL"]+"/health", "", nil).JSON(t)
 		m, _ := h["models"].(map[string]any)["RUNTIMECLASS"].(map[string]any)
@@ -226,4 +241,19 @@ func productionVersion(t *testing.T, p *harness.Platform, name string) string {
 		t.Fatal(err)
 	}
 	return doc.V.Version
+}
+
+// withAlias returns the body of a prediction that asks for an alias.
+func withAlias(t *testing.T, body []byte, alias string) string {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal(body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	doc["alias"] = alias
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

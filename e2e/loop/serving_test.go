@@ -204,8 +204,8 @@ func TestRow24_BusAnswersAsHTTP(t *testing.T) {
 	}
 }
 
-// Two bridges share 10,000 requests and one is killed halfway: what it had is answered when it is sent again, and nothing
-// else is sent twice.
+// Two bridges share 10,000 requests and one is killed halfway: what it had is answered when it is sent again, so every
+// request gets its answer.
 func TestBusLosesNothingWhenABridgeIsKilled(t *testing.T) {
 	p := sharedPlatform(t)
 	uuid := busUUID(t, p, "RUNTIMEREGRESSOR")

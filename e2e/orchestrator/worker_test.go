@@ -4,6 +4,7 @@ package orchestrator
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -30,6 +31,7 @@ type workers struct {
 	tracker *tracker.Client
 	proxy   *harness.Proxy // before the orchestrator
 	gate    *gate          // before the tracker, for the trainings alone
+	repo    string         // the model repository
 	env     []string
 }
 
@@ -42,7 +44,7 @@ func testWorker(t *testing.T, api string, p *harness.Platform, cases []workerCas
 	w := &workers{
 		api: api, client: orchestrator.New(api, hc), tracker: tracker.New(p.Env["TRACKING_URI"], hc, tracker.Token(p.Env["MLFLOW_TRACKING_TOKEN"])),
 		proxy: harness.NewProxy(t, harness.FreePorts(t, 1)[0], strings.TrimSuffix(api, "/api")),
-		gate:  newGate(t, p.Env["TRACKING_URI"]),
+		gate:  newGate(t, p.Env["TRACKING_URI"]), repo: p.Env["PLATFORM_MODELREPO"],
 		env: append(os.Environ(), "MLFLOW_TRACKING_TOKEN="+p.Env["MLFLOW_TRACKING_TOKEN"],
 			"CONTROL_PLANE_URL=", "MODELREPO_DIR="+p.Env["PLATFORM_MODELREPO"], "WORKER_POLL_SECONDS=1", "WORKER_HEARTBEAT_SECONDS=1",
 			"WORKER_LOST_SECONDS=3", "PREFECT_API_KEY=", "PREFECT_FLOW_RUN_ID="),
@@ -260,7 +262,67 @@ func testRegistration(t *testing.T, w *workers) {
 		}
 		return nil
 	})
+	testDeployBesideAWorker(t, w)
 	p.stop(t)
+	testUnscheduledStaysSo(t, w)
+}
+
+// testDeployBesideAWorker shows that mlp pipeline deploy and the worker write the same deployment: neither undoes what
+// the other did.
+func testDeployBesideAWorker(t *testing.T, w *workers) {
+	if got := w.deploy(t); got != "unchanged" {
+		t.Errorf("pipeline deploy beside a worker: %s; want unchanged", got)
+	}
+	if got := w.deploy(t, "--no-schedule"); got != "updated" {
+		t.Errorf("pipeline deploy --no-schedule: %s; want updated", got)
+	}
+}
+
+// testUnscheduledStaysSo starts a worker at a deployment whose schedule an operator switched off.
+func testUnscheduledStaysSo(t *testing.T, w *workers) {
+	const name = "platform-runtimeclass-nightly"
+	before, err := w.client.ReadDeploymentByName(t.Context(), "scheduled_training", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.start(t, "successor", t.TempDir())
+	harness.Eventually(t, time.Minute, func() error {
+		d, err := w.client.ReadDeploymentByName(t.Context(), "scheduled_training", name)
+		if err == nil && !d.Updated.After(before.Updated) {
+			err = fmt.Errorf("%s was last written at %s; want a registration after %s", name, d.Updated, before.Updated)
+		}
+		if err == nil && (len(d.Schedules) != 1 || d.Schedules[0].Active) {
+			t.Fatalf("schedules of %s after a worker's start: %+v; want one that is off, as deployed", name, d.Schedules)
+		}
+		return err
+	})
+	p.stop(t)
+	if got := w.deploy(t, "--no-schedule"); got != "unchanged" {
+		t.Errorf("pipeline deploy --no-schedule again: %s; want unchanged", got)
+	}
+	if got := w.deploy(t); got != "updated" {
+		t.Errorf("pipeline deploy with the schedule: %s; want updated", got)
+	}
+	if d, err := w.client.ReadDeploymentByName(t.Context(), "scheduled_training", name); err != nil || len(d.Schedules) != 1 || !d.Schedules[0].Active {
+		t.Errorf("schedules of %s: %+v, %v; want one that is on", name, d.Schedules, err)
+	}
+}
+
+// deploy runs mlp pipeline deploy for RuntimeClass and returns what became of its deployment.
+func (w *workers) deploy(t *testing.T, options ...string) string {
+	t.Helper()
+	cmd := exec.Command(harness.Bin(t, "mlp"), append([]string{"--yes", "--json", "pipeline", "deploy", "--env", "prod", "--model", "RuntimeClass"}, options...)...)
+	cmd.Env = append(w.env, "HOME="+t.TempDir(), "ORCHESTRATOR_API_URL="+w.api, "PLATFORM_MODELREPO="+w.repo)
+	var out, talk bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &talk
+	err := cmd.Run()
+	var rows []struct {
+		Result string `json:"result"`
+	}
+	if err != nil || json.Unmarshal(out.Bytes(), &rows) != nil || len(rows) != 1 {
+		t.Fatalf("%s: %v\n%s%s", cmd, err, out.String(), talk.String())
+	}
+	return rows[0].Result
 }
 
 func testKilledOnce(t *testing.T, w *workers) { w.killOnce(t, nil) }

@@ -187,7 +187,7 @@ func busStatus(ctx context.Context, env *Env) error {
 	if !health.Connected {
 		connected = "no"
 	}
-	g := output.Grid{Columns: []string{"Bridge", "Connected", "Mode", "Models", "Inferences", "Vectors", "Retrains"}, Doc: map[string]any{"health": health, "stats": stats}}
+	g := output.Grid{Columns: []string{"Bridge", "Connected", "Mode", "Models", "Inferences", "Vectors", "Retrains"}, Doc: map[string]any{"health": health, "stats": bridgeStats{stats, stats.BridgeError}}}
 	g.Rows = [][]any{{styledStatus(string(health.Status)), connected, string(health.Mode), health.Models, stats.InferencesTotal, stats.VectorsTotal, stats.RetrainsTotal}}
 	per := output.Grid{Title: "Answered since the bridge started", Columns: []string{"Model", "Inferences", "Errors", "p50 (ms)", "p99 (ms)"}, Empty: "Nothing was asked yet."}
 	names := []string{}
@@ -209,6 +209,12 @@ func busStatus(ctx context.Context, env *Env) error {
 		return fault.New("bus_disconnected", "the bridge is not connected to the message bus")
 	}
 	return nil
+}
+
+// bridgeStats shows what keeps the bridge from its work as null when nothing does; the wire leaves it out.
+type bridgeStats struct {
+	busbridge.Stats
+	BridgeError *string `json:"bridge_error"`
 }
 
 // bridgeHealth reads /health, whose body says the same with 503.

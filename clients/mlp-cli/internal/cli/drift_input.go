@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -53,19 +54,23 @@ func inputDriftRowOf(d inference.DriftStatus) inputDriftRow {
 func driftInputCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "input", Usage: "what models are asked, against its baseline", Subcommands: []*cli.Command{
 		{Name: "status", Usage: "drift of each model's inputs: norm, mean and deviation of the embedding, or of the numeric columns", ArgsUsage: "[model]",
-			Flags: watchFlags(), Action: func(c *cli.Context) error {
+			Flags: slices.Concat(watchFlags(), listFlags(0)), Action: func(c *cli.Context) error {
 				a, err := readArguments(c, "[model]")
 				if err != nil {
 					return err
 				}
-				return env.maybeWatch(c, func() error { return inputDriftStatus(c.Context, env, a[0]) })
+				o, err := env.readListOptions(c)
+				if err != nil {
+					return err
+				}
+				return env.maybeWatch(c, func() error { return inputDriftStatus(c.Context, env, a[0], o) })
 			}},
 		driftBaselineCommand(env, inputDrift, "store the inputs of the last 1000 snapshots as the baseline"),
 		driftResetCommand(env, inputDrift, "forget the recent inputs of a model; predictions and baseline stay"),
 	}}
 }
 
-func inputDriftStatus(ctx context.Context, env *Env, model string) error {
+func inputDriftStatus(ctx context.Context, env *Env, model string, o listOptions) error {
 	list, err := env.driftStatuses(ctx, inputDrift, model)
 	if err != nil {
 		return err
@@ -91,5 +96,5 @@ func inputDriftStatus(ctx context.Context, env *Env, model string) error {
 		}
 	}
 	g.Doc = rows
-	return env.Printer().Print(g)
+	return env.printList(o, g, false)
 }

@@ -22,21 +22,27 @@ import (
 )
 
 func pipelineCommand(env *Env) *cli.Command {
-	repo := &cli.StringFlag{Name: "repo", Usage: "model repository (default: PLATFORM_MODELREPO, else this folder)"}
+	repoFlag := func(aliases ...string) cli.Flag {
+		return &cli.StringFlag{Name: "repo", Aliases: aliases, Usage: "model repository (default: PLATFORM_MODELREPO, else this folder or deploy/modelrepo in it)"}
+	}
 	return &cli.Command{Name: "pipeline", Usage: "the model repository, and training on this machine", Subcommands: []*cli.Command{
-		{Name: "list", Usage: "the declared models", Flags: []cli.Flag{repo}, Action: func(c *cli.Context) error {
+		{Name: "list", Usage: "the declared models", Flags: append(listFlags(0), repoFlag()), Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
 			}
-			return pipelineList(env, c.String("repo"))
+			o, err := env.readListOptions(c)
+			if err != nil {
+				return err
+			}
+			return pipelineList(env, c.String("repo"), o)
 		}},
-		{Name: "validate", Usage: "every fault of the repository, by file and line", Flags: []cli.Flag{repo}, Action: func(c *cli.Context) error {
+		{Name: "validate", Usage: "every fault of the repository, by file and line", Flags: []cli.Flag{repoFlag()}, Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return pipelineValidate(env, c.String("repo"))
 		}},
-		{Name: "run", Usage: "train a model in this process", Flags: []cli.Flag{repo,
+		{Name: "run", Usage: "train a model in this process", Flags: []cli.Flag{repoFlag("registry"),
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Required: true, Usage: "model"},
 			&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the first declared)"},
 			&cli.BoolFlag{Name: "dummy", Usage: "500 generated rows; the version never gets past Staging"},
@@ -106,7 +112,7 @@ func sortedModels(r *modelrepo.Repo) []*modelrepo.Model {
 	return out
 }
 
-func pipelineList(env *Env, repo string) error {
+func pipelineList(env *Env, repo string, o listOptions) error {
 	_, r, err := env.modelRepo(repo, "dev")
 	if err != nil {
 		return err
@@ -133,7 +139,7 @@ func pipelineList(env *Env, repo string) error {
 	if n := len(r.Faults); n > 0 {
 		g.Notes = []string{"", fmt.Sprintf("%d fault(s); see: mlp pipeline validate", n)}
 	}
-	return env.Printer().Print(g)
+	return env.printList(o, g, false)
 }
 
 func pipelineValidate(env *Env, repo string) error {
@@ -208,7 +214,7 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 		return fault.New("trainer", "TRAINER_COMMAND_TIMEOUT is no duration such as 2h: %v", err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	if env.Verbose {
+	if env.Verbose && !env.Format.Structured() { // a structured run has its document alone
 		log = slog.New(slog.NewTextHandler(env.Err, nil))
 	}
 	t, err := trainer.New(trainer.Config{

@@ -14,11 +14,11 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/orchestrator/scheduled"
 )
 
 // Names of what pipeline deploy makes, and of the deployment that it copies where and how to run.
 const (
-	scheduledFlow      = "scheduled_training"
 	dispatchFlow       = "training_flow"
 	dispatchDeployment = "platform-dispatch"
 )
@@ -81,7 +81,7 @@ func pipelineDeploy(ctx context.Context, env *Env, o deployOptions) error {
 	if err != nil {
 		return err
 	}
-	flow, err := orch.CreateFlow(ctx, scheduledFlow)
+	flow, err := orch.CreateFlow(ctx, scheduled.Flow)
 	if err != nil {
 		return orchestratorFault(r.Get("orchestrator"), err)
 	}
@@ -90,8 +90,8 @@ func pipelineDeploy(ctx context.Context, env *Env, o deployOptions) error {
 	for _, m := range models {
 		wanted := deploymentOf(m, template, o.noSchedule)
 		wanted.FlowID = flow.ID
-		row := deployedModel{Model: m.Name, Deployment: scheduledFlow + "/" + wanted.Name, Dataset: m.Datasets[0].Name}
-		if len(wanted.Schedules) > 0 {
+		row := deployedModel{Model: m.Name, Deployment: scheduled.Flow + "/" + wanted.Name, Dataset: m.Datasets[0].Name}
+		if wanted.Schedules[0].Active {
 			row.Schedule, row.Timezone = &wanted.Schedules[0].Schedule.Cron, &wanted.Schedules[0].Schedule.Timezone
 		}
 		if row.Result, err = deployOne(ctx, orch, wanted); err != nil {
@@ -148,21 +148,16 @@ func (e *Env) dispatchTemplate(ctx context.Context, r *config.Resolved) (*orches
 	return orch, template, nil
 }
 
+// deploymentOf is the model's scheduled training, carried out where and how the template is.
 func deploymentOf(m *modelrepo.Model, template orchestrator.Deployment, noSchedule bool) orchestrator.CreateDeployment {
-	d := orchestrator.CreateDeployment{
-		Name: "platform-" + strings.ToLower(m.Name) + "-nightly", Description: "Trains " + m.Name + " by its schedule.",
-		Tags: []string{"platform", "scheduled"}, ParameterSchema: template.ParameterSchema,
-		Parameters: map[string]any{"model_name": m.Name, "dataset_cls_name": m.Datasets[0].Name, "is_dummy": false},
-	}
-	text := func(p *string) string {
-		if p == nil {
-			return ""
+	d := scheduled.Deployment(m)
+	for to, from := range map[*string]*string{&d.Entrypoint: template.Entrypoint, &d.WorkPoolName: template.WorkPoolName, &d.WorkQueueName: template.WorkQueueName} {
+		if from != nil {
+			*to = *from
 		}
-		return *p
 	}
-	d.Entrypoint, d.WorkPoolName, d.WorkQueueName = text(template.Entrypoint), text(template.WorkPoolName), text(template.WorkQueueName)
-	if m.Schedule.Enabled && !noSchedule {
-		d.Schedules = []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: m.Schedule.Cron, Timezone: m.Schedule.Timezone}, Active: true}}
+	if noSchedule {
+		scheduled.Unschedule(&d)
 	}
 	return d
 }
@@ -170,7 +165,7 @@ func deploymentOf(m *modelrepo.Model, template orchestrator.Deployment, noSchedu
 // deployOne makes a deployment or brings it up to date. One that is as wanted is left alone: writing it again would
 // throw away the runs that its schedule has made ahead.
 func deployOne(ctx context.Context, orch *orchestrator.Client, wanted orchestrator.CreateDeployment) (string, error) {
-	old, err := orch.ReadDeploymentByName(ctx, scheduledFlow, wanted.Name)
+	old, err := orch.ReadDeploymentByName(ctx, scheduled.Flow, wanted.Name)
 	result := "updated"
 	switch {
 	case errors.Is(err, orchestrator.ErrNotFound):
@@ -186,7 +181,7 @@ func deployOne(ctx context.Context, orch *orchestrator.Client, wanted orchestrat
 
 func isDeployed(old orchestrator.Deployment, wanted orchestrator.CreateDeployment) bool {
 	same := func(a *string, b string) bool { return a == nil && b == "" || a != nil && *a == b }
-	return !old.Paused && same(old.Description, wanted.Description) && same(old.Entrypoint, wanted.Entrypoint) && same(old.WorkPoolName, wanted.WorkPoolName) &&
+	return !old.Paused && slices.Equal(old.Tags, wanted.Tags) && same(old.Description, wanted.Description) && same(old.Entrypoint, wanted.Entrypoint) && same(old.WorkPoolName, wanted.WorkPoolName) &&
 		reflect.DeepEqual(old.Parameters, wanted.Parameters) &&
 		slices.EqualFunc(old.Schedules, wanted.Schedules, func(a orchestrator.DeploymentSchedule, b orchestrator.CreateSchedule) bool {
 			return a.Active == b.Active && a.Schedule == b.Schedule
@@ -200,7 +195,7 @@ func dryDeploy(ctx context.Context, env *Env, o deployOptions, models []*modelre
 	}
 	names := make([]string, len(models))
 	for i, m := range models {
-		names[i] = scheduledFlow + "/" + deploymentOf(m, orchestrator.Deployment{}, true).Name
+		names[i] = scheduled.Flow + "/" + deploymentOf(m, orchestrator.Deployment{}, true).Name
 	}
 	worker := Check{Name: "a trainer has registered", Detail: dispatchFlow + "/" + dispatchDeployment}
 	r, err := env.Config()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,24 +65,24 @@ func parseCondition(s string) (controlplane.Condition, error) {
 	if err != nil {
 		return c, fault.Usage("--if-%s needs a number, not %q", name, value)
 	}
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return c, fault.New("not_finite", "--if-%s: %s is no limit that a metric can be compared with", name, value)
-	}
 	c.Value = v
 	return c, nil
 }
 
+// isLimit reports whether a metric can be compared with the condition's value.
+func isLimit(c controlplane.Condition) bool { return !math.IsNaN(c.Value) && !math.IsInf(c.Value, 0) }
+
 func pipelinePromoteCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "promote", Usage: "move an alias to a version that meets the conditions, or the saved policy", ArgsUsage: "[model]", Flags: []cli.Flag{
+	return &cli.Command{Name: "promote", Usage: "move an alias to a version that meets the conditions, or the saved policy", ArgsUsage: "[model]", Flags: slices.Concat([]cli.Flag{
 		&cli.StringSliceFlag{Name: "if", Usage: "METRIC-OP=VALUE, also written --if-METRIC-OP VALUE; OP is lt, gt, lte or gte; all must hold"},
 		&cli.StringFlag{Name: "from", Value: "Staging", Usage: strings.Join(aliases, ", ")},
 		&cli.StringFlag{Name: "to", Value: "Production", Usage: strings.Join(aliases, ", ")},
 		&cli.BoolFlag{Name: "save", Usage: "store the condition as the model's policy, and move nothing"},
-		&cli.BoolFlag{Name: "list", Usage: "the saved policies"},
+		&cli.BoolFlag{Name: "list", Usage: "the saved policies; takes the options of a list"},
 		followFlag("wait until the alias has moved, and for the other person's approval if it needs one"),
 		&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "why; kept in the record"},
 		dryRunFlag(),
-	}, Action: func(c *cli.Context) error {
+	}, listFlags(0)), Action: func(c *cli.Context) error {
 		a, err := readArguments(c, "[model]")
 		if err != nil {
 			return err
@@ -97,11 +98,22 @@ func pipelinePromoteCommand(env *Env) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if !isLimit(condition) {
+				o.notLimits = append(o.notLimits, Check{Name: describeCondition(condition), Detail: output.Number(condition.Value) + " is no limit that a metric can be compared with"})
+				continue
+			}
 			o.conditions = append(o.conditions, condition)
+		}
+		if len(o.notLimits) > 0 && (!o.dryRun || c.Bool("save")) {
+			return fault.New("not_finite", "%s: %s", o.notLimits[0].Name, o.notLimits[0].Detail)
 		}
 		switch {
 		case c.Bool("list"):
-			return listPolicies(c.Context, env, o.model)
+			list, err := env.readListOptions(c)
+			if err != nil {
+				return err
+			}
+			return listPolicies(c.Context, env, o.model, list)
 		case o.model == "":
 			return fault.Usage("missing argument <model>").WithHint("see: mlp pipeline promote --help")
 		case c.Bool("save"):
@@ -114,10 +126,11 @@ func pipelinePromoteCommand(env *Env) *cli.Command {
 type promoteOptions struct {
 	model, from, to, reason string
 	conditions              []controlplane.Condition
+	notLimits               []Check // conditions that nothing can meet; only a dry run gets this far with them
 	dryRun, follow          bool
 }
 
-func listPolicies(ctx context.Context, env *Env, model string) error {
+func listPolicies(ctx context.Context, env *Env, model string, o listOptions) error {
 	cp, err := env.controlPlaneClient()
 	if err != nil {
 		return err
@@ -138,7 +151,7 @@ func listPolicies(ctx context.Context, env *Env, model string) error {
 		}
 	}
 	g.Doc = doc
-	return env.Printer().Print(g)
+	return env.printList(o, g, false)
 }
 
 func savePolicy(ctx context.Context, env *Env, o promoteOptions) error {
@@ -237,7 +250,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(o.conditions) == 0 {
+	if len(o.conditions) == 0 && len(o.notLimits) == 0 {
 		if _, err := decode[controlplane.Policy](cp.GetPolicy(ctx, o.model)); err != nil {
 			if fault.From(err).Status == 404 {
 				if _, _, _, err := env.findRegistered(ctx, o.model); err != nil {
@@ -255,6 +268,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 	if err != nil {
 		checks = []Check{{Name: "conditions", Detail: err.Error()}}
 	}
+	checks = append(checks, o.notLimits...)
 	body := controlplane.PromotionRequest{Model: o.model, From: &o.from, To: &o.to, DryRun: &o.dryRun, Reason: optional(o.reason)}
 	if len(o.conditions) > 0 {
 		body.Conditions = &o.conditions
@@ -267,7 +281,7 @@ func promote(ctx context.Context, env *Env, o promoteOptions) error {
 		if err != nil {
 			checks = append(checks, Check{Name: "gate", Detail: err.Error()})
 		}
-		return env.DryRun(o.model, map[string]any{"from": o.from, "to": o.to, "version": res.Version, "allowed": res.Allowed}, checks)
+		return env.DryRun(o.model, map[string]any{"from": o.from, "to": o.to, "version": res.Version, "allowed": res.Allowed && len(o.notLimits) == 0}, checks)
 	}
 	for _, c := range checks {
 		if !c.Pass {

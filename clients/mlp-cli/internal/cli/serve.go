@@ -30,7 +30,7 @@ func serveCommand(env *Env) *cli.Command {
 			&cli.IntFlag{Name: "concurrency", Value: 8, Usage: "clients at once"},
 			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "model (default: the first served)"},
 			&cli.Float64Flag{Name: "max-p99-ms", Usage: "exit 1 when p99 is above this many milliseconds"},
-			&cli.BoolFlag{Name: "plot", Usage: "draw the histogram of latencies"},
+			&cli.BoolFlag{Name: "plot", Usage: "draw the histogram of latencies with its scale, below the table"},
 		}, Action: func(c *cli.Context) error {
 			if _, err := readArguments(c); err != nil {
 				return err
@@ -237,14 +237,14 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 	hist, edges := countLatencies(all)
 	doc := map[string]any{"model": m.ModelName, "version": m.ModelVersion, "requests": o.n, "concurrency": o.clients, "errors": failed,
 		"p50_ms": p(.5), "p99_ms": p(.99), "max_ms": all[len(all)-1], "rate_per_s": rate, "histogram": map[string]any{"edges_ms": edges, "counts": hist}}
-	g := output.Grid{Columns: []string{"Model", "Requests", "p50", "p99", "Max", "Rate", "Errors"}, Doc: doc, Rows: [][]any{{
-		m.ModelName, o.n, formatMillis(p(.5)), formatMillis(p(.99)), formatMillis(all[len(all)-1]), fmt.Sprintf("%.0f/s", rate), failed}}}
+	g := output.Grid{Columns: []string{"Model", "Requests", "p50", "p99", "Max", "Rate", "Errors", "Histogram"}, Doc: doc, Rows: [][]any{{
+		m.ModelName, o.n, formatMillis(p(.5)), formatMillis(p(.99)), formatMillis(all[len(all)-1]), fmt.Sprintf("%.0f/s", rate), failed, output.Sparkline(inFloats(hist))}}}
 	breach := o.maxP99 != nil && p(.99) > *o.maxP99
 	if !(breach || failed > 0) || !env.Format.Structured() {
 		if err := env.Printer().Print(g); err != nil {
 			return err
 		}
-		if !env.Format.Structured() {
+		if o.plot && !env.Format.Structured() {
 			if err := env.plotHistogram(hist, edges); err != nil {
 				return err
 			}
@@ -283,6 +283,14 @@ func countLatencies(sorted []float64) (counts []int, edges []float64) {
 		counts[min(bins-1, int((v-lo)/(hi-lo)*bins))]++
 	}
 	return counts, edges
+}
+
+func inFloats(counts []int) []float64 {
+	out := make([]float64, len(counts))
+	for i, c := range counts {
+		out[i] = float64(c)
+	}
+	return out
 }
 
 func (e *Env) plotHistogram(counts []int, edges []float64) error {

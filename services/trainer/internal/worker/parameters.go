@@ -26,16 +26,6 @@ const ParameterSchema = `{
 	}
 }`
 
-// scheduleSchema is that of the nightly deployments; without a model all enabled ones are trained.
-const scheduleSchema = `{
-	"type": "object", "title": "Parameters",
-	"properties": {
-		"model_name": {"type": ["string", "null"], "default": null, "title": "model_name"},
-		"dataset_cls_name": {"type": ["string", "null"], "default": null, "title": "dataset_cls_name"},
-		"is_dummy": {"type": "boolean", "default": false, "title": "is_dummy"}
-	}
-}`
-
 // Parameters of a flow run.
 type Parameters struct {
 	ModelName   string         `json:"model_name"`

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/orchestrator/scheduled"
 )
 
 // What the worker registers.
@@ -19,12 +20,10 @@ const (
 	Pool             = "platform"
 	dispatchFlow     = "training_flow"
 	dispatchName     = "platform-dispatch"
-	scheduleFlow     = "scheduled_training"
 	nightlyName      = "platform-nightly"
 	nightlyCron      = "0 2 * * *"
 	nightlyZone      = "UTC"
 	poolType         = "process"
-	platformTag      = "platform"
 	poolDescription  = "Trainings of the platform's models; trainer worker carries them out."
 	dispatchSentence = "Trains one model of the model repository and registers the version."
 )
@@ -50,9 +49,9 @@ func (w *Worker) wanted() ([]deployment, error) {
 			Name: dispatchName, Description: dispatchSentence, ParameterSchema: json.RawMessage(ParameterSchema),
 		}},
 		// Its schedule is off: the models' own deployments train them by their own schedules.
-		{flow: scheduleFlow, limit: 1, in: orchestrator.CreateDeployment{
+		{flow: scheduled.Flow, limit: 1, in: orchestrator.CreateDeployment{
 			Name: nightlyName, Description: "Trains every enabled model, one after the other. Its schedule is off: each model has one of its own.",
-			ParameterSchema: json.RawMessage(scheduleSchema), Schedules: cronSchedule(nightlyCron, nightlyZone, false),
+			ParameterSchema: json.RawMessage(scheduled.ParameterSchema), Schedules: scheduled.CronSchedule(nightlyCron, nightlyZone, false),
 		}},
 	}
 	for _, name := range repo.Names() {
@@ -60,24 +59,16 @@ func (w *Worker) wanted() ([]deployment, error) {
 		if !ok {
 			continue
 		}
-		all = append(all, deployment{flow: scheduleFlow, limit: m.Schedule.ConcurrencyLimit, in: orchestrator.CreateDeployment{
-			Name: "platform-" + strings.ToLower(m.Name) + "-nightly", Description: "Trains " + m.Name + " by the schedule of its model.yaml.",
-			ParameterSchema: json.RawMessage(scheduleSchema), Parameters: map[string]any{"model_name": m.Name},
-			Schedules: cronSchedule(m.Schedule.Cron, m.Schedule.Timezone, m.Enabled && m.Schedule.Enabled),
-		}})
+		all = append(all, deployment{flow: scheduled.Flow, limit: m.Schedule.ConcurrencyLimit, in: scheduled.Deployment(m)})
 	}
 	for i := range all {
 		d := &all[i]
-		d.in.WorkPoolName, d.in.EnforceParameterSchema, d.in.Tags = Pool, true, []string{platformTag}
+		d.in.WorkPoolName, d.in.EnforceParameterSchema, d.in.Tags = Pool, true, []string{scheduled.PlatformTag}
 		if d.limit > 0 {
 			d.in.ConcurrencyLimit = &d.limit
 		}
 	}
 	return all, nil
-}
-
-func cronSchedule(cron, zone string, active bool) []orchestrator.CreateSchedule {
-	return []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: cron, Timezone: zone}, Active: active}}
 }
 
 // registerFirst registers everything, and waits for an orchestrator that is away.
@@ -142,26 +133,26 @@ const retiredTag = "retired"
 // retire switches off the schedules of models that the repository does not have any more: nobody would carry their runs
 // out, and they would stand in the way of others. The deployment stays, for its runs are its history.
 func (w *Worker) retire(ctx context.Context, wanted []deployment) error {
-	there, err := w.client.Deployments(ctx, scheduleFlow)
+	there, err := w.client.Deployments(ctx, scheduled.Flow)
 	if err != nil {
-		return fmt.Errorf("list the deployments of %s: %w", scheduleFlow, err)
+		return fmt.Errorf("list the deployments of %s: %w", scheduled.Flow, err)
 	}
 	for _, d := range there {
-		ours := d.WorkPoolName != nil && *d.WorkPoolName == Pool && slices.Contains(d.Tags, platformTag) && !slices.Contains(d.Tags, retiredTag)
+		ours := d.WorkPoolName != nil && *d.WorkPoolName == Pool && slices.Contains(d.Tags, scheduled.PlatformTag) && !slices.Contains(d.Tags, retiredTag)
 		if !ours || !strings.HasPrefix(d.Name, "platform-") || !strings.HasSuffix(d.Name, "-nightly") ||
-			slices.ContainsFunc(wanted, func(x deployment) bool { return x.flow == scheduleFlow && x.in.Name == d.Name }) {
+			slices.ContainsFunc(wanted, func(x deployment) bool { return x.flow == scheduled.Flow && x.in.Name == d.Name }) {
 			continue
 		}
 		in := orchestrator.CreateDeployment{
 			FlowID: d.FlowID, Name: d.Name, Description: "The model repository does not have this model any more. Its schedule is off.",
 			Paused: d.Paused, Parameters: d.Parameters, ParameterSchema: d.ParameterSchema, EnforceParameterSchema: d.EnforceParameterSchema,
-			WorkPoolName: Pool, Tags: []string{platformTag, retiredTag},
+			WorkPoolName: Pool, Tags: []string{scheduled.PlatformTag, retiredTag},
 		}
 		for _, s := range d.Schedules {
 			in.Schedules = append(in.Schedules, orchestrator.CreateSchedule{Schedule: s.Schedule})
 		}
 		if _, err := w.client.CreateDeployment(ctx, in); err != nil {
-			return fmt.Errorf("retire %s/%s: %w", scheduleFlow, d.Name, err)
+			return fmt.Errorf("retire %s/%s: %w", scheduled.Flow, d.Name, err)
 		}
 		w.log.InfoContext(ctx, "switched off the schedule of a model that is gone", slog.String("deployment", d.Name))
 		w.mu.Lock()
@@ -177,7 +168,11 @@ func (w *Worker) registerOne(ctx context.Context, d deployment) error {
 		return err
 	}
 	found := err == nil
-	d.in.Paused = found && now.Paused // what an operator has paused stays so
+	// What an operator has paused, or deployed without its schedule, stays so.
+	d.in.Paused = found && now.Paused
+	if found && scheduled.IsUnscheduled(now) {
+		scheduled.Unschedule(&d.in)
+	}
 	text, err := json.Marshal(d.in)
 	if err != nil {
 		return err

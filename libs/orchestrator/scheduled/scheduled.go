@@ -1,0 +1,65 @@
+// Package scheduled says what the deployment of a model's scheduled trainings looks like. The trainer's worker registers
+// these deployments and `mlp pipeline deploy` writes them; both must agree, or each would undo what the other did.
+package scheduled
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/orchestrator"
+)
+
+const (
+	// Flow is the flow of all scheduled trainings.
+	Flow = "scheduled_training"
+	// PlatformTag marks the deployments of this platform.
+	PlatformTag = "platform"
+	// unscheduledTag marks a deployment whose schedule an operator switched off; it stays off whatever the model repository says.
+	unscheduledTag = "unscheduled"
+)
+
+// ParameterSchema is that of a scheduled training; without a model, every enabled one is trained.
+const ParameterSchema = `{
+	"type": "object", "title": "Parameters",
+	"properties": {
+		"model_name": {"type": ["string", "null"], "default": null, "title": "model_name"},
+		"dataset_cls_name": {"type": ["string", "null"], "default": null, "title": "dataset_cls_name"},
+		"is_dummy": {"type": "boolean", "default": false, "title": "is_dummy"}
+	}
+}`
+
+// Deployment is what trains a model by the schedule of its model.yaml. The flow's id and where its runs are carried out
+// are for the caller to add.
+func Deployment(m *modelrepo.Model) orchestrator.CreateDeployment {
+	d := orchestrator.CreateDeployment{
+		Name: "platform-" + strings.ToLower(m.Name) + "-nightly", Description: "Trains " + m.Name + " by the schedule of its model.yaml.",
+		ParameterSchema: json.RawMessage(ParameterSchema), EnforceParameterSchema: true,
+		Parameters: map[string]any{"model_name": m.Name}, Tags: []string{PlatformTag},
+		Schedules: CronSchedule(m.Schedule.Cron, m.Schedule.Timezone, m.Enabled && m.Schedule.Enabled),
+	}
+	if m.Schedule.ConcurrencyLimit > 0 {
+		d.ConcurrencyLimit = &m.Schedule.ConcurrencyLimit
+	}
+	return d
+}
+
+// CronSchedule returns the one schedule of a deployment.
+func CronSchedule(cron, zone string, active bool) []orchestrator.CreateSchedule {
+	return []orchestrator.CreateSchedule{{Schedule: orchestrator.Cron{Cron: cron, Timezone: zone}, Active: active}}
+}
+
+// Unschedule switches the schedules off until somebody deploys with them again.
+func Unschedule(d *orchestrator.CreateDeployment) {
+	d.Tags = append(slices.Clone(d.Tags), unscheduledTag)
+	d.Schedules = slices.Clone(d.Schedules)
+	for i := range d.Schedules {
+		d.Schedules[i].Active = false
+	}
+}
+
+// IsUnscheduled reports whether an operator switched the schedules of a deployment off.
+func IsUnscheduled(d orchestrator.Deployment) bool {
+	return slices.Contains(d.Tags, unscheduledTag)
+}
