@@ -4,6 +4,7 @@ package mlp
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/mlp-platform/platform/e2e/harness"
 )
@@ -64,18 +67,66 @@ func checkDocuments(t *testing.T, p *harness.Platform, mlp string) {
 			}
 		})
 	}
+	t.Run("columns are keys", func(t *testing.T) {
+		for _, line := range documentLines {
+			checkColumnsAreKeys(t, mlp, running, line)
+		}
+	})
+}
+
+// Columns that a document has under another key, in another unit or in more detail.
+var otherwiseKeyed = map[string][]string{}
+
+// checkColumnsAreKeys compares the CSV of a command with its documents: each column is a key of each item of a list, and
+// both YAML and CSV can be read by others' parsers.
+func checkColumnsAreKeys(t *testing.T, mlp string, world map[string]string, line string) {
+	t.Helper()
+	table, err := csv.NewReader(strings.NewReader(runFormat(t, mlp, world, "csv", line))).ReadAll()
+	if err != nil {
+		t.Errorf("mlp -o csv %s: got %v, want CSV", line, err)
+	}
+	var same any
+	if err := yaml.Unmarshal([]byte(runFormat(t, mlp, world, "yaml", line)), &same); err != nil {
+		t.Errorf("mlp -o yaml %s: got %v, want YAML", line, err)
+	}
+	var items []map[string]any
+	if json.Unmarshal([]byte(runFormat(t, mlp, world, "json", line)), &items) != nil || len(items) == 0 || len(table) == 0 {
+		return // no list, or an empty one
+	}
+	for _, column := range table[0] {
+		if _, ok := items[0][column]; !ok && !slices.Contains(otherwiseKeyed[line], column) {
+			t.Errorf("mlp --json %s: got no key %q in %v, want one for each column", line, column, items[0])
+		}
+	}
+}
+
+// runFormat returns what a line prints in a structured format, however it ends.
+func runFormat(t *testing.T, mlp string, world map[string]string, format, line string) string {
+	t.Helper()
+	cmd := lineOf(t, mlp, world, format, line)
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", cmd, err)
+	}
+	return string(out)
+}
+
+// lineOf is mlp with a line of documentLines, at a home of its own.
+func lineOf(t *testing.T, mlp string, world map[string]string, format, line string) *exec.Cmd {
+	t.Helper()
+	const unknown = "01930000-0000-7000-8000-000000000001"
+	args := strings.Fields(strings.NewReplacer("RUN", unknown, "APPROVAL", unknown, "CHANGE", unknown).Replace(line))
+	cmd := exec.CommandContext(t.Context(), mlp, append([]string{"--output", format}, args...)...)
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=unix:///nonexistent"}
+	for k, v := range world {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	return cmd
 }
 
 func checkDocumentOf(t *testing.T, mlp string, world map[string]string, line string) {
 	t.Helper()
-	const unknown = "01930000-0000-7000-8000-000000000001"
-	args := strings.Fields(strings.NewReplacer("RUN", unknown, "APPROVAL", unknown, "CHANGE", unknown).Replace(line))
-	cmd := exec.CommandContext(t.Context(), mlp, append([]string{"--json"}, args...)...)
-	home := t.TempDir()
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=unix:///nonexistent"}
-	for k, v := range world {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
+	cmd := lineOf(t, mlp, world, "json", line)
 	var out, talk bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &talk
 	err := cmd.Run()

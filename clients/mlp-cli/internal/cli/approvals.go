@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v2"
@@ -166,11 +167,14 @@ func approvalsList(ctx context.Context, env *Env, all bool, o listOptions) error
 	if err != nil {
 		return err
 	}
-	return env.printList(o, approvalGrid(shown, all), false)
+	return env.printList(o, approvalGrid(shown, all, env.Now()), false)
 }
 
-func approvalGrid(list []listedApproval, all bool) output.Grid {
-	g := output.Grid{Columns: []string{"ID", "Model", "Kind", "Commit", "Message", "Status", "Requested By", "Age"}, Doc: list,
+func approvalGrid(list []listedApproval, all bool, now time.Time) output.Grid {
+	g := output.Grid{Columns: []string{"ID", "Model", "Kind", "Commit", "Message", "Status", "Requested By", "Age"},
+		Doc: mapRows(list, func(a listedApproval) approvalRow {
+			return approvalRow{a, a.ModelId, a.CommitSha, a.message(), int64(now.Sub(a.RequestedAt).Seconds())}
+		}),
 		Spare: []string{"Commit", "Requested By", "ID"}, // a decision takes the model as well
 		Empty: "Nothing is pending."}
 	if all {

@@ -52,7 +52,7 @@ func modelsCost(ctx context.Context, env *Env, model string, o listOptions, plot
 	if err != nil {
 		return err
 	}
-	g := output.Grid{Columns: []string{"Version", "Run ID", "Job ID", "GPU Hours", "Cost (USD)", "Recorded", "Synthetic"}, Doc: list, Spare: []string{"Run ID", "Job ID"},
+	g := output.Grid{Columns: []string{"Version", "Run ID", "Job ID", "GPU Hours", "Cost (USD)", "Recorded", "Synthetic"}, Doc: mapRows(list, func(c controlplane.Cost) costRow { return costRow{c, c.RecordedAt} }), Spare: []string{"Run ID", "Job ID"},
 		Empty: "No cost of " + model + " is recorded."}
 	values := make([]float64, 0, len(list))
 	for _, c := range list {

@@ -15,15 +15,18 @@ type inputDriftRow struct {
 	Model      string                       `json:"model"`
 	Alias      string                       `json:"alias"`
 	NormMean   *float64                     `json:"norm_mean"`
-	EmbMean    *float64                     `json:"embedding_mean"`
-	EmbStd     *float64                     `json:"embedding_std"`
+	EmbMean    *float64                     `json:"emb_mean"`
+	EmbStd     *float64                     `json:"emb_std"`
+	FullMean   *float64                     `json:"embedding_mean"` // the same by its longer name
+	FullStd    *float64                     `json:"embedding_std"`
 	MaxZ       *float64                     `json:"max_z"`
 	Status     string                       `json:"status"`
 	Overall    string                       `json:"overall"`
 	DecidedBy  *string                      `json:"decided_by"`
 	Statistic  *string                      `json:"statistic"`
 	Reason     *string                      `json:"reason"`
-	Snapshots  int                          `json:"n_snapshots"`
+	Snapshots  int                          `json:"snapshots"`
+	N          int                          `json:"n_snapshots"` // the same as drift status names it
 	Baseline   int                          `json:"n_baseline"`
 	Statistics map[string]inputStatisticRow `json:"statistics"`
 }
@@ -40,7 +43,7 @@ type inputStatisticRow struct {
 
 func inputDriftRowOf(d inference.DriftStatus) inputDriftRow {
 	row := inputDriftRow{Model: d.Model, Alias: d.Alias, MaxZ: d.ZScore, Status: string(d.Status), Overall: string(d.Overall), DecidedBy: d.DecidedBy,
-		Statistic: d.Statistic, Reason: d.Reason, Snapshots: d.NSnapshots, Baseline: d.NBaseline, Statistics: map[string]inputStatisticRow{}}
+		Statistic: d.Statistic, Reason: d.Reason, Snapshots: d.NSnapshots, N: d.NSnapshots, Baseline: d.NBaseline, Statistics: map[string]inputStatisticRow{}}
 	if d.Statistics == nil {
 		return row
 	}
@@ -48,6 +51,7 @@ func inputDriftRowOf(d inference.DriftStatus) inputDriftRow {
 		row.Statistics[name] = inputStatisticRow{s.LiveMean, s.LiveStd, s.BaselineMean, s.BaselineStd, s.ZScore, string(s.Status), string(s.Overall)}
 	}
 	row.NormMean, row.EmbMean, row.EmbStd = row.Statistics["norm"].LiveMean, row.Statistics["mean"].LiveMean, row.Statistics["std"].LiveMean
+	row.FullMean, row.FullStd = row.EmbMean, row.EmbStd
 	return row
 }
 

@@ -192,7 +192,10 @@ func autoRetrainStatus(ctx context.Context, env *Env, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	g := output.Grid{Columns: []string{"Model", "Enabled", "Min Z", "Dataset", "Cooldown (s)", "Gate", "Last Triggered", "Kind"}, Doc: list,
+	g := output.Grid{Columns: []string{"Model", "Enabled", "Min Z", "Dataset", "Cooldown (s)", "Gate", "Last Triggered", "Kind"},
+		Doc: mapRows(list, func(a controlplane.AutoRetrain) autoRetrainRow {
+			return autoRetrainRow{a, a.DatasetName, a.CooldownSeconds, a.LastTriggeredAt}
+		}),
 		Empty: "No model trains by itself. Start with: mlp drift auto-retrain enable <model>"}
 	for _, a := range list {
 		g.Rows = append(g.Rows, []any{a.Model, a.Enabled, a.MinZ, a.DatasetName, int(a.CooldownSeconds), string(a.Gate), a.LastTriggeredAt, string(a.Kind)})

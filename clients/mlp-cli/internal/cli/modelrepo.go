@@ -68,17 +68,17 @@ func modelrepoStatus(ctx context.Context, env *Env, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	if snap.Models == nil {
-		snap.Models = []controlplane.Freshness{}
-	}
+	rows := mapRows(snap.Models, func(m controlplane.Freshness) freshnessRow {
+		return freshnessRow{m, m.ModelId, m.LatestModelrepoCommit, m.TrainedFromCommit}
+	})
 	g := output.Grid{Columns: []string{"Model", "Status", "Stale Since", "Latest Commit", "Trained From"}, Empty: "The repository declares no model."}
 	for _, m := range snap.Models {
 		g.Rows = append(g.Rows, []any{m.ModelId, styledStatus(strings.ToUpper(string(m.Status))), m.StaleSince, shortCommit(m.LatestModelrepoCommit), shortCommit(m.TrainedFromCommit)})
 	}
-	if err := o.arrange(&g, &snap.Models); err != nil {
+	if err := o.arrange(&g, &rows); err != nil {
 		return err
 	}
-	g.Doc = snap
+	g.Doc = map[string]any{"models": rows, "last_event": snap.LastEvent}
 	if e := snap.LastEvent; e != nil {
 		g.Notes = []string{"", "last push " + output.Clean(shortSHA(e.CommitSha)) + ", " + output.Since(env.Now().Sub(e.Timestamp)) + " ago, by " + string(e.Source)}
 	}
@@ -109,7 +109,9 @@ func modelrepoEvents(ctx context.Context, env *Env, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	g := output.Grid{Columns: []string{"#", "Commit", "Branch", "Pushed By", "Time", "Source"}, Doc: events, Empty: "No push was seen yet. Look for one with: mlp modelrepo sync"}
+	g := output.Grid{Columns: []string{"#", "Commit", "Branch", "Pushed By", "Time", "Source"},
+		Doc:   mapRows(events, func(e controlplane.PushEvent) pushRow { return pushRow{e, e.Id, e.CommitSha, e.Timestamp} }),
+		Empty: "No push was seen yet. Look for one with: mlp modelrepo sync"}
 	for _, e := range events {
 		g.Rows = append(g.Rows, []any{e.Id, shortSHA(e.CommitSha), e.Branch, e.PushedBy, e.Timestamp, string(e.Source)})
 	}

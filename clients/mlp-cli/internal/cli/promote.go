@@ -142,11 +142,11 @@ func listPolicies(ctx context.Context, env *Env, model string, o listOptions) er
 	if err != nil {
 		return err
 	}
-	doc := []controlplane.Policy{}
+	doc := []policyRow{}
 	g := output.Grid{Columns: []string{"Model", "Metric", "Op", "Threshold", "From", "To", "Enabled"}, Empty: "No policy is saved."}
 	for _, p := range list {
 		if model == "" || strings.EqualFold(p.Model, model) {
-			doc = append(doc, p)
+			doc = append(doc, policyRow{p, p.Operator, p.FromAlias, p.ToAlias})
 			g.Rows = append(g.Rows, []any{p.Model, p.Metric, string(p.Operator), p.Threshold, p.FromAlias, p.ToAlias, p.Enabled})
 		}
 	}
