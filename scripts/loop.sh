@@ -95,7 +95,7 @@ commit "More trees for $model"
 operator modelrepo sync
 train_on_drift
 operator drift trigger --model "$model" --follow
-# The control plane also looks by itself, twice a minute, and may have started the run first.
+# The control plane also looks by itself (AUTO_RETRAIN_SECONDS), and may have started the run first.
 run=$(operator -o csv runs list --model "$model" --columns run --limit 1 2>/dev/null | sed 1d)
 operator runs show "$run" --follow
 operator drift auto-retrain disable "$model"
