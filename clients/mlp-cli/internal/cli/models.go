@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -262,7 +263,7 @@ func (e *Env) trackerName(ctx context.Context, name string) string {
 }
 
 // plainName is a name that no shell reads as anything else.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`) })
 
 // completeModels offers model names within the 300 ms that completion may take; without a tracker, none.
 func completeModels(ctx context.Context, env *Env) []string {
@@ -274,7 +275,7 @@ func completeModels(ctx context.Context, env *Env) []string {
 	}
 	names := make([]string, 0, len(list))
 	for _, m := range list {
-		if plainName.MatchString(m.Name) {
+		if plainName().MatchString(m.Name) {
 			names = append(names, strings.ToUpper(m.Name))
 		}
 	}
