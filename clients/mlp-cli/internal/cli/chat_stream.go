@@ -209,12 +209,17 @@ type chatView struct {
 }
 
 func newChatView(env *Env) *chatView {
-	// Colours are mlp's own: the assistant quotes logs, and a model may write what it likes.
-	if env.OutWidth == 0 {
-		return &chatView{env: env, out: printable.NewWriter(env.Out)}
+	v := &chatView{env: env, out: env.Out}
+	if env.OutWidth > 0 {
+		v.wrap = &wordWrapper{out: env.Out, width: env.OutWidth}
+		v.out = v.wrap
 	}
-	w := &wordWrapper{out: env.Out, width: env.OutWidth}
-	return &chatView{env: env, out: printable.NewWriter(w), wrap: w}
+	if env.OutTTY {
+		v.out = newMarkdownWriter(v.out, env.Color())
+	}
+	// Colours are mlp's own: the assistant quotes logs, and a model may write what it likes.
+	v.out = printable.NewWriter(v.out)
+	return v
 }
 
 func (v *chatView) add(f chatFrame) error {
