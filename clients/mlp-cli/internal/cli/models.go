@@ -15,6 +15,7 @@ import (
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/tracker"
 )
@@ -94,6 +95,19 @@ func (e *Env) registered(ctx context.Context) ([]tracker.RegisteredModel, error)
 	return out, nil
 }
 
+// nearestRegistered is the registered model whose name is most like this one; empty if none is, or the tracker does not say.
+func (e *Env) nearestRegistered(ctx context.Context, name string) string {
+	list, err := e.registered(ctx)
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(list))
+	for i, m := range list {
+		names[i] = strings.ToUpper(m.Name)
+	}
+	return argv.Nearest(strings.ToUpper(name), names)
+}
+
 func modelsList(ctx context.Context, env *Env, o listOptions) error {
 	list, err := env.registered(ctx)
 	if err != nil {
@@ -163,6 +177,9 @@ func (e *Env) findRegistered(ctx context.Context, name string) (*tracker.Client,
 	if errors.Is(err, tracker.ErrNotFound) {
 		f := fault.New("unknown_model", "the tracker has no model %s", strings.ToUpper(name))
 		f.Service, f.Status = "tracker", 404
+		if near := e.nearestRegistered(ctx, name); near != "" {
+			return nil, "", m, f.WithHint("did you mean: %s", near)
+		}
 		return nil, "", m, f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
 	}
 	if err != nil {
