@@ -178,7 +178,7 @@ func driftStatus(ctx context.Context, env *Env, model string, o listOptions, plo
 			decidedBy = *d.DecidedBy
 		}
 		g.Rows = append(g.Rows, []any{d.Model, d.Alias, d.LiveMean, d.BaselineMean, d.ZScore, styledStatus(d.Status), styledStatus(d.Overall), decidedBy, d.Snapshots, trend})
-		if d.Status == "NO_BASELINE" {
+		if d.Status == "NO_BASELINE" && d.Snapshots >= leastBaseline {
 			g.Notes = baselineHint("mlp drift baseline")
 		}
 	}
@@ -198,6 +198,9 @@ func notServed(model, what string) error {
 	return fault.New("model_not_loaded", "%s is not served, so nothing is known of its %s", strings.ToUpper(model), what).WithHint("see what is served: mlp models list")
 }
 
+// leastBaseline is how many snapshots a baseline needs; with fewer, the service refuses one.
+const leastBaseline = 10
+
 func baselineHint(command string) []string {
 	return []string{"", "set a baseline with: " + command + " <model>"}
 }
@@ -213,7 +216,7 @@ func driftBaseline(ctx context.Context, env *Env, kind driftKind, model, alias s
 		case now == nil:
 			c.Detail = "the model is not served under " + alias
 		default:
-			c.Pass, c.Detail = now.NSnapshots >= 10, output.Number(float64(now.NSnapshots))+" snapshots"
+			c.Pass, c.Detail = now.NSnapshots >= leastBaseline, output.Number(float64(now.NSnapshots))+" snapshots"
 		}
 		return env.DryRun(strings.ToUpper(model), map[string]any{"alias": alias, "action": "store the newest snapshots as baseline of " + kind.many}, []Check{c})
 	}

@@ -16,7 +16,7 @@ const inputStatuses = `[{"model":"JPCP","alias":"Production","version":"3","stat
 	"live_mean":1.02,"live_std":0.1,"baseline_mean":1,"baseline_std":0.1,"n_snapshots":100,"n_baseline":1000,"baseline_set_at":"2026-01-02T03:04:05Z","measures":{},"recent":[],
 	"statistics":{"norm":{"status":"OK","overall":"OK","z_score":0.2,"live_mean":1.02,"measures":{}},"mean":{"status":"CRITICAL","overall":"CRITICAL","z_score":4.5,"live_mean":0.25,"measures":{}},
 	"std":{"status":"OK","overall":"OK","live_mean":0.5,"measures":{}}}},
-	{"model":"MACK","alias":"Production","version":"1","status":"NO_BASELINE","overall":"NO_BASELINE","reason":"no_baseline","n_snapshots":0,"n_baseline":0,"live_mean":null,"live_std":null,"measures":{},"recent":[],"statistics":{}}]`
+	{"model":"MACK","alias":"Production","version":"1","status":"NO_BASELINE","overall":"NO_BASELINE","reason":"no_baseline","n_snapshots":12,"n_baseline":0,"live_mean":null,"live_std":null,"measures":{},"recent":[],"statistics":{}}]`
 
 func TestInputDriftStatus(t *testing.T) {
 	t.Parallel()
@@ -113,6 +113,32 @@ func TestAutoRetrainKind(t *testing.T) {
 	}
 	if r := runMLP(t, env, "", "drift", "auto-retrain", "enable", "jpcp", "--kind", "all"); r.code != 2 || !strings.Contains(r.err, "--kind must be one of prediction, input, any") {
 		t.Errorf("exit %d, %s; want 2, the kinds there are", r.code, r.err)
+	}
+}
+
+// A dry run shows what is left to the service as absent.
+func TestDryRunOfAbsentOptions(t *testing.T) {
+	t.Parallel()
+	url := serveAnswer(t, 200, "application/json", `[{"model_name":"JPCP","datasets":["JobEmbeddings"]}]`)
+	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}, "", "drift", "auto-retrain", "enable", "jpcp", "--kind", "any", "--dry-run")
+	for _, want := range []string{"cooldown_seconds  —\n", "gate              —\n", "kind              any\n", "min_z             —\n"} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("exit %d\n%s\nwant %q in it", r.code, r.out, want)
+		}
+	}
+}
+
+// A baseline is offered where there are enough snapshots for one: with fewer, the service refuses it.
+func TestBaselineIsOfferedWhereItCanBeSet(t *testing.T) {
+	t.Parallel()
+	for snapshots, want := range map[int]bool{0: false, 9: false, 10: true} {
+		url := serveAnswer(t, 200, "application/json", fmt.Sprintf(`[{"model":"JPCP","alias":"Canary","status":"NO_BASELINE","overall":"NO_BASELINE","n_snapshots":%d,"recent":[]}]`, snapshots))
+		for _, command := range []string{"drift status", "drift input status"} {
+			r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", strings.Fields(command)...)
+			if got := strings.Contains(r.out, "set a baseline with: mlp "); r.code != 0 || got != want {
+				t.Errorf("%s with %d snapshots: exit %d, offered %v, want %v\n%s", command, snapshots, r.code, got, want, r.out)
+			}
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ func (e *Env) findGuarded(ctx context.Context, id string) (controlplane.GuardedC
 func guardedGrid(c controlplane.GuardedChange) output.Grid {
 	g := output.Grid{Columns: []string{"Field", "Value"}, Doc: c, Rows: [][]any{
 		{"ID", c.Id.String()}, {"Kind", string(c.Kind)}, {"Target", c.Target}, {"State", styledStatus(string(c.State))},
-		{"Requested by", c.RequestedBy}, {"Requested", output.Age(c.RequestedAt)}, {"Expires", c.ExpiresAt}, {"First approver", c.FirstApprover},
+		{"Requested by", c.RequestedBy}, {"Requested", output.Ago(c.RequestedAt)}, {"Expires", c.ExpiresAt}, {"First approver", c.FirstApprover},
 		{"Decided by", c.DecidedBy}, {"Reason", c.Reason},
 	}}
 	if c.PersonUnknown {
