@@ -142,6 +142,53 @@ func TestBaselineIsOfferedWhereItCanBeSet(t *testing.T) {
 	}
 }
 
+// Who sees that a model drifts is told how to see why.
+func TestDriftLeadsToItsReport(t *testing.T) {
+	t.Parallel()
+	row := func(model, alias, overall string) string {
+		return fmt.Sprintf(`{"model":%q,"alias":%q,"status":"OK","overall":%q,"n_snapshots":100,"recent":[]}`, model, alias, overall)
+	}
+	for _, c := range []struct {
+		rows []string
+		want string
+	}{
+		{[]string{row("JPCP", "Production", "OK")}, ""},
+		{[]string{row("JPCP", "Production", "CRITICAL"), row("MACK", "Production", "OK")}, "\nsee which inputs moved: mlp drift report JPCP\n"},
+		{[]string{row("JPCP", "Canary", "WARNING")}, "\nsee which inputs moved: mlp drift report JPCP --alias Canary\n"},
+		{[]string{row("JPCP", "Production", "CRITICAL"), row("MACK", "Production", "WARNING")}, "\nsee which inputs moved: mlp drift report <model>\n"},
+	} {
+		url := serveAnswer(t, 200, "application/json", "["+strings.Join(c.rows, ",")+"]")
+		r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", "drift", "status")
+		if r.code != 0 || !strings.HasSuffix(r.out, c.want) || c.want == "" && strings.Contains(r.out, "drift report") {
+			t.Errorf("exit %d\n%s\nwant it to end in %q", r.code, r.out, c.want)
+		}
+	}
+}
+
+// Of many inputs that moved, the worst three are drawn unasked, without the bins in which nothing lies.
+func TestDriftReportDrawsTheWorst(t *testing.T) {
+	t.Parallel()
+	features := make([]string, 5)
+	for i := range features {
+		features[i] = fmt.Sprintf(`{"name":"f%d","kind":"number","status":"CRITICAL","overall":"CRITICAL","n":100,"n_baseline":100,"measures":{},
+			"histogram":{"edges":[0,1,2,3,4],"live":[0,0,0,1],"baseline":[1,0,0,0]}}`, i)
+	}
+	url := serveAnswer(t, 200, "application/json", `{"model":"JOBS","alias":"Production","overall":"CRITICAL","n_snapshots":100,"n_baseline":100,"statistics":[],"features":[`+strings.Join(features, ",")+`]}`)
+	env := map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}
+	r := runMLP(t, env, "", "drift", "report", "jobs")
+	if got := strings.Count(r.out, "█ the last 100 requests"); got != 3 || r.err != "2 more moved; for their histograms: --all\n" {
+		t.Errorf("exit %d, %d histograms, said %q; want 3 and how to see the others", r.code, got, r.err)
+	}
+	bar := strings.Repeat("░", 30)
+	if want := "0 … │                               0 %\n    │" + bar + " 100 %\n  ⋮ │\n3 … │"; !strings.Contains(r.out, want) {
+		t.Errorf("got\n%s\nwant one line for the empty bins:\n%s", r.out, want)
+	}
+	r = runMLP(t, env, "", "drift", "report", "jobs", "--all")
+	if got := strings.Count(r.out, "█ the last 100 requests"); got != 5 || r.err != "" {
+		t.Errorf("--all: exit %d, %d histograms, said %q; want all 5", r.code, got, r.err)
+	}
+}
+
 const inputReport = `{"model":"JOBS","alias":"Production","overall":"CRITICAL","n_snapshots":100,"n_baseline":1000,"statistics":[],
 	"features":[{"name":"procs","kind":"number","status":"CRITICAL","overall":"CRITICAL","decided_by":"z_score","z_score":9.5,"live_mean":45,"baseline_mean":10,"n":100,"n_baseline":1000,
 	"measures":{"psi":{"status":"CRITICAL","value":8.5}},"histogram":{"edges":[0,25,50],"live":[0,1],"baseline":[0.75,0.25]}},
