@@ -91,6 +91,13 @@ func listGuarded(ctx context.Context, env *Env, state string, o listOptions) err
 	}
 	g := output.Grid{Columns: []string{"ID", "Kind", "Target", "State", "Requested By", "Age", "Expires"}, Doc: list, Spare: []string{"Expires", "Requested By", "Age"},
 		Empty: "No change waits for a second person."}
+	switch state {
+	case "":
+		g.Empty = "No change has needed a second person."
+	case string(controlplane.GuardedChangeStatePending):
+	default:
+		g.Empty = "No change is " + state + "."
+	}
 	for _, c := range list {
 		g.Rows = append(g.Rows, []any{c.Id.String(), string(c.Kind), c.Target, styledStatus(string(c.State)), c.RequestedBy, output.Age(c.RequestedAt), c.ExpiresAt})
 	}
