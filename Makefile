@@ -29,7 +29,7 @@ build: setup ## build every binary into bin/
 	@scripts/pages.sh
 	@mkdir -p bin
 	@echo "building bin/: platform mlp svc assistant control-plane dashboard-bff evidence-api inference bus-bridge trainer stack"
-	@go build -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
+	@go build -tags urfave_cli_no_docs -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
 		./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant ./services/control-plane/cmd/control-plane ./services/dashboard-bff/cmd/dashboard-bff ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/inference/cmd/bus-bridge ./services/trainer/cmd/trainer ./services/standalone/cmd/stack
 	@cp -uf .cache/onnxruntime/libonnxruntime.so.1 bin/
 

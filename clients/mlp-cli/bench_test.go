@@ -19,7 +19,7 @@ import (
 // takes to answer, and for the completion of a name. Its floor is a program that does nothing.
 func BenchmarkStart(b *testing.B) {
 	bin := filepath.Join(b.TempDir(), "mlp")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", bin, "./cmd/mlp").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-tags", "urfave_cli_no_docs", "-buildvcs=false", "-trimpath", "-o", bin, "./cmd/mlp").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
 	tracker := serveModels(b, 200)

@@ -13,9 +13,9 @@ import (
 var ErrUnclear = errors.New("the definition is written in a way that cannot be changed by line")
 
 var (
-	uuidLine = regexp.MustCompile(`(?m)^bus_uuid:[ \t]*[^\s#]*([ \t]*(?:#.*)?\r?)$`)
+	uuidLine = lazyPattern(`(?m)^bus_uuid:[ \t]*[^\s#]*([ \t]*(?:#.*)?\r?)$`)
 	// anchorLines are those after which the UUID goes, the better place first.
-	anchorLines = []*regexp.Regexp{regexp.MustCompile(`(?m)^enabled:.*$`), regexp.MustCompile(`(?m)^name:.*$`)}
+	anchorLines = []func() *regexp.Regexp{lazyPattern(`(?m)^enabled:.*$`), lazyPattern(`(?m)^name:.*$`)}
 )
 
 // WithBusUUID is the text of the model's definition with another UUID on the message bus: in its line, or in a new one
@@ -23,11 +23,11 @@ var (
 func (m *Model) WithBusUUID(id string) ([]byte, error) {
 	text := string(m.File.Bytes)
 	changed := ""
-	if uuidLine.MatchString(text) {
-		changed = uuidLine.ReplaceAllString(text, "bus_uuid: "+id+"$1")
+	if uuidLine().MatchString(text) {
+		changed = uuidLine().ReplaceAllString(text, "bus_uuid: "+id+"$1")
 	} else {
 		for _, line := range anchorLines {
-			if at := line.FindStringIndex(text); at != nil {
+			if at := line().FindStringIndex(text); at != nil {
 				changed = text[:at[1]] + "\nbus_uuid: " + id + text[at[1]:]
 				break
 			}

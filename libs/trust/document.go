@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -213,7 +214,13 @@ func (o *object) value(key string) (ast.Node, bool) {
 func (o *object) has(key string) bool { _, ok := o.nodes[key]; return ok }
 
 // plainKey matches what could be a misspelt key.
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+var plainKey = lazyPattern(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
+// lazyPattern compiles a pattern at its first use: repeat counts make it large, and mlp, which links this package, mostly
+// ends within milliseconds without one.
+func lazyPattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // finish reports the keys that nobody asked for.
 func (o *object) finish() {
@@ -221,7 +228,7 @@ func (o *object) finish() {
 		known := strings.Join(slices.Sorted(slices.Values(o.asked)), ", ")
 		switch {
 		case slices.Contains(o.asked, key):
-		case plainKey.MatchString(key):
+		case plainKey().MatchString(key):
 			o.fault(key, "is unknown; known here: %s", known)
 		default: // perhaps another file, whose lines are nobody's business
 			o.d.fault(o.lines[key], "a key of %s is unknown; known here: %s", orFile(o.where), known)

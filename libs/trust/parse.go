@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,7 @@ import (
 )
 
 // nameRule is what a provider or a tenant may be called.
-var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+var nameRule = lazyPattern(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
 const nameHint = "must match [a-z0-9][a-z0-9_-]{0,62}"
 
@@ -101,7 +100,7 @@ func (r *reader) readProvider(o *object) Provider {
 	p := Provider{Name: o.required("name")}
 	switch {
 	case p.Name == "":
-	case !nameRule.MatchString(p.Name):
+	case !nameRule().MatchString(p.Name):
 		o.fault("name", nameHint)
 	case p.Name == localProvider:
 		o.fault("name", "must not be local, which is what password sessions are called")
@@ -254,7 +253,7 @@ func (r *reader) readTenant(o *object, p *Provider) {
 		for _, name := range names {
 			switch {
 			case name == "" || name == p.Name: // absent, or reported as the provider's name
-			case !nameRule.MatchString(name):
+			case !nameRule().MatchString(name):
 				o.fault(key, "has %q; a tenant %s", name, nameHint)
 			}
 			if name == platformTenant {

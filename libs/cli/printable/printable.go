@@ -91,7 +91,7 @@ func appendEscape(b []byte, r rune) []byte {
 }
 
 // ownColors are what the command line tools colour with. None of them hides text or moves the cursor.
-var ownColors = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[35m"}
+var ownColors = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[35m", "\x1b[36m"}
 
 func ownColor(s []byte) string {
 	for _, c := range ownColors {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // operators is the closed list of what a graph may compute, by domain. It has what exports of scikit-learn (skl2onnx),
@@ -11,8 +12,16 @@ import (
 // Left out on purpose: Loop, which need not end; random numbers, with which the trial run would say nothing of later
 // ones; Unique, whose result's size depends on a request's values; operators that make texts grow; sequences, maps,
 // images and signals; and every domain that is not ONNX's own.
-var operators = map[string]map[string]bool{
-	"": wordSet(`
+//
+// It is made at its first use: mlp links this package too, and mostly ends within milliseconds without a graph.
+var operators = sync.OnceValue(func() map[string]map[string]bool {
+	return map[string]map[string]bool{"": wordSet(coreOperators), mlDomain: wordSet(mlOperators)}
+})
+
+const (
+	mlDomain = "ai.onnx.ml"
+
+	coreOperators = `
 		Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd
 		BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Compress Concat Constant ConstantOfShape Conv
 		ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Einsum Elu Equal
@@ -24,14 +33,12 @@ var operators = map[string]map[string]bool{
 		ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu
 		Reshape Round Scan ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus
 		Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu
-		Unsqueeze Where Xor`),
-	mlDomain: wordSet(`
+		Unsqueeze Where Xor`
+	mlOperators = `
 		ArrayFeatureExtractor Binarizer CategoryMapper FeatureVectorizer Imputer LabelEncoder LinearClassifier
 		LinearRegressor Normalizer OneHotEncoder SVMClassifier SVMRegressor Scaler TreeEnsemble
-		TreeEnsembleClassifier TreeEnsembleRegressor ZipMap`),
-}
-
-const mlDomain = "ai.onnx.ml"
+		TreeEnsembleClassifier TreeEnsembleRegressor ZipMap`
+)
 
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
@@ -51,7 +58,7 @@ func canonicalDomain(domain string) string {
 
 // checkOperator refuses what is not on the list.
 func checkOperator(domain, op string) error {
-	list, ok := operators[canonicalDomain(domain)]
+	list, ok := operators()[canonicalDomain(domain)]
 	switch {
 	case !ok:
 		return fmt.Errorf("operators of the domain %q are not served; export with ONNX's own operators", shorten(domain))

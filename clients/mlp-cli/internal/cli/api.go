@@ -277,7 +277,9 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 		for j, l := range e.Loc {
 			loc[j] = fmt.Sprint(l)
 		}
-		detail += fmt.Sprintf("; %s: %s", strings.Join(loc, "."), e.Msg)
+		if more := strings.Join(loc, ".") + ": " + e.Msg; !strings.Contains(p.Detail, more) { // a detail may be its first error
+			detail = strings.TrimSuffix(detail, ".") + "; " + more
+		}
 	}
 	if len(p.Reasons) > 0 {
 		detail += ": " + strings.Join(p.Reasons, "; ")

@@ -82,12 +82,12 @@ func recordGrid(d approvalDetail) output.Grid {
 		add("Files", d.ChangedFiles)
 	}
 	add("Requested by", d.RequestedBy)
-	add("Requested", output.Age(d.RequestedAt))
+	add("Requested", output.Ago(d.RequestedAt))
 	add("Expires", d.ExpiresAt)
 	add("First approver", d.FirstApprover)
 	if d.ResolvedAt != nil {
 		add("Decided by", d.ResolvedBy)
-		add("Decided", output.Age(*d.ResolvedAt))
+		add("Decided", output.Ago(*d.ResolvedAt))
 		add("Reason", d.RejectReason)
 	}
 	return g

@@ -25,6 +25,8 @@ func auditCommand(env *Env) *cli.Command {
 		return &cli.StringFlag{Name: "last", Value: value, Usage: "how far back: 90m, 12h, 30d, 4w; a bare number is days"}
 	}
 	return &cli.Command{Name: "audit", Usage: "who did what, newest first", Flags: append(listFlags(100), last("30d"),
+		&cli.StringFlag{Name: "since", Usage: "instead of --last, from this time on: 2026-11-20T08:00:00Z, 2026-11-20, yesterday, today"},
+		&cli.StringFlag{Name: "until", Usage: "only what was done before this time"},
 		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only what was done to this model"},
 		&cli.StringFlag{Name: "action", Aliases: []string{"a"}, Usage: "only this action, such as promotion.approved"},
 		&cli.StringFlag{Name: "source", Aliases: []string{"s"}, Usage: "only entries from this source: cli, bridge, agent or a service such as control-plane"},
@@ -64,13 +66,38 @@ func auditCommand(env *Env) *cli.Command {
 		if err != nil {
 			return err
 		}
-		since, err := env.since(c.String("last"))
+		since, until, err := env.auditSpan(c)
 		if err != nil {
 			return err
 		}
 		return auditList(c.Context, env, controlplane.ListAuditEventsParams{Model: optional(c.String("model")), Action: optional(c.String("action")),
-			Source: optional(c.String("source")), Actor: optional(c.String("actor")), Since: since}, o)
+			Source: optional(c.String("source")), Actor: optional(c.String("actor")), Since: since, Until: until}, o)
 	}}
+}
+
+// auditSpan is the time that --last, or --since, and --until name; nil for no bound.
+func (e *Env) auditSpan(c *cli.Context) (since, until *time.Time, err error) {
+	if c.String("until") != "" {
+		at, err := parseTime(c.String("until"), e.Now())
+		if err != nil {
+			return nil, nil, err
+		}
+		until = new(at.UTC())
+	}
+	switch {
+	case c.String("since") == "":
+		since, err = e.since(c.String("last"))
+	case c.IsSet("last"):
+		return nil, nil, fault.Usage("--last and --since contradict each other")
+	default:
+		var at time.Time
+		at, err = parseTime(c.String("since"), e.Now())
+		since = new(at.UTC())
+	}
+	if err == nil && since != nil && until != nil && !until.After(*since) {
+		err = fault.Usage("--until %s is not after the beginning, %s", c.String("until"), since.Format(time.RFC3339))
+	}
+	return since, until, err
 }
 
 // since is the beginning of a window; nil for none.

@@ -209,22 +209,26 @@ type chatView struct {
 }
 
 func newChatView(env *Env) *chatView {
-	// Colours are mlp's own: the assistant quotes logs, and a model may write what it likes.
-	if env.OutWidth == 0 {
-		return &chatView{env: env, out: printable.NewWriter(env.Out)}
+	v := &chatView{env: env, out: env.Out}
+	if env.OutWidth > 0 {
+		v.wrap = &wordWrapper{out: env.Out, width: env.OutWidth}
+		v.out = v.wrap
 	}
-	w := &wordWrapper{out: env.Out, width: env.OutWidth}
-	return &chatView{env: env, out: printable.NewWriter(w), wrap: w}
+	if env.OutTTY {
+		v.out = newMarkdownWriter(v.out, env.Color())
+	}
+	// Colours are mlp's own: the assistant quotes logs, and a model may write what it likes.
+	v.out = printable.NewWriter(v.out)
+	return v
 }
 
 func (v *chatView) add(f chatFrame) error {
 	if e := f.Event; e != nil {
-		v.flush()
 		switch e.Type {
 		case "tool_call":
 			command := strings.TrimPrefix(e.Message, "Running: ")
 			v.answer.Tools = append(v.answer.Tools, chatTool{Command: command, id: e.CallID})
-			v.env.Talk("· %s", output.Clean(command))
+			v.talk("· %s", output.Clean(command))
 		case "tool_result":
 			v.addResult(e.CallID, e.OK, e.Output)
 		case "error":
@@ -233,7 +237,7 @@ func (v *chatView) add(f chatFrame) error {
 				f.Service = "assistant"
 				return f
 			}
-			v.env.Talk("assistant: %s", output.Clean(e.Message))
+			v.talk("assistant: %s", output.Clean(e.Message))
 		}
 	}
 	for _, choice := range f.Choices {
@@ -263,20 +267,23 @@ func (v *chatView) addResult(id string, ok bool, text string) {
 		return
 	}
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
-		v.env.Talk("    %s", output.Clean(strings.TrimRight(line, "\n")))
+		v.talk("    %s", output.Clean(strings.TrimRight(line, "\n")))
 	}
 }
 
-// flush shows the last word, since something else is shown next.
-func (v *chatView) flush() {
-	if v.wrap != nil {
-		v.wrap.flush()
+// talk writes a line to people, below what has come of the answer.
+func (v *chatView) talk(format string, a ...any) {
+	if v.wrap != nil && !v.env.Quiet {
+		v.wrap.breakLine()
 	}
+	v.env.Talk(format, a...)
 }
 
 // end completes the last line.
 func (v *chatView) end() {
-	v.flush()
+	if v.wrap != nil {
+		v.wrap.flush()
+	}
 	if !v.env.Format.Structured() && v.answer.Text != "" && !strings.HasSuffix(v.answer.Text, "\n") {
 		_, _ = io.WriteString(v.out, "\n") // a closed pipe is told by what is written before or after
 	}

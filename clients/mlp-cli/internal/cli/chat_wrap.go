@@ -26,6 +26,7 @@ type wordWrapper struct {
 	gap    string // blanks since the last word
 	word   []byte // the word that has not ended
 	whole  bool   // the line is not wrapped
+	broken bool   // breakLine ended the line, so a newline that follows adds none
 }
 
 func (w *wordWrapper) Write(p []byte) (int, error) {
@@ -36,15 +37,22 @@ func (w *wordWrapper) Write(p []byte) (int, error) {
 		switch {
 		case c == '\n':
 			w.end(&b)
-			b.WriteByte('\n')
+			if !w.broken {
+				b.WriteByte('\n')
+			}
+			w.broken = false
 			w.column, w.hang, w.gap, w.whole = 0, 0, "", false
 		case c == ' ' && !w.whole:
 			w.end(&b)
+			if w.broken {
+				continue // the line went on with a blank, and is a new one now
+			}
 			if w.gap += " "; w.column == 0 && len(w.gap) == 4 {
 				w.startWhole(&b)
 			}
 		case w.whole:
 			b.WriteByte(c)
+			w.broken = false
 		case c == '|' && w.column == 0 && len(w.word) == 0:
 			w.startWhole(&b)
 			b.WriteByte(c)
@@ -71,7 +79,7 @@ func (w *wordWrapper) Write(p []byte) (int, error) {
 // startWhole passes on the rest of the line as it comes.
 func (w *wordWrapper) startWhole(b *strings.Builder) {
 	b.WriteString(w.gap)
-	w.gap, w.whole = "", true
+	w.gap, w.whole, w.broken = "", true, false
 }
 
 // end writes the word, on a new line if it does not fit. The lines of a list go on below its text.
@@ -92,8 +100,22 @@ func (w *wordWrapper) end(b *strings.Builder) {
 	}
 	b.WriteString(w.gap)
 	b.Write(w.word)
+	w.broken = false
 	w.column += len(w.gap) + length
 	w.gap, w.word = "", w.word[:0]
+}
+
+// breakLine ends a line that has begun, for a line of somebody else's on the same terminal.
+func (w *wordWrapper) breakLine() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var b strings.Builder
+	w.end(&b)
+	if !w.broken && (w.column > 0 || w.whole) {
+		b.WriteByte('\n')
+		w.column, w.gap, w.broken = 0, "", true
+	}
+	_, _ = io.WriteString(w.out, b.String()) // a closed pipe is told by what is written before or after
 }
 
 // flush writes what has come of the last word.

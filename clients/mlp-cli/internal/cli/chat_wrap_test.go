@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
 // However an answer is cut into parts, its lines end between words, and tables and commands stay whole.
@@ -60,6 +63,44 @@ func TestAnswersThatHaltAreShown(t *testing.T) {
 			if got := b.String(); got != c.want {
 				t.Errorf("after %q got %q, want %q", c.part, got, c.want)
 			}
+		}
+	})
+}
+
+// What the assistant does while it answers stands on lines of its own, and breaks the answer's line at most once.
+func TestWhatIsDoneStandsBelowTheAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // no word waits too long while nobody waits
+		var screen strings.Builder
+		view := newChatView(&Env{Out: &screen, Err: &screen, Format: output.Table, OutTTY: true, OutWidth: 40, Getenv: func(string) string { return "1" }})
+		frame := func(data string) {
+			var f chatFrame
+			if err := json.Unmarshal([]byte(data), &f); err != nil {
+				t.Fatal(err)
+			}
+			if err := view.add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text := func(s string) { frame(`{"choices":[{"delta":{"content":"` + s + `"}}]}`) }
+		tool := func(name string) {
+			frame(`{"ki_event":{"type":"tool_call","message":"Running: ` + name + `","call_id":"` + name + `"}}`)
+		}
+		tool("first")
+		text(`It has 2 pods.`)
+		tool("second")
+		frame(`{"ki_event":{"type":"tool_result","call_id":"second","ok":true,"output":"quiet"}}`)
+		tool("third")
+		text(`\n\nIts log`)
+		tool("fourth")
+		text(` is empty.\n| a | b`)
+		tool("fifth")
+		tool("sixth")
+		text(` | c |\nend`)
+		view.end()
+		const want = "· first\nIt has 2 pods.\n· second\n· third\n\nIts log\n· fourth\nis empty.\n| a | b\n· fifth\n· sixth\n | c |\nend\n"
+		if got := screen.String(); got != want {
+			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 	})
 }

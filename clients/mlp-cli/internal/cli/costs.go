@@ -52,6 +52,11 @@ func modelsCost(ctx context.Context, env *Env, model string, o listOptions, plot
 	if err != nil {
 		return err
 	}
+	if len(list) == 0 {
+		if err := env.refuseUnknownModel(ctx, model); err != nil {
+			return err
+		}
+	}
 	g := output.Grid{Columns: []string{"Version", "Run ID", "Job ID", "GPU Hours", "Cost (USD)", "Recorded", "Synthetic"}, Doc: mapRows(list, func(c controlplane.Cost) costRow { return costRow{c, c.RecordedAt} }), Spare: []string{"Run ID", "Job ID"},
 		Empty: "No cost of " + model + " is recorded."}
 	values := make([]float64, 0, len(list))

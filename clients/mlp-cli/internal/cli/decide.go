@@ -55,7 +55,11 @@ func (e *Env) findApproval(ctx context.Context, subject string) (*approval, erro
 	}
 	switch len(found) {
 	case 0:
-		return nil, fault.New("no_pending_approval", "nothing of %s is pending", strings.ToUpper(subject)).WithHint("see what is pending: mlp approvals list")
+		if err := e.refuseUnknownModel(ctx, subject); err != nil {
+			return nil, err
+		}
+		return nil, fault.New("no_pending_approval", "nothing of %s is pending", strings.ToUpper(subject)).
+			WithHint("see what is pending: mlp approvals list; and what was decided: mlp approvals list --all")
 	case 1:
 		return found[0], nil
 	}

@@ -171,6 +171,7 @@ func driftStatus(ctx context.Context, env *Env, model string, o listOptions, plo
 	}
 	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Overall", "Decided by", "Snapshots", "Trend"}, Doc: rows,
 		Spare: []string{"Baseline μ", "Decided by", "Live μ", "Status", "Snapshots", "Trend"}, Empty: "No model is served."}
+	g.Notes = driftNotes(rows)
 	for _, d := range rows {
 		trend := output.Sparkline(d.series())
 		var decidedBy any
@@ -178,9 +179,6 @@ func driftStatus(ctx context.Context, env *Env, model string, o listOptions, plo
 			decidedBy = *d.DecidedBy
 		}
 		g.Rows = append(g.Rows, []any{d.Model, d.Alias, d.LiveMean, d.BaselineMean, d.ZScore, styledStatus(d.Status), styledStatus(d.Overall), decidedBy, d.Snapshots, trend})
-		if d.Status == "NO_BASELINE" {
-			g.Notes = baselineHint("mlp drift baseline")
-		}
 	}
 	if env.Format == output.CSV {
 		for i, d := range rows {
@@ -198,6 +196,33 @@ func notServed(model, what string) error {
 	return fault.New("model_not_loaded", "%s is not served, so nothing is known of its %s", strings.ToUpper(model), what).WithHint("see what is served: mlp models list")
 }
 
+// driftNotes say what to do about what the rows show: set a baseline, or find out why a model drifts.
+func driftNotes(rows []driftRow) (notes []string) {
+	var drifted []driftRow
+	for _, d := range rows {
+		if d.Status == "NO_BASELINE" && d.Snapshots >= leastBaseline {
+			notes = baselineHint("mlp drift baseline")
+		}
+		if d.Overall == string(inference.WARNING) || d.Overall == string(inference.CRITICAL) {
+			drifted = append(drifted, d)
+		}
+	}
+	report := "mlp drift report <model>"
+	switch {
+	case len(drifted) == 0:
+		return notes
+	case len(drifted) == 1:
+		report = "mlp drift report " + output.Clean(drifted[0].Model)
+		if drifted[0].Alias != "Production" {
+			report += " --alias " + output.Clean(drifted[0].Alias)
+		}
+	}
+	return append(notes, "", "see which inputs moved: "+report)
+}
+
+// leastBaseline is how many snapshots a baseline needs; with fewer, the service refuses one.
+const leastBaseline = 10
+
 func baselineHint(command string) []string {
 	return []string{"", "set a baseline with: " + command + " <model>"}
 }
@@ -213,7 +238,7 @@ func driftBaseline(ctx context.Context, env *Env, kind driftKind, model, alias s
 		case now == nil:
 			c.Detail = "the model is not served under " + alias
 		default:
-			c.Pass, c.Detail = now.NSnapshots >= 10, output.Number(float64(now.NSnapshots))+" snapshots"
+			c.Pass, c.Detail = now.NSnapshots >= leastBaseline, output.Number(float64(now.NSnapshots))+" snapshots"
 		}
 		return env.DryRun(strings.ToUpper(model), map[string]any{"alias": alias, "action": "store the newest snapshots as baseline of " + kind.many}, []Check{c})
 	}

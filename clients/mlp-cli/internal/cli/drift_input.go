@@ -95,7 +95,7 @@ func inputDriftStatus(ctx context.Context, env *Env, model string, o listOptions
 			decidedBy = *row.Reason
 		}
 		g.Rows = append(g.Rows, []any{row.Model, row.Alias, row.NormMean, row.EmbMean, row.EmbStd, row.MaxZ, styledStatus(row.Status), styledStatus(row.Overall), decidedBy, row.Snapshots})
-		if row.Status == "NO_BASELINE" {
+		if row.Status == "NO_BASELINE" && row.Snapshots >= leastBaseline {
 			g.Notes = baselineHint("mlp drift input baseline")
 		}
 	}

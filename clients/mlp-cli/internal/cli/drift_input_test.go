@@ -16,7 +16,7 @@ const inputStatuses = `[{"model":"JPCP","alias":"Production","version":"3","stat
 	"live_mean":1.02,"live_std":0.1,"baseline_mean":1,"baseline_std":0.1,"n_snapshots":100,"n_baseline":1000,"baseline_set_at":"2026-01-02T03:04:05Z","measures":{},"recent":[],
 	"statistics":{"norm":{"status":"OK","overall":"OK","z_score":0.2,"live_mean":1.02,"measures":{}},"mean":{"status":"CRITICAL","overall":"CRITICAL","z_score":4.5,"live_mean":0.25,"measures":{}},
 	"std":{"status":"OK","overall":"OK","live_mean":0.5,"measures":{}}}},
-	{"model":"MACK","alias":"Production","version":"1","status":"NO_BASELINE","overall":"NO_BASELINE","reason":"no_baseline","n_snapshots":0,"n_baseline":0,"live_mean":null,"live_std":null,"measures":{},"recent":[],"statistics":{}}]`
+	{"model":"MACK","alias":"Production","version":"1","status":"NO_BASELINE","overall":"NO_BASELINE","reason":"no_baseline","n_snapshots":12,"n_baseline":0,"live_mean":null,"live_std":null,"measures":{},"recent":[],"statistics":{}}]`
 
 func TestInputDriftStatus(t *testing.T) {
 	t.Parallel()
@@ -113,6 +113,79 @@ func TestAutoRetrainKind(t *testing.T) {
 	}
 	if r := runMLP(t, env, "", "drift", "auto-retrain", "enable", "jpcp", "--kind", "all"); r.code != 2 || !strings.Contains(r.err, "--kind must be one of prediction, input, any") {
 		t.Errorf("exit %d, %s; want 2, the kinds there are", r.code, r.err)
+	}
+}
+
+// A dry run shows what is left to the service as absent.
+func TestDryRunOfAbsentOptions(t *testing.T) {
+	t.Parallel()
+	url := serveAnswer(t, 200, "application/json", `[{"model_name":"JPCP","datasets":["JobEmbeddings"]}]`)
+	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}, "", "drift", "auto-retrain", "enable", "jpcp", "--kind", "any", "--dry-run")
+	for _, want := range []string{"cooldown_seconds  —\n", "gate              —\n", "kind              any\n", "min_z             —\n"} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("exit %d\n%s\nwant %q in it", r.code, r.out, want)
+		}
+	}
+}
+
+// A baseline is offered where there are enough snapshots for one: with fewer, the service refuses it.
+func TestBaselineIsOfferedWhereItCanBeSet(t *testing.T) {
+	t.Parallel()
+	for snapshots, want := range map[int]bool{0: false, 9: false, 10: true} {
+		url := serveAnswer(t, 200, "application/json", fmt.Sprintf(`[{"model":"JPCP","alias":"Canary","status":"NO_BASELINE","overall":"NO_BASELINE","n_snapshots":%d,"recent":[]}]`, snapshots))
+		for _, command := range []string{"drift status", "drift input status"} {
+			r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", strings.Fields(command)...)
+			if got := strings.Contains(r.out, "set a baseline with: mlp "); r.code != 0 || got != want {
+				t.Errorf("%s with %d snapshots: exit %d, offered %v, want %v\n%s", command, snapshots, r.code, got, want, r.out)
+			}
+		}
+	}
+}
+
+// Who sees that a model drifts is told how to see why.
+func TestDriftLeadsToItsReport(t *testing.T) {
+	t.Parallel()
+	row := func(model, alias, overall string) string {
+		return fmt.Sprintf(`{"model":%q,"alias":%q,"status":"OK","overall":%q,"n_snapshots":100,"recent":[]}`, model, alias, overall)
+	}
+	for _, c := range []struct {
+		rows []string
+		want string
+	}{
+		{[]string{row("JPCP", "Production", "OK")}, ""},
+		{[]string{row("JPCP", "Production", "CRITICAL"), row("MACK", "Production", "OK")}, "\nsee which inputs moved: mlp drift report JPCP\n"},
+		{[]string{row("JPCP", "Canary", "WARNING")}, "\nsee which inputs moved: mlp drift report JPCP --alias Canary\n"},
+		{[]string{row("JPCP", "Production", "CRITICAL"), row("MACK", "Production", "WARNING")}, "\nsee which inputs moved: mlp drift report <model>\n"},
+	} {
+		url := serveAnswer(t, 200, "application/json", "["+strings.Join(c.rows, ",")+"]")
+		r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", "drift", "status")
+		if r.code != 0 || !strings.HasSuffix(r.out, c.want) || c.want == "" && strings.Contains(r.out, "drift report") {
+			t.Errorf("exit %d\n%s\nwant it to end in %q", r.code, r.out, c.want)
+		}
+	}
+}
+
+// Of many inputs that moved, the worst three are drawn unasked, without the bins in which nothing lies.
+func TestDriftReportDrawsTheWorst(t *testing.T) {
+	t.Parallel()
+	features := make([]string, 5)
+	for i := range features {
+		features[i] = fmt.Sprintf(`{"name":"f%d","kind":"number","status":"CRITICAL","overall":"CRITICAL","n":100,"n_baseline":100,"measures":{},
+			"histogram":{"edges":[0,1,2,3,4],"live":[0,0,0,1],"baseline":[1,0,0,0]}}`, i)
+	}
+	url := serveAnswer(t, 200, "application/json", `{"model":"JOBS","alias":"Production","overall":"CRITICAL","n_snapshots":100,"n_baseline":100,"statistics":[],"features":[`+strings.Join(features, ",")+`]}`)
+	env := map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}
+	r := runMLP(t, env, "", "drift", "report", "jobs")
+	if got := strings.Count(r.out, "█ the last 100 requests"); got != 3 || r.err != "2 more moved; for their histograms: --all\n" {
+		t.Errorf("exit %d, %d histograms, said %q; want 3 and how to see the others", r.code, got, r.err)
+	}
+	bar := strings.Repeat("░", 30)
+	if want := "0 … │                               0 %\n    │" + bar + " 100 %\n  ⋮ │\n3 … │"; !strings.Contains(r.out, want) {
+		t.Errorf("got\n%s\nwant one line for the empty bins:\n%s", r.out, want)
+	}
+	r = runMLP(t, env, "", "drift", "report", "jobs", "--all")
+	if got := strings.Count(r.out, "█ the last 100 requests"); got != 5 || r.err != "" {
+		t.Errorf("--all: exit %d, %d histograms, said %q; want all 5", r.code, got, r.err)
 	}
 }
 

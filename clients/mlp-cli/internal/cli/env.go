@@ -186,8 +186,12 @@ func dryRunCell(v any) any {
 	for r.Kind() == reflect.Pointer && !r.IsNil() {
 		r = r.Elem()
 	}
-	if r.Kind() != reflect.Map && r.Kind() != reflect.Slice && r.Kind() != reflect.Struct {
-		return v
+	switch r.Kind() {
+	case reflect.Pointer, reflect.Invalid: // no value
+		return nil
+	case reflect.Map, reflect.Slice, reflect.Struct:
+	default:
+		return r.Interface()
 	}
 	data, err := json.Marshal(v)
 	if err != nil {

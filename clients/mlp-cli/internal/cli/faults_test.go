@@ -42,6 +42,7 @@ func TestRefusals(t *testing.T) {
 		{name: "403", status: 403, body: problem(403, "own_request", "you asked for this change"), code: "own_request", sentence: "you asked for this change", hint: "another person"},
 		{name: "404", status: 404, body: problem(404, "no_pending_approval", "nothing is pending for JPCP"), code: "no_pending_approval", sentence: "nothing is pending", hint: "mlp approvals list"},
 		{name: "422", status: 422, body: `{"detail":"the body is wrong","code":"validation_error","errors":[{"loc":["body","model_name"],"msg":"must not be empty"}]}`, code: "validation_error", sentence: "body.model_name: must not be empty"},
+		{name: "422 whose detail is its first error", status: 422, body: `{"detail":"query.state: unknown.","code":"validation_error","errors":[{"loc":["query","state"],"msg":"unknown"},{"loc":["query","limit"],"msg":"too large"}]}`, code: "validation_error", sentence: "error: control plane: query.state: unknown; query.limit: too large\n"},
 		{name: "429", status: 429, body: problem(429, "rate_limited", "20 a minute"), code: "rate_limited", sentence: "20 a minute", hint: "try again in 7 s", headers: []string{"Retry-After", "7"}},
 		{name: "502", status: 502, body: problem(502, "orchestrator_unreachable", "no answer"), code: "orchestrator_unreachable", sentence: "no answer", hint: "mlp status"},
 		{name: "500 without a body", status: 500, code: "http_500", sentence: "Internal Server Error"},

@@ -91,6 +91,13 @@ func listGuarded(ctx context.Context, env *Env, state string, o listOptions) err
 	}
 	g := output.Grid{Columns: []string{"ID", "Kind", "Target", "State", "Requested By", "Age", "Expires"}, Doc: list, Spare: []string{"Expires", "Requested By", "Age"},
 		Empty: "No change waits for a second person."}
+	switch state {
+	case "":
+		g.Empty = "No change has needed a second person."
+	case string(controlplane.GuardedChangeStatePending):
+	default:
+		g.Empty = "No change is " + state + "."
+	}
 	for _, c := range list {
 		g.Rows = append(g.Rows, []any{c.Id.String(), string(c.Kind), c.Target, styledStatus(string(c.State)), c.RequestedBy, output.Age(c.RequestedAt), c.ExpiresAt})
 	}
@@ -119,7 +126,7 @@ func (e *Env) findGuarded(ctx context.Context, id string) (controlplane.GuardedC
 func guardedGrid(c controlplane.GuardedChange) output.Grid {
 	g := output.Grid{Columns: []string{"Field", "Value"}, Doc: c, Rows: [][]any{
 		{"ID", c.Id.String()}, {"Kind", string(c.Kind)}, {"Target", c.Target}, {"State", styledStatus(string(c.State))},
-		{"Requested by", c.RequestedBy}, {"Requested", output.Age(c.RequestedAt)}, {"Expires", c.ExpiresAt}, {"First approver", c.FirstApprover},
+		{"Requested by", c.RequestedBy}, {"Requested", output.Ago(c.RequestedAt)}, {"Expires", c.ExpiresAt}, {"First approver", c.FirstApprover},
 		{"Decided by", c.DecidedBy}, {"Reason", c.Reason},
 	}}
 	if c.PersonUnknown {

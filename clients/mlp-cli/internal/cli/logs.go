@@ -33,8 +33,8 @@ func levelName(level int) string {
 	return "DEBUG"
 }
 
-// runsLogs prints a run's log, which the orchestrator keeps. People read line by line; a document is one list,
-// printed when the run has ended if it is followed.
+// runsLogs prints a run's log, which the orchestrator keeps, and at its end why the run failed. People read line by line; a
+// document is one list, printed when the run has ended if it is followed.
 func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) error {
 	run, err := uuid.Parse(id)
 	if err != nil {
@@ -76,6 +76,13 @@ func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) e
 				break
 			}
 		}
+		if ended {
+			reason, err := readFailure(ctx, orch, run, status)
+			if err != nil {
+				return orchestratorFault(r.Get("orchestrator"), err)
+			}
+			lines, read = append(lines, reason...), read+len(reason)
+		}
 		if tail > 0 && len(lines) > tail {
 			lines = lines[len(lines)-tail:]
 		}
@@ -107,6 +114,25 @@ func runsLogs(ctx context.Context, env *Env, id string, tail int, follow bool) e
 		g.Rows = append(g.Rows, []any{l.Time, l.Level, l.Message})
 	}
 	return env.Printer().Print(g)
+}
+
+// readFailure is why a run failed, as a last line of its log; none for a run that did not. The orchestrator keeps the reason
+// with the state and not in the log: a run that fails early has written nothing else.
+func readFailure(ctx context.Context, orch *orchestrator.Client, run uuid.UUID, status controlplane.RunStatus) ([]logLine, error) {
+	if !failed(status) {
+		return nil, nil
+	}
+	flow, err := orch.ReadFlowRun(ctx, run)
+	if err != nil || flow.State == nil || flow.State.Message == "" {
+		return nil, err
+	}
+	return []logLine{{flow.State.Timestamp.UTC(), "ERROR", *status.StateType + ": " + flow.State.Message}}, nil
+}
+
+// failed reports whether a run ended otherwise than by completing or being cancelled.
+func failed(run controlplane.RunStatus) bool {
+	state := derefString(run.StateType)
+	return run.IsTerminal && (state == string(orchestrator.Failed) || state == string(orchestrator.Crashed))
 }
 
 // printLog writes lines as they come; a table would cut them.

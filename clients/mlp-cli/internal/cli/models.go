@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/tracker"
 )
@@ -93,6 +95,19 @@ func (e *Env) registered(ctx context.Context) ([]tracker.RegisteredModel, error)
 	return out, nil
 }
 
+// nearestRegistered is the registered model whose name is most like this one; empty if none is, or the tracker does not say.
+func (e *Env) nearestRegistered(ctx context.Context, name string) string {
+	list, err := e.registered(ctx)
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(list))
+	for i, m := range list {
+		names[i] = strings.ToUpper(m.Name)
+	}
+	return argv.Nearest(strings.ToUpper(name), names)
+}
+
 func modelsList(ctx context.Context, env *Env, o listOptions) error {
 	list, err := env.registered(ctx)
 	if err != nil {
@@ -162,6 +177,9 @@ func (e *Env) findRegistered(ctx context.Context, name string) (*tracker.Client,
 	if errors.Is(err, tracker.ErrNotFound) {
 		f := fault.New("unknown_model", "the tracker has no model %s", strings.ToUpper(name))
 		f.Service, f.Status = "tracker", 404
+		if near := e.nearestRegistered(ctx, name); near != "" {
+			return nil, "", m, f.WithHint("did you mean: %s", near)
+		}
 		return nil, "", m, f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
 	}
 	if err != nil {
@@ -262,7 +280,7 @@ func (e *Env) trackerName(ctx context.Context, name string) string {
 }
 
 // plainName is a name that no shell reads as anything else.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`) })
 
 // completeModels offers model names within the 300 ms that completion may take; without a tracker, none.
 func completeModels(ctx context.Context, env *Env) []string {
@@ -274,7 +292,7 @@ func completeModels(ctx context.Context, env *Env) []string {
 	}
 	names := make([]string, 0, len(list))
 	for _, m := range list {
-		if plainName.MatchString(m.Name) {
+		if plainName().MatchString(m.Name) {
 			names = append(names, strings.ToUpper(m.Name))
 		}
 	}

@@ -223,6 +223,6 @@ func modelsLineage(ctx context.Context, env *Env, name, version string) error {
 	}
 	return env.Printer().Print(output.Grid{Columns: []string{"Step", "Value"}, Doc: doc, Rows: [][]any{
 		{"Orchestrator run", doc.FlowRun}, {"Dataset", doc.Dataset}, {"Training rows", doc.Rows}, {"Commit", doc.Commit}, {"Approval", doc.Approval},
-		{"Tracker run", doc.TrackerRun}, {"Model version", doc.Model + " " + doc.Version}, {"Made", output.Age(v.Created)},
+		{"Tracker run", doc.TrackerRun}, {"Model version", doc.Model + " " + doc.Version}, {"Made", output.Ago(v.Created)},
 	}})
 }

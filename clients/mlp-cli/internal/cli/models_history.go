@@ -102,6 +102,11 @@ func modelsHistory(ctx context.Context, env *Env, model, alias string, o listOpt
 	if err != nil {
 		return err
 	}
+	if len(list) == 0 {
+		if err := env.refuseUnknownModel(ctx, model); err != nil {
+			return err
+		}
+	}
 	g := output.Grid{Columns: []string{"Alias", "Version", "Previous", "From", "To", "By", "Via"}, Doc: list, Spare: []string{"Previous", "Via"},
 		Empty: "No version of " + model + " has held " + orAny(alias) + "."}
 	for _, h := range list {
@@ -128,6 +133,9 @@ func modelsAt(ctx context.Context, env *Env, model, alias string, at time.Time) 
 	}
 	// An alias that was removed is held by no version.
 	if len(page.Items) == 0 || page.Items[0].Version == nil {
+		if err := env.refuseUnknownModel(ctx, model); err != nil {
+			return err
+		}
 		return fault.New("no_holder", "no version of %s was %s at %s", model, alias, at.UTC().Format(time.RFC3339)).
 			WithHint("see what has been: mlp models history %s", model)
 	}

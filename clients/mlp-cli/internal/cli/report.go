@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/mlp-platform/platform/services/trainer"
 )
@@ -23,7 +24,10 @@ type reportCell struct {
 	Share float64
 }
 
-var reportPage = template.Must(template.New("report").Parse(`<!doctype html>
+// reportPage is parsed at its first use: every other command would wait for it.
+var reportPage = sync.OnceValue(func() *template.Template { return template.Must(template.New("report").Parse(reportText)) })
+
+const reportText = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.R.Model}} version {{.R.Version}}</title>
 <style>
 :root{color-scheme:light dark;--ink:#0f172a;--dim:#64748b;--line:#cbd5e1;--bar:#0e7490;--bg:#fff}
@@ -44,7 +48,7 @@ caption{text-align:left;font-weight:600;padding:.5rem 0}p{color:var(--dim)}svg{w
 {{end}}</table>{{end}}
 {{range .Charts}}<p>{{.}}</p>
 {{end}}</html>
-`))
+`
 
 // writeReport writes report.json, the charts as SVG, and report.html with its plots inside, into dir.
 func writeReport(dir string, res trainer.Result) error {
@@ -117,5 +121,5 @@ func writeReport(dir string, res trainer.Result) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(reportPage.Execute(f, page), f.Close())
+	return errors.Join(reportPage().Execute(f, page), f.Close())
 }

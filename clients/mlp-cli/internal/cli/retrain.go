@@ -71,11 +71,27 @@ func findDeclared(ctx context.Context, cp *remote, model string) (*controlplane.
 		}
 		names = append(names, list[i].ModelName)
 	}
+	if len(names) == 0 {
+		return nil, fault.New("no_models", "the control plane knows no models").WithHint("see what it reads: mlp modelrepo status")
+	}
 	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), listNames(names))
 	if near := argv.Nearest(strings.ToUpper(model), names); near != "" {
 		return nil, f.WithHint("did you mean: %s", near)
 	}
 	return nil, f
+}
+
+// refuseUnknownModel is for a question about a model to which nothing was found: a misspelt name is a fault and not an empty
+// answer. Nothing is refused if the control plane does not say which models it knows.
+func (e *Env) refuseUnknownModel(ctx context.Context, model string) error {
+	r, err := e.Config()
+	if err != nil {
+		return err
+	}
+	if _, err = findDeclared(ctx, e.controlPlane(r), model); err != nil && fault.From(err).Code == "unknown_model" {
+		return err
+	}
+	return nil
 }
 
 func runRetrain(ctx context.Context, env *Env, o retrainOptions) error {

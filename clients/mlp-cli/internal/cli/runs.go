@@ -9,7 +9,9 @@ import (
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/orchestrator"
 )
 
 func runsCommand(env *Env) *cli.Command {
@@ -25,7 +27,11 @@ func runsCommand(env *Env) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return env.maybeWatch(c, func() error { return runsList(c.Context, env, c.String("model"), c.String("state"), o) })
+			state := strings.ToUpper(c.String("state"))
+			if err := checkState(state); err != nil {
+				return err
+			}
+			return env.maybeWatch(c, func() error { return runsList(c.Context, env, c.String("model"), state, o) })
 		}},
 		{Name: "show", Usage: "the state of one run", ArgsUsage: "<run>", Flags: []cli.Flag{
 			followFlag("watch the run to its end"),
@@ -64,6 +70,19 @@ func runsCommand(env *Env) *cli.Command {
 	}}
 }
 
+// checkState refuses what is no state of a run, with the nearest that is one; empty means any.
+func checkState(state string) error {
+	states := make([]string, len(orchestrator.StateTypes))
+	for i, s := range orchestrator.StateTypes {
+		states[i] = string(s)
+	}
+	err := oneOf("--state", state, states...)
+	if near := argv.Nearest(state, states); err != nil && near != "" {
+		return fault.From(err).WithHint("did you mean: --state %s", strings.ToLower(near))
+	}
+	return err
+}
+
 func runsList(ctx context.Context, env *Env, model, state string, o listOptions) error {
 	cp, err := env.controlPlaneClient()
 	if err != nil {
@@ -78,7 +97,7 @@ func runsList(ctx context.Context, env *Env, model, state string, o listOptions)
 	}
 	g := output.Grid{Columns: []string{"Run", "Model", "State", "Version", "Dataset", "Origin", "Commit", "Age", "Took"}, Doc: runs,
 		Spare: []string{"Commit", "Origin", "Dataset", "Took"},
-		Empty: "No runs. Start one with: mlp retrain <model>"}
+		Empty: noRuns(model, state)}
 	for _, r := range runs {
 		var commit, age, took any
 		if r.CommitSha != nil {
@@ -93,6 +112,19 @@ func runsList(ctx context.Context, env *Env, model, state string, o listOptions)
 		g.Rows = append(g.Rows, []any{r.FlowRunId, r.ModelId, styledStatus(r.StateType), r.ModelVersion, r.DatasetName, r.Origin, commit, age, took})
 	}
 	return env.printList(o, g, more)
+}
+
+// noRuns says that a list is empty, and of what.
+func noRuns(model, state string) string {
+	switch {
+	case state != "" && model != "":
+		return "No run of " + output.Clean(strings.ToUpper(model)) + " is " + state + "."
+	case state != "":
+		return "No run is " + state + "."
+	case model != "":
+		return "No runs of " + output.Clean(strings.ToUpper(model)) + ". Start one with: mlp retrain " + output.Clean(strings.ToUpper(model))
+	}
+	return "No runs. Start one with: mlp retrain <model>"
 }
 
 func runsShow(ctx context.Context, env *Env, id string, follow bool) error {
@@ -119,8 +151,11 @@ func runsShow(ctx context.Context, env *Env, id string, follow bool) error {
 		{"Run", run.FlowRunId}, {"Model", run.ModelId}, {"State", state}, {"Dataset", run.DatasetName}, {"Commit", run.CommitSha},
 		{"Version", run.ModelVersion}, {"Tracker run", run.TrackerRunId},
 	}}
+	if failed(run) {
+		g.Notes = append(g.Notes, "", "see why it failed: mlp runs logs "+id)
+	}
 	if run.Stale {
-		g.Notes = []string{"", "The orchestrator does not answer just now; this is what was known last."}
+		g.Notes = append(g.Notes, "", "The orchestrator does not answer just now; this is what was known last.")
 	}
 	return env.Printer().Print(g)
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v2"
@@ -46,13 +47,14 @@ type scaffoldOptions struct {
 	force, dryRun          bool
 }
 
-var pascalCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{1,63}$`)
+// pascalCase is compiled at its first use, since its repeat count makes it large and few commands need it.
+var pascalCase = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9]{1,63}$`) })
 
 // scaffoldFile is one file of a new model, by its path in the repository.
 type scaffoldFile struct{ path, text string }
 
 func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
-	if !pascalCase.MatchString(o.name) {
+	if !pascalCase().MatchString(o.name) {
 		return fault.New("bad_name", "%q is not a valid model name: one begins with a capital letter and has 2 to 64 letters and digits", o.name).WithHint("for example: mlp scaffold QueueTime")
 	}
 	dir, repo, err := env.modelRepo(o.repo, "dev")

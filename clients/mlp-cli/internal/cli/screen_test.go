@@ -42,7 +42,7 @@ func TestDriftStatusFits80Columns(t *testing.T) {
 	if strings.Contains(r.out, "…") || r.code != 0 {
 		t.Errorf("got exit %d and\n%s%s\nwant nothing cut", r.code, r.out, r.err)
 	}
-	if r := runOnTerminal(t, 80, vars, "drift", "status", "--columns", "alias,decided_by", "--limit", "1"); r.out != "ALIAS       DECIDED BY\nProduction  psi\n\nset a baseline with: mlp drift baseline <model>\n" {
+	if r := runOnTerminal(t, 80, vars, "drift", "status", "--columns", "alias,decided_by", "--limit", "1"); r.out != "ALIAS       DECIDED BY\nProduction  psi\n\nsee which inputs moved: mlp drift report RUNTIMEREGRESSOR\n" {
 		t.Errorf("got %q %q, want the two columns of one row", r.out, r.err)
 	}
 }

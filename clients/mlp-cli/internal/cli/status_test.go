@@ -75,6 +75,13 @@ func TestAgesFollowTheClock(t *testing.T) {
 	if code := Main(t.Context(), env, []string{"mlp", "approvals", "approve", "JPCP"}); code != 0 || !strings.Contains(talk.String(), "requested by ci, 2h 5m ago") || !strings.Contains(talk.String(), "Nothing changed.") {
 		t.Fatalf("exit %d\n%s; want code == 0 && strings.Contains(talk.String(), \"requested by ci, 2h 5m ago\") && strings.Contains(talk.String(), \"Nothing changed.\")", code, talk.String())
 	}
+	// In a record, no heading says that it is an age.
+	out.Reset()
+	var record approvalDetail
+	record.RequestedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := env.Printer().Print(recordGrid(record)); err != nil || !strings.Contains(out.String(), "Requested       2h 5m ago\n") {
+		t.Errorf("%v\n%s; want a request of 2h 5m ago", err, out.String())
+	}
 	// A list is an array, also where the service says null.
 	env.In, env.InTTY = strings.NewReader(""), false
 	out.Reset()

@@ -6,8 +6,18 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// parseTime reads a time as people write it: RFC 3339, a day, a day and time of day (UTC), or how long ago (90m, 12h, 30d, 4w).
+// parseTime reads a time as people write it: RFC 3339, a day, a day and time of day (UTC), a word, or how long ago (90m, 12h,
+// 30d, 4w).
 func parseTime(s string, now time.Time) (time.Time, error) {
+	today := now.UTC().Truncate(24 * time.Hour)
+	switch s {
+	case "now":
+		return now, nil
+	case "today":
+		return today, nil
+	case "yesterday":
+		return today.AddDate(0, 0, -1), nil
+	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t, nil
@@ -16,7 +26,7 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	if d, err := parseWindow(s); err == nil {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fault.Usage("%q is not a valid time", s).WithHint("write 2026-11-20T08:00:00Z, 2026-11-20, or how long ago: 90m, 12h, 30d, 4w")
+	return time.Time{}, fault.Usage("%q is not a valid time", s).WithHint("write 2026-11-20T08:00:00Z, 2026-11-20, now, today, yesterday, or how long ago: 90m, 12h, 30d, 4w")
 }
 
 // parseWindow reads a span: 90m, 12h, 30d, 4w; a bare number is days.

@@ -151,6 +151,8 @@ func csvCell(v any) string {
 		return csvCell(x.Value)
 	case Age:
 		return time.Time(x).UTC().Format(time.RFC3339)
+	case Ago:
+		return csvCell(Age(x))
 	case float64:
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	case int, int64, bool:
@@ -221,6 +223,9 @@ type Styled struct {
 // Age is a time shown as how long ago it was.
 type Age time.Time
 
+// Ago is an age where no heading says that it is one.
+type Ago time.Time
+
 func (p *Printer) cell(v any) string {
 	switch x := derefValue(v).(type) {
 	case nil:
@@ -259,6 +264,11 @@ func (p *Printer) cell(v any) string {
 			now = p.Now
 		}
 		return Since(now().Sub(time.Time(x)))
+	case Ago:
+		if time.Time(x).IsZero() {
+			return Null
+		}
+		return p.cell(Age(x)) + " ago"
 	case []string:
 		if len(x) == 0 {
 			return Null

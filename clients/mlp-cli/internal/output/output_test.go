@@ -34,6 +34,18 @@ func sampleGrid() Grid {
 	}}
 }
 
+// An age in a record says what it is; a document and a file hold the time itself.
+func TestAgoIsATimeInFiles(t *testing.T) {
+	t.Parallel()
+	g := Grid{Columns: []string{"Field", "Value"}, Rows: [][]any{{"Requested", Ago(now.Add(-90 * time.Second))}, {"Decided", Ago{}}}}
+	if got, want := renderGrids(t, Printer{}, g), "FIELD      VALUE\nRequested  1m 30s ago\nDecided    —\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := renderGrids(t, Printer{Format: CSV}, g), "field,value\nRequested,2026-01-02T03:02:35Z\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want it to begin with %q", got, want)
+	}
+}
+
 // No line is wider than the terminal. What a table cuts says so; records, for which 60 columns are too few for a table, cut
 // nothing.
 func TestTablesFit(t *testing.T) {
