@@ -101,6 +101,7 @@ func TestDecode(t *testing.T) {
 	}{
 		{"exec", `{}`, operation.UnknownVerb},
 		{operation.List, `[]`, operation.InvalidArgument},
+		{operation.Patch, `{"kind":"deploy","name":"x","patch":"[{\"op\":\"remove\",\"path\":\"/spec/x\"}]","patch_type":"json"}`, operation.InvalidArgument},
 		{operation.List, `{"kind":"pods"`, operation.InvalidArgument},
 		{operation.List, `{"kind":"pods"}{}`, operation.InvalidArgument},
 		{operation.List, `{"kind":"pods"}}`, operation.InvalidArgument},
