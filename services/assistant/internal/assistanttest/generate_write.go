@@ -8,6 +8,9 @@ func (g generator) write(o *operation.Operation) {
 		g.document(o)
 	case operation.Delete, operation.Evict, operation.Cordon, operation.Uncordon, operation.Drain, operation.Taint:
 		g.choose(o)
+	case operation.Scale:
+		g.choose(o)
+		g.one(o)
 	default:
 		g.ref(o)
 		g.one(o)
