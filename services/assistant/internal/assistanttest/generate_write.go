@@ -8,6 +8,9 @@ func (g generator) write(o *operation.Operation) {
 		g.document(o)
 	case operation.Delete, operation.Evict, operation.Cordon, operation.Uncordon, operation.Drain, operation.Taint:
 		g.choose(o)
+	case operation.Scale:
+		g.choose(o)
+		g.one(o)
 	default:
 		g.ref(o)
 		g.one(o)
@@ -119,6 +122,11 @@ func (g generator) rest(o *operation.Operation) {
 			o.Min = &one
 		}
 	case operation.Patch:
+		if g.maybe() {
+			o.PatchType = "json"
+			o.Patch = g.pick(`[{"op":"remove","path":"/metadata/finalizers/0"}]`, `[{"op":"test","path":"/spec/x~1y","value":null},{"op":"add","path":"/spec/a/-","value":{"b":"it's <c>"}}]`, "- {op: move, from: /spec/a, path: /spec/b}\n")
+			return
+		}
 		o.PatchType = g.pick("", "merge", "strategic")
 		o.Patch = g.pick(`{"spec":{"suspend":true}}`, `{"spec":{"replicas":3,"x":0.5,"big":9007199254740993}}`, "spec:\n  a: \"it's <b>\"\n", `{"metadata":{"finalizers":null}}`)
 	}

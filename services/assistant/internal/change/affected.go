@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -70,10 +71,22 @@ func (s *Service) affectedByCall(ctx context.Context, e operation.Expanded, r re
 		if found, err = s.ownPods(ctx, c); err == nil {
 			told, err = s.scalers(ctx, c.ref)
 		}
+		if len(e.Targets) > 1 && r.after != nil {
+			told = append([]string{describeScaling(c, r.after)}, told...)
+		}
 	case slices.Contains(rollingVerbs, e.Verb):
 		found, err = s.ownPods(ctx, c)
 	}
 	return found, told, err
+}
+
+// describeScaling names one of several workloads that are scaled. The diff has only those that change.
+func describeScaling(c call, after object) string {
+	was, will := numberAt(c.live.Object, "spec", "replicas"), numberAt(after, "spec", "replicas")
+	if was == will {
+		return fmt.Sprintf("%s stays at %d replicas.", c.ref, will)
+	}
+	return fmt.Sprintf("%s goes from %d to %d replicas.", c.ref, was, will)
 }
 
 // rollingVerbs are the verbs that may replace old pods with new ones.

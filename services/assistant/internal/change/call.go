@@ -50,6 +50,8 @@ type call struct {
 	// copyOf and sources are the objects that a created object is made from.
 	copyOf  object
 	sources []operation.Target
+	// proofs are what the object holds if the call was made, where that is not the body.
+	proofs []object
 	// known are objects and revisions whose values are not new in this object.
 	known []object
 }

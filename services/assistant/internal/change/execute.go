@@ -111,7 +111,7 @@ func notSentError(err error) error {
 // matchesBinding reports whether an object and its copy sources are what the call was bound to. The resource version
 // may have changed: a new status does not change the wanted state.
 func matchesBinding(c call, e operation.Expanded, t operation.Target) bool {
-	now := newTarget(t.Ref, c.live)
+	now := bindTarget(e.Operation, t.Ref, c.live)
 	if c.live == nil && c.way != creates || now.UID != t.UID || now.Fingerprint != t.Fingerprint {
 		return false
 	}

@@ -22,7 +22,7 @@ func kubectlLine(ops []operation.Expanded) string {
 			}
 		}
 		if o.Patch != "" {
-			o.Patch = redact.Typed(o.Patch)
+			o.Patch = redact.Typed(redactSteps(o))
 		}
 		if o.Manifest != "" {
 			o.Manifest = redact.Typed(o.Manifest)
@@ -30,4 +30,25 @@ func kubectlLine(ops []operation.Expanded) string {
 		lines[i] = kubectl.Render(o)
 	}
 	return strings.Join(lines, " && ")
+}
+
+// redactSteps is the patch of an operation. In a JSON patch the name that tells a secret is in the path, away from the value.
+func redactSteps(o operation.Operation) string {
+	if o.PatchType != operation.JSONPatch {
+		return o.Patch
+	}
+	steps, err := operation.PatchSteps(o.Patch)
+	if err != nil {
+		return o.Patch // it was never valid, and is redacted as text
+	}
+	for i, step := range steps {
+		if text, ok := step.Value.(string); ok {
+			steps[i].Value = redact.Value(step.Name(), text)
+		}
+	}
+	text, err := operation.EncodeSteps(steps)
+	if err != nil {
+		return o.Patch
+	}
+	return text
 }

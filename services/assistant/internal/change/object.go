@@ -86,6 +86,11 @@ func hashWanted(o *unstructured.Unstructured) string {
 	if g := o.GetGeneration(); g > 0 {
 		return "generation " + strconv.FormatInt(g, 10)
 	}
+	return hashObject(o)
+}
+
+// hashObject is a hash of everything except status and what each write moves.
+func hashObject(o *unstructured.Unstructured) string {
 	kept := maps.Clone(o.Object)
 	delete(kept, "status")
 	if meta, ok := kept["metadata"].(object); ok {

@@ -145,7 +145,7 @@ func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehe
 		if seen[i].removes, err = s.removed(ctx, r); err != nil {
 			return nil, err
 		}
-		e.Targets[i] = newTarget(e.Targets[i].Ref, r.call.live)
+		e.Targets[i] = bindTarget(e.Operation, e.Targets[i].Ref, r.call.live)
 		e.Sources = append(e.Sources, r.call.sources...)
 		e.NoDryRun = e.NoDryRun || r.unrehearsed
 		for _, known := range r.call.known {

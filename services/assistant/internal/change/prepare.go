@@ -72,6 +72,9 @@ func isBuiltIn(o *unstructured.Unstructured) bool {
 }
 
 func preparePatch(c *call, op operation.Operation) error {
+	if op.PatchType == operation.JSONPatch {
+		return prepareJSONPatch(c, op)
+	}
 	body, err := operation.PatchObject(op.Patch)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,10 +88,21 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 	case creates, recreates:
 		same = live != nil && !same
 	}
-	if same && satisfiesBody(live.Object, c.body, false) && writtenByUs(live, c.body, a.StartedAt) {
+	if same && provesWrite(live, c, a.StartedAt) {
 		return action.Present, nil
 	}
 	return action.Unclear, nil
+}
+
+// provesWrite reports whether an object is as a call leaves it, and the cluster records that the assistant made it so.
+func provesWrite(live *unstructured.Unstructured, c call, started *time.Time) bool {
+	proofs := c.proofs
+	if len(proofs) == 0 {
+		proofs = []object{c.body}
+	}
+	return !slices.ContainsFunc(proofs, func(proof object) bool {
+		return !satisfiesBody(live.Object, proof, false) || !writtenByUs(live, proof, started)
+	})
 }
 
 // isShortLived reports whether an object that a call creates may already be gone.
@@ -116,6 +128,21 @@ func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation
 			return call{}, operation.Refuse(operation.Conflict, "revision", "The revision has changed.")
 		}
 		return call{body: rollbackPatch(t.Ref, r)}, nil
+	case e.PatchType == operation.JSONPatch:
+		// Made again of the object as it is now, it would be another change.
+		live, err := s.readIf(ctx, t.Ref)
+		if err != nil || live == nil {
+			return call{}, errors.Join(err, operation.Refuse(operation.NotFound, "", "%s is gone.", t.Ref))
+		}
+		steps, err := operation.PatchSteps(e.Patch)
+		if err != nil {
+			return call{}, err
+		}
+		proofs, ok := provingBodies(live.Object, steps)
+		if !ok {
+			return call{}, operation.Refuse(operation.InvalidArgument, "patch", "Whether the patch was made cannot be seen.")
+		}
+		return call{proofs: proofs}, nil
 	}
 	c, err := s.prepare(ctx, e.Operation, t.Ref, stamp)
 	if err == nil && t.UID == "" && c.way != recreates {

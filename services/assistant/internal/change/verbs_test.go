@@ -1,6 +1,8 @@
 package change_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +38,70 @@ func TestScale(t *testing.T) {
 		w.want("verification", seen, "3 of 3 replicas are ready")
 		w.refused("Nothing would change", "kubectl scale deploy/cart --replicas=3")
 		w.refused("cannot be scaled", "kubectl scale svc/cart --replicas=3")
+	})
+}
+
+// TestScaleOfSeveral: each member is shown, and the gates are those of one and of whatever removes many.
+func TestScaleOfSeveral(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const all = "kubectl scale deployment -n payments --all --replicas=0"
+		p := w.propose(all)
+		var members []string
+		for _, target := range p.Operations[0].Targets {
+			members = append(members, target.Ref.Name)
+			w.want("notes", strings.Join(p.Verdict.Notes, "\n"), target.Ref.String()+" goes from ")
+			w.want("diff", p.Diff, "--- live "+target.Ref.String())
+		}
+		slices.Sort(members)
+		if want := []string{"checkout", "gateway", "ledger", "settlements"}; !slices.Equal(members, want) {
+			t.Errorf("got the members %v, want %v", members, want)
+		}
+		if p.Command != all {
+			t.Errorf("got the command %q, want %q", p.Command, all)
+		}
+
+		for _, c := range []struct {
+			command string
+			role    guard.Role
+			want    guard.Answer
+			many    bool
+		}{
+			{all, guard.Admin, guard.AlwaysAsk, true},
+			{all, guard.Operator, guard.Refuse, true},
+			{all, guard.Readonly, guard.Refuse, false},
+			{"kubectl scale deployment/cart deployment/redis --replicas=0", guard.Admin, guard.AlwaysAsk, true},
+			{"kubectl scale deployment -l app=cart --replicas=0", guard.Admin, guard.AlwaysAsk, true},
+			{"kubectl scale deployment/cart deployment/redis --replicas=7", guard.Operator, guard.Approval, false},
+			{"kubectl scale deployment -l app=cart --replicas=7", guard.Operator, guard.Approval, false},
+			{"kubectl scale deployment/cart --replicas=0", guard.Operator, guard.Approval, false},
+			{"kubectl scale deployment -n kube-system --all --replicas=0", guard.Admin, guard.Refuse, false},
+			{"kubectl scale deployment -n kube-public --all --replicas=0", guard.Admin, guard.Refuse, false},
+		} {
+			p, err := w.try(c.role, c.command)
+			if err != nil || p.Verdict.Answer != c.want || slices.Contains(p.Verdict.Confirms, guard.RemovesMany) != c.many {
+				t.Errorf("%s by %s: got %v %v (%s), %v; want %v, removes many: %v", c.command, c.role, p.Verdict.Answer, p.Verdict.Confirms, p.Verdict.Reason, err, c.want, c.many)
+			}
+		}
+		p, err := w.try(guard.Admin, "kubectl scale deployment -l app=nothing --replicas=1")
+		if err != nil || p.Verdict.Answer != guard.Refuse || p.Verdict.Code != "unresolved" {
+			t.Errorf("selector of nothing: got %+v, %v; want it refused as unresolved", p.Verdict, err)
+		}
+		w.refused("cannot be scaled", "kubectl scale service --all --replicas=1")
+
+		told, seen := w.verified("kubectl scale deployment/cart deployment/redis --replicas=2")
+		w.want("result", told, "deployment.apps/redis in shop was scaled.")
+		w.want("verification", seen, "deployment.apps/redis in shop")
+		for _, name := range []string{"cart", "redis"} {
+			if got := w.get("deploy", "shop", name)["spec"].(object)["replicas"]; got != int64(2) {
+				t.Errorf("%s: got %v replicas, want 2", name, got)
+			}
+		}
+
+		a := w.approved(w.propose("kubectl scale deployment -n shop -l app=cart --replicas=4"))
+		w.edit("deploy", "shop", "redis", `{"metadata":{"labels":{"app":"cart"}}}`)
+		if again, err := w.Plan(w.ctx, guard.Admin, a.Ops()); err != nil || again.Digest == a.Digest {
+			t.Errorf("the digest is the same with one more member, %v; want another", err)
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -218,9 +219,21 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// SecretKeys returns the key names of every Secret in a namespace, or in all if it is empty, by namespace and name.
-func (c *Cluster) SecretKeys(ctx context.Context, namespace string) (map[[2]string][]string, error) {
-	keys := map[[2]string][]string{}
+// Secret is what may be known of a Secret.
+type Secret struct {
+	Namespace, Name string
+	Keys            []string // sorted
+	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
+	Certificate *redact.Certificate
+}
+
+// SecretKeys returns the key names of every Secret in a namespace, or in all if it is empty.
+func (c *Cluster) SecretKeys(ctx context.Context, namespace string) ([]Secret, error) {
+	certificates := map[[2]string]*redact.Certificate{}
+	ctx = redact.WithCertificates(ctx, func(namespace, name string, of redact.Certificate) {
+		certificates[[2]string{namespace, name}] = &of
+	})
+	var all []Secret
 	err := eachPage(func(o metav1.ListOptions) (string, error) {
 		list, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).List(ctx, o)
 		if err != nil {
@@ -228,19 +241,14 @@ func (c *Cluster) SecretKeys(ctx context.Context, namespace string) (map[[2]stri
 		}
 		for _, s := range list.Items {
 			data, _ := s.Object["data"].(map[string]any)
-			names := make([]string, 0, len(data))
-			for name := range data {
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			keys[[2]string{s.GetNamespace(), s.GetName()}] = names
+			all = append(all, Secret{s.GetNamespace(), s.GetName(), slices.Sorted(maps.Keys(data)), certificates[[2]string{s.GetNamespace(), s.GetName()}]})
 		}
 		return list.GetContinue(), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the keys of secrets: %w", err)
 	}
-	return keys, nil
+	return all, nil
 }
 
 // eachPage calls list for page after page.

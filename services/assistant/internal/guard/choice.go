@@ -150,11 +150,7 @@ func settingsOf(e operation.Expanded) []string {
 			addLeaves(found, "", d.Object, 0)
 		}
 	}
-	if e.Patch != "" {
-		if object, err := operation.PatchObject(e.Patch); err == nil {
-			addLeaves(found, "", object, 0)
-		}
-	}
+	eachPatchValue(e.Operation, func(name string, value any) { addLeaves(found, name, value, 0) })
 	delete(found, "")
 	return slices.Sorted(maps.Keys(found))
 }

@@ -106,6 +106,10 @@ func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 		if selected || several {
 			v.add(RemovesMany, "")
 		}
+	case operation.Scale:
+		if (selected || several) && slices.ContainsFunc(changes, endsPods) {
+			v.add(RemovesMany, "")
+		}
 	case operation.Drain:
 		v.add(Drains, "")
 	case operation.Taint:
@@ -134,6 +138,11 @@ func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 	if e.NoDryRun || !wasRehearsed(e, changes) {
 		v.add(NoDryRun, "")
 	}
+}
+
+// endsPods reports whether a change lowers the number of replicas.
+func endsPods(c Change) bool {
+	return c.Before != nil && c.After != nil && numberLess(podSpecOf(c.After, "spec", "replicas"), podSpecOf(c.Before, "spec", "replicas"))
 }
 
 // wasRehearsed reports whether each target was read, and each that the operation keeps was

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -156,13 +157,39 @@ func manifestLeaves(o operation.Operation) []string {
 			values = append(values, allTexts(d.Object, 0)...)
 		}
 	}
-	if o.Patch != "" {
-		if object, err := operation.PatchObject(o.Patch); err == nil {
-			values = append(values, allTexts(object, 0)...)
-		}
-	}
+	eachPatchValue(o, func(_ string, value any) { values = append(values, allTexts(value, 0)...) })
 	slices.Sort(values)
 	return slices.Compact(values)
+}
+
+// eachPatchValue calls visit with what a patch sets, and the name under which it does, if that is not within the value. Of a
+// JSON patch, places in lists and paths that are copied from are values as well: they choose what is changed, as the name of a
+// list's entry does in another patch.
+func eachPatchValue(o operation.Operation, visit func(name string, value any)) {
+	if o.Patch == "" {
+		return
+	}
+	if o.PatchType != operation.JSONPatch {
+		if object, err := operation.PatchObject(o.Patch); err == nil {
+			visit("", object)
+		}
+		return
+	}
+	steps, err := operation.PatchSteps(o.Patch)
+	if err != nil {
+		return
+	}
+	for _, step := range steps {
+		visit(step.Name(), step.Value)
+		if step.From != "" {
+			visit("", step.From)
+		}
+		for _, name := range step.Names() {
+			if _, err := strconv.Atoi(name); err == nil {
+				visit("", name)
+			}
+		}
+	}
 }
 
 func allTexts(v any, depth int) []string {

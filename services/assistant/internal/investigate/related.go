@@ -44,6 +44,7 @@ func relatedObjects(s *engine.Snapshot, objects []operation.Ref) map[operation.R
 	r.pods()
 	r.owners()
 	r.drained()
+	r.certificates(objects)
 	return near
 }
 
@@ -139,6 +140,9 @@ func (r *relations) mounts(pod *corev1.Pod) {
 			r.put("PersistentVolumeClaim", pod.Namespace, v.PersistentVolumeClaim.ClaimName)
 		}
 	}
+	for _, secret := range engine.MountedSecrets(&pod.Spec) {
+		r.put("Secret", pod.Namespace, secret)
+	}
 }
 
 // owners returns the objects that act on the workloads in question.
@@ -189,6 +193,28 @@ func (r *relations) drained() {
 				if b := &r.Budgets[k]; b.Namespace == pod.Namespace && chooserMatches(b.Spec.Selector, pod.Labels) {
 					r.put("PodDisruptionBudget", b.Namespace, b.Name)
 				}
+			}
+		}
+	}
+}
+
+// certificates joins ingresses with the Secrets of their certificates, and such a Secret that was asked about with the ingresses
+// that it serves. What these lead to has nothing to do with it.
+func (r *relations) certificates(asked []operation.Ref) {
+	for i := range r.Ingresses {
+		in := &r.Ingresses[i]
+		near := r.has("Ingress", in.Namespace, in.Name)
+		for _, tls := range in.Spec.TLS {
+			if tls.SecretName == "" {
+				continue
+			}
+			if near {
+				r.put("Secret", in.Namespace, tls.SecretName)
+			}
+			if slices.ContainsFunc(asked, func(o operation.Ref) bool {
+				return o.Kind == "Secret" && o.Namespace == in.Namespace && o.Name == tls.SecretName
+			}) {
+				r.put("Ingress", in.Namespace, in.Name)
 			}
 		}
 	}

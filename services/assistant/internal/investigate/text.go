@@ -178,6 +178,8 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 				return fmt.Sprintf("%s has %d replicas and wants %d, at most %d.", head, h.Status.CurrentReplicas, h.Status.DesiredReplicas, h.Spec.MaxReplicas)
 			}
 		}
+	case "Secret":
+		return describeCertificate(head, certificateOf(s, r))
 	}
 	return ""
 }

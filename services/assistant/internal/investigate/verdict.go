@@ -63,7 +63,7 @@ func (t *topic) verdict(left []symptom.Symptom, gap string) string {
 func (t *topic) unjudged() []string {
 	kinds := map[string]bool{}
 	for _, r := range t.objects {
-		if judged[r.Kind] {
+		if judged[r.Kind] || certificateOf(t.snap, r) != nil {
 			return nil
 		}
 		kinds[r.Kind] = true

@@ -49,7 +49,7 @@ var grammar = []command{
 	{words: []string{"query_prometheus"}, verb: operation.QueryPrometheus, args: expression, flags: []flag{rangeMinutes}},
 	{words: []string{"query_loki"}, verb: operation.QueryLoki, args: expression, flags: []flag{limit, since}},
 
-	{words: []string{"kubectl", "scale"}, verb: operation.Scale, args: refs, flags: []flag{namespace, replicas, rehearse}},
+	{words: []string{"kubectl", "scale"}, verb: operation.Scale, args: refs, flags: []flag{namespace, selector, fieldSelector, all, replicas, rehearse}},
 	{words: []string{"kubectl", "rollout", "restart"}, verb: operation.Restart, args: refs, flags: []flag{namespace, rehearse}},
 	{words: []string{"kubectl", "rollout", "undo"}, verb: operation.Undo, args: refs, flags: []flag{namespace, toRevision, rehearse}},
 	{words: []string{"kubectl", "rollout", "pause"}, verb: operation.Pause, args: refs, flags: []flag{namespace, rehearse}},

@@ -123,7 +123,7 @@ func (o Operation) validChoices() error {
 		{"output", o.outputWord(), []string{"wide", "yaml", "json", "name"}},
 		{"protocol", o.Protocol, []string{"TCP", "UDP", "SCTP"}},
 		{"service_type", o.ServiceType, []string{"ClusterIP", "NodePort", "LoadBalancer"}},
-		{"patch_type", o.PatchType, []string{"strategic", "merge"}},
+		{"patch_type", o.PatchType, []string{"strategic", "merge", JSONPatch}},
 		{"cascade", o.Cascade, []string{"background", "foreground", "orphan"}},
 	} {
 		if c.value != "" && !slices.Contains(c.allowed, c.value) {
@@ -223,7 +223,7 @@ func (o Operation) validTaints() error {
 
 func (o Operation) validDocuments() error {
 	if o.Patch != "" {
-		if _, err := CanonicalPatch(o.Patch); err != nil {
+		if _, err := canonicalPatch(o.PatchType, o.Patch); err != nil {
 			return err
 		}
 	}

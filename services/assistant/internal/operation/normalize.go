@@ -39,7 +39,7 @@ func Normalize(o Operation) Operation {
 		o.Cascade = ""
 	}
 	if o.Patch != "" && !isCanonicalPatch(o.Patch) {
-		if c, err := CanonicalPatch(o.Patch); err == nil {
+		if c, err := canonicalPatch(o.PatchType, o.Patch); err == nil {
 			o.Patch = c
 		}
 	}

@@ -96,9 +96,9 @@ type Operation struct {
 	Max         int32  `json:"max,omitempty"`
 	CPUPercent  int32  `json:"cpu_percent,omitempty"` // 0: the server's default
 
-	// Patch is a JSON object, compact, keys sorted.
+	// Patch is a JSON object, compact, keys sorted; of the type json a list of steps.
 	Patch string `json:"patch,omitempty"`
-	// PatchType is merge; empty is strategic where the kind knows it, else merge.
+	// PatchType is merge or json; empty is strategic where the kind knows it, else merge.
 	PatchType string `json:"patch_type,omitempty"`
 	// Manifest is YAML or JSON, several documents allowed, ending in a line feed.
 	Manifest string `json:"manifest,omitempty"`

@@ -194,6 +194,9 @@ func Decode(v Verb, arguments []byte) (Operation, error) {
 		return Operation{}, Refuse(InvalidArgument, "", "An argument has the wrong type: %s.", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	o.Verb = v
+	if o.PatchType == JSONPatch {
+		return Operation{}, Refuse(InvalidArgument, "patch_type", "patch_type must be one of strategic, merge; a JSON patch is for people, who see which entry of a list a number means.")
+	}
 	o = Normalize(o)
 	return o, o.Validate()
 }

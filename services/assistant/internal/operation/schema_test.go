@@ -101,6 +101,7 @@ func TestDecode(t *testing.T) {
 	}{
 		{"exec", `{}`, operation.UnknownVerb},
 		{operation.List, `[]`, operation.InvalidArgument},
+		{operation.Patch, `{"kind":"deploy","name":"x","patch":"[{\"op\":\"remove\",\"path\":\"/spec/x\"}]","patch_type":"json"}`, operation.InvalidArgument},
 		{operation.List, `{"kind":"pods"`, operation.InvalidArgument},
 		{operation.List, `{"kind":"pods"}{}`, operation.InvalidArgument},
 		{operation.List, `{"kind":"pods"}}`, operation.InvalidArgument},
@@ -117,7 +118,7 @@ func TestDecode(t *testing.T) {
 		{operation.Get, `{"kind":"--raw","names":["a"]}`, operation.InvalidArgument},
 		{operation.Scale, `{"kind":"deploy","name":"a","replicas":1.5}`, operation.InvalidArgument},
 		{operation.Scale, `{"kind":"deploy","name":null,"replicas":1}`, operation.MissingArgument},
-		{operation.Scale, `{"kind":"deploy","names":["a"],"replicas":1}`, operation.UnknownFlag},
+		{operation.Restart, `{"kind":"deploy","names":["a"]}`, operation.UnknownFlag},
 		{operation.Get, `{"kind":"pod","name":"a","names":["b"]}`, operation.InvalidArgument},
 		{operation.Logs, `{"pod":"a","name":"b"}`, operation.InvalidArgument},
 		{operation.Logs, `{}`, operation.MissingArgument},

@@ -45,7 +45,7 @@ var table = []spec{
 	{QueryPrometheus, Low, noRef, "Ask the metrics store. range_minutes 0 is an instant.", []string{"promql", "range_minutes"}, []string{"promql"}},
 	{QueryLoki, Low, noRef, "Ask the log store.", []string{"logql", "limit", "since"}, []string{"logql"}},
 
-	{Scale, Medium, oneRef, "Set the number of replicas.", []string{"namespace", "replicas", "dry_run"}, []string{"replicas"}},
+	{Scale, Medium, chosenRefs, "Set the number of replicas.", []string{"namespace", "replicas", "dry_run"}, []string{"replicas"}},
 	{Restart, Medium, oneRef, "Replace the pods of a workload one by one.", []string{"namespace", "dry_run"}, nil},
 	{Undo, Medium, oneRef, "Go back to an earlier revision.", []string{"namespace", "revision", "dry_run"}, nil},
 	{Pause, Medium, oneRef, "Pause a rollout.", []string{"namespace", "dry_run"}, nil},

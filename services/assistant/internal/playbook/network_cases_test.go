@@ -2,7 +2,9 @@ package playbook_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
 func TestIngressCases(t *testing.T) {
@@ -66,6 +69,106 @@ func TestIngressCases(t *testing.T) {
 			s.EndpointSlices[0].Endpoints = nil
 		}, "A consequence: ingress `front`. It leads to the service `storefront`"},
 	})
+}
+
+// serveTLS makes the ingress of a16 a sound one with TLS, and gives it a Secret.
+func serveTLS(s *engine.Snapshot, host string, c redact.Certificate) {
+	spec := &s.Ingresses[0].Spec
+	spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = 80
+	spec.Rules[0].Host = host
+	spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{host}, SecretName: "store-tls"}}
+	s.Secrets = append(s.Secrets, tlsSecret("store-tls", c))
+}
+
+func tlsSecret(name string, c redact.Certificate) engine.SecretKeys {
+	return engine.SecretKeys{Namespace: "store", Name: name, Keys: []string{"tls.crt", "tls.key"}, Certificate: &c}
+}
+
+// soundCertificate is valid at noon of 2 January 2026, when the snapshots are taken.
+func soundCertificate(names ...string) redact.Certificate {
+	return redact.Certificate{Names: names, NotBefore: time.Date(2025, 12, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+func TestCertificateCases(t *testing.T) {
+	t.Parallel()
+	at := func(host string, c redact.Certificate) func(*engine.Snapshot) {
+		return func(s *engine.Snapshot) { serveTLS(s, host, c) }
+	}
+	until := func(end time.Time) redact.Certificate {
+		c := soundCertificate("store.example")
+		c.NotAfter = end
+		return c
+	}
+	broken := func(f redact.CertificateFault) redact.Certificate {
+		c := soundCertificate("store.example")
+		c.Fault = f
+		return c
+	}
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	early := soundCertificate("store.example")
+	early.NotBefore = noon.Add(time.Hour)
+	cases := []changeCase{
+		{"sound", "a16_ingress_port", "", at("store.example", soundCertificate("store.example")), ""},
+		{"of the wildcard", "a16_ingress_port", "", at("www.store.example", soundCertificate("*.store.example")), ""},
+		{"wildcard for itself", "a16_ingress_port", "", at("*.store.example", soundCertificate("*.store.example")), ""},
+		{"in another case", "a16_ingress_port", "", at("store.example", soundCertificate("other.example", "store.example")), ""},
+		{"expired", "a16_ingress_port", "", at("store.example", until(noon.Add(-48*time.Hour))), "Its certificate expired on 2025-12-31T12:00:00Z (2 days ago), so clients that check it refuse the connection. (Confidence: high.)"},
+		{"expired this moment", "a16_ingress_port", "", at("store.example", until(noon)), "Its certificate expired on 2026-01-02T12:00:00Z"},
+		{"a second before", "a16_ingress_port", "", at("store.example", until(noon.Add(time.Second))), ""},
+		{"seen at the ingress", "a16_ingress_port", "", at("store.example", until(noon)), "A consequence: ingress `front`. Its certificate is that of the Secret `store-tls`."},
+		{"not yet valid", "a16_ingress_port", "", at("store.example", early), "not valid before 2026-01-02T13:00:00Z, and it is 2026-01-02T12:00:00Z now"},
+		{"another name", "a16_ingress_port", "", at("store.example", soundCertificate("shop.example")), "The certificate in the Secret `store-tls` does not cover `store.example` of the ingress"},
+		{"two labels below a wildcard", "a16_ingress_port", "", at("a.b.store.example", soundCertificate("*.store.example")), "The wildcard `*.store.example` stands for exactly one label"},
+		{"the wildcard's parent", "a16_ingress_port", "", at("store.example", soundCertificate("*.store.example")), "The wildcard `*.store.example` stands for exactly one label"},
+		{"no name at all", "a16_ingress_port", "", at("store.example", soundCertificate()), "clients do not look at its common name"},
+		{"key of another", "a16_ingress_port", "", at("store.example", broken(redact.KeyOfAnother)), "does not belong to its `tls.crt`"},
+		{"swapped", "a16_ingress_port", "", at("store.example", redact.Certificate{Fault: redact.CertificateIsKey}), "Certificate and key may be swapped"},
+		{"no PEM", "a16_ingress_port", "", at("store.example", redact.Certificate{Fault: redact.CertificateNotPEM}), "it holds no PEM block `CERTIFICATE`"},
+		{"unreadable", "a16_ingress_port", "", at("store.example", redact.Certificate{Fault: redact.CertificateUnreadable}), "(Confidence: medium.)"},
+		{"another Secret fits", "a16_ingress_port", "", func(s *engine.Snapshot) {
+			serveTLS(s, "store.example", soundCertificate("shop.example"))
+			s.Secrets = append(s.Secrets, tlsSecret("front-tls", soundCertificate("store.example")))
+		}, `{"spec":{"tls":[{"hosts":["store.example"],"secretName":"front-tls"}]}}`},
+		{"the one that fits is expired", "a16_ingress_port", "", func(s *engine.Snapshot) {
+			serveTLS(s, "store.example", soundCertificate("shop.example"))
+			s.Secrets = append(s.Secrets, tlsSecret("front-tls", until(noon)))
+		}, "or say which other Secret has one.\n"},
+		{"hosts from the rules", "a16_ingress_port", "", func(s *engine.Snapshot) {
+			serveTLS(s, "store.example", soundCertificate("shop.example"))
+			s.Ingresses[0].Spec.TLS[0].Hosts = nil
+		}, "does not cover `store.example`"},
+		{"of an issuer", "a16_ingress_port", "", func(s *engine.Snapshot) {
+			serveTLS(s, "store.example", until(noon))
+			s.Ingresses[0].Annotations = map[string]string{"cert-manager.io/issuer": "letters"}
+		}, "their issuer has not renewed the Secret"},
+		{"nothing uses it", "a16_ingress_port", "", func(s *engine.Snapshot) {
+			serveTLS(s, "store.example", soundCertificate("store.example"))
+			s.Secrets = append(s.Secrets, tlsSecret("old-tls", until(noon)))
+		}, ""},
+		{"a pod mounts it", "a16_ingress_port", "", func(s *engine.Snapshot) {
+			serveTLS(s, "store.example", soundCertificate("store.example"))
+			s.Secrets = append(s.Secrets, tlsSecret("own-tls", until(noon)))
+			s.Pods[0].Spec.Volumes = []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "own-tls"}}}}
+		}, "refuse the connection. (Confidence: medium.)"},
+		{"Secrets unread", "a16_ingress_port", "", func(s *engine.Snapshot) {
+			serveTLS(s, "store.example", until(noon))
+			s.Unread["secrets"] = true
+		}, ""},
+	}
+	checkCases(t, cases)
+	for _, tc := range cases { // whatever is wrong with a certificate, no remedy is to delete or write a Secret
+		s := readSnapshot(t, tc.file)
+		tc.change(s)
+		if text := engine.Answer(s, playbook.Diagnose(s, "")); strings.Contains(text, "kubectl delete") || strings.Contains(text, "patch secret") {
+			t.Errorf("%s: proposes to write a Secret:\n%s", tc.name, text)
+		}
+	}
+	s := readSnapshot(t, "a16_ingress_port")
+	serveTLS(s, "store.example", soundCertificate("store.example"))
+	s.Secrets = append(s.Secrets, tlsSecret("old-tls", until(noon)))
+	if meant := playbook.Meant(s); len(meant) != 1 || meant[0].Object.Name != "old-tls" || !strings.Contains(meant[0].Cause, "expired on") {
+		t.Errorf("got %+v; want the Secret old-tls, which nothing uses, told to whoever asks about it", meant)
+	}
 }
 
 func TestPolicyCases(t *testing.T) {

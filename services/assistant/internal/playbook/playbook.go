@@ -1,6 +1,8 @@
 package playbook
 
 import (
+	"slices"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/policy"
@@ -27,5 +29,5 @@ func Findings(s *engine.Snapshot, namespace string) []engine.Finding {
 func Meant(s *engine.Snapshot) []engine.Finding {
 	x := engine.NewIndex(s)
 	n, p, v := network.New(x), policy.New(x), storage.New(x)
-	return append(n.ClosedServices(), workload.New(x, n, p, v).Meant()...)
+	return slices.Concat(n.ClosedServices(), n.IdleCertificates(), workload.New(x, n, p, v).Meant())
 }

@@ -126,7 +126,7 @@ var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 	),
 	"no (traffic|response|pods|endpoints|reply|answer)", "nothing (works|runs|happens|starts)",
 	"where (is|are|did|have) (my|our|the|all)", "look into", "what is up", "what is going on", "wtf", "gone",
-	"disappeared", "vanished", "acting up", `misbehav\w*`, "weird", "strange", "flaky", "flapping", "unstable",
+	"disappeared", "vanished", "expired", "acting up", `misbehav\w*`, "weird", "strange", "flaky", "flapping", "unstable",
 	"degraded",
 ) + `\b`)
 
@@ -147,6 +147,8 @@ var tables = map[Intent]bool{Secrets: true, Keys: true, Users: true, External: t
 var (
 	// askExpr begins a question for a fact.
 	askExpr = regexp.MustCompile(`^(who|whose|how (many|much|often|full)|is|are|do|does|did|can|could|has|have|any|all|explain|tell|runbooks?|quotas?|secrets?)\b`)
+	// wrongExpr begins a question for what ails something.
+	wrongExpr = regexp.MustCompile(`^(so |and |but )?what is (wrong|broken|the (matter|problem|issue|trouble)) with\b`)
 	// stateExpr ends a question about whether something is in trouble.
 	stateExpr = regexp.MustCompile(`\b(is|are) (it|they|this|that|something|anything) (really |actually |now |still )?(fail\w*|broken|down|wrong|bad|unhealthy|in trouble|a problem|the problem)$`)
 )
@@ -157,7 +159,7 @@ var negatedExpr = regexp.MustCompile(`\b(does|do|did|is|are|was|were|will|would|
 // intentOf returns the intent of a sentence that is not a request for a change.
 func intentOf(s sentence, p place) Intent {
 	why := whyExpr.MatchString(s.low) || stateExpr.MatchString(s.low)
-	complains := !listExpr.MatchString(s.low) && !askExpr.MatchString(s.low) && (badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low))
+	complains := wrongExpr.MatchString(s.low) || !listExpr.MatchString(s.low) && !askExpr.MatchString(s.low) && (badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low))
 	for _, r := range rules {
 		if complains && tables[r.intent] {
 			continue // "web cannot read its secret" asks for no list of Secrets

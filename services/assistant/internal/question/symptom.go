@@ -34,6 +34,7 @@ const (
 	Slow
 	Version // an old one runs, or not everywhere
 	Lost    // pods that were there, or are missing somewhere
+	Certificate
 )
 
 // symptoms are looked for in order; a sentence may name several.
@@ -78,6 +79,7 @@ var symptoms = []struct {
 	{Slow, regexp.MustCompile(`\b(slow\w*|sluggish|lag|lags|laggy|lagging|latency|takes (too |so )?long|throttled|unresponsive)\b`)},
 	{Version, regexp.MustCompile(`\b(old|new|latest|previous|wrong) (versions?|images?|revisions?)\b|\boutdated\b|\bnot updated\b`)},
 	{Lost, regexp.MustCompile(`\b(lost|missing (on|from)|disappear\w*|vanish\w*|preempt\w*|(every|all|each|which|some) nodes?|where did)\b`)},
+	{Certificate, regexp.MustCompile(`\b(certificates?|certs?|tls|ssl|x509|handshakes?|not secure|insecure)\b`)},
 	{Webhook, regexp.MustCompile(`\b(webhooks?|webhookconfiguration|admission)\b`)},
 }
 

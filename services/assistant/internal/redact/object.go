@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -130,4 +131,21 @@ func redactManifest(s string) string {
 		return redactionMark(len(s))
 	}
 	return string(redacted)
+}
+
+// HoldsMark reports whether a value of the API, or any value in it, was redacted.
+func HoldsMark(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return markExpr.MatchString(v)
+	case map[string]any:
+		for _, inner := range v {
+			if HoldsMark(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, HoldsMark)
+	}
+	return false
 }

@@ -76,6 +76,7 @@ type pairing struct {
 	// quote on it. Both are kept on the way: looking back from each name would take the square of a long line.
 	line, first, seen int
 	plural            bool // the name is that of several, whose number may follow
+	secret            int  // whether the text tells of a Secret; unknownText at first
 }
 
 // reach moves line and first on to a name.
@@ -117,7 +118,7 @@ func nameLength(s string) int {
 // name looks at a name that ends at p.at, and at what follows.
 func (p *pairing) name(start int, name string) {
 	bare := strings.TrimLeft(name, "-.")
-	if isEntry := strings.EqualFold(bare, "name") || strings.EqualFold(bare, "key"); isEntry || strings.EqualFold(bare, "value") {
+	if isEntry := strings.EqualFold(bare, "name") || strings.EqualFold(bare, "key") || bare == "path"; isEntry || strings.EqualFold(bare, "value") {
 		p.entry(isEntry, start)
 		return
 	}
@@ -222,7 +223,17 @@ func (p *pairing) entry(nameFirst bool, start int) {
 	}
 	from, to := p.extent(at, noBlock)
 	gap := thenValue.FindString(p.ahead(to))
-	if gap == "" || !tellingVariable(p.in[from:to]) {
+	if gap == "" {
+		return
+	}
+	named := p.in[from:to]
+	if strings.HasPrefix(named, "/") { // the path of a JSON patch
+		if p.ofSecret(named) && p.container(to+len(gap), true) {
+			return
+		}
+		named = named[strings.LastIndexByte(named, '/')+1:]
+	}
+	if !tellingVariable(named) && !p.ofSecret(p.in[from:to]) {
 		return
 	}
 	indent := p.indent(start)
@@ -232,6 +243,28 @@ func (p *pairing) entry(nameFirst bool, start int) {
 	}
 	p.value(to+len(gap), indent)
 }
+
+// ofSecret reports whether a path of a JSON patch leads to values of a Secret.
+func (p *pairing) ofSecret(path string) bool {
+	member, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if !strings.HasPrefix(path, "/") || member != "data" && member != "stringData" {
+		return false
+	}
+	if member == "data" && p.secret == unknownText { // looked for once: there may be many paths
+		p.secret = otherText
+		if strings.Contains(p.in, "ecret") && secretExpr.MatchString(p.in) {
+			p.secret = secretText
+		}
+	}
+	return member == "stringData" || p.secret == secretText
+}
+
+// Whether a text tells that it is about a Secret.
+const (
+	unknownText = iota
+	secretText
+	otherText
+)
 
 // ahead is a piece of what follows: expressions that look at all of it would take the square of a long text.
 func (p *pairing) ahead(at int) string {

@@ -44,7 +44,7 @@ func mayHoldSecret(body []byte) bool {
 
 // redactSecrets redacts every Secret in a JSON body of one or more documents, and gives the body back as it was where there
 // is none. all says that the body is of Secrets whatever it says itself.
-func redactSecrets(body []byte, all bool) (out []byte, n int, err error) {
+func redactSecrets(body []byte, all bool, sink CertificateSink) (out []byte, n int, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber() // a number must come out as it went in
 	var docs []any
@@ -56,7 +56,7 @@ func redactSecrets(body []byte, all bool) (out []byte, n int, err error) {
 			return nil, 0, fmt.Errorf("decode the cluster's JSON: %w", err)
 		}
 		var k int
-		v, k = secretWalk{remember: true}.walkSecrets(v, all, maxDepth)
+		v, k = secretWalk{remember: true, sink: sink}.walkSecrets(v, all, maxDepth)
 		n += k
 		docs = append(docs, v)
 	}
@@ -75,8 +75,11 @@ func redactSecrets(body []byte, all bool) (out []byte, n int, err error) {
 }
 
 // secretWalk redacts the values of Secrets. remember says that these come from a cluster: they are looked for in all later
-// texts. What people write into a manifest is not.
-type secretWalk struct{ remember bool }
+// texts. What people write into a manifest is not. sink, which may be nil, hears of certificates.
+type secretWalk struct {
+	remember bool
+	sink     CertificateSink
+}
 
 // walkSecrets redacts in place what is a Secret, or of a list of them; secret says that v is one. It returns v, or what has
 // to stand in its place.
@@ -86,6 +89,9 @@ func (w secretWalk) walkSecrets(v any, secret bool, depth int) (any, int) {
 	case map[string]any:
 		items := secret || isKind(v, "SecretList")
 		secret = secret || isKind(v, "Secret")
+		if secret && w.sink != nil {
+			tellCertificate(v, w.sink)
+		}
 		for key, value := range v {
 			var k int
 			switch name := strings.ToLower(key); {
@@ -191,6 +197,7 @@ func (w secretWalk) redactApplied(v any, depth int) (any, int) {
 	if err := dec.Decode(&inner); err != nil || dec.More() {
 		return redactionMark(len(text)), 1
 	}
+	w.sink = nil // it tells how the Secret was, not how it is
 	inner, n := w.walkSecrets(inner, false, depth-1)
 	if n == 0 {
 		return text, 0

@@ -49,7 +49,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.clean(resp, ofSecrets); err != nil {
+	if err := t.clean(resp, ofSecrets, sinkOf(r.Context())); err != nil {
 		_ = resp.Body.Close() // the answer is given up
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
 	}
@@ -112,8 +112,8 @@ func onlyJSON(accept string) string {
 	return strings.Join(kept, ", ")
 }
 
-// clean puts the redacted body in the place of the response's own.
-func (t *transport) clean(resp *http.Response, ofSecrets bool) error {
+// clean puts the redacted body in the place of the response's own. sink, which may be nil, hears of the certificates in it.
+func (t *transport) clean(resp *http.Response, ofSecrets bool, sink CertificateSink) error {
 	if resp.Body == nil || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified || resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool) error {
 	}
 	if len(bytes.TrimSpace(body)) > 0 && (ofSecrets || mayHoldSecret(body)) {
 		var n int
-		if body, n, err = redactSecrets(body, ofSecrets); err != nil {
+		if body, n, err = redactSecrets(body, ofSecrets, sink); err != nil {
 			return err
 		}
 		if n > 0 {

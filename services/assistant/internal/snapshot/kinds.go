@@ -137,16 +137,16 @@ func (r *reading) pods(namespace string) kind {
 	}, r.podRows}
 }
 
-// secrets reads the names of keys, never a value.
+// secrets reads the names of keys and what is public of certificates, never a value.
 func (r *reading) secrets() kind {
 	return kind{"secrets", func(ctx context.Context) (int, bool, error) {
-		keys, err := r.cluster.SecretKeys(ctx, r.namespace)
+		all, err := r.cluster.SecretKeys(ctx, r.namespace)
 		if err != nil {
 			return 0, false, err
 		}
-		for name, list := range keys {
-			if r.policy.Visible(name[0]) {
-				r.into.Secrets = append(r.into.Secrets, engine.SecretKeys{Namespace: name[0], Name: name[1], Keys: list})
+		for _, s := range all {
+			if r.policy.Visible(s.Namespace) {
+				r.into.Secrets = append(r.into.Secrets, engine.SecretKeys(s))
 			}
 		}
 		return len(r.into.Secrets), true, nil

@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/mlp-platform/platform/libs/samplecluster"
@@ -20,6 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -240,5 +244,42 @@ func TestShownResult(t *testing.T) {
 		if strings.HasPrefix(kind, "list deployments,") && (!strings.Contains(text, "shop/catalog") || !strings.Contains(text, "No cronjobs found.")) {
 			t.Errorf("%s is shown as %q; want the names of its objects, and what there is none of", kind, text)
 		}
+	}
+}
+
+// TestCertificatesInSnapshot: what is public of a certificate comes along, and a namespace that is hidden tells nothing of its own.
+func TestCertificatesInSnapshot(t *testing.T) {
+	t.Parallel()
+	s := samplecluster.New(time.Now)
+	t.Cleanup(s.Close)
+	client, err := kubernetes.NewForConfig(s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{"shop", "payments"} {
+		_, err := client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "web-tls"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": []byte("no certificate"), "tls.key": []byte("no key")},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return s.Config(), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	read, err := snapshot.Read(t.Context(), c, guard.Policy{Hidden: []string{"payments"}}, "", time.Now(), (&shown{t: t}).show)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]redact.CertificateFault{}
+	for _, secret := range read.Secrets {
+		if secret.Certificate != nil {
+			found[secret.Namespace+"/"+secret.Name] = secret.Certificate.Fault
+		}
+	}
+	if want := map[string]redact.CertificateFault{"shop/web-tls": redact.CertificateNotPEM}; !maps.Equal(found, want) {
+		t.Errorf("got %v, want %v", found, want)
 	}
 }

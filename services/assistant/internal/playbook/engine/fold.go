@@ -184,3 +184,27 @@ func (x *Index) Since(t metav1.Time) string {
 	}
 	return formatDuration(x.Taken.Sub(t.Time))
 }
+
+// MountedSecrets names the Secrets that pods mount, each once.
+func MountedSecrets(spec *corev1.PodSpec) []string {
+	var names []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for i := range spec.Volumes {
+		v := &spec.Volumes[i]
+		if v.Secret != nil {
+			add(v.Secret.SecretName)
+		}
+		if v.Projected != nil {
+			for _, source := range v.Projected.Sources {
+				if source.Secret != nil {
+					add(source.Secret.Name)
+				}
+			}
+		}
+	}
+	return names
+}

@@ -17,6 +17,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
 // Snapshot is what was read of a cluster, all namespaces that the reader may see.
@@ -104,6 +106,8 @@ func (s *Snapshot) DiagnoseOnce(namespace string, diagnose func() []Finding) []F
 type SecretKeys struct {
 	Namespace, Name string
 	Keys            []string
+	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
+	Certificate *redact.Certificate
 }
 
 // Log names one container's log.

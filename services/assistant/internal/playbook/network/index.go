@@ -43,6 +43,6 @@ func (x *Index) makeTables() {
 func (x *Index) Checks() engine.Checks {
 	return engine.Checks{
 		Pods:    engine.BindPodChecks(x, checkLookups),
-		Objects: engine.BindObjectChecks(x, checkServices, checkIngresses, checkPolicies, checkNameServer),
+		Objects: engine.BindObjectChecks(x, checkServices, checkIngresses, checkCertificates, checkPolicies, checkNameServer),
 	}
 }

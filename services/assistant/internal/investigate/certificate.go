@@ -1,0 +1,35 @@
+package investigate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+)
+
+// certificateOf is what is public of the certificate in a Secret; nil for all else.
+func certificateOf(s *engine.Snapshot, r operation.Ref) *redact.Certificate {
+	if r.Kind != "Secret" {
+		return nil
+	}
+	for _, secret := range s.Secrets {
+		if secret.Namespace == r.Namespace && secret.Name == r.Name {
+			return secret.Certificate
+		}
+	}
+	return nil
+}
+
+// describeCertificate tells of a certificate what its clients see. A broken one has a finding.
+func describeCertificate(head string, c *redact.Certificate) string {
+	if c == nil || c.NotAfter.IsZero() {
+		return ""
+	}
+	names := "no host name"
+	if len(c.Names) > 0 {
+		names = engine.QuoteCodes(c.Names)
+	}
+	return fmt.Sprintf("%s has a certificate for %s, valid from %s until %s.", head, names, c.NotBefore.Format(time.RFC3339), c.NotAfter.Format(time.RFC3339))
+}
