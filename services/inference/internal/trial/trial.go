@@ -20,8 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
@@ -48,7 +46,7 @@ const (
 // Runner runs trials; it is safe for concurrent use.
 type Runner struct {
 	cfg    Config
-	budget *semaphore.Weighted // of Config.Memory
+	budget *budget
 }
 
 // New returns a Runner, which has nothing to close.
@@ -59,7 +57,7 @@ func New(cfg Config) (*Runner, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("model trials: %w", err)
 	}
-	return &Runner{cfg: cfg, budget: semaphore.NewWeighted(cfg.Memory)}, nil
+	return &Runner{cfg: cfg, budget: newBudget(cfg.Memory)}, nil
 }
 
 // Source reads an artifact's files, each checked against its digest.
@@ -85,8 +83,9 @@ func (r *Refusal) Error() string { return r.Reason }
 
 func refuse(format string, a ...any) error { return &Refusal{cleanText(fmt.Sprintf(format, a...))} }
 
-// Try runs one trial. It waits while others have the memory. An error that is no Refusal says nothing of the model.
-func (r *Runner) Try(ctx context.Context, src Source, o model.Options) (Result, error) {
+// Try runs one trial. It waits while others have the memory, part of which is kept for known models: those that have
+// served before. An error that is no Refusal says nothing of the model.
+func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known bool) (Result, error) {
 	if os.Getenv(marker) != "" {
 		return Result{}, errors.New("a trial cannot start another: this binary does not call trial.Serve")
 	}
@@ -98,10 +97,10 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options) (Result, 
 		return Result{}, fmt.Errorf("model trial: %w", err)
 	}
 	memory := min(baseMemory+timesSize*src.LargestFile(), r.cfg.Memory)
-	if err := r.budget.Acquire(ctx, memory); err != nil {
+	if err := r.budget.acquire(ctx, memory, known); err != nil {
 		return Result{}, err
 	}
-	defer r.budget.Release(memory)
+	defer r.budget.release(memory)
 	if err := precheck(src); err != nil {
 		return Result{}, err
 	}
