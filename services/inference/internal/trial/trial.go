@@ -45,8 +45,9 @@ const (
 
 // Runner runs trials; it is safe for concurrent use.
 type Runner struct {
-	cfg    Config
-	budget *budget
+	cfg     Config
+	budget  *budget
+	command []string // of the process
 }
 
 // New returns a Runner, which has nothing to close.
@@ -57,7 +58,8 @@ func New(cfg Config) (*Runner, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("model trials: %w", err)
 	}
-	return &Runner{cfg: cfg, budget: newBudget(cfg.Memory)}, nil
+	// The running file itself, even if an upgrade has replaced it since.
+	return &Runner{cfg: cfg, budget: newBudget(cfg.Memory), command: []string{"/proc/self/exe", Verb}}, nil
 }
 
 // Source reads an artifact's files, each checked against its digest.
@@ -140,12 +142,13 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	defer os.RemoveAll(dir)
 	limited, cancel := context.WithTimeout(ctx, r.cfg.Time)
 	defer cancel()
-	// The running file itself, even if an upgrade has replaced it since.
-	cmd := exec.CommandContext(limited, "/proc/self/exe", Verb)
+	cmd := exec.CommandContext(limited, r.command[0], r.command[1:]...)
 	cmd.Args[0] = filepath.Base(os.Args[0])
 	cmd.Dir, cmd.WaitDelay = dir, killWait
 	cmd.Env = []string{marker + "=1", "GOTRACEBACK=none", "HOME=" + dir, "TMPDIR=" + dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the service, which ends its trials
+	// A group of its own: Ctrl-C is for the service, which ends its trials, and what a process started ends with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	stderr := &tail{}
 	cmd.Stderr = stderr
 	in, err := cmd.StdinPipe()
@@ -159,10 +162,18 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	if err := cmd.Start(); err != nil {
 		return Result{}, fmt.Errorf("model trial: %w", err)
 	}
+	// A process that left its group may hold the other ends open.
+	hangUp := context.AfterFunc(limited, func() {
+		in.Close()
+		out.Close()
+	})
 	res, talkErr := converse(in, newAnswers(out), src, req)
+	hangUp()
 	in.Close()
 	timedOut := limited.Err() != nil
-	cancel() // whatever it still does, nobody waits for it
+	// Whatever it still does, nobody waits for it. Its id is not reused before Wait, even if it has ended.
+	_ = killGroup(cmd.Process)
+	cancel()
 	waitErr := cmd.Wait()
 	if state := cmd.ProcessState; state != nil {
 		if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
@@ -183,6 +194,9 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	}
 	return res, explainEnd(waitErr, cmd.ProcessState, stderr.String(), req)
 }
+
+// killGroup ends a process that leads its group, and all that it started and that stayed in the group.
+func killGroup(leader *os.Process) error { return syscall.Kill(-leader.Pid, syscall.SIGKILL) }
 
 // explainEnd is the reason when the process ended without an answer.
 func explainEnd(err error, state *os.ProcessState, stderr string, req request) error {
