@@ -13,13 +13,22 @@ allowed='|0BSD|Apache-2.0|BSD-2-Clause|BSD-3-Clause|BlueOak-1.0.0|CC0-1.0|ISC|MI
 # What make build builds.
 mains=$(sed -n '/^build:/,/^$/p' Makefile | grep -oE '\./[a-z-]+/[a-z-]+/cmd/[a-z-]+' | sort -u)
 
+# Files of others in this tree: name, version and the folder with the license, between tabs.
+redoc=libs/service/internal/reference/redoc
+gitleaks=services/assistant/internal/redact/gitleaks
+vendored() {
+	printf 'Redoc\t%s\t%s\n' "$(sed -n '1s/^redoc \([^ ]*\) .*/\1/p' $redoc/VERSION.txt)" $redoc
+	printf 'rules of gitleaks\t%s\t%s\n' "$(sed -n 's/^\/\/ gitleaksFile is the rule file of gitleaks \([^,]*\),.*/\1/p' $gitleaks.go)" $gitleaks
+	printf 'ONNX Runtime\t%s\te2e/tools/licenses/onnxruntime\n' "$(sed -n 's/^ort_version=//p' scripts/setup.sh)"
+}
+
 # components prints name, version and the folder with the license, between tabs.
 components() {
 	# shellcheck disable=SC2086
 	go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}	{{.Version}}	{{.Dir}}{{end}}{{end}}' $mains
 	jq -r '.packages | to_entries[] | select(.key != "" and .value.dev != true)
 		| "npm:\(.key | sub("^node_modules/"; ""))\t\(.value.version)\tclients/web/\(.key)"' clients/web/package-lock.json
-	printf 'ONNX Runtime\t%s\te2e/tools/licenses/onnxruntime\n' "$(sed -n 's/^ort_version=//p' scripts/setup.sh)"
+	vendored
 	printf 'Go standard library\t%s\t%s\n' "$(sed -n 's/^go_version=//p' scripts/setup.sh)" "$(go env GOROOT)"
 }
 
@@ -35,6 +44,11 @@ check)
 	rows=$(sed -n '/^## /q; s/^| \(.*\) | \(.*\) | \(.*\) |$/\1\t\2\t\3/p' $list | tail -n +2)
 	if ! diff <(components | cut -f1,2 | LC_ALL=C sort -u) <(cut -f1,2 <<<"$rows" | LC_ALL=C sort -u) >&2; then
 		echo "licenses: $list is out of date (< this tree, > the list): run scripts/licenses.sh and commit" >&2
+		bad=1
+	fi
+	# Whatever brings a license of its own is somebody else's.
+	if ! diff <(git ls-files '*LICENSE*' '*LICENCE*' '*COPYING*' | grep / | xargs -rn1 dirname | LC_ALL=C sort -u) <(vendored | cut -f3 | LC_ALL=C sort -u) >&2; then
+		echo "licenses: vendored() in scripts/licenses.sh is out of date (< folders with a license, > those it names)" >&2
 		bad=1
 	fi
 	while IFS=$'\t' read -r name _ license; do

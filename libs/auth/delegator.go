@@ -76,6 +76,9 @@ func LoadOrCreateDelegator(issuer, path string) (*Delegator, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 it, and replace it if someone may have read it", path, mode)
 	}
+	if err := CheckSecretOwner(path, info); err != nil {
+		return nil, fmt.Errorf("read the delegation key: %w", err)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the delegation key: %w", err)

@@ -274,3 +274,39 @@ func TestOthersAreServedBesideHostileFiles(t *testing.T) {
 		}
 	}
 }
+
+// Twenty new models whose versions hang hold neither a place nor memory that one which has served before needs for its
+// next version: it is loaded while all of them are still on their way.
+func TestHangingModelsLeaveRoomForKnownOnes(t *testing.T) {
+	t.Parallel()
+	reg := fixturetest.NewRegistry(t)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	reg.Alias("tagged", "Production", v1)
+	i := start(t, reg, slow, func(c *inference.Config) {
+		c.TimeoutMS, c.RunTimeoutMS, c.ModelTrialSeconds = 8000, 600_000, 600
+	})
+	i.becomes("tagged", v1)
+	const hanging = 20
+	files := fixturetest.SlowFor(t, "hangs", 50_000)
+	for n := range hanging {
+		name := fmt.Sprintf("hangs%02d", n)
+		reg.Alias(name, "Production", reg.Register(name, files, nil))
+	}
+	var r reloaded
+	i.OK("/reload", nil, &r)
+	if len(r.Failed) != hanging {
+		t.Fatalf("the reload says that %d failed, want %d that are still loading", len(r.Failed), hanging)
+	}
+	reg.Alias("tagged", "Production", v2)
+	i.OK("/reload/tagged", nil, &r)
+	i.becomes("tagged", v2)
+	var loading int
+	for _, f := range i.health().Followers {
+		if f.LoadingVersion != "" {
+			loading++
+		}
+	}
+	if loading != hanging {
+		t.Errorf("%d models are loading after that, want all %d that hang", loading, hanging)
+	}
+}

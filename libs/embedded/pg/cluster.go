@@ -189,6 +189,11 @@ func (c *cluster) own(path string) error {
 func (c *cluster) keepPassword(fresh bool) (string, error) {
 	file := filepath.Join(c.dir, "password")
 	b, err := os.ReadFile(file)
+	if err == nil {
+		if err := c.checkPasswordFile(file); err != nil {
+			return "", err
+		}
+	}
 	pw := strings.TrimSpace(string(b))
 	switch {
 	case err == nil && pw != "":
@@ -206,6 +211,27 @@ func (c *cluster) keepPassword(fresh bool) (string, error) {
 		return "", fmt.Errorf("postgres: keep the password: %w", err)
 	}
 	return pw, nil
+}
+
+// checkPasswordFile refuses a password that others may know: one they can read, or have put there.
+func (c *cluster) checkPasswordFile(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("postgres: the password cannot be read: %w", err)
+	}
+	above, err := os.Stat(c.dir)
+	if err != nil {
+		return fmt.Errorf("postgres: the directory %s cannot be read: %w", c.dir, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("postgres: %s may be read by others (mode %04o): chmod 600 it, and change the password in the database if someone may have read it", file, mode)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	dir, dirOK := above.Sys().(*syscall.Stat_t)
+	if ok && dirOK && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() && owner.Uid != dir.Uid {
+		return fmt.Errorf("postgres: %s belongs to user %d, who may have put it there: put yours back from a backup, or choose another directory", file, owner.Uid)
+	}
+	return nil
 }
 
 // dataVersion is the major version that made the cluster, 0 when there is none.

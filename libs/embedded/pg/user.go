@@ -29,6 +29,11 @@ func runAs(data string) (*syscall.Credential, error) {
 	if owner != nil && owner.Uid != 0 {
 		return &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}, nil
 	}
+	return serverUsers()[0], nil
+}
+
+// serverUsers are the users that the server may run as when this process is root, the best first.
+func serverUsers() (users []*syscall.Credential) {
 	// Every process of that user can enter the server's data by /proc, past the closed directories above it. So nobody, whom
 	// many share, comes last.
 	for _, name := range []string{"postgres", "daemon", "nobody"} {
@@ -39,8 +44,16 @@ func runAs(data string) (*syscall.Credential, error) {
 		uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
 		gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
 		if uerr == nil && gerr == nil && uid != 0 {
-			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+			users = append(users, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)})
 		}
 	}
-	return &syscall.Credential{Uid: 65534, Gid: 65534}, nil // an image without a user list
+	return append(users, &syscall.Credential{Uid: 65534, Gid: 65534}) // an image without a user list
+}
+
+// ServerUIDs are the users that a cluster's files may belong to, beside root, where root has made the cluster.
+func ServerUIDs() (uids []int) {
+	for _, u := range serverUsers() {
+		uids = append(uids, int(u.Uid))
+	}
+	return uids
 }

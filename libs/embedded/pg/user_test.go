@@ -5,6 +5,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -27,5 +28,35 @@ func TestServerIsNotNobody(t *testing.T) {
 	}
 	if got := strconv.Itoa(int(as.Uid)); got == nobody.Uid || got == "0" {
 		t.Errorf("got user %s, want neither nobody nor root", got)
+	}
+}
+
+// A password that others can read, or have put there, opens the database to them.
+func TestPasswordFileOfOthersIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mode  os.FileMode
+		owner int
+		want  string // empty: it is taken
+	}{
+		"own":                {0o600, os.Geteuid(), ""},
+		"readable by others": {0o640, os.Geteuid(), "chmod 600 it"},
+		"another user's":     {0o600, 4242, "belongs to user 4242"},
+	} {
+		if c.owner != os.Geteuid() && os.Geteuid() != 0 {
+			continue // only root can make files of another user
+		}
+		cl := &cluster{dir: t.TempDir()}
+		file := filepath.Join(cl.dir, "password")
+		if err := os.WriteFile(file, []byte("secret\n"), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(file, c.owner, c.owner); err != nil {
+			t.Fatal(err)
+		}
+		pw, err := cl.keepPassword(true)
+		if c.want == "" && (err != nil || pw != "secret") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %q, %v; want an error with %q (none, if that is empty)", name, pw, err, c.want)
+		}
 	}
 }

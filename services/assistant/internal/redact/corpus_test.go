@@ -30,6 +30,7 @@ type record struct {
 
 var (
 	secretExpr = regexp.MustCompile(`(?s)⟦(.*?)⟧`)
+	markExpr   = regexp.MustCompile(`\[redacted \d+ bytes\]`)
 	letterExpr = regexp.MustCompile(`\{U\+([0-9A-F]+)\}`)
 )
 
@@ -90,15 +91,21 @@ func parseRecord(line string) (*record, error) {
 	return r, nil
 }
 
-// findPiece returns a piece of at least half of the secret that stands in the output and not in the rest of the text.
+// shortestPiece is the length, in letters, of the pieces of a secret that must not show.
+const shortestPiece = 4
+
+// findPiece returns a piece of the secret that stands in the output and not in the rest of the text, nor in a mark. A
+// secret that is shorter than a piece counts as a whole.
 func findPiece(r record, secret, out string) string {
 	rest := secretExpr.ReplaceAllString(r.text, "")
 	for _, s := range r.secrets {
 		rest = strings.ReplaceAll(rest, s, "\x00")
 	}
-	least := max(3, (len(secret)+1)/2)
-	for i := 0; i+least <= len(secret); i++ {
-		if piece := secret[i : i+least]; strings.Contains(out, piece) && !strings.Contains(rest, piece) {
+	out = markExpr.ReplaceAllString(out, "\x00")
+	letters := []rune(secret)
+	length := min(shortestPiece, len(letters))
+	for i := 0; i+length <= len(letters); i++ {
+		if piece := string(letters[i : i+length]); strings.Contains(out, piece) && !strings.Contains(rest, piece) {
 			return piece
 		}
 	}

@@ -34,7 +34,7 @@ func formRules() []*rule {
 		newRule("framework-hash", "pbkdf2|bcrypt_sha256$|argon2$|scrypt|sha1$|md5$|$sha$",
 			`\b(?:pbkdf2_sha(?:1|256|512)|bcrypt_sha256|argon2|scrypt|sha1|md5)\$[A-Za-z0-9./,=$+*_-]{16,}|\b(?:scrypt|pbkdf2):[a-z0-9:]+\$[^\s"'$]+\$[0-9a-f]{16,}`, nil),
 		newRule("ldap-hash", "{ssha|{sha|{md5|{smd5|{crypt|{pbkdf2|{argon2|{cleartext|{plain",
-			`(?i)\{(?:S?SHA(?:256|384|512)?|S?MD5|CRYPT|PBKDF2[^}]*|ARGON2|CLEARTEXT|PLAIN(?:-[A-Z0-9]+)?)\}([^\s"'<>]{6,})`, nil),
+			`(?i)\{(?:S?SHA(?:256|384|512)?|S?MD5|CRYPT|PBKDF2[^}]*|ARGON2|CLEARTEXT|PLAIN(?:-[A-Z0-9]+)?)\}[^\s"'<>]{6,}`, nil),
 		newRule("scram", "scram-sha-", `\bSCRAM-SHA-[0-9]+\$[0-9]+:[A-Za-z0-9+/=$:]{20,}`, nil),
 		newRule("postgres-hash", "md5", `\bmd5[0-9a-f]{32}\b`, nil),
 		newRule("mysql-hash", "*0|*1|*2|*3|*4|*5|*6|*7|*8|*9|*a|*b|*c|*d|*e|*f", `\*[0-9A-F]{40}\b`, nil),

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// gitleaksFile is the rule file of gitleaks v8.30.1, unchanged; gitleaks.LICENSE is its licence. See docs/decisions/0027.
+// gitleaksFile is the rule file of gitleaks v8.30.1, unchanged; gitleaks/LICENSE is its licence. See docs/decisions/0027.
 //
-//go:embed gitleaks.toml
+//go:embed gitleaks/gitleaks.toml
 var gitleaksFile string
 
 // Rules of gitleaks that are not used: isTellingName and what follows know more about names, with fewer errors in the

@@ -19,8 +19,12 @@ const (
 	childFiles   = 256
 )
 
-// childAttributes start a child in a process group of its own: a signal to this process is not meant for it.
+// childAttributes start a child in a process group of its own: a signal to this process is not meant for it, and what
+// the child started ends with it.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// killChild ends a child and what it started and left in its group.
+func killChild(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 // confine bounds this process: memory, the size of files, processor time, open files, no core dump, no new rights.
 func confine() error {

@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"os"
 	"runtime/debug"
 	"syscall"
 )
@@ -11,6 +12,8 @@ import (
 const childMemory = 640 << 20
 
 func childAttributes() *syscall.SysProcAttr { return nil }
+
+func killChild(p *os.Process) error { return p.Kill() }
 
 func confine() error {
 	debug.SetMemoryLimit(childMemory)

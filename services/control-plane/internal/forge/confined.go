@@ -98,11 +98,16 @@ func ask(ctx context.Context, r request) (response, error) {
 	if err != nil {
 		return response{}, fmt.Errorf("start the reader of the model repository: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program)
+	return askCommand(ctx, exec.CommandContext(ctx, program), r)
+}
+
+// askCommand is ask with the command that starts the child, which was made with the same ctx.
+func askCommand(ctx context.Context, cmd *exec.Cmd, r request) (response, error) {
 	cmd.Env = append(passOn(), childEnv+"=1")
 	cmd.Dir = "/"
 	cmd.SysProcAttr = childAttributes()
 	cmd.WaitDelay = time.Second
+	cmd.Cancel = func() error { return killChild(cmd.Process) }
 	var complaints tail
 	cmd.Stderr = &complaints
 	in, err := cmd.StdinPipe() // open until the child ends, so that it ends with this process
@@ -120,7 +125,11 @@ func ask(ctx context.Context, r request) (response, error) {
 	if err == nil {
 		_, err = in.Write(append(line, '\n'))
 	}
+	// A process that the child started may hold the other end open.
+	hangUp := context.AfterFunc(ctx, func() { _ = out.Close() })
 	last, readErr := readAnswers(out, r)
+	hangUp()
+	_ = killChild(cmd.Process) // it has answered, or ended; its id is not reused before Wait
 	waitErr := cmd.Wait()
 	_ = in.Close()
 	switch {

@@ -6,8 +6,8 @@
 // reached changes nothing.
 //
 // Comparing the aliases with the registry (compare.go) starts the loads that are due and waits for none. Each version
-// loads in a goroutine of its own (follow.go), so that one that hangs holds up no other. A copy whose run takes too
-// long is taken out (takeout.go).
+// loads in a goroutine of its own (follow.go) when its turn has come (queue.go), so that those that hang hold up no
+// model that has served before. A copy whose run takes too long is taken out (takeout.go).
 package catalog
 
 import (
@@ -66,7 +66,7 @@ type Catalog struct {
 	raw    rawVersions
 	ctx    context.Context // of loads: they outlive the request that began them
 	cancel context.CancelFunc
-	slots  chan struct{}  // holds a token per load that runs
+	queue  *loadQueue     // of loads of versions that aliases name
 	loads  sync.WaitGroup // loads, and what waits for them
 	wg     sync.WaitGroup // closes of copies
 	// crowded is set while more aliases are loaded than may be because requests use them.
@@ -82,6 +82,7 @@ type Catalog struct {
 	unadmitted map[place]Failure
 	lazy       map[place]want // the aliases that are not kept loaded
 	compared   map[string]time.Time
+	served     map[string]bool // models that have had a version loaded; they are never forgotten, as gates are not
 	gates      map[string]*Gate
 	state      TrackerState
 }
@@ -111,7 +112,7 @@ type TrackerState struct {
 // New returns an empty catalog. Run or Refresh fills it; Close empties it.
 func New(cfg Config) *Catalog {
 	c := &Catalog{
-		cfg: cfg, pass: make(chan struct{}, 1), slots: make(chan struct{}, loadsAtOnce),
+		cfg: cfg, pass: make(chan struct{}, 1), queue: newLoadQueue(), served: map[string]bool{},
 		desired: map[place]want{}, following: map[rawKey]*following{}, failures: map[place]failure{}, takenOut: map[rawKey]*Outage{}, unadmitted: map[place]Failure{},
 		lazy: map[place]want{}, compared: map[string]time.Time{}, gates: map[string]*Gate{},
 	}

@@ -20,9 +20,6 @@ import (
 const (
 	// loadTimeout limits one download, trial and opening.
 	loadTimeout = 10 * time.Minute
-	// loadsAtOnce limits concurrent loads of versions that aliases name. Most wait for the network; the trials limit
-	// each other by memory, and each has a deadline.
-	loadsAtOnce = 8
 	// A version that failed to load is tried again by polls after retryFirst, doubled up to retryMost.
 	retryFirst, retryMost = 30 * time.Second, 10 * time.Minute
 )
@@ -34,6 +31,8 @@ type failure struct {
 	retryAt time.Time
 	// unreachable is set if the tracker failed, not the version.
 	unreachable bool
+	// ownFault is set if the version itself failed, as one that hangs does: it loads behind all others.
+	ownFault bool
 }
 
 // following is the load of one version on its way to the aliases that name it.
@@ -178,6 +177,7 @@ func (c *Catalog) put(w want, cp *Copy, f *following, via string) bool {
 	}
 	gone := c.swapLocked(w.place, w.tracker, slot)
 	delete(c.failures, w.place)
+	c.served[w.model] = true
 	f.slots[w.place] = slot
 	c.mu.Unlock()
 	c.touch(slot)
@@ -197,13 +197,32 @@ func (c *Catalog) obtain(f *following) (*Copy, error) {
 	if cp := c.loaded(f.model, f.key.model, f.key.version); cp != nil {
 		return cp, nil
 	}
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-c.ctx.Done():
-		return nil, c.ctx.Err()
+	leave, err := c.queue.enter(c.ctx, f.model, c.rankOf(f.key))
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	return c.open(c.ctx, f.key.model, f.key.version)
+}
+
+// rankOf is what a load of the version has to wait for.
+func (c *Catalog) rankOf(k rawKey) rank {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.served[UpperName(k.model)]
+	for p, w := range c.desired {
+		if w.key() != k {
+			continue
+		}
+		if f, ok := c.failures[p]; ok && f.version == k.version && f.ownFault {
+			return rankFailed
+		}
+		known = known || w.digest != "" // the control plane admitted it
+	}
+	if known {
+		return rankKnown
+	}
+	return rankNew
 }
 
 // loaded acquires the copy of a version that some alias or recent request holds.
@@ -271,7 +290,7 @@ func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artif
 		return FlavorPython, m, err
 	}
 	o := model.Options{Threads: c.cfg.Threads, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: overran}
-	tried, err := c.cfg.Trials.Try(ctx, a, o)
+	tried, err := c.cfg.Trials.Try(ctx, a, o, c.rankOf(rawKey{v.Name, v.Version}) == rankKnown)
 	c.cfg.Metrics.CountTrial(err == nil)
 	if err != nil {
 		return "", nil, err
@@ -303,6 +322,7 @@ func (c *Catalog) failed(w want, err error, via string) {
 	if errors.As(err, &server) {
 		wait = 0 // nor here
 	}
+	f.ownFault = wait > 0
 	f.retryAt = time.Now().Add(min(wait, retryMost))
 	c.failures[w.place] = f
 	c.mu.Unlock()

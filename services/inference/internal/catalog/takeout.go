@@ -50,7 +50,7 @@ func (c *Catalog) remove(cp *Copy) {
 			p := place{name, alias}
 			o.Slots = append(o.Slots, s)
 			gone = append(gone, c.swapLocked(p, "", nil))
-			c.failures[p] = failure{version: cp.Version, reason: o.Reason, tries: 1}
+			c.failures[p] = failure{version: cp.Version, reason: o.Reason, tries: 1, ownFault: true}
 		}
 	}
 	for len(c.takenOut) >= maxOutages {

@@ -37,7 +37,7 @@ func TestProcessHasNothingOfTheService(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := r.Try(ctx, folder(fixturetest.SlowFor(t, "m", 20_000)), model.Options{Threads: 1, Rows: 1})
+		_, err := r.Try(ctx, folder(fixturetest.SlowFor(t, "m", 20_000)), model.Options{Threads: 1, Rows: 1}, false)
 		done <- err
 	}()
 	var proc string

@@ -20,8 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
@@ -47,8 +45,9 @@ const (
 
 // Runner runs trials; it is safe for concurrent use.
 type Runner struct {
-	cfg    Config
-	budget *semaphore.Weighted // of Config.Memory
+	cfg     Config
+	budget  *budget
+	command []string // of the process
 }
 
 // New returns a Runner, which has nothing to close.
@@ -59,7 +58,8 @@ func New(cfg Config) (*Runner, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("model trials: %w", err)
 	}
-	return &Runner{cfg: cfg, budget: semaphore.NewWeighted(cfg.Memory)}, nil
+	// The running file itself, even if an upgrade has replaced it since.
+	return &Runner{cfg: cfg, budget: newBudget(cfg.Memory), command: []string{"/proc/self/exe", Verb}}, nil
 }
 
 // Source reads an artifact's files, each checked against its digest.
@@ -85,8 +85,9 @@ func (r *Refusal) Error() string { return r.Reason }
 
 func refuse(format string, a ...any) error { return &Refusal{cleanText(fmt.Sprintf(format, a...))} }
 
-// Try runs one trial. It waits while others have the memory. An error that is no Refusal says nothing of the model.
-func (r *Runner) Try(ctx context.Context, src Source, o model.Options) (Result, error) {
+// Try runs one trial. It waits while others have the memory, part of which is kept for known models: those that have
+// served before. An error that is no Refusal says nothing of the model.
+func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known bool) (Result, error) {
 	if os.Getenv(marker) != "" {
 		return Result{}, errors.New("a trial cannot start another: this binary does not call trial.Serve")
 	}
@@ -98,10 +99,10 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options) (Result, 
 		return Result{}, fmt.Errorf("model trial: %w", err)
 	}
 	memory := min(baseMemory+timesSize*src.LargestFile(), r.cfg.Memory)
-	if err := r.budget.Acquire(ctx, memory); err != nil {
+	if err := r.budget.acquire(ctx, memory, known); err != nil {
 		return Result{}, err
 	}
-	defer r.budget.Release(memory)
+	defer r.budget.release(memory)
 	if err := precheck(src); err != nil {
 		return Result{}, err
 	}
@@ -141,12 +142,13 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	defer os.RemoveAll(dir)
 	limited, cancel := context.WithTimeout(ctx, r.cfg.Time)
 	defer cancel()
-	// The running file itself, even if an upgrade has replaced it since.
-	cmd := exec.CommandContext(limited, "/proc/self/exe", Verb)
+	cmd := exec.CommandContext(limited, r.command[0], r.command[1:]...)
 	cmd.Args[0] = filepath.Base(os.Args[0])
 	cmd.Dir, cmd.WaitDelay = dir, killWait
 	cmd.Env = []string{marker + "=1", "GOTRACEBACK=none", "HOME=" + dir, "TMPDIR=" + dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the service, which ends its trials
+	// A group of its own: Ctrl-C is for the service, which ends its trials, and what a process started ends with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	stderr := &tail{}
 	cmd.Stderr = stderr
 	in, err := cmd.StdinPipe()
@@ -160,10 +162,18 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	if err := cmd.Start(); err != nil {
 		return Result{}, fmt.Errorf("model trial: %w", err)
 	}
+	// A process that left its group may hold the other ends open.
+	hangUp := context.AfterFunc(limited, func() {
+		in.Close()
+		out.Close()
+	})
 	res, talkErr := converse(in, newAnswers(out), src, req)
+	hangUp()
 	in.Close()
 	timedOut := limited.Err() != nil
-	cancel() // whatever it still does, nobody waits for it
+	// Whatever it still does, nobody waits for it. Its id is not reused before Wait, even if it has ended.
+	_ = killGroup(cmd.Process)
+	cancel()
 	waitErr := cmd.Wait()
 	if state := cmd.ProcessState; state != nil {
 		if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
@@ -184,6 +194,9 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 	}
 	return res, explainEnd(waitErr, cmd.ProcessState, stderr.String(), req)
 }
+
+// killGroup ends a process that leads its group, and all that it started and that stayed in the group.
+func killGroup(leader *os.Process) error { return syscall.Kill(-leader.Pid, syscall.SIGKILL) }
 
 // explainEnd is the reason when the process ended without an answer.
 func explainEnd(err error, state *os.ProcessState, stderr string, req request) error {

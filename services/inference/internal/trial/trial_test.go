@@ -63,7 +63,7 @@ func TestTryAcceptsWhatIsServed(t *testing.T) {
 		"linear": fixturetest.Linear(t, "m", 1, fixturetest.Column{Name: "x", Kind: "number", Weight: 1}),
 		"trees":  fixturetest.Trees(t, "m", 18, 100, 6),
 	} {
-		res, err := r.Try(t.Context(), files, model.Options{Threads: 1, Rows: 32, RunLimit: 10 * time.Second})
+		res, err := r.Try(t.Context(), files, model.Options{Threads: 1, Rows: 32, RunLimit: 10 * time.Second}, false)
 		if err != nil || res.Rows != 32 || len(res.Files) != 3 {
 			t.Errorf("%s: got %d rows, %d files, %v; want 32 rows, 3 files", name, res.Rows, len(res.Files), err)
 		}
@@ -108,7 +108,7 @@ func TestTryRefuses(t *testing.T) {
 				limit = time.Minute
 			}
 			r, dir := newRunner(t, limit)
-			res, err := r.Try(t.Context(), c.files, model.Options{Threads: 1, Rows: 32, RunLimit: time.Minute})
+			res, err := r.Try(t.Context(), c.files, model.Options{Threads: 1, Rows: 32, RunLimit: time.Minute}, false)
 			var refusal *trial.Refusal
 			if !errors.As(err, &refusal) || !strings.Contains(refusal.Reason, c.want) {
 				t.Fatalf("got %v, want a refusal with %q", err, c.want)
@@ -128,7 +128,7 @@ func TestTryEndsWithItsCaller(t *testing.T) {
 	r, _ := newRunner(t, time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := r.Try(ctx, folder(fixturetest.Slow(t, "m")), model.Options{Threads: 1, Rows: 32}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := r.Try(ctx, folder(fixturetest.Slow(t, "m")), model.Options{Threads: 1, Rows: 32}, false); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the caller's deadline", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestReasonsAreOneCleanLine(t *testing.T) {
 	r, _ := newRunner(t, time.Minute)
 	files := fixturetest.Linear(t, "m", 1, fixturetest.Column{Name: "x", Kind: "number", Weight: 1})
 	files["MLmodel"] = []byte("flavors:\n  \"\\e[2Jevil\\n" + strings.Repeat("x", 5000) + "\": {}\n")
-	_, err := r.Try(t.Context(), folder(files), model.Options{Threads: 1, Rows: 1})
+	_, err := r.Try(t.Context(), folder(files), model.Options{Threads: 1, Rows: 1}, false)
 	if err == nil || strings.ContainsAny(err.Error(), "\x1b\n") || len(err.Error()) > 1000 {
 		t.Errorf("got %q, want one short line without control characters", fmt.Sprint(err))
 	}

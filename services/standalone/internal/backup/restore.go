@@ -232,7 +232,8 @@ func (r *reader) extract(h *tar.Header) error {
 	default:
 		return fmt.Errorf("the entry %q is neither file, folder nor link", h.Name)
 	}
-	if os.Geteuid() == 0 { // the database's files belong to the user it runs as
+	// The database's files belong to the user it runs as; whose the others were, they are root's now.
+	if top, _, _ := strings.Cut(filepath.ToSlash(name), "/"); top == "postgres" && os.Geteuid() == 0 {
 		return r.root.Lchown(name, h.Uid, h.Gid)
 	}
 	return nil

@@ -21,6 +21,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/renameio/v2"
+
+	"github.com/mlp-platform/platform/libs/auth"
 )
 
 // The users of the message bus at the broker.
@@ -162,6 +164,9 @@ func readFile(dir string) (c Credentials, err error) {
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return c, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 it, and delete it if someone may have read it; new secrets are made at the next start", filePath(dir), mode)
+	}
+	if err := auth.CheckSecretOwner(filePath(dir), info); err != nil {
+		return c, fmt.Errorf("read the platform's secrets: %w; new secrets are made at the next start", err)
 	}
 	var buf bytes.Buffer
 	if _, err := buf.ReadFrom(f); err != nil {

@@ -95,45 +95,6 @@ func openWith(path string, free func(string) (uint64, error)) (_ *Dir, err error
 	return d, nil
 }
 
-// closeToOthers keeps other users out of the directory: what lies in it opens every part of the platform. A
-// directory that belongs to somebody else is refused, since its owner could open it again; so is one below a
-// directory in which everybody may rename it and put another in its place.
-func closeToOthers(dir string) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return fmt.Errorf("the data directory %s cannot be read: %w", dir, err)
-	}
-	if owner := ownerOf(info); owner != os.Geteuid() {
-		return fmt.Errorf("the data directory %s belongs to user %d, who could read every secret in it: name a directory of your own in PLATFORM_DATA_DIR", dir, owner)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return fmt.Errorf("others may enter the data directory %s, and it cannot be closed to them: %w", dir, err)
-		}
-	}
-	// Links are followed first: what holds the real directory is what counts.
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return fmt.Errorf("the data directory %s cannot be read: %w", dir, err)
-	}
-	for above := filepath.Dir(real); ; above = filepath.Dir(above) {
-		info, err := os.Stat(above)
-		if err != nil {
-			return fmt.Errorf("the data directory %s cannot be trusted: %w", dir, err)
-		}
-		// The sticky bit lets nobody but the owner rename what is his, as in /tmp.
-		mode := info.Mode()
-		if mode.Perm()&0o002 != 0 && mode&os.ModeSticky == 0 {
-			return fmt.Errorf("others may replace the data directory %s, since everybody may write to %s (mode %04o): name a directory elsewhere in PLATFORM_DATA_DIR", dir, above, mode.Perm())
-		}
-		if above == filepath.Dir(above) {
-			return nil
-		}
-	}
-}
-
-func ownerOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
-
 // lockHolder names the process that has the lock, as far as it said so.
 func lockHolder(dir string) string {
 	b, err := os.ReadFile(filepath.Join(dir, lockFile))

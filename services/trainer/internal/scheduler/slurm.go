@@ -184,8 +184,8 @@ func usageOf(id string, cells []string, gpus int) (u Usage, err error) {
 		text string
 		into *float64
 	}{{cells[2], &elapsed}, {cells[3], &cpu}} {
-		if *n.into, err = strconv.ParseFloat(n.text, 64); err != nil {
-			return u, fmt.Errorf("the accounting of job %s: %q is no number", id, n.text)
+		if *n.into, err = parseAmount(n.text); err != nil {
+			return u, fmt.Errorf("the accounting of job %s: %w", id, err)
 		}
 	}
 	if u.ExitCode, err = strconv.Atoi(code); err != nil {
@@ -195,9 +195,9 @@ func usageOf(id string, cells []string, gpus int) (u Usage, err error) {
 	told := false
 	for tres := range strings.SplitSeq(cells[4], ",") {
 		if n, ok := strings.CutPrefix(tres, "gres/gpu="); ok {
-			count, err := strconv.ParseFloat(n, 64)
+			count, err := parseAmount(n)
 			if err != nil {
-				return u, fmt.Errorf("the accounting of job %s: %q is no number of GPUs", id, n)
+				return u, fmt.Errorf("the accounting of job %s: GPUs: %w", id, err)
 			}
 			u.GPUHours, told = count*elapsed/3600, true
 		}
@@ -206,6 +206,18 @@ func usageOf(id string, cells []string, gpus int) (u Usage, err error) {
 		return u, fmt.Errorf("the accounting of job %s has no gres/gpu, though the job asked for %d GPUs; add gres/gpu to AccountingStorageTRES of slurm.conf", id, gpus)
 	}
 	return u, nil
+}
+
+// maxAmount is more than any job has of seconds, processor seconds or GPUs. Beyond it a sum would be no number.
+const maxAmount = 1e15
+
+// parseAmount reads a number that something can have; Go's parser takes NaN and Inf too.
+func parseAmount(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= maxAmount) {
+		return 0, fmt.Errorf("%.40q is no amount", text)
+	}
+	return n, nil
 }
 
 // lastLine is the newest record: a job that was requeued may have several.
