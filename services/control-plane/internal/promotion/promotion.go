@@ -294,6 +294,10 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 	} else if err != nil {
 		return nil, err
 	}
+	// Whoever writes to the tracker can tag any version with any run, and put other files below a version.
+	if produced, err := s.producedBy(ctx, q, run, v); err != nil || !produced {
+		return nil, err
+	}
 	a, err := q.GetApprovalOfAnyTenant(ctx, *run.ApprovalID)
 	if store.None(err) {
 		return nil, nil
@@ -315,6 +319,18 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 		return nil, nil
 	}
 	return &a, nil
+}
+
+// producedBy reports whether the trainer reported this version, with these files, as the run's.
+func (s *Service) producedBy(ctx context.Context, q *store.Queries, run store.Run, v Verdict) (bool, error) {
+	if wire.Deref(run.ModelVersion) != v.Version {
+		return false, nil
+	}
+	reported, err := q.GetVersion(ctx, store.GetVersionParams{ModelID: v.Model, Version: v.Version})
+	if store.None(err) {
+		return false, nil
+	}
+	return err == nil && reported.Digest != nil && *reported.Digest == v.Digest, err
 }
 
 // approve decides a pending promotion and its record.

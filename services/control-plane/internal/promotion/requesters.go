@@ -6,6 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // askOf returns what a promotion asks.
@@ -19,18 +20,25 @@ func askOf(p store.Promotion) separation.Ask {
 func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string, v Verdict) (names []string, unknown bool, err error) {
 	names = separation.MergeNames([]string{asker})
 	commits := []*string{}
+	flowRuns := []string{v.FlowRunID} // as the tracker names it now
 	version, err := q.GetVersion(ctx, store.GetVersionParams{ModelID: v.Model, Version: v.Version})
 	switch {
 	case err == nil:
 		commits = append(commits, version.CommitSha)
+		if was := wire.Deref(version.FlowRunID); was != v.FlowRunID {
+			flowRuns = append(flowRuns, was) // a tag that changed since the report makes nobody a stranger to it
+		}
 	case !store.None(err):
 		return nil, false, err
 	}
-	if v.FlowRunID != "" {
-		run, err := q.GetRun(ctx, v.FlowRunID)
+	for _, id := range flowRuns {
+		if id == "" {
+			continue
+		}
+		run, err := q.GetRun(ctx, id)
 		switch {
 		case err == nil && run.ModelID == v.Model:
-			names, unknown = separation.MergeNames(names, run.Requesters), run.PersonUnknown
+			names, unknown = separation.MergeNames(names, run.Requesters), unknown || run.PersonUnknown
 			commits = append(commits, run.CommitSha)
 		case err != nil && !store.None(err):
 			return nil, false, err

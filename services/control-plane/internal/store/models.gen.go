@@ -486,4 +486,5 @@ type Version struct {
 	ReportedAt   time.Time
 	SettledAt    *time.Time
 	Traceparent  *string
+	Digest       *string
 }
