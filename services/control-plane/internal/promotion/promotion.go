@@ -174,7 +174,8 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 			if old.Tenant != r.Tenant {
 				continue
 			}
-			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && wire.Deref(old.PreviousVersion) == holders[v.To] {
+			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && wire.Deref(old.PreviousVersion) == holders[v.To] &&
+				wire.Deref(old.Digest) == v.Digest {
 				p, reused = old, true
 				if record, err = tx.GetApprovalOfPromotion(ctx, &p.ID); err != nil {
 					return err
@@ -239,7 +240,7 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 		ID: id, Tenant: r.Tenant, ModelID: r.Model, Version: v.Version, FromAlias: v.From, ToAlias: v.To, Origin: r.Origin,
 		Conditions: conditions, PreviousVersion: wire.OptionalText(holders[v.To]), FlowRunID: wire.OptionalText(v.FlowRunID),
 		RequestedBy: asker, Now: now, Reason: wire.OptionalText(r.Reason), ExpiresAt: expires,
-		Requesters: requesters, PersonUnknown: unknown,
+		Requesters: requesters, PersonUnknown: unknown, Digest: wire.OptionalText(v.Digest),
 	})
 	if err != nil {
 		return p, store.Approval{}, err
@@ -260,7 +261,7 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 func auditDetails(p store.Promotion) map[string]any {
 	return map[string]any{
 		"promotion_id": p.ID, "version": p.Version, "from": p.FromAlias, "to": p.ToAlias, "state": p.State,
-		"previous_version": p.PreviousVersion, "reason": p.Reason,
+		"previous_version": p.PreviousVersion, "reason": p.Reason, "digest": p.Digest,
 	}
 }
 

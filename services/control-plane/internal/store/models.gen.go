@@ -416,6 +416,7 @@ type Promotion struct {
 	PersonUnknown   bool
 	FirstApprover   *string
 	FirstApprovedAt *time.Time
+	Digest          *string
 }
 
 type Push struct {
