@@ -104,6 +104,9 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 			if err != nil {
 				return err
 			}
+			if now, err = s.addPushers(ctx, tx, now, record, v, who.Name); err != nil {
+				return err
+			}
 			if refused = s.Rules.Refuse(who, askOf(now)); refused != nil {
 				return nil
 			}

@@ -180,6 +180,9 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 				if record, err = tx.GetApprovalOfPromotion(ctx, &p.ID); err != nil {
 					return err
 				}
+				if p, err = s.addPushers(ctx, tx, p, record, v, r.By); err != nil {
+					return err
+				}
 				continue
 			}
 			if err := s.Settler.end(ctx, tx, old, Superseded, r.By, "superseded by "+id.String()); err != nil {

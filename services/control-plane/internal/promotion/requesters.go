@@ -57,6 +57,29 @@ func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string
 	return names, unknown, nil
 }
 
+// addPushers adds to a pending promotion and its record those who count as having asked by now: a push may be told of
+// after the promotion was opened.
+func (s *Service) addPushers(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, v Verdict, by string) (store.Promotion, error) {
+	names, unknown, err := s.requesters(ctx, tx.Queries, "", v)
+	if err != nil {
+		return p, err
+	}
+	names, unknown = separation.MergeNames(p.Requesters, names), unknown || p.PersonUnknown
+	if len(names) == len(p.Requesters) && unknown == p.PersonUnknown {
+		return p, nil
+	}
+	now := s.Now()
+	if p, err = tx.AddPromotionRequesters(ctx, store.AddPromotionRequestersParams{ID: p.ID, Requesters: names, PersonUnknown: unknown, Now: now, UpdatedBy: by}); err != nil {
+		return p, err
+	}
+	if _, err := tx.AddRequesters(ctx, store.AddRequestersParams{ID: record.ID, Requesters: names, PersonUnknown: unknown, Now: now, UpdatedBy: by}); err != nil {
+		return p, err
+	}
+	details := auditDetails(p)
+	details["requesters"], details["person_unknown"] = p.Requesters, p.PersonUnknown
+	return p, tx.Emit(ctx, event.Audit(p.Tenant, by, "promotion.pushers_joined", event.Model(p.ModelID), event.OK, details))
+}
+
 // approveFirst notes the first of two approvals, in the promotion and in its record; both
 // stay pending.
 func (s *Service) approveFirst(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, by string) (store.Promotion, error) {

@@ -13,6 +13,58 @@ import (
 	"github.com/google/uuid"
 )
 
+const addPromotionRequesters = `-- name: AddPromotionRequesters :one
+update promotions set requesters = $1, person_unknown = $2, updated_at = $3, updated_by = $4
+where id = $5 and state = 'pending'
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest
+`
+
+type AddPromotionRequestersParams struct {
+	Requesters    []string
+	PersonUnknown bool
+	Now           time.Time
+	UpdatedBy     string
+	ID            uuid.UUID
+}
+
+func (q *Queries) AddPromotionRequesters(ctx context.Context, arg AddPromotionRequestersParams) (Promotion, error) {
+	row := q.db.QueryRow(ctx, addPromotionRequesters,
+		arg.Requesters,
+		arg.PersonUnknown,
+		arg.Now,
+		arg.UpdatedBy,
+		arg.ID,
+	)
+	var i Promotion
+	err := row.Scan(
+		&i.ID,
+		&i.Tenant,
+		&i.ModelID,
+		&i.Version,
+		&i.FromAlias,
+		&i.ToAlias,
+		&i.State,
+		&i.Origin,
+		&i.Conditions,
+		&i.PreviousVersion,
+		&i.FlowRunID,
+		&i.RequestedBy,
+		&i.RequestedAt,
+		&i.DecidedBy,
+		&i.DecidedAt,
+		&i.Reason,
+		&i.ExpiresAt,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
+		&i.Digest,
+	)
+	return i, err
+}
+
 const approvalOfPromotion = `-- name: ApprovalOfPromotion :one
 select id from approvals where promotion_id = $1
 `

@@ -39,6 +39,11 @@ set state = @to_state, decided_by = coalesce(sqlc.narg(decided_by), decided_by),
 where id = @id and state = @from_state
 returning *;
 
+-- name: AddPromotionRequesters :one
+update promotions set requesters = @requesters, person_unknown = @person_unknown, updated_at = @now, updated_by = @updated_by
+where id = @id and state = 'pending'
+returning *;
+
 -- name: RecordPromotionDigest :exec
 -- Of a promotion that was opened before its files had one.
 update promotions set digest = @digest where id = @id and state = 'pending' and digest is null;
