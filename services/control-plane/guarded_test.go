@@ -122,6 +122,27 @@ func TestDirectGatesNeedASecondPerson(t *testing.T) {
 	}
 }
 
+// What starts training without a decision is not redirected by one person either: not to another branch, nor to another
+// threshold. Switching it off needs nobody else.
+func TestDirectGatesAreNotRedirectedByOnePerson(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	for path, c := range map[string]struct{ direct, redirected, off string }{
+		"/modelrepo/config":  {`{"auto_retrain": true, "gate": "direct"}`, `{"watch_branch": "mine"}`, `{"auto_retrain": false}`},
+		"/auto-retrain/JPCP": {`{"enabled": true, "gate": "direct"}`, `{"enabled": true, "min_z": 0.1, "cooldown_seconds": 0}`, `{"enabled": false}`},
+	} {
+		p.Want(200, "PUT", path, controlplanetest.Legacy, c.direct)
+		p.Refused(403, "insufficient_scope", "PUT", path, controlplanetest.Trainer, c.redirected)
+		if waits := p.Want(202, "PUT", path, controlplanetest.Operator, c.redirected).Object(t); waits["state"] != "pending" {
+			t.Errorf("%s by operator: got %v, want a pending change", path, waits)
+		}
+		p.Want(200, "PUT", path, controlplanetest.Trainer, c.off)
+	}
+	if now := p.Want(200, "GET", "/modelrepo/config", controlplanetest.Reader, nil).Object(t); now["watch_branch"] != "main" || now["auto_retrain"] != false {
+		t.Errorf("settings: got %v, want branch main, switched off", now)
+	}
+}
+
 // A change that takes effect at once ends a pending one of the same: approved later, it would undo what was set since.
 func TestDirectChangeSupersedesAPendingOne(t *testing.T) {
 	t.Parallel()

@@ -2428,10 +2428,13 @@ type Problem struct {
 
 // Promotion defines model for Promotion.
 type Promotion struct {
-	ApprovalId    openapi_types.UUID `json:"approval_id"`
-	Conditions    []Condition        `json:"conditions"`
-	DecidedAt     *time.Time         `json:"decided_at"`
-	DecidedBy     *string            `json:"decided_by"`
+	ApprovalId openapi_types.UUID `json:"approval_id"`
+	Conditions []Condition        `json:"conditions"`
+	DecidedAt  *time.Time         `json:"decided_at"`
+	DecidedBy  *string            `json:"decided_by"`
+
+	// Digest Of the files that it asks for; approving others is 409 artifact_changed. Null if it was not known when the promotion was opened
+	Digest        *string            `json:"digest,omitempty"`
 	ExpiresAt     *time.Time         `json:"expires_at"`
 	FirstApprover *string            `json:"first_approver"`
 	FlowRunId     *string            `json:"flow_run_id"`

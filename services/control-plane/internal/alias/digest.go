@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
 // TagDigest is the version tag with the digest of its files.
@@ -42,7 +43,7 @@ func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error 
 			if m.digested[key] {
 				continue
 			}
-			if err := m.digestVersion(ctx, t.TrackerName, version); err != nil {
+			if err := m.digestVersion(ctx, t.ID, t.TrackerName, version); err != nil {
 				faults = append(faults, fmt.Errorf("digest of version %s of %s: %w", version, t.ID, err))
 				continue
 			}
@@ -52,7 +53,21 @@ func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error 
 	return errors.Join(faults...)
 }
 
-func (m *Mover) digestVersion(ctx context.Context, name, version string) error {
+// taggedDigest is what the version's tag names as the digest of its files; empty without one.
+func (m *Mover) taggedDigest(ctx context.Context, model, version string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	mv, err := m.Tracker.GetModelVersion(ctx, m.Registry.TrackerName(model), version)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", Problem(err)
+	}
+	return mv.Tags[TagDigest], nil
+}
+
+func (m *Mover) digestVersion(ctx context.Context, model, name, version string) error {
 	mv, err := m.Tracker.GetModelVersion(ctx, name, version)
 	if errors.Is(err, tracker.ErrNotFound) || err == nil && mv.Tags[TagDigest] != "" {
 		return nil
@@ -71,5 +86,9 @@ func (m *Mover) digestVersion(ctx context.Context, name, version string) error {
 	}
 	digest := tracker.Digest(files)
 	m.Log.InfoContext(ctx, "digest of an external model computed", slog.String("model", name), slog.String("version", version), slog.String("digest", digest))
+	// Before the tag, without which the gate refuses: so nobody can approve files that the promotion does not show.
+	if err := m.Store.RecordDigestOfPending(ctx, store.RecordDigestOfPendingParams{ModelID: model, Version: version, Digest: &digest}); err != nil {
+		return err
+	}
 	return m.Tracker.SetModelVersionTag(ctx, name, version, TagDigest, digest)
 }

@@ -230,7 +230,13 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err error) {
 	setCtx, cancelSet := context.WithTimeout(ctx, moveTimeout)
 	defer cancelSet()
-	err = m.Tracker.SetAlias(setCtx, m.Registry.TrackerName(move.ModelID), move.Alias, move.Version)
+	replaced, err := m.replacedFiles(setCtx, move)
+	if replaced != "" {
+		return true, m.fail(ctx, move, replaced)
+	}
+	if err == nil {
+		err = m.Tracker.SetAlias(setCtx, m.Registry.TrackerName(move.ModelID), move.Alias, move.Version)
+	}
 	var refused *tracker.Error
 	switch {
 	case err == nil:
@@ -244,6 +250,22 @@ func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err
 	m.Log.WarnContext(ctx, "alias not moved yet", slog.String("model", move.ModelID), slog.String("alias", move.Alias), slog.Any("err", err))
 	wait := min(5*time.Second<<min(move.Attempts, 6), 5*time.Minute)
 	return false, m.Store.DelayAliasMove(ctx, store.DelayAliasMoveParams{ID: move.ID, Error: &text, Seconds: wait.Seconds()})
+}
+
+// replacedFiles says that the version has other files than those that were approved: a move may wait for the tracker for
+// an hour. Empty if it has the same.
+func (m *Mover) replacedFiles(ctx context.Context, move store.AliasMove) (string, error) {
+	if move.Via != ViaPromotion || move.Digest == nil {
+		return "", nil
+	}
+	mv, err := m.Tracker.GetModelVersion(ctx, m.Registry.TrackerName(move.ModelID), move.Version)
+	if err != nil {
+		return "", err
+	}
+	if now := mv.Tags[TagDigest]; now != *move.Digest {
+		return fmt.Sprintf("the files of version %s changed since they were approved: their digest was %s and is %q now", move.Version, *move.Digest, now), nil
+	}
+	return "", nil
 }
 
 // finish records a move that the tracker has carried out.

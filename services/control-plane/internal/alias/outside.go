@@ -27,6 +27,8 @@ type OutsideMove struct {
 	Version string // empty: the alias was removed
 	Holder  string // the version that the control plane admitted; empty: none
 	Mover   string
+	// Digest of the version's files, as its tag names it; empty without one.
+	Digest string
 }
 
 // Requester opens the promotion that a move past the gate asks for, unless one is pending.
@@ -40,7 +42,11 @@ type Requester interface {
 func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
 	found := false
 	var past *OutsideMove
-	err := m.Store.InTx(ctx, func(tx store.Tx) error {
+	digest, err := m.digestOfOutside(ctx, model, holders)
+	if err != nil {
+		return err
+	}
+	err = m.Store.InTx(ctx, func(tx store.Tx) error {
 		found, past = false, nil
 		planned, err := tx.PlannedAliasMoves(ctx, model)
 		if err != nil {
@@ -64,7 +70,7 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 			}
 			found = true
 			if alias == Production && m.Enforced() {
-				past = &OutsideMove{Model: model, Version: wire.Deref(now), Holder: wire.Deref(known), Mover: UnknownMover}
+				past = &OutsideMove{Model: model, Version: wire.Deref(now), Holder: wire.Deref(known), Mover: UnknownMover, Digest: digest}
 				if err := m.Outside.MovedPast(ctx, tx, *past); err != nil {
 					return err
 				}
@@ -84,6 +90,23 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 		m.External()
 	}
 	return err
+}
+
+// digestOfOutside reads the digest of what holds Production past an enforced gate, before the transaction that asks for
+// it: those who decide are shown which files it was about.
+func (m *Mover) digestOfOutside(ctx context.Context, model string, holders Holders) (string, error) {
+	version := holders[Production]
+	if version == "" || !m.Enforced() {
+		return "", nil
+	}
+	row, err := m.Store.CurrentHolder(ctx, store.CurrentHolderParams{ModelID: model, Alias: Production})
+	if err != nil && !store.None(err) {
+		return "", err
+	}
+	if err == nil && wire.Deref(row.Version) == version {
+		return "", nil
+	}
+	return m.taggedDigest(ctx, model, version)
 }
 
 func (m *Mover) recordExternal(ctx context.Context, tx store.Tx, model, alias string, previous, version *string) error {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mlp-platform/platform/libs/auth"
@@ -11,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/identity"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
+	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 )
 
 // maxDescription bounds what the gate downloads of an artifact, in bytes: the
@@ -91,7 +93,16 @@ func (p *parts) connectApprovals() (err error) {
 func (p *parts) connectLadder() (err error) {
 	p.ladder, err = ladder.New(ladder.Parts{
 		Store: p.store, Tracker: p.tracker, Registry: p.registry, Mover: p.mover, Promotions: p.promotions.Service, Gate: p.gate,
-		Log: p.log, Now: time.Now,
+		Log: p.log, Now: time.Now, MayBind: mayBindRuns(p.guarded.Rules()),
 	})
 	return err
+}
+
+// mayBindRuns tells the trainer's reports of versions from those of people. Under separation of duties nobody who may
+// ask for training or decide says which version an approved run produced: they could pass their own off as its.
+func mayBindRuns(rules separation.Rules) func(auth.Principal) bool {
+	return func(p auth.Principal) bool {
+		return !rules.Duties() || separation.IsExempt(p.Name) ||
+			!slices.ContainsFunc([]string{Changes, Retrain, Approve, Govern}, p.Has)
+	}
 }

@@ -222,7 +222,8 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		}
 		if a, ok := same[model]; ok {
 			out.Existing = append(out.Existing, a.ID)
-			if err := addRequesters(ctx, tx, a, p, pushers, now); err != nil {
+			again := joining{names: separation.MergeNames([]string{p.Name}, pushers.Requesters), unknown: pushers.PersonUnknown, fact: "requested_again", by: p.Name, at: now}
+			if _, err := addRequesters(ctx, tx, a, again); err != nil {
 				return out, err
 			}
 			continue
@@ -262,17 +263,35 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 	return out, tx.Emit(ctx, facts...)
 }
 
-// addRequesters notes that p asked for a record that waits already, and who has pushed since.
-func addRequesters(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, pushers store.PushersSinceRow, now time.Time) error {
-	names, unknown := separation.MergeNames(a.Requesters, []string{p.Name}, pushers.Requesters), a.PersonUnknown || pushers.PersonUnknown
+// joining is who counts as having asked for a record that waits already, beside those who do.
+type joining struct {
+	names   []string
+	unknown bool
+	fact    string // for the ledger
+	by      string // whose request showed it
+	at      time.Time
+}
+
+// addRequesters adds those who join to a pending record, and returns it as it is then.
+func addRequesters(ctx context.Context, tx store.Tx, a store.Approval, j joining) (store.Approval, error) {
+	names, unknown := separation.MergeNames(a.Requesters, j.names), a.PersonUnknown || j.unknown
 	if a.Status != Pending || len(names) == len(a.Requesters) && unknown == a.PersonUnknown {
-		return nil
+		return a, nil
 	}
-	after, err := tx.AddRequesters(ctx, store.AddRequestersParams{ID: a.ID, Requesters: names, PersonUnknown: unknown, Now: now, UpdatedBy: p.Name})
+	after, err := tx.AddRequesters(ctx, store.AddRequestersParams{ID: a.ID, Requesters: names, PersonUnknown: unknown, Now: j.at, UpdatedBy: j.by})
 	if err != nil {
-		return err
+		return a, err
 	}
-	return tx.Emit(ctx, event.Audit(a.Tenant, p.Name, "approval.requested_again", event.Model(a.ModelID), event.OK, auditDetails(after, nil)))
+	return after, tx.Emit(ctx, event.Audit(a.Tenant, j.by, "approval."+j.fact, event.Model(a.ModelID), event.OK, auditDetails(after, nil)))
+}
+
+// addPushers adds those of whose pushes the record's notice could not know: a forge may tell of a push after CI does.
+func (s *Service) addPushers(ctx context.Context, tx store.Tx, a store.Approval, by string) (store.Approval, error) {
+	pushers, err := tx.PushersSince(ctx, a.ModelID)
+	if err != nil {
+		return a, err
+	}
+	return addRequesters(ctx, tx, a, joining{names: pushers.Requesters, unknown: pushers.PersonUnknown, fact: "pushers_joined", by: by, at: s.Now()})
 }
 
 // supersedeApproval expires a pending record in favour of another.

@@ -127,6 +127,9 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			refused = approvalChanged(record)
 		}
 		if refused == nil {
+			if record, err = s.addPushers(ctx, tx, record, p.Name); err != nil {
+				return err
+			}
 			refused = s.Rules.Refuse(p, askOf(record))
 		}
 		if refused != nil {

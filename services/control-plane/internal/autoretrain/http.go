@@ -88,7 +88,7 @@ func (a API) Put(c echo.Context) error {
 		}
 		row := body.over(before)
 		row.Now, row.UpdatedBy = s.Now(), p.Name
-		if waits = nil; row.Enabled && row.Gate == Direct && !(before.Enabled && before.Gate == Direct) {
+		if waits = nil; row.Enabled && row.Gate == Direct { // also where it did before: min_z and cooldown decide when
 			waits, err = s.Guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.AutoRetrain, Target: m.ID(), Old: termsOf(before), New: proposed(row)})
 			if err != nil || waits != nil {
 				return err

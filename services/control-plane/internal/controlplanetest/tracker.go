@@ -107,6 +107,15 @@ func (f *Tracker) Move(model, alias, version string) {
 	f.Models[model].Aliases[alias] = version
 }
 
+// Change edits a version as whoever reaches the tracker can.
+func (f *Tracker) Change(model, version string, edit func(*Version)) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	v := f.Models[model].Versions[version]
+	edit(&v)
+	f.Models[model].Versions[version] = v
+}
+
 // Remove deletes a version and the aliases that it holds, as somebody else would.
 func (f *Tracker) Remove(model, version string) {
 	f.Mu.Lock()

@@ -55,6 +55,7 @@ var (
 	VersionMismatch     = problem.Kind{Code: "version_mismatch", Status: http.StatusConflict, Title: "Version of another run"}
 	PromotionDenied     = problem.Kind{Code: "promotion_denied", Status: http.StatusConflict, Title: "Promotion denied"}
 	RollbackDenied      = problem.Kind{Code: "rollback_denied", Status: http.StatusConflict, Title: "Rollback denied"}
+	ArtifactChanged     = problem.Kind{Code: "artifact_changed", Status: http.StatusConflict, Title: "Files changed"}
 	AliasMoved          = problem.Kind{Code: "alias_moved", Status: http.StatusConflict, Title: "Alias moved"}
 	AliasBusy           = problem.Kind{Code: "alias_busy", Status: http.StatusConflict, Title: "Alias being moved"}
 	JobAmbiguous        = problem.Kind{Code: "job_ambiguous", Status: http.StatusConflict, Title: "Job of several clusters"}

@@ -76,6 +76,8 @@ func Parse(text string) (Map, error) {
 			faults = append(faults, fmt.Errorf("%q: is there twice; case does not matter", account))
 		case name == "":
 			faults = append(faults, fmt.Errorf("%q: names no principal", account))
+		case name == auth.LegacyPrincipal && account != Local:
+			faults = append(faults, fmt.Errorf("%q: %q is exempt from the separation of duties, so only %q may map to it; name the person's own principal", account, name, Local))
 		case name != auth.LegacyPrincipal && auth.Reserved(name):
 			faults = append(faults, fmt.Errorf("%q: %q is a name of the platform's own", account, name))
 		default:
@@ -85,8 +87,13 @@ func Parse(text string) (Map, error) {
 	return m, errors.Join(faults...)
 }
 
-// FromMap is the map of what Entries gave.
-func FromMap(entries map[string]string) Map { return Map{principals: entries} }
+// FromMap is the map of what Entries gave. A forge's account that an earlier version let map to the legacy principal is
+// nobody known.
+func FromMap(entries map[string]string) Map {
+	kept := maps.Clone(entries)
+	maps.DeleteFunc(kept, func(account, name string) bool { return name == auth.LegacyPrincipal && account != Local })
+	return Map{principals: kept}
+}
 
 // Entries are the principals by account.
 func (m Map) Entries() map[string]string { return m.principals }

@@ -41,6 +41,8 @@ func TestFaultyIdentitiesAreRefused(t *testing.T) {
 		`{"forge-a:ada":" "}`:                             "names no principal",
 		`{"forge-a:ada":"System:seed"}`:                   "platform's own",
 		`{"forge-a:ada":"tracker:ada"}`:                   "platform's own",
+		`{"forge-a:ada":"legacy"}`:                        "exempt from the separation of duties",
+		`{"forge-b:ada":" Legacy "}`:                      "platform's own",
 		`{"forge-a:ada":"ada","forge-a:Ada":"eve"}`:       "twice",
 		`{"forge-a:ada":"ada","forge-a:ada":"eve"}`:       "twice",
 		`{"forge-a:ada":1}`:                               "",
@@ -48,6 +50,19 @@ func TestFaultyIdentitiesAreRefused(t *testing.T) {
 	} {
 		if _, err := identity.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error that says %q", text, err, want)
+		}
+	}
+}
+
+// What is in force may be of a version that took it: a forge's account is not exempt by that.
+func TestForgeAccountIsNeverTheLegacyPrincipal(t *testing.T) {
+	t.Parallel()
+	m := identity.FromMap(map[string]string{"forge-a:ada": "legacy", "forge-a:eve": "eve", "local": "legacy"})
+	for id, want := range map[identity.Identity]string{
+		{Source: identity.ForgeA, Login: "ada"}: "", {Source: identity.ForgeA, Login: "eve"}: "eve", {Source: identity.Local}: "legacy",
+	} {
+		if got, _ := m.Principal(id); got != want {
+			t.Errorf("%v: got principal %q, want %q", id, got, want)
 		}
 	}
 }

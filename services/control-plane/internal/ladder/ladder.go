@@ -25,6 +25,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/orchestrator"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
@@ -55,6 +56,9 @@ type Parts struct {
 	Gate       *promotion.Gate
 	Log        *slog.Logger
 	Now        func() time.Time
+	// MayBind reports whether a report of p names the version that a training run produced, so that the approval of
+	// the run may carry it.
+	MayBind func(p auth.Principal) bool
 }
 
 // Service applies the ladder.
@@ -129,6 +133,7 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 		CommitSha: wire.OptionalText(firstNonEmpty(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
 		IsDummy:   promotion.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
 		ReportedBy: p.Name, RequestID: wire.OptionalText(service.RequestID(ctx)), Traceparent: wire.OptionalText(service.Traceparent(ctx)), Now: s.Now(),
+		Digest: wire.OptionalText(mv.Tags[promotion.TagDigest]),
 	}
 	if in.Metrics, err = json.Marshal(finiteMetrics(tr.Metrics)); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
@@ -136,13 +141,13 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, origin{dummy: in.IsDummy, generated: in.IsGenerated, dirty: promotion.Dirty(mv, tr)})); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode rungs: %w", err)
 	}
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.write(ctx, tx, in) }); err != nil {
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.write(ctx, tx, p, in) }); err != nil {
 		return store.Version{}, err
 	}
 	return s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: in.ModelID, Version: version})
 }
 
-func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersionParams) error {
+func (s *Service) write(ctx context.Context, tx store.Tx, p auth.Principal, in store.InsertVersionParams) error {
 	var row store.Run
 	known := false
 	if in.FlowRunID != nil {
@@ -159,12 +164,17 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 	if err != nil || n == 0 { // another replica took the same report
 		return err
 	}
-	if known {
-		if err := tx.SetRunVersion(ctx, store.SetRunVersionParams{
+	bound := false
+	if known && s.MayBind(p) && mayProduce(row) {
+		n, err := tx.SetRunVersion(ctx, store.SetRunVersionParams{
 			FlowRunID: row.FlowRunID, ModelVersion: &in.Version, TrackerRunID: in.TrackerRunID, CommitSha: in.CommitSha,
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		bound = n == 1
+	}
+	if bound {
 		v := store.Version{CommitSha: in.CommitSha, IsDummy: in.IsDummy}
 		if err := run.Trained(ctx, tx, row, v, s.Registry.Head(), in.Now); err != nil {
 			return err
@@ -172,8 +182,14 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 	}
 	return tx.Emit(ctx, event.Audit(in.Tenant, in.ReportedBy, "version.reported", event.Model(in.ModelID), event.OK, map[string]any{
 		"version": in.Version, "flow_run_id": in.FlowRunID, "tracker_run_id": in.TrackerRunID, "commit_sha": in.CommitSha,
-		"dummy": in.IsDummy, "generated": in.IsGenerated, "rungs": json.RawMessage(in.Rungs),
+		"dummy": in.IsDummy, "generated": in.IsGenerated, "rungs": json.RawMessage(in.Rungs), "bound": bound,
 	}))
+}
+
+// mayProduce reports whether a run may still turn out to have produced a version: one that ended otherwise than
+// completed has none, so nobody may pass theirs off as its own.
+func mayProduce(row store.Run) bool {
+	return !row.Terminal || row.StateType == string(orchestrator.Completed)
 }
 
 func firstNonEmpty(values ...string) string {

@@ -89,9 +89,9 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		}
 		var move store.AliasMove
 		var refused *problem.Error
-		first := false
+		first, superseded := false, false
 		if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-			refused, first = nil, false
+			refused, first, superseded = nil, false, false
 			now, err := tx.LockPromotion(ctx, p.ID)
 			if err != nil {
 				return err
@@ -104,8 +104,16 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 			if err != nil {
 				return err
 			}
+			if now, err = s.addPushers(ctx, tx, now, record, v, who.Name); err != nil {
+				return err
+			}
 			if refused = s.Rules.Refuse(who, askOf(now)); refused != nil {
 				return nil
+			}
+			if wire.Deref(now.Digest) != v.Digest {
+				superseded = now.Digest != nil
+				refused = artifactChanged(now, v.Digest)
+				return s.filesChanged(ctx, tx, now, v.Digest, who.Name)
 			}
 			if first = s.Rules.NeedsAnother(who, askOf(now)); first {
 				p, err = s.approveFirst(ctx, tx, now, record, who.Name)
@@ -119,6 +127,9 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		}); err != nil {
 			return err
 		}
+		if superseded {
+			s.Count(Superseded)
+		}
 		if refused != nil {
 			return s.refuse(ctx, who, p, "promotion.approve", refused)
 		}
@@ -128,6 +139,25 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		return s.carry(ctx, move, &p)
 	})
 	return p, err
+}
+
+// artifactChanged is the 409 for a decision on other files than those that were shown.
+func artifactChanged(p store.Promotion, digest string) *problem.Error {
+	detail := fmt.Sprintf("The digest of version %s of %s was not known when this promotion was opened; it is %s and stands in the promotion now. Look at it and decide again.",
+		p.Version, p.ModelID, digest)
+	if p.Digest != nil {
+		detail = fmt.Sprintf("The files of version %s of %s changed since this promotion was opened: their digest was %s and is %s now. It is superseded; look at the new files and open another.",
+			p.Version, p.ModelID, *p.Digest, digest)
+	}
+	return fault.ArtifactChanged.New(detail).With(map[string]any{"id": p.ID, "version": p.Version, "shown_digest": p.Digest, "digest": digest})
+}
+
+// filesChanged ends a promotion whose files are no longer those that were shown; one that showed none shows them from now on.
+func (s *Service) filesChanged(ctx context.Context, tx store.Tx, p store.Promotion, digest, actor string) error {
+	if p.Digest == nil {
+		return tx.RecordPromotionDigest(ctx, store.RecordPromotionDigestParams{ID: p.ID, Digest: &digest})
+	}
+	return s.Settler.end(ctx, tx, p, Superseded, actor, fmt.Sprintf("the digest of the files went from %s to %s since this promotion was opened", *p.Digest, digest))
 }
 
 // moved supersedes a promotion whose alias has changed since it was shown.

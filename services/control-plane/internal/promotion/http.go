@@ -340,7 +340,7 @@ func toPromotion(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error)
 		Tenant: p.Tenant, Origin: api.PromotionOrigin(p.Origin), RequestedBy: p.RequestedBy, RequestedAt: p.RequestedAt.UTC(),
 		DecidedBy: p.DecidedBy, DecidedAt: wire.UTC(p.DecidedAt), Reason: p.Reason, PreviousVersion: p.PreviousVersion,
 		ApprovalId: approvalID, FlowRunId: p.FlowRunID, ExpiresAt: wire.UTC(p.ExpiresAt), UpdatedAt: p.UpdatedAt.UTC(), UpdatedBy: p.UpdatedBy,
-		Requesters: p.Requesters, PersonUnknown: p.PersonUnknown, FirstApprover: p.FirstApprover,
+		Requesters: p.Requesters, PersonUnknown: p.PersonUnknown, FirstApprover: p.FirstApprover, Digest: p.Digest,
 	}
 	if err := json.Unmarshal(p.Conditions, &out.Conditions); err != nil {
 		return out, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)

@@ -41,7 +41,8 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 		if old.Tenant != tenant {
 			continue
 		}
-		if old.Version == m.Version && wire.Deref(old.PreviousVersion) == m.Holder {
+		sameFiles := m.Digest == "" || wire.Deref(old.Digest) == m.Digest
+		if old.Version == m.Version && wire.Deref(old.PreviousVersion) == m.Holder && (sameFiles || old.Origin != FromOutside) {
 			return nil // whoever asked for it first has asked for the same
 		}
 		if old.Origin != FromOutside {
@@ -55,6 +56,14 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 		}
 	}
 	return s.insertOutside(ctx, tx, id, tenant, m)
+}
+
+// shownDigest is the digest that a tag names; nil for what is none.
+func shownDigest(tag string) *string {
+	if !digest.MatchString(tag) {
+		return nil
+	}
+	return &tag
 }
 
 func (s *Settler) insertOutside(ctx context.Context, tx store.Tx, id uuid.UUID, tenant string, m alias.OutsideMove) error {
@@ -80,6 +89,7 @@ func (s *Settler) insertOutside(ctx context.Context, tx store.Tx, id uuid.UUID, 
 		ID: id, Tenant: tenant, ModelID: m.Model, Version: m.Version, FromAlias: from, ToAlias: alias.Production, Origin: FromOutside,
 		Conditions: conditions, PreviousVersion: wire.OptionalText(m.Holder), RequestedBy: m.Mover, Now: now, Reason: &reason,
 		ExpiresAt: s.rules.ExpiresAt(now), Requesters: []string{m.Mover}, PersonUnknown: true, // the tracker does not say who moved an alias
+		Digest: shownDigest(m.Digest),
 	})
 	if err != nil {
 		return err

@@ -174,9 +174,13 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 			if old.Tenant != r.Tenant {
 				continue
 			}
-			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && wire.Deref(old.PreviousVersion) == holders[v.To] {
+			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && wire.Deref(old.PreviousVersion) == holders[v.To] &&
+				wire.Deref(old.Digest) == v.Digest {
 				p, reused = old, true
 				if record, err = tx.GetApprovalOfPromotion(ctx, &p.ID); err != nil {
+					return err
+				}
+				if p, err = s.addPushers(ctx, tx, p, record, v, r.By); err != nil {
 					return err
 				}
 				continue
@@ -239,7 +243,7 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 		ID: id, Tenant: r.Tenant, ModelID: r.Model, Version: v.Version, FromAlias: v.From, ToAlias: v.To, Origin: r.Origin,
 		Conditions: conditions, PreviousVersion: wire.OptionalText(holders[v.To]), FlowRunID: wire.OptionalText(v.FlowRunID),
 		RequestedBy: asker, Now: now, Reason: wire.OptionalText(r.Reason), ExpiresAt: expires,
-		Requesters: requesters, PersonUnknown: unknown,
+		Requesters: requesters, PersonUnknown: unknown, Digest: wire.OptionalText(v.Digest),
 	})
 	if err != nil {
 		return p, store.Approval{}, err
@@ -260,7 +264,7 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 func auditDetails(p store.Promotion) map[string]any {
 	return map[string]any{
 		"promotion_id": p.ID, "version": p.Version, "from": p.FromAlias, "to": p.ToAlias, "state": p.State,
-		"previous_version": p.PreviousVersion, "reason": p.Reason,
+		"previous_version": p.PreviousVersion, "reason": p.Reason, "digest": p.Digest,
 	}
 }
 
@@ -294,6 +298,10 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 	} else if err != nil {
 		return nil, err
 	}
+	// Whoever writes to the tracker can tag any version with any run, and put other files below a version.
+	if produced, err := s.producedBy(ctx, q, run, v); err != nil || !produced {
+		return nil, err
+	}
 	a, err := q.GetApprovalOfAnyTenant(ctx, *run.ApprovalID)
 	if store.None(err) {
 		return nil, nil
@@ -315,6 +323,18 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 		return nil, nil
 	}
 	return &a, nil
+}
+
+// producedBy reports whether the trainer reported this version, with these files, as the run's.
+func (s *Service) producedBy(ctx context.Context, q *store.Queries, run store.Run, v Verdict) (bool, error) {
+	if wire.Deref(run.ModelVersion) != v.Version {
+		return false, nil
+	}
+	reported, err := q.GetVersion(ctx, store.GetVersionParams{ModelID: v.Model, Version: v.Version})
+	if store.None(err) {
+		return false, nil
+	}
+	return err == nil && reported.Digest != nil && *reported.Digest == v.Digest, err
 }
 
 // approve decides a pending promotion and its record.

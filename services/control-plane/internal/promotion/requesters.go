@@ -6,6 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/separation"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // askOf returns what a promotion asks.
@@ -19,18 +20,25 @@ func askOf(p store.Promotion) separation.Ask {
 func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string, v Verdict) (names []string, unknown bool, err error) {
 	names = separation.MergeNames([]string{asker})
 	commits := []*string{}
+	flowRuns := []string{v.FlowRunID} // as the tracker names it now
 	version, err := q.GetVersion(ctx, store.GetVersionParams{ModelID: v.Model, Version: v.Version})
 	switch {
 	case err == nil:
 		commits = append(commits, version.CommitSha)
+		if was := wire.Deref(version.FlowRunID); was != v.FlowRunID {
+			flowRuns = append(flowRuns, was) // a tag that changed since the report makes nobody a stranger to it
+		}
 	case !store.None(err):
 		return nil, false, err
 	}
-	if v.FlowRunID != "" {
-		run, err := q.GetRun(ctx, v.FlowRunID)
+	for _, id := range flowRuns {
+		if id == "" {
+			continue
+		}
+		run, err := q.GetRun(ctx, id)
 		switch {
 		case err == nil && run.ModelID == v.Model:
-			names, unknown = separation.MergeNames(names, run.Requesters), run.PersonUnknown
+			names, unknown = separation.MergeNames(names, run.Requesters), unknown || run.PersonUnknown
 			commits = append(commits, run.CommitSha)
 		case err != nil && !store.None(err):
 			return nil, false, err
@@ -47,6 +55,29 @@ func (s *Service) requesters(ctx context.Context, q *store.Queries, asker string
 		names, unknown = separation.MergeNames(names, pushers.Requesters), unknown || pushers.PersonUnknown
 	}
 	return names, unknown, nil
+}
+
+// addPushers adds to a pending promotion and its record those who count as having asked by now: a push may be told of
+// after the promotion was opened.
+func (s *Service) addPushers(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, v Verdict, by string) (store.Promotion, error) {
+	names, unknown, err := s.requesters(ctx, tx.Queries, "", v)
+	if err != nil {
+		return p, err
+	}
+	names, unknown = separation.MergeNames(p.Requesters, names), unknown || p.PersonUnknown
+	if len(names) == len(p.Requesters) && unknown == p.PersonUnknown {
+		return p, nil
+	}
+	now := s.Now()
+	if p, err = tx.AddPromotionRequesters(ctx, store.AddPromotionRequestersParams{ID: p.ID, Requesters: names, PersonUnknown: unknown, Now: now, UpdatedBy: by}); err != nil {
+		return p, err
+	}
+	if _, err := tx.AddRequesters(ctx, store.AddRequestersParams{ID: record.ID, Requesters: names, PersonUnknown: unknown, Now: now, UpdatedBy: by}); err != nil {
+		return p, err
+	}
+	details := auditDetails(p)
+	details["requesters"], details["person_unknown"] = p.Requesters, p.PersonUnknown
+	return p, tx.Emit(ctx, event.Audit(p.Tenant, by, "promotion.pushers_joined", event.Model(p.ModelID), event.OK, details))
 }
 
 // approveFirst notes the first of two approvals, in the promotion and in its record; both

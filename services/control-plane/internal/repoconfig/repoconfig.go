@@ -234,7 +234,7 @@ func (s *Service) applyChange(ctx context.Context, tx store.Tx, c store.GuardedC
 
 // Change applies fn to the settings in force and stores what comes of it; an
 // error of fn changes nothing. waits is not nil where the change waits for a second
-// person: it would let training start without a decision.
+// person: with it, training starts without a decision.
 func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Settings) error) (after Settings, waits *store.GuardedChange, err error) {
 	err = s.store.InTx(ctx, func(tx store.Tx) error {
 		waits = nil
@@ -247,7 +247,7 @@ func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Setting
 		if err := fn(&after); err != nil || after == before {
 			return err
 		}
-		if after.dispatches() && !before.dispatches() {
+		if after.dispatches() { // also where it did before: another branch, or another pace, starts other training
 			waits, err = s.guard.Propose(ctx, tx, p, guarded.Change{Kind: guarded.RepoConfig, Target: "modelrepo", Old: before, New: after})
 			if err != nil || waits != nil {
 				after = before

@@ -62,7 +62,7 @@ func (a *API) Get(c echo.Context) error {
 
 // showTrainedCommit puts the commit that the run's version was trained from in place of the one it was asked for.
 func (a *API) showTrainedCommit(ctx context.Context, row store.Run, status *api.RunStatus) error {
-	version, err := a.Book.Store.VersionOfRun(ctx, &row.FlowRunID)
+	version, err := a.Book.Store.VersionOfRun(ctx, row.FlowRunID)
 	switch {
 	case store.None(err):
 		return nil

@@ -167,7 +167,7 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 		Model: row.ModelID, Dataset: row.DatasetName, FlowRunID: row.FlowRunID, RunID: row.TrackerRunID,
 		Version: row.ModelVersion, Reason: row.Reason,
 	}
-	version, err := tx.VersionOfRun(ctx, &row.FlowRunID)
+	version, err := tx.VersionOfRun(ctx, row.FlowRunID)
 	switch {
 	case err == nil:
 		if err := json.Unmarshal(version.Metrics, &job.Metrics); err != nil {

@@ -416,6 +416,7 @@ type Promotion struct {
 	PersonUnknown   bool
 	FirstApprover   *string
 	FirstApprovedAt *time.Time
+	Digest          *string
 }
 
 type Push struct {
@@ -486,4 +487,5 @@ type Version struct {
 	ReportedAt   time.Time
 	SettledAt    *time.Time
 	Traceparent  *string
+	Digest       *string
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const pendingOutsidePromotions = `-- name: PendingOutsidePromotions :many
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where origin = 'outside' and state = 'pending' order by id
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest from promotions where origin = 'outside' and state = 'pending' order by id
 `
 
 // Moves past the gate that nobody has decided yet.
@@ -47,6 +47,7 @@ func (q *Queries) PendingOutsidePromotions(ctx context.Context) ([]Promotion, er
 			&i.PersonUnknown,
 			&i.FirstApprover,
 			&i.FirstApprovedAt,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}

@@ -13,6 +13,58 @@ import (
 	"github.com/google/uuid"
 )
 
+const addPromotionRequesters = `-- name: AddPromotionRequesters :one
+update promotions set requesters = $1, person_unknown = $2, updated_at = $3, updated_by = $4
+where id = $5 and state = 'pending'
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest
+`
+
+type AddPromotionRequestersParams struct {
+	Requesters    []string
+	PersonUnknown bool
+	Now           time.Time
+	UpdatedBy     string
+	ID            uuid.UUID
+}
+
+func (q *Queries) AddPromotionRequesters(ctx context.Context, arg AddPromotionRequestersParams) (Promotion, error) {
+	row := q.db.QueryRow(ctx, addPromotionRequesters,
+		arg.Requesters,
+		arg.PersonUnknown,
+		arg.Now,
+		arg.UpdatedBy,
+		arg.ID,
+	)
+	var i Promotion
+	err := row.Scan(
+		&i.ID,
+		&i.Tenant,
+		&i.ModelID,
+		&i.Version,
+		&i.FromAlias,
+		&i.ToAlias,
+		&i.State,
+		&i.Origin,
+		&i.Conditions,
+		&i.PreviousVersion,
+		&i.FlowRunID,
+		&i.RequestedBy,
+		&i.RequestedAt,
+		&i.DecidedBy,
+		&i.DecidedAt,
+		&i.Reason,
+		&i.ExpiresAt,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+		&i.Requesters,
+		&i.PersonUnknown,
+		&i.FirstApprover,
+		&i.FirstApprovedAt,
+		&i.Digest,
+	)
+	return i, err
+}
+
 const approvalOfPromotion = `-- name: ApprovalOfPromotion :one
 select id from approvals where promotion_id = $1
 `
@@ -27,7 +79,7 @@ func (q *Queries) ApprovalOfPromotion(ctx context.Context, promotionID *uuid.UUI
 const firstPromotionApproval = `-- name: FirstPromotionApproval :one
 update promotions set first_approver = $1, first_approved_at = $2, updated_at = $2, updated_by = $1::text
 where id = $3 and state = 'pending'
-returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest
 `
 
 type FirstPromotionApprovalParams struct {
@@ -63,12 +115,13 @@ func (q *Queries) FirstPromotionApproval(ctx context.Context, arg FirstPromotion
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const getPromotion = `-- name: GetPromotion :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where id = $1 and tenant = $2
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest from promotions where id = $1 and tenant = $2
 `
 
 type GetPromotionParams struct {
@@ -103,12 +156,13 @@ func (q *Queries) GetPromotion(ctx context.Context, arg GetPromotionParams) (Pro
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const getPromotionOfAnyTenant = `-- name: GetPromotionOfAnyTenant :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where id = $1
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest from promotions where id = $1
 `
 
 func (q *Queries) GetPromotionOfAnyTenant(ctx context.Context, id uuid.UUID) (Promotion, error) {
@@ -138,16 +192,17 @@ func (q *Queries) GetPromotionOfAnyTenant(ctx context.Context, id uuid.UUID) (Pr
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const insertPromotion = `-- name: InsertPromotion :one
 insert into promotions (id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version,
-    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown)
+    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, digest)
 values ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9,
-    $10, $11, $12, $13, $14, $12, $11, $15, $16)
-returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+    $10, $11, $12, $13, $14, $12, $11, $15, $16, $17)
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest
 `
 
 type InsertPromotionParams struct {
@@ -167,6 +222,7 @@ type InsertPromotionParams struct {
 	ExpiresAt       *time.Time
 	Requesters      []string
 	PersonUnknown   bool
+	Digest          *string
 }
 
 func (q *Queries) InsertPromotion(ctx context.Context, arg InsertPromotionParams) (Promotion, error) {
@@ -187,6 +243,7 @@ func (q *Queries) InsertPromotion(ctx context.Context, arg InsertPromotionParams
 		arg.ExpiresAt,
 		arg.Requesters,
 		arg.PersonUnknown,
+		arg.Digest,
 	)
 	var i Promotion
 	err := row.Scan(
@@ -213,12 +270,13 @@ func (q *Queries) InsertPromotion(ctx context.Context, arg InsertPromotionParams
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const latestPromotion = `-- name: LatestPromotion :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest from promotions
 where tenant = $1 and model_id = $2 and version = $3 and to_alias = $4
 order by id desc limit 1
 `
@@ -262,12 +320,13 @@ func (q *Queries) LatestPromotion(ctx context.Context, arg LatestPromotionParams
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const listPromotions = `-- name: ListPromotions :many
-select p.id, p.tenant, p.model_id, p.version, p.from_alias, p.to_alias, p.state, p.origin, p.conditions, p.previous_version, p.flow_run_id, p.requested_by, p.requested_at, p.decided_by, p.decided_at, p.reason, p.expires_at, p.updated_at, p.updated_by, p.requesters, p.person_unknown, p.first_approver, p.first_approved_at, a.id as approval_id
+select p.id, p.tenant, p.model_id, p.version, p.from_alias, p.to_alias, p.state, p.origin, p.conditions, p.previous_version, p.flow_run_id, p.requested_by, p.requested_at, p.decided_by, p.decided_at, p.reason, p.expires_at, p.updated_at, p.updated_by, p.requesters, p.person_unknown, p.first_approver, p.first_approved_at, p.digest, a.id as approval_id
 from promotions p join approvals a on a.promotion_id = p.id
 where p.tenant = $1
   and ($2::text is null or p.model_id = $2)
@@ -329,6 +388,7 @@ func (q *Queries) ListPromotions(ctx context.Context, arg ListPromotionsParams) 
 			&i.Promotion.PersonUnknown,
 			&i.Promotion.FirstApprover,
 			&i.Promotion.FirstApprovedAt,
+			&i.Promotion.Digest,
 			&i.ApprovalID,
 		); err != nil {
 			return nil, err
@@ -342,7 +402,7 @@ func (q *Queries) ListPromotions(ctx context.Context, arg ListPromotionsParams) 
 }
 
 const lockPromotion = `-- name: LockPromotion :one
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where id = $1 for update
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest from promotions where id = $1 for update
 `
 
 func (q *Queries) LockPromotion(ctx context.Context, id uuid.UUID) (Promotion, error) {
@@ -372,12 +432,13 @@ func (q *Queries) LockPromotion(ctx context.Context, id uuid.UUID) (Promotion, e
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const overduePromotions = `-- name: OverduePromotions :many
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where state = 'pending' and expires_at <= $1 order by id limit 500 for update skip locked
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest from promotions where state = 'pending' and expires_at <= $1 order by id limit 500 for update skip locked
 `
 
 func (q *Queries) OverduePromotions(ctx context.Context, now *time.Time) ([]Promotion, error) {
@@ -413,6 +474,7 @@ func (q *Queries) OverduePromotions(ctx context.Context, now *time.Time) ([]Prom
 			&i.PersonUnknown,
 			&i.FirstApprover,
 			&i.FirstApprovedAt,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}
@@ -425,7 +487,7 @@ func (q *Queries) OverduePromotions(ctx context.Context, now *time.Time) ([]Prom
 }
 
 const pendingPromotions = `-- name: PendingPromotions :many
-select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at from promotions where model_id = $1 and to_alias = $2 and state = 'pending' for update
+select id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest from promotions where model_id = $1 and to_alias = $2 and state = 'pending' for update
 `
 
 type PendingPromotionsParams struct {
@@ -466,6 +528,7 @@ func (q *Queries) PendingPromotions(ctx context.Context, arg PendingPromotionsPa
 			&i.PersonUnknown,
 			&i.FirstApprover,
 			&i.FirstApprovedAt,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}
@@ -477,12 +540,43 @@ func (q *Queries) PendingPromotions(ctx context.Context, arg PendingPromotionsPa
 	return items, nil
 }
 
+const recordDigestOfPending = `-- name: RecordDigestOfPending :exec
+update promotions set digest = $1 where model_id = $2 and version = $3 and state = 'pending' and digest is null
+`
+
+type RecordDigestOfPendingParams struct {
+	Digest  *string
+	ModelID string
+	Version string
+}
+
+// As RecordPromotionDigest, for every promotion of a version.
+func (q *Queries) RecordDigestOfPending(ctx context.Context, arg RecordDigestOfPendingParams) error {
+	_, err := q.db.Exec(ctx, recordDigestOfPending, arg.Digest, arg.ModelID, arg.Version)
+	return err
+}
+
+const recordPromotionDigest = `-- name: RecordPromotionDigest :exec
+update promotions set digest = $1 where id = $2 and state = 'pending' and digest is null
+`
+
+type RecordPromotionDigestParams struct {
+	Digest *string
+	ID     uuid.UUID
+}
+
+// Of a promotion that was opened before its files had one.
+func (q *Queries) RecordPromotionDigest(ctx context.Context, arg RecordPromotionDigestParams) error {
+	_, err := q.db.Exec(ctx, recordPromotionDigest, arg.Digest, arg.ID)
+	return err
+}
+
 const setPromotionState = `-- name: SetPromotionState :one
 update promotions
 set state = $1, decided_by = coalesce($2, decided_by), decided_at = coalesce($3, decided_at),
     reason = coalesce($4, reason), updated_at = $5, updated_by = $6
 where id = $7 and state = $8
-returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at
+returning id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version, flow_run_id, requested_by, requested_at, decided_by, decided_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, first_approver, first_approved_at, digest
 `
 
 type SetPromotionStateParams struct {
@@ -532,6 +626,7 @@ func (q *Queries) SetPromotionState(ctx context.Context, arg SetPromotionStatePa
 		&i.PersonUnknown,
 		&i.FirstApprover,
 		&i.FirstApprovedAt,
+		&i.Digest,
 	)
 	return i, err
 }

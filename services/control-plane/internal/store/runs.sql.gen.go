@@ -311,9 +311,9 @@ func (q *Queries) OpenRunsAfter(ctx context.Context, arg OpenRunsAfterParams) ([
 	return items, nil
 }
 
-const setRunVersion = `-- name: SetRunVersion :exec
+const setRunVersion = `-- name: SetRunVersion :execrows
 update runs set model_version = $1, tracker_run_id = $2, commit_sha = coalesce(commit_sha, $3)
-where flow_run_id = $4
+where flow_run_id = $4 and model_version is null
 `
 
 type SetRunVersionParams struct {
@@ -323,14 +323,18 @@ type SetRunVersionParams struct {
 	FlowRunID    string
 }
 
-func (q *Queries) SetRunVersion(ctx context.Context, arg SetRunVersionParams) error {
-	_, err := q.db.Exec(ctx, setRunVersion,
+// Once: the version that a run produced stays the first that was reported for it.
+func (q *Queries) SetRunVersion(ctx context.Context, arg SetRunVersionParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setRunVersion,
 		arg.ModelVersion,
 		arg.TrackerRunID,
 		arg.CommitSha,
 		arg.FlowRunID,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const touchRuns = `-- name: TouchRuns :exec

@@ -14,7 +14,7 @@ import (
 )
 
 const getVersion = `-- name: GetVersion :one
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent from versions where model_id = $1 and version = $2
+select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent, digest from versions where model_id = $1 and version = $2
 `
 
 type GetVersionParams struct {
@@ -43,15 +43,16 @@ func (q *Queries) GetVersion(ctx context.Context, arg GetVersionParams) (Version
 		&i.ReportedAt,
 		&i.SettledAt,
 		&i.Traceparent,
+		&i.Digest,
 	)
 	return i, err
 }
 
 const insertVersion = `-- name: InsertVersion :execrows
 insert into versions (model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs,
-    aliases_set, reported_by, request_id, traceparent, reported_at)
+    aliases_set, reported_by, request_id, traceparent, reported_at, digest)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    '{}', $11, $12, $13, $14)
+    '{}', $11, $12, $13, $14, $15)
 on conflict (model_id, version) do nothing
 `
 
@@ -70,6 +71,7 @@ type InsertVersionParams struct {
 	RequestID    *string
 	Traceparent  *string
 	Now          time.Time
+	Digest       *string
 }
 
 func (q *Queries) InsertVersion(ctx context.Context, arg InsertVersionParams) (int64, error) {
@@ -88,6 +90,7 @@ func (q *Queries) InsertVersion(ctx context.Context, arg InsertVersionParams) (i
 		arg.RequestID,
 		arg.Traceparent,
 		arg.Now,
+		arg.Digest,
 	)
 	if err != nil {
 		return 0, err
@@ -122,7 +125,7 @@ func (q *Queries) SettleVersion(ctx context.Context, arg SettleVersionParams) er
 }
 
 const unsettledVersions = `-- name: UnsettledVersions :many
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent from versions where settled_at is null and reported_at < $1 order by reported_at limit 20
+select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent, digest from versions where settled_at is null and reported_at < $1 order by reported_at limit 20
 `
 
 func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Version, error) {
@@ -152,6 +155,7 @@ func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Ve
 			&i.ReportedAt,
 			&i.SettledAt,
 			&i.Traceparent,
+			&i.Digest,
 		); err != nil {
 			return nil, err
 		}
@@ -164,10 +168,13 @@ func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Ve
 }
 
 const versionOfRun = `-- name: VersionOfRun :one
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent from versions where flow_run_id = $1 order by reported_at desc limit 1
+select v.model_id, v.version, v.tenant, v.flow_run_id, v.tracker_run_id, v.commit_sha, v.is_dummy, v.is_generated, v.metrics, v.rungs, v.aliases_set, v.promotion_id, v.reported_by, v.request_id, v.reported_at, v.settled_at, v.traceparent, v.digest from versions v
+join runs r on r.flow_run_id = v.flow_run_id and r.model_id = v.model_id and r.model_version = v.version
+where r.flow_run_id = $1::text
 `
 
-func (q *Queries) VersionOfRun(ctx context.Context, flowRunID *string) (Version, error) {
+// The version that the run's record names: others may claim the run as theirs.
+func (q *Queries) VersionOfRun(ctx context.Context, flowRunID string) (Version, error) {
 	row := q.db.QueryRow(ctx, versionOfRun, flowRunID)
 	var i Version
 	err := row.Scan(
@@ -188,6 +195,7 @@ func (q *Queries) VersionOfRun(ctx context.Context, flowRunID *string) (Version,
 		&i.ReportedAt,
 		&i.SettledAt,
 		&i.Traceparent,
+		&i.Digest,
 	)
 	return i, err
 }

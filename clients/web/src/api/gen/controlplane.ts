@@ -1850,6 +1850,8 @@ export interface components {
             requesters: string[];
             person_unknown: boolean;
             first_approver: string | null;
+            /** @description Of the files that it asks for; approving others is 409 artifact_changed. Null if it was not known when the promotion was opened */
+            digest?: string | null;
         };
         PromotionList: {
             items: components["schemas"]["Promotion"][];

@@ -1,8 +1,8 @@
 -- name: InsertPromotion :one
 insert into promotions (id, tenant, model_id, version, from_alias, to_alias, state, origin, conditions, previous_version,
-    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown)
+    flow_run_id, requested_by, requested_at, reason, expires_at, updated_at, updated_by, requesters, person_unknown, digest)
 values (@id, @tenant, @model_id, @version, @from_alias, @to_alias, 'pending', @origin, @conditions, @previous_version,
-    @flow_run_id, @requested_by, @now, @reason, @expires_at, @now, @requested_by, @requesters, @person_unknown)
+    @flow_run_id, @requested_by, @now, @reason, @expires_at, @now, @requested_by, @requesters, @person_unknown, @digest)
 returning *;
 
 -- name: GetPromotion :one
@@ -38,6 +38,19 @@ set state = @to_state, decided_by = coalesce(sqlc.narg(decided_by), decided_by),
     reason = coalesce(sqlc.narg(reason), reason), updated_at = @now, updated_by = @updated_by
 where id = @id and state = @from_state
 returning *;
+
+-- name: AddPromotionRequesters :one
+update promotions set requesters = @requesters, person_unknown = @person_unknown, updated_at = @now, updated_by = @updated_by
+where id = @id and state = 'pending'
+returning *;
+
+-- name: RecordPromotionDigest :exec
+-- Of a promotion that was opened before its files had one.
+update promotions set digest = @digest where id = @id and state = 'pending' and digest is null;
+
+-- name: RecordDigestOfPending :exec
+-- As RecordPromotionDigest, for every promotion of a version.
+update promotions set digest = @digest where model_id = @model_id and version = @version and state = 'pending' and digest is null;
 
 -- name: OverduePromotions :many
 select * from promotions where state = 'pending' and expires_at <= @now order by id limit 500 for update skip locked;

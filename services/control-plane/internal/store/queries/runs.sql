@@ -40,9 +40,10 @@ update runs set checked_at = @now, unknown_since = null where flow_run_id = any(
 -- name: MarkRunsUnknown :exec
 update runs set checked_at = @now, unknown_since = coalesce(unknown_since, @now) where flow_run_id = any(@ids::text[]);
 
--- name: SetRunVersion :exec
+-- name: SetRunVersion :execrows
+-- Once: the version that a run produced stays the first that was reported for it.
 update runs set model_version = @model_version, tracker_run_id = @tracker_run_id, commit_sha = coalesce(commit_sha, @commit_sha)
-where flow_run_id = @flow_run_id;
+where flow_run_id = @flow_run_id and model_version is null;
 
 -- name: ActiveRuns :many
 select distinct on (model_id) model_id, flow_run_id from runs

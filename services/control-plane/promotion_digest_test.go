@@ -1,0 +1,121 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
+)
+
+// replaceFiles puts other files below a version, and their digest into its tag.
+func replaceFiles(p *controlplanetest.Plane, version string) {
+	p.Tracker.Change("jpcp", version, func(v *controlplanetest.Version) { v.Tags = map[string]string{"artifact_digest": otherDigest} })
+}
+
+// wantFilesChanged approves a promotion whose files were replaced, and checks that it ends with the reason.
+func wantFilesChanged(p *controlplanetest.Plane, id, bearer string) {
+	p.T.Helper()
+	r := p.Refused(409, "artifact_changed", "POST", "/promotions/"+id+"/approve", bearer, nil).Object(p.T)
+	if detail := fmt.Sprint(r["detail"]); !strings.Contains(detail, controlplanetest.Digest) || !strings.Contains(detail, otherDigest) {
+		p.T.Errorf("refusal: got %v, want both digests in its detail", r)
+	}
+	if pr := p.Promotion(id); pr["state"] != "superseded" || pr["digest"] != controlplanetest.Digest {
+		p.T.Errorf("promotion: got %v, want superseded, with the digest that was shown", pr)
+	}
+	wantHolder(p, "")
+}
+
+// Whoever reaches the tracker replaces the files between the request and the approval: nobody has looked at them.
+func TestApprovalIsOfTheFilesThatWereShown(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
+	p.Report("JPCP", version)
+	id := p.PendingPromotion("JPCP")
+	if pr := p.Promotion(id); pr["digest"] != controlplanetest.Digest {
+		t.Fatalf("promotion: got digest %v, want %s", pr["digest"], controlplanetest.Digest)
+	}
+	replaceFiles(p, version)
+	wantFilesChanged(p, id, controlplanetest.Approver)
+	// The new files can be asked for, and looked at.
+	asked := p.Want(200, "POST", "/promotions", controlplanetest.Operator, map[string]any{"model": "JPCP", "version": version}).Object(t)
+	if pr := p.Promotion(asked["id"].(string)); pr["digest"] != otherDigest {
+		t.Errorf("new promotion: got digest %v, want %s", pr["digest"], otherDigest)
+	}
+	p.Want(200, "POST", "/promotions/"+asked["id"].(string)+"/approve", controlplanetest.Approver, nil)
+	wantHolder(p, version)
+}
+
+// Where two have to approve, both approve the same files.
+func TestBothApprovalsAreOfTheSameFiles(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
+	p.Tracker.Move("jpcp", "Production", version)
+	noticeMoves(p, "JPCP")
+	id := promotionsOf(p, "JPCP")[0]["id"].(string)
+	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Approver, nil).Object(t); pr["first_approver"] != "approver" || pr["digest"] != controlplanetest.Digest {
+		t.Fatalf("first approval: got %v, want one of approver for %s", pr, controlplanetest.Digest)
+	}
+	replaceFiles(p, version)
+	wantFilesChanged(p, id, controlplanetest.Operator)
+}
+
+// Who moves the alias once more after replacing the files asks for those: the former request does not stand for them.
+func TestOutsideMoveAfterReplacingTheFilesIsAnotherRequest(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
+	p.Tracker.Move("jpcp", "Production", version)
+	noticeMoves(p, "JPCP")
+	first := promotionsOf(p, "JPCP")[0]["id"].(string)
+	replaceFiles(p, version)
+	p.Tracker.Move("jpcp", "Production", version)
+	noticeMoves(p, "JPCP")
+	waiting := promotionsOf(p, "JPCP")
+	if len(waiting) != 1 || waiting[0]["id"] == first || waiting[0]["digest"] != otherDigest {
+		t.Errorf("pending promotions: got %v, want another one than %s, for %s", waiting, first, otherDigest)
+	}
+}
+
+// A promotion that shows no digest, such as one from before digests were kept, is not approved unseen.
+func TestDigestIsShownBeforeItIsApproved(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
+	p.Report("JPCP", version)
+	id := p.PendingPromotion("JPCP")
+	p.SQL("update control_plane.promotions set digest = null where id = $1", id)
+	p.Refused(409, "artifact_changed", "POST", "/promotions/"+id+"/approve", controlplanetest.Approver, nil)
+	if pr := p.Promotion(id); pr["state"] != "pending" || pr["digest"] != controlplanetest.Digest {
+		t.Fatalf("promotion: got %v, want pending, with its digest", pr)
+	}
+	p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Approver, nil)
+	wantHolder(p, version)
+}
+
+// A move that waited for the tracker is not made once other files lie there.
+func TestApprovedMoveOfReplacedFilesFails(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, enforce)
+	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
+	p.Report("JPCP", version)
+	id := p.PendingPromotion("JPCP")
+	p.Tracker.Set(controlplanetest.FailMoves)
+	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Approver, nil).Object(t); pr["state"] != "approved" {
+		t.Fatalf("promotion: got %v, want approved while the tracker refuses the move", pr)
+	}
+	replaceFiles(p, version)
+	p.Tracker.Set(controlplanetest.Well)
+	p.SQL("update control_plane.alias_moves set next_attempt_at = now() where state = 'moving'")
+	testenv.Eventually(t, 30*time.Second, func() error {
+		if pr := p.Promotion(id); pr["state"] != "failed" || !strings.Contains(fmt.Sprint(pr["reason"]), otherDigest) {
+			return fmt.Errorf("got promotion %v, want failed for %s", pr, otherDigest)
+		}
+		return nil
+	})
+	wantHolder(p, "")
+}
