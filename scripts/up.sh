@@ -89,7 +89,7 @@ make_secrets() {
 # stack_tool runs the tool of the containers with the secrets, as root: the files belong to who reads them.
 stack_tool() {
 	docker run --rm --network none --read-only --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --user 0:0 \
-		-e DASHBOARD_PORT -e CONTROL_PLANE_PORT -e INFERENCE_PORT -e TRACKER_PORT -e ORCHESTRATOR_PORT -e EVIDENCE_API_PORT -e ASSISTANT_PORT -e BUS_BRIDGE_PORT \
+		-e DASHBOARD_PORT -e CONTROL_PLANE_PORT -e INFERENCE_PORT -e TRACKER_PORT -e ORCHESTRATOR_PORT -e EVIDENCE_API_PORT -e ASSISTANT_PORT -e BUS_BRIDGE_PORT -e DATA_NETWORK \
 		-v "$PLATFORM_SECRETS_DIR:/secrets" "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" "$@"
 }
 

@@ -64,7 +64,7 @@ func start() error {
 	settings := map[string]string{
 		"COMPOSE_PROJECT_NAME": filepath.Base(dir), "PLATFORM_SECRETS_DIR": filepath.Join(dir, "secrets"),
 		"CONTROL_PLANE_REPLICAS": "3", "DASHBOARD_REPLICAS": "2", "INFERENCE_REPLICAS": "2", "ASSISTANT_REPLICAS": "2",
-		"EDGE_NETWORK": "10.237.60", // beside a stack that make up started
+		"EDGE_NETWORK": "10.237.60", "DATA_NETWORK": "10.237.61", // beside a stack that make up started
 	}
 	for _, name := range []string{"DASHBOARD", "DASHBOARD_TOOLS", "CONTROL_PLANE", "INFERENCE", "ASSISTANT", "BUS_BRIDGE", "EVIDENCE_API", "TRACKER", "ORCHESTRATOR"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

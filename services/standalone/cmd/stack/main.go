@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 
 const usage = `usage: stack [secrets DIR | evidence DIR | modelrepo DIR | env DIR | password DIR [viewer] | manifests DIR RELEASE | copy FROM TO | door OPTIONS -- COMMAND | health URL | version | help]
 
-  secrets DIR            make the secrets of a stack once, and a folder a service with those that it reads
+  secrets DIR            make the secrets of a stack once, and a folder a service with those that it reads;
+                         DATA_NETWORK is the network of compose.ha.yaml, 10.237.58 by default
   evidence DIR           make an empty evidence store, or migrate the one that is there
   modelrepo DIR          make a git repository of the sample models, unless one is there
   env DIR                print addresses and tokens as export lines; ports come from the variables of compose.yaml
@@ -60,7 +62,7 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 	case verb == "health" && len(args) == 1:
 		return startup.ReportHealth("stack", startup.CheckHealth(ctx, args[0]), stdout, stderr)
 	case verb == "secrets" && len(args) == 1:
-		err = stack.WriteSecrets(args[0])
+		err = stack.WriteSecrets(args[0], lookupVariable(environ, "DATA_NETWORK"))
 	case verb == "evidence" && len(args) == 1:
 		err = stack.MakeEvidence(ctx, args[0], store.WriterOptions{Now: time.Now})
 	case verb == "modelrepo" && len(args) == 1:
@@ -90,4 +92,14 @@ func runCommand(ctx context.Context, args, environ []string, stdout, stderr io.W
 		return startup.ExitFailed
 	}
 	return startup.ExitOK
+}
+
+// lookupVariable returns the last value of a variable, as a shell would.
+func lookupVariable(environ []string, name string) (value string) {
+	for _, kv := range environ {
+		if n, v, ok := strings.Cut(kv, "="); ok && n == name {
+			value = v
+		}
+	}
+	return value
 }
