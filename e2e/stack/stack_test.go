@@ -9,8 +9,6 @@
 package stack
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,60 +106,21 @@ func loadEnvironment() error {
 	return nil
 }
 
-// compose runs docker compose on the stack.
-func compose(t testing.TB, args ...string) string {
-	t.Helper()
-	return output(t, script(append([]string{"compose"}, args...)...))
-}
-
 // docker runs a command of the engine that the stack is on.
 func docker(t testing.TB, args ...string) string {
 	t.Helper()
-	return output(t, script(append([]string{"docker"}, args...)...))
-}
-
-func output(t testing.TB, cmd *exec.Cmd) string {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := harness.TryUp(t, append([]string{"docker"}, args...)...)
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args[1:], " "), err, stderr.Bytes())
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
-}
-
-// container is one of a service.
-type container struct{ id, name, address string }
-
-// containersOf lists the running containers of a service, with an address that this machine reaches.
-func containersOf(t testing.TB, service string) (all []container) {
-	t.Helper()
-	for _, id := range strings.Fields(compose(t, "ps", "-q", service)) {
-		var facts []struct {
-			Name            string
-			NetworkSettings struct {
-				Networks map[string]struct{ IPAddress string }
-			}
-		}
-		if err := json.Unmarshal([]byte(docker(t, "inspect", id)), &facts); err != nil {
-			t.Fatal(err)
-		}
-		c := container{id: id, name: strings.TrimPrefix(facts[0].Name, "/")}
-		for _, n := range facts[0].NetworkSettings.Networks {
-			c.address = n.IPAddress
-		}
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b container) int { return strings.Compare(a.name, b.name) })
-	return all
+	return out
 }
 
 // replicas are the base URLs of the replicas of a service, past the proxy.
 func replicas(t testing.TB, service string) (urls []string) {
 	t.Helper()
-	for _, c := range containersOf(t, service) {
-		urls = append(urls, "http://"+net.JoinHostPort(c.address, replicated[service]))
+	for _, c := range harness.Containers(t, service) {
+		urls = append(urls, "http://"+net.JoinHostPort(c.Address, replicated[service]))
 	}
 	if len(urls) < 2 {
 		t.Fatalf("%s has %d replicas; want at least 2 (%s_REPLICAS)", service, len(urls), strings.ToUpper(strings.ReplaceAll(service, "-", "_")))
