@@ -1,8 +1,9 @@
 #!/bin/bash
-# The platform as containers. usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
+# The platform as containers. usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
 # Finds a Docker engine or, on Debian as root, starts one of its own below .cache/docker; builds the images, or assembles
 # equivalents where no registry can be reached; waits until everything is healthy. docs/compose.md lists every variable.
 set -eu -o pipefail
+invoked_from=$PWD
 cd "$(dirname -- "$0")/.."
 root=$PWD
 mkdir -p "$root/.cache/docker"
@@ -239,10 +240,23 @@ compose)
 	shift
 	compose "$@"
 	;;
+backup | restore)
+	verb=$1
+	shift
+	[ $# = 1 ] || die "$verb takes the file of the backup"
+	. scripts/volumes.sh
+	if [ "$verb" = backup ]; then
+		find_engine find
+	else
+		find_engine start
+		docker image inspect "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" >/dev/null 2>&1 || { find_compose && make_images; }
+	fi
+	"${verb}_containers" "$(cd "$invoked_from" && realpath -m -- "$1")"
+	;;
 docker) # the engine that the stack runs on, wherever it is
 	find_engine find
 	shift
 	docker "$@"
 	;;
-*) say "usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS..."; exit 2 ;;
+*) say "usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS..."; exit 2 ;;
 esac

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -268,43 +267,4 @@ func TestRollingRestartFailsNoRequest(t *testing.T) {
 	if failed.Load() > 0 {
 		t.Errorf("%d of %d requests failed, want none: %v", failed.Load(), total.Load(), failures)
 	}
-}
-
-// waitReady waits until every replica of a service is ready and the proxy has seen that: one that is restarted before
-// the proxy knows the former again can be the last that it knows.
-func waitReady(t testing.TB, service string, n int) {
-	t.Helper()
-	harness.Eventually(t, 3*time.Minute, func() error {
-		all := harness.Containers(t, service)
-		if len(all) != n {
-			return fmt.Errorf("%s has %d running containers, want %d", service, len(all), n)
-		}
-		for _, c := range all {
-			answer, err := harness.TryCall(http.MethodGet, "http://"+net.JoinHostPort(c.Address, replicated[service])+"/readyz", "", nil)
-			if err != nil {
-				return err
-			}
-			if answer.Status != http.StatusOK {
-				return fmt.Errorf("%s answers %d on /readyz", c.Name, answer.Status)
-			}
-		}
-		return checkProxyKnows(t, service, n)
-	})
-}
-
-// checkProxyKnows returns an error unless the proxy sends requests to n replicas of the service.
-func checkProxyKnows(t testing.TB, service string, n int) error {
-	t.Helper()
-	proxies := harness.Containers(t, "proxy")
-	if len(proxies) != 1 {
-		return fmt.Errorf("%d proxies run, want 1", len(proxies))
-	}
-	answer, err := harness.TryCall(http.MethodGet, "http://"+net.JoinHostPort(proxies[0].Address, "8404")+"/metrics", "", nil)
-	if err != nil {
-		return err
-	}
-	if want := fmt.Sprintf("\nhaproxy_backend_active_servers{proxy=%q} %d\n", service, n); !strings.Contains(string(answer.Body), want) {
-		return fmt.Errorf("the proxy does not know %d replicas of %s", n, service)
-	}
-	return nil
 }

@@ -128,6 +128,45 @@ func replicas(t testing.TB, service string) (urls []string) {
 	return urls
 }
 
+// waitReady waits until every replica of a service is ready and the proxy has seen that: one that is restarted before
+// the proxy knows the former again can be the last that it knows.
+func waitReady(t testing.TB, service string, n int) {
+	t.Helper()
+	harness.Eventually(t, 3*time.Minute, func() error {
+		all := harness.Containers(t, service)
+		if len(all) != n {
+			return fmt.Errorf("%s has %d running containers, want %d", service, len(all), n)
+		}
+		for _, c := range all {
+			answer, err := harness.TryCall(http.MethodGet, "http://"+net.JoinHostPort(c.Address, replicated[service])+"/readyz", "", nil)
+			if err != nil {
+				return err
+			}
+			if answer.Status != http.StatusOK {
+				return fmt.Errorf("%s answers %d on /readyz", c.Name, answer.Status)
+			}
+		}
+		return checkProxyKnows(t, service, n)
+	})
+}
+
+// checkProxyKnows returns an error unless the proxy sends requests to n replicas of the service.
+func checkProxyKnows(t testing.TB, service string, n int) error {
+	t.Helper()
+	proxies := harness.Containers(t, "proxy")
+	if len(proxies) != 1 {
+		return fmt.Errorf("%d proxies run, want 1", len(proxies))
+	}
+	answer, err := harness.TryCall(http.MethodGet, "http://"+net.JoinHostPort(proxies[0].Address, "8404")+"/metrics", "", nil)
+	if err != nil {
+		return err
+	}
+	if want := fmt.Sprintf("\nhaproxy_backend_active_servers{proxy=%q} %d\n", service, n); !strings.Contains(string(answer.Body), want) {
+		return fmt.Errorf("the proxy does not know %d replicas of %s", n, service)
+	}
+	return nil
+}
+
 // login signs in at a dashboard and returns the session's token.
 func login(t testing.TB, base, role string) string {
 	t.Helper()
