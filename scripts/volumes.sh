@@ -4,18 +4,18 @@
 
 backup_label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}
 
-# containers_of PATTERN: the ids of running containers of the project whose service matches.
-containers_of() { docker ps --filter "label=$backup_label" --format '{{.ID}} {{.Label "com.docker.compose.service"}}' | { grep -E " ($1)\$" || true; } | cut -d ' ' -f 1; }
+# list_running PATTERN: the ids of running containers of the project whose service matches.
+list_running() { docker ps --filter "label=$backup_label" --format '{{.ID}} {{.Label "com.docker.compose.service"}}' | { grep -E " ($1)\$" || true; } | cut -d ' ' -f 1; }
 
 # Databases and brokers stop after those who write to them, and start before; what elects the primary outlives it.
 elect_pattern='etcd-[0-9]+'
 data_pattern='postgres(-[0-9]+)?|redis.*|nats(-[0-9]+)?|object-store'
 
-# stop_all stops what runs, in this order, and remembers it.
-stop_all() {
-	stopped_elect=$(containers_of "$elect_pattern")
-	stopped_data=$(containers_of "$data_pattern")
-	stopped_rest=$(containers_of '.*' | grep -vxF -e "${stopped_elect:-none}" -e "${stopped_data:-none}" || true)
+# stop_containers stops what runs, in this order, and remembers it.
+stop_containers() {
+	stopped_elect=$(list_running "$elect_pattern")
+	stopped_data=$(list_running "$data_pattern")
+	stopped_rest=$(list_running '.*' | grep -vxF -e "${stopped_elect:-none}" -e "${stopped_data:-none}" || true)
 	local group
 	for group in "$stopped_rest" "$stopped_data" "$stopped_elect"; do
 		# shellcheck disable=SC2086 # ids, a word each
@@ -24,8 +24,8 @@ stop_all() {
 	[ -z "$(docker ps -q --filter "label=$backup_label")" ] || die "containers of $COMPOSE_PROJECT_NAME were started meanwhile: try again"
 }
 
-# start_again starts what stop_all stopped.
-start_again() {
+# start_stopped starts what stop_containers stopped.
+start_stopped() {
 	local group
 	for group in "${stopped_elect:-}" "${stopped_data:-}" "${stopped_rest:-}"; do
 		[ -n "$group" ] || continue
@@ -44,8 +44,8 @@ await_health() {
 	done
 }
 
-# volume_tool CAPABILITIES OPTIONS... -- VERB...: runs the stack tool as root on what is mounted below /backup.
-volume_tool() {
+# run_volume_tool CAPABILITIES OPTIONS... -- VERB...: runs the stack tool as root on what is mounted below /backup.
+run_volume_tool() {
 	local capabilities=() options=() c
 	for c in $1; do capabilities+=(--cap-add "$c"); done
 	shift
@@ -66,20 +66,20 @@ backup_containers() {
 	done
 	[ ${#options[@]} -gt 0 ] || die "there is nothing to back up: $COMPOSE_PROJECT_NAME has no volume (COMPOSE_PROJECT_NAME)"
 	next=$(mktemp "$(dirname -- "$file")/.$(basename -- "$file").XXXXXX") # it holds every secret: 0600
-	trap 'rm -f "$next"; start_again' EXIT
+	trap 'rm -f "$next"; start_stopped' EXIT
 	trap 'exit 130' INT TERM
 	say "stopping the services, then the data services"
-	stop_all
+	stop_containers
 	for name in $(docker volume ls -q --filter "label=$backup_label"); do
 		user=$(docker ps --filter "volume=$name" --format '{{.Names}}')
 		[ -z "$user" ] || die "the container $user uses the volume $name: stop it first"
 	done
-	volume_tool DAC_READ_SEARCH "${options[@]}" -v "$PLATFORM_SECRETS_DIR:/backup/secrets:ro" -- backup /backup >"$next" || die "nothing was backed up"
+	run_volume_tool DAC_READ_SEARCH "${options[@]}" -v "$PLATFORM_SECRETS_DIR:/backup/secrets:ro" -- backup /backup >"$next" || die "nothing was backed up"
 	sync "$next"
 	mv -T -- "$next" "$file"
 	say "$file: $(($(stat -c %s "$file") / 1000000)) MB; starting again what ran"
 	trap - EXIT
-	start_again
+	start_stopped
 }
 
 # restore_containers FILE: makes the volumes and the secrets of a backup, whose digests are checked first.
@@ -90,7 +90,7 @@ restore_containers() {
 	[ -z "$names" ] || die "a backup is restored into an installation without volumes, and $COMPOSE_PROJECT_NAME has $(echo $names): choose another COMPOSE_PROJECT_NAME, or delete them with scripts/up.sh down --volumes"
 	[ -z "$(docker ps -aq --filter "label=$backup_label")" ] || die "$COMPOSE_PROJECT_NAME has containers: remove them with scripts/up.sh down"
 	[ ! -e "$PLATFORM_SECRETS_DIR" ] || rmdir -- "$PLATFORM_SECRETS_DIR" 2>/dev/null || die "$PLATFORM_SECRETS_DIR holds secrets: move it away, or name another folder in PLATFORM_SECRETS_DIR"
-	names=$(volume_tool "" -- verify <"$file") || die "nothing was restored from $file"
+	names=$(run_volume_tool "" -- verify <"$file") || die "nothing was restored from $file"
 	for name in $names; do
 		! docker volume inspect "${COMPOSE_PROJECT_NAME}_$name" >/dev/null 2>&1 || die "there is a volume ${COMPOSE_PROJECT_NAME}_$name already: nothing was restored"
 	done
@@ -106,7 +106,7 @@ restore_containers() {
 		restored_volumes="$restored_volumes ${COMPOSE_PROJECT_NAME}_$name"
 		options+=(-v "${COMPOSE_PROJECT_NAME}_$name:/backup/volumes/$name")
 	done
-	volume_tool "CHOWN DAC_OVERRIDE FOWNER" "${options[@]}" -- restore /backup <"$file" || die "nothing was restored from $file"
+	run_volume_tool "CHOWN DAC_OVERRIDE FOWNER" "${options[@]}" -- restore /backup <"$file" || die "nothing was restored from $file"
 	mv -T -- "$restored_secrets" "$PLATFORM_SECRETS_DIR"
 	trap - EXIT
 	say "$COMPOSE_PROJECT_NAME: volumes and secrets are there; start it with make up$(case " $names " in *etcd-1*) echo ', with PLATFORM_HA=true' ;; esac)"

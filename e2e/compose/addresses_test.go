@@ -77,3 +77,19 @@ func TestReplacedServersHaveFixedAddresses(t *testing.T) {
 		}
 	}
 }
+
+// Whoever moves the network by its variable moves what the secrets say of it.
+func TestSecretsFollowTheDataNetwork(t *testing.T) {
+	t.Parallel()
+	secrets := t.TempDir()
+	cmd := exec.Command(harness.Bin(t, "stack"), "secrets", secrets)
+	cmd.Env = append(os.Environ(), "DATA_NETWORK=172.20.9")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for file, want := range map[string]string{"ha/REDIS_URL": "@172.20.9.21:26379/", "redis-sentinel-3/sentinel.conf": "\nsentinel announce-ip 172.20.9.23\n"} {
+		if text, err := os.ReadFile(filepath.Join(secrets, file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s is %q, %v; want %q in it", file, text, err, want)
+		}
+	}
+}
