@@ -26,7 +26,7 @@ find_engine() {
 	[ "$DOCKER_HOST" = "unix://$engine/run/docker.sock" ] || die "no Docker engine answers at DOCKER_HOST=$DOCKER_HOST"
 	[ "$1" = start ] || die "no stack runs here: no Docker engine answers"
 	PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
-	{ [ "$(id -u)" = 0 ] && have dockerd && have iptables; } || die "no Docker engine answers: start it (systemctl start docker), or run this as root where dockerd and iptables are installed"
+	{ [ "$(id -u)" = 0 ] && have dockerd && have iptables; } || die "no Docker engine answers: start it (systemctl start docker), or run this as root where dockerd and iptables are installed (on Debian: apt-get install -y --no-install-recommends docker.io iptables)"
 	say "no Docker engine answers: starting one with its data below .cache/docker; make down ends it"
 	mkdir -p "$engine/run"
 	setsid dockerd --data-root "$engine/data" --exec-root "$engine/run/exec" -H "$DOCKER_HOST" -p "$engine/run/docker.pid" >"$engine/run/dockerd.log" 2>&1 </dev/null &
@@ -106,7 +106,7 @@ make_images() {
 		say "no registry can be reached: assembling equivalents from Debian packages, Go modules and Python environments (Postgres 15, Redis 7, HAProxy 2.6, Prometheus 2)"
 		say "left out, since they come as images only: dashboards (Grafana), object-store (versitygw); the tracker keeps artifacts on its volume"
 		if [ -z "${IMAGES_BIN:-}" ]; then
-			scripts/setup.sh e2e
+			scripts/setup.sh up
 			scripts/web.sh
 			scripts/pages.sh
 			export IMAGES_BIN=$root/.cache/images/bin
