@@ -128,6 +128,11 @@ faults: ## kill -9 of every process under load, FAULTS_KILLS times each; then a 
 	@$(MAKE) --no-print-directory build
 	@scripts/faults.sh
 
+.PHONY: soak
+soak: ## mixed load on the running containers, or with SOAK_TARGET=platform on the one process, for SOAK_MINUTES (20); fails if memory or goroutines keep growing
+	@scripts/setup.sh run
+	@scripts/soak.sh
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s), each process within FUZZ_MEMORY_MB (default 1536)
 	@scripts/setup.sh run

@@ -113,7 +113,7 @@ site() {
 	local name=$1 venv=$root/.cache/$2 packages
 	shift 2
 	packages=$(echo "$venv"/lib/python3*/site-packages)
-	[ -d "$packages" ] || die "$venv is missing; scripts/setup.sh e2e makes it"
+	[ -d "$packages" ] || die "$venv is missing; scripts/setup.sh up makes it"
 	mkdir -p "$work/$name/site"
 	tar -C "$packages" -c --exclude='__pycache__' --exclude='*/tests' --exclude='./pip' --exclude='./setuptools' "${@/#/--exclude=./}" . | tar -C "$work/$name/site" -x
 	{ sha256sum <"$venv/requirements.txt"; echo "$@"; } >"$work/$name/site.id"

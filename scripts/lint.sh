@@ -14,9 +14,9 @@ staticcheck=$(scripts/tool.sh staticcheck)
 patterns=("${modules[@]/%//...}")
 patterns=("${patterns[@]/#/./}")
 go vet "${patterns[@]}" || fail "go vet found faults"
-go vet -tags e2e,full,ha,faults,eval ./e2e/... || fail "go vet found faults in e2e"
+go vet -tags e2e,full,ha,faults,eval,soak ./e2e/... || fail "go vet found faults in e2e"
 "$staticcheck" "${patterns[@]}" || fail "staticcheck found faults"
-"$staticcheck" -tags e2e,full,ha,faults,eval ./e2e/... || fail "staticcheck found faults in e2e"
+"$staticcheck" -tags e2e,full,ha,faults,eval,soak ./e2e/... || fail "staticcheck found faults in e2e"
 
 # Functions that no main reaches. The tool leaves out generated code; here the published Go clients are left out, and
 # test kits: e2e and packages whose names end in "test", which e2e/boundaries keeps out of binaries. Of the rest these:
@@ -25,7 +25,7 @@ go vet -tags e2e,full,ha,faults,eval ./e2e/... || fail "go vet found faults in e
 #   FindBinaries                              libs/testenv asks whether Postgres is installed before it starts a container
 kit='^(clients/go/|e2e/|libs/testenv/|[^:]*test/[^/:]*:)'
 kept='unreachable func: ([A-Za-z]+\.(String|GoString|LogValue|MarshalText)|Events|Subscriptions|FindBinaries)$'
-dead=$("$(scripts/tool.sh deadcode)" -tags e2e,full,ha,faults,eval "${patterns[@]}") || fail "deadcode could not run"
+dead=$("$(scripts/tool.sh deadcode)" -tags e2e,full,ha,faults,eval,soak "${patterns[@]}") || fail "deadcode could not run"
 dead=$(grep -vE "$kit|$kept" <<<"$dead") || true
 [ -z "$dead" ] || fail "functions that no binary calls:"$'\n'"$dead"
 

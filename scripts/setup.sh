@@ -1,9 +1,10 @@
 #!/bin/sh
 # Installs what a bare Debian machine lacks, and only that. Quiet when there is nothing to do.
-# usage: scripts/setup.sh run|test|e2e|e2e-full
+# usage: scripts/setup.sh run|test|up|e2e|e2e-full
 #
 #   run    Go, a C compiler (for the ONNX Runtime binding), Node.js (for the web UI) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
+#   up     also what the images of make up are assembled from: Prometheus, and the tracker and orchestrator in Python
 #   e2e    also promtool, Chromium, a container engine, and the real neighbours in Python virtual environments
 #
 # Packages come from Debian (as root), Go modules, npm and PyPI; downloads land in .cache/.
@@ -22,7 +23,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-case "$goal" in run | test | e2e | e2e-full) ;; *) die "unknown goal '$goal'; use run, test, e2e or e2e-full" ;; esac
+case "$goal" in run | test | up | e2e | e2e-full) ;; *) die "unknown goal '$goal'; use run, test, up, e2e or e2e-full" ;; esac
 [ "$(uname -s)/$(uname -m)" = Linux/x86_64 ] || die "only Linux on x86_64 is supported by this build; this is $(uname -s)/$(uname -m)"
 
 # A plain su leaves out the directories that dpkg insists on.
@@ -63,8 +64,8 @@ if [ "$goal" != run ]; then
 	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
 	have jq || need "jq, which the walks through the pages use" jq
 fi
+case "$goal" in up | e2e | e2e-full) have promtool || need "promtool, which tests the alert rules" prometheus ;; esac
 if [ "$goal" = e2e ] || [ "$goal" = e2e-full ]; then
-	have promtool || need "promtool, which tests the alert rules" prometheus
 	have chromium || need "Chromium, which opens the pages" chromium
 	# The test of the container path starts an engine of its own.
 	{ have dockerd && have docker; } || need "a container engine" docker.io
@@ -135,6 +136,7 @@ if ! ort_ok "$ort"; then
 fi
 
 case "$goal" in
+up) for venv in "" prefect; do sh scripts/venv.sh $venv; done ;;
 e2e | e2e-full)
 	# The downloads wait for the network and the builds for the processor.
 	(

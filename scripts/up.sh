@@ -1,8 +1,9 @@
 #!/bin/bash
-# The platform as containers. usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
+# The platform as containers. usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
 # Finds a Docker engine or, on Debian as root, starts one of its own below .cache/docker; builds the images, or assembles
 # equivalents where no registry can be reached; waits until everything is healthy. docs/compose.md lists every variable.
 set -eu -o pipefail
+invoked_from=$PWD
 cd "$(dirname -- "$0")/.."
 root=$PWD
 mkdir -p "$root/.cache/docker"
@@ -25,7 +26,7 @@ find_engine() {
 	[ "$DOCKER_HOST" = "unix://$engine/run/docker.sock" ] || die "no Docker engine answers at DOCKER_HOST=$DOCKER_HOST"
 	[ "$1" = start ] || die "no stack runs here: no Docker engine answers"
 	PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
-	{ [ "$(id -u)" = 0 ] && have dockerd && have iptables; } || die "no Docker engine answers: start it (systemctl start docker), or run this as root where dockerd and iptables are installed"
+	{ [ "$(id -u)" = 0 ] && have dockerd && have iptables; } || die "no Docker engine answers: start it (systemctl start docker), or run this as root where dockerd and iptables are installed (on Debian: apt-get install -y --no-install-recommends docker.io iptables)"
 	say "no Docker engine answers: starting one with its data below .cache/docker; make down ends it"
 	mkdir -p "$engine/run"
 	setsid dockerd --data-root "$engine/data" --exec-root "$engine/run/exec" -H "$DOCKER_HOST" -p "$engine/run/docker.pid" >"$engine/run/dockerd.log" 2>&1 </dev/null &
@@ -89,7 +90,7 @@ make_secrets() {
 # stack_tool runs the tool of the containers with the secrets, as root: the files belong to who reads them.
 stack_tool() {
 	docker run --rm --network none --read-only --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --user 0:0 \
-		-e DASHBOARD_PORT -e CONTROL_PLANE_PORT -e INFERENCE_PORT -e TRACKER_PORT -e ORCHESTRATOR_PORT -e EVIDENCE_API_PORT -e ASSISTANT_PORT -e BUS_BRIDGE_PORT \
+		-e DASHBOARD_PORT -e CONTROL_PLANE_PORT -e INFERENCE_PORT -e TRACKER_PORT -e ORCHESTRATOR_PORT -e EVIDENCE_API_PORT -e ASSISTANT_PORT -e BUS_BRIDGE_PORT -e DATA_NETWORK \
 		-v "$PLATFORM_SECRETS_DIR:/secrets" "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" "$@"
 }
 
@@ -105,7 +106,7 @@ make_images() {
 		say "no registry can be reached: assembling equivalents from Debian packages, Go modules and Python environments (Postgres 15, Redis 7, HAProxy 2.6, Prometheus 2)"
 		say "left out, since they come as images only: dashboards (Grafana), object-store (versitygw); the tracker keeps artifacts on its volume"
 		if [ -z "${IMAGES_BIN:-}" ]; then
-			scripts/setup.sh e2e
+			scripts/setup.sh up
 			scripts/web.sh
 			scripts/pages.sh
 			export IMAGES_BIN=$root/.cache/images/bin
@@ -239,10 +240,23 @@ compose)
 	shift
 	compose "$@"
 	;;
+backup | restore)
+	verb=$1
+	shift
+	[ $# = 1 ] || die "$verb takes the file of the backup"
+	. scripts/volumes.sh
+	if [ "$verb" = backup ]; then
+		find_engine find
+	else
+		find_engine start
+		docker image inspect "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" >/dev/null 2>&1 || { find_compose && make_images; }
+	fi
+	"${verb}_containers" "$(cd "$invoked_from" && realpath -m -- "$1")"
+	;;
 docker) # the engine that the stack runs on, wherever it is
 	find_engine find
 	shift
 	docker "$@"
 	;;
-*) say "usage: scripts/up.sh up|down [--volumes]|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS..."; exit 2 ;;
+*) say "usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS..."; exit 2 ;;
 esac

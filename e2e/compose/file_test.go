@@ -23,6 +23,7 @@ type file struct {
 		Internal bool `json:"internal"`
 		IPAM     struct {
 			Config []struct {
+				Subnet  string `json:"subnet"`
 				IPRange string `json:"ip_range"`
 			} `json:"config"`
 		} `json:"ipam"`
@@ -31,6 +32,7 @@ type file struct {
 
 type service struct {
 	Image       string   `json:"image"`
+	Command     []string `json:"command"`
 	User        string   `json:"user"`
 	ReadOnly    bool     `json:"read_only"`
 	CapDrop     []string `json:"cap_drop"`

@@ -23,9 +23,9 @@ func TestLostDataServicesAreReplaced(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		find func(t *testing.T) container
+		find func(t *testing.T) harness.Container
 	}{
-		{"broker", func(t *testing.T) container { return containersOf(t, "nats-2")[0] }},
+		{"broker", func(t *testing.T) harness.Container { return harness.Containers(t, "nats-2")[0] }},
 		{"primary database", primaryDatabase},
 		{"Redis master", redisMaster},
 	} {
@@ -34,12 +34,13 @@ func TestLostDataServicesAreReplaced(t *testing.T) {
 }
 
 // primaryDatabase asks the databases themselves.
-func primaryDatabase(t *testing.T) (primary container) {
+func primaryDatabase(t *testing.T) (primary harness.Container) {
 	t.Helper()
 	harness.Eventually(t, 3*time.Minute, func() error {
 		for _, service := range []string{"postgres-1", "postgres-2"} {
-			for _, c := range containersOf(t, service) {
-				if docker(t, "exec", c.id, "psql", "-h", "/var/run/postgresql", "-U", "postgres", "-Atc", "select pg_is_in_recovery() or not exists (select from pg_stat_replication where sync_state = 'sync')") == "f" {
+			for _, c := range harness.Containers(t, service) {
+				// One that is just starting refuses.
+				if out, err := harness.TryUp(t, "docker", "exec", c.ID, "psql", "-h", "/var/run/postgresql", "-U", "postgres", "-Atc", "select pg_is_in_recovery() or not exists (select from pg_stat_replication where sync_state = 'sync')"); err == nil && out == "f" {
 					primary = c
 					return nil
 				}
@@ -50,13 +51,13 @@ func primaryDatabase(t *testing.T) (primary container) {
 	return primary
 }
 
-func redisMaster(t *testing.T) (master container) {
+func redisMaster(t *testing.T) (master harness.Container) {
 	t.Helper()
 	harness.Eventually(t, 2*time.Minute, func() error {
 		for _, service := range []string{"redis", "redis-2"} {
-			for _, c := range containersOf(t, service) {
+			for _, c := range harness.Containers(t, service) {
 				// No shell: the configuration is the password's only reader, and redis-cli takes it from its environment.
-				if role := docker(t, "exec", "-e", "REDISCLI_AUTH="+redisPassword(t), c.id, "redis-cli", "info", "replication"); strings.Contains(role, "role:master") && strings.Contains(role, "state=online") {
+				if role, err := harness.TryUp(t, "docker", "exec", "-e", "REDISCLI_AUTH="+redisPassword(t), c.ID, "redis-cli", "info", "replication"); err == nil && strings.Contains(role, "role:master") && strings.Contains(role, "state=online") {
 					master = c
 					return nil
 				}
@@ -77,9 +78,9 @@ func redisPassword(t *testing.T) string {
 	return strings.TrimPrefix(line, "requirepass ")
 }
 
-func replaceUnderLoad(t *testing.T, victim container) {
+func replaceUnderLoad(t *testing.T, victim harness.Container) {
 	t.Helper()
-	run := strings.ToUpper("HA-" + strings.ReplaceAll(strings.TrimPrefix(victim.name, os.Getenv("COMPOSE_PROJECT_NAME")+"-"), ".", "-") + "-" + names)
+	run := strings.ToUpper("HA-" + strings.ReplaceAll(strings.TrimPrefix(victim.Name, os.Getenv("COMPOSE_PROJECT_NAME")+"-"), ".", "-") + "-" + names)
 	token := login(t, environment["DASHBOARD_URL"], "admin")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -88,21 +89,21 @@ func replaceUnderLoad(t *testing.T, victim container) {
 	wg.Go(func() { a.write(ctx, run, token) })
 	sleep(t, 5*time.Second)
 	killed := time.Now()
-	docker(t, "kill", victim.id)
+	docker(t, "kill", victim.ID)
 	sleep(t, outage)
 	// It is still dead, and writes are accepted again.
 	before := a.count()
-	harness.Eventually(t, time.Minute, func() error {
+	harness.Eventually(t, 2*time.Minute, func() error {
 		if a.count() < before+5 {
 			return fmt.Errorf("%d notices were accepted since, want 5", a.count()-before)
 		}
 		return nil
 	})
 	took := a.longestGap(killed)
-	docker(t, "start", victim.id)
+	docker(t, "start", victim.ID)
 	sleep(t, 5*time.Second)
 	stop()
 	wg.Wait()
 	a.check(t, run, token)
-	t.Logf("%s killed: the longest time without an accepted notice was %.1f s", victim.name, took.Seconds())
+	t.Logf("%s killed: the longest time without an accepted notice was %.1f s", victim.Name, took.Seconds())
 }

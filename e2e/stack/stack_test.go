@@ -9,8 +9,6 @@
 package stack
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +61,7 @@ func start() error {
 	settings := map[string]string{
 		"COMPOSE_PROJECT_NAME": filepath.Base(dir), "PLATFORM_SECRETS_DIR": filepath.Join(dir, "secrets"),
 		"CONTROL_PLANE_REPLICAS": "3", "DASHBOARD_REPLICAS": "2", "INFERENCE_REPLICAS": "2", "ASSISTANT_REPLICAS": "2",
-		"EDGE_NETWORK": "10.237.60", // beside a stack that make up started
+		"EDGE_NETWORK": "10.237.60", "DATA_NETWORK": "10.237.61", // beside a stack that make up started
 	}
 	for _, name := range []string{"DASHBOARD", "DASHBOARD_TOOLS", "CONTROL_PLANE", "INFERENCE", "ASSISTANT", "BUS_BRIDGE", "EVIDENCE_API", "TRACKER", "ORCHESTRATOR"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,65 +106,65 @@ func loadEnvironment() error {
 	return nil
 }
 
-// compose runs docker compose on the stack.
-func compose(t testing.TB, args ...string) string {
-	t.Helper()
-	return output(t, script(append([]string{"compose"}, args...)...))
-}
-
 // docker runs a command of the engine that the stack is on.
 func docker(t testing.TB, args ...string) string {
 	t.Helper()
-	return output(t, script(append([]string{"docker"}, args...)...))
-}
-
-func output(t testing.TB, cmd *exec.Cmd) string {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := harness.TryUp(t, append([]string{"docker"}, args...)...)
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args[1:], " "), err, stderr.Bytes())
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
-}
-
-// container is one of a service.
-type container struct{ id, name, address string }
-
-// containersOf lists the running containers of a service, with an address that this machine reaches.
-func containersOf(t testing.TB, service string) (all []container) {
-	t.Helper()
-	for _, id := range strings.Fields(compose(t, "ps", "-q", service)) {
-		var facts []struct {
-			Name            string
-			NetworkSettings struct {
-				Networks map[string]struct{ IPAddress string }
-			}
-		}
-		if err := json.Unmarshal([]byte(docker(t, "inspect", id)), &facts); err != nil {
-			t.Fatal(err)
-		}
-		c := container{id: id, name: strings.TrimPrefix(facts[0].Name, "/")}
-		for _, n := range facts[0].NetworkSettings.Networks {
-			c.address = n.IPAddress
-		}
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b container) int { return strings.Compare(a.name, b.name) })
-	return all
+	return out
 }
 
 // replicas are the base URLs of the replicas of a service, past the proxy.
 func replicas(t testing.TB, service string) (urls []string) {
 	t.Helper()
-	for _, c := range containersOf(t, service) {
-		urls = append(urls, "http://"+net.JoinHostPort(c.address, replicated[service]))
+	for _, c := range harness.Containers(t, service) {
+		urls = append(urls, "http://"+net.JoinHostPort(c.Address, replicated[service]))
 	}
 	if len(urls) < 2 {
 		t.Fatalf("%s has %d replicas; want at least 2 (%s_REPLICAS)", service, len(urls), strings.ToUpper(strings.ReplaceAll(service, "-", "_")))
 	}
 	return urls
+}
+
+// waitReady waits until every replica of a service is ready and the proxy has seen that: one that is restarted before
+// the proxy knows the former again can be the last that it knows.
+func waitReady(t testing.TB, service string, n int) {
+	t.Helper()
+	harness.Eventually(t, 3*time.Minute, func() error {
+		all := harness.Containers(t, service)
+		if len(all) != n {
+			return fmt.Errorf("%s has %d running containers, want %d", service, len(all), n)
+		}
+		for _, c := range all {
+			answer, err := harness.TryCall(http.MethodGet, "http://"+net.JoinHostPort(c.Address, replicated[service])+"/readyz", "", nil)
+			if err != nil {
+				return err
+			}
+			if answer.Status != http.StatusOK {
+				return fmt.Errorf("%s answers %d on /readyz", c.Name, answer.Status)
+			}
+		}
+		return checkProxyKnows(t, service, n)
+	})
+}
+
+// checkProxyKnows returns an error unless the proxy sends requests to n replicas of the service.
+func checkProxyKnows(t testing.TB, service string, n int) error {
+	t.Helper()
+	proxies := harness.Containers(t, "proxy")
+	if len(proxies) != 1 {
+		return fmt.Errorf("%d proxies run, want 1", len(proxies))
+	}
+	answer, err := harness.TryCall(http.MethodGet, "http://"+net.JoinHostPort(proxies[0].Address, "8404")+"/metrics", "", nil)
+	if err != nil {
+		return err
+	}
+	if want := fmt.Sprintf("\nhaproxy_backend_active_servers{proxy=%q} %d\n", service, n); !strings.Contains(string(answer.Body), want) {
+		return fmt.Errorf("the proxy does not know %d replicas of %s", n, service)
+	}
+	return nil
 }
 
 // login signs in at a dashboard and returns the session's token.

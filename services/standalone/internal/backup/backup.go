@@ -1,6 +1,7 @@
-// Package backup writes a stopped platform's data directory to one file, and makes a data directory of such a file.
+// Package backup writes a stopped platform to one file, and makes a platform of such a file: the data directory of one
+// process, or the volumes and secrets of containers.
 //
-// The file is a tar archive, compressed with Zstandard: backup.json, which says what it is; the directory's files below
+// The file is a tar archive, compressed with Zstandard: backup.json, which says what it is; the platform's files below
 // data/; and SHA256SUMS in the format of sha256sum, so that it can be checked and read without this program.
 package backup
 
@@ -40,6 +41,9 @@ type About struct {
 	Layout  int       `json:"layout"` // of the data directory
 	Version string    `json:"version"`
 	MadeAt  time.Time `json:"made_at"`
+	// Kind is "containers", or empty for the data directory of one process.
+	Kind    string   `json:"kind,omitempty"`
+	Volumes []string `json:"volumes,omitempty"` // of containers, by their names in the compose file
 }
 
 // Result counts what was written or read.
@@ -53,6 +57,9 @@ type Result struct {
 var left = map[string]bool{
 	"cache": true, "platform.lock": true, "runtime.json": true, "postgres/data/postmaster.pid": true,
 }
+
+// isLeftOut reports whether an entry of a data directory, by its name in it, is not backed up.
+func isLeftOut(name string) bool { return left[name] || strings.HasPrefix(name, "platform.log") }
 
 // Write backs the data directory dir up to the file at path, which appears whole or not at all. No platform may run on
 // the directory, so that database, broker, artifacts and evidence are of one moment.
@@ -83,7 +90,7 @@ func Write(ctx context.Context, dir, path string, now time.Time) (_ Result, err 
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
 	w := &writer{ctx: ctx, result: Result{About: About{Format: format, Layout: datadir.Layout, Version: service.Version, MadeAt: now.UTC().Truncate(time.Second)}}}
-	if err := w.write(real, file); err != nil {
+	if err := w.write(real, file, isLeftOut); err != nil {
 		return Result{}, fmt.Errorf("the backup cannot be written: %w", err)
 	}
 	if err := file.CloseAtomicallyReplace(); err != nil {
@@ -144,7 +151,8 @@ type writer struct {
 	result Result
 }
 
-func (w *writer) write(dir string, out io.Writer) error {
+// write writes all of dir but what is left out.
+func (w *writer) write(dir string, out io.Writer, leaveOut func(name string) bool) error {
 	packed, err := zstd.NewWriter(out, zstd.WithEncoderCRC(true))
 	if err != nil {
 		return err
@@ -165,7 +173,7 @@ func (w *writer) write(dir string, out io.Writer) error {
 		if err != nil || rel == "." {
 			return err
 		}
-		if left[filepath.ToSlash(rel)] || strings.HasPrefix(rel, "platform.log") {
+		if leaveOut(filepath.ToSlash(rel)) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}

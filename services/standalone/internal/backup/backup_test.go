@@ -209,6 +209,7 @@ func TestHostileBackupsAreRefused(t *testing.T) {
 		"half":              {raw[:len(raw)/2], "refused"},
 		"another archive":   {pack(t, layout), "is no backup"},
 		"newer format":      {pack(t, entry{tar.Header{Name: aboutAs}, `{"format": 2, "layout": 1, "version": "9.9"}`}, layout), "version 9.9 wrote it"},
+		"of containers":     {pack(t, entry{tar.Header{Name: aboutAs}, `{"format": 1, "kind": "containers"}`}, layout), "restore it with scripts/up.sh restore"},
 		"newer layout":      {pack(t, entry{tar.Header{Name: aboutAs}, `{"format": 1, "layout": 99, "version": "9.9"}`}, layout), "version 9.9 wrote it"},
 		"no digests":        {pack(t, about, layout), "list of digests is missing"},
 		"wrong digest":      {pack(t, about, layout, entry{tar.Header{Name: sumsAs}, sum("data/layout", "2\n")}), "data/layout differs from its digest"},

@@ -47,7 +47,7 @@ func Restore(ctx context.Context, file, dir string) (_ Result, err error) {
 		return Result{}, fmt.Errorf("the data directory cannot be made; name another in PLATFORM_DATA_DIR: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(next)) }()
-	r, err := newReader(interruptible{ctx, in}, next)
+	r, err := newReader(interruptible{ctx, in}, next, dataDirectory)
 	if err != nil {
 		return Result{}, err
 	}
@@ -128,31 +128,74 @@ func device(path string) (uint64, error) {
 	return info.Sys().(*syscall.Stat_t).Dev, nil
 }
 
+// layout is what a file of one kind holds.
+type layout struct {
+	check   func(About) error // of its kind and format
+	allows  func(a About, name string) bool
+	mounted func(name string) bool // a folder that is there already
+	// keepsOwner is of files that belong to who runs on them; the others become those of who restores.
+	keepsOwner func(name string) bool
+	needs      string // an entry without which there is nothing to restore
+	missing    string // what is said then
+}
+
+// dataDirectory is the layout of a backup of one process.
+var dataDirectory = layout{
+	check: func(a About) error {
+		switch {
+		case a.Kind != "":
+			return fmt.Errorf("it is of %s, not of a data directory: restore it with scripts/up.sh restore", a.Kind)
+		case a.Layout > datadir.Layout:
+			return newerFormat(a)
+		}
+		return nil
+	},
+	allows:  func(About, string) bool { return true },
+	mounted: func(string) bool { return false },
+	keepsOwner: func(name string) bool { // the database's, which runs as a user of its own
+		top, _, _ := strings.Cut(name, "/")
+		return top == "postgres"
+	},
+	needs:   "layout",
+	missing: "it holds no data directory",
+}
+
+func newerFormat(a About) error {
+	return fmt.Errorf("version %s wrote it, in a newer format than this program reads; use that version", a.Version)
+}
+
 type reader struct {
+	layout
 	tar    *tar.Reader
 	packed *zstd.Decoder
-	root   *os.Root // entries cannot leave it, by names or by links
+	root   *os.Root // entries cannot leave it, by names or by links; nil: nothing is written
 	sums   map[string]string
 	folder []*tar.Header // their modes are set last: a folder may be closed to writing
 	result Result
 }
 
-func newReader(in io.Reader, next string) (*reader, error) {
+// newReader reads the file in to the folder next, or only reads it if that is empty.
+func newReader(in io.Reader, next string, of layout) (*reader, error) {
 	packed, err := zstd.NewReader(in, zstd.WithDecoderMaxMemory(128<<20))
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(next)
-	if err != nil {
+	r := &reader{layout: of, tar: tar.NewReader(packed), packed: packed, sums: map[string]string{}}
+	if next == "" {
+		return r, nil
+	}
+	if r.root, err = os.OpenRoot(next); err != nil {
 		packed.Close()
 		return nil, err
 	}
-	return &reader{tar: tar.NewReader(packed), packed: packed, root: root, sums: map[string]string{}}, nil
+	return r, nil
 }
 
 func (r *reader) close() {
 	r.packed.Close()
-	_ = r.root.Close()
+	if r.root != nil {
+		_ = r.root.Close()
+	}
 }
 
 func (r *reader) read() error {
@@ -180,8 +223,8 @@ func (r *reader) read() error {
 	if h, err := r.tar.Next(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("something follows its list of digests: %v, %w", h, err)
 	}
-	if r.sums[dataRoot+"layout"] == "" {
-		return errors.New("it holds no data directory")
+	if r.sums[dataRoot+r.needs] == "" {
+		return errors.New(r.missing)
 	}
 	for _, h := range r.folder {
 		if err := r.root.Chmod(localName(h), fs.FileMode(h.Mode).Perm()); err != nil {
@@ -199,10 +242,10 @@ func (r *reader) readAbout() error {
 	if err := json.NewDecoder(io.LimitReader(r.tar, maxText)).Decode(&r.result.About); err != nil {
 		return fmt.Errorf("%s: %w", aboutAs, err)
 	}
-	if a := r.result.About; a.Format != format || a.Layout > datadir.Layout {
-		return fmt.Errorf("version %s wrote it, in a newer format than this program reads; use that version", a.Version)
+	if a := r.result.About; a.Format != format {
+		return newerFormat(a)
 	}
-	return nil
+	return r.check(r.result.About)
 }
 
 func localName(h *tar.Header) string {
@@ -214,45 +257,66 @@ func (r *reader) extract(h *tar.Header) error {
 	if !strings.HasPrefix(h.Name, dataRoot) || !filepath.IsLocal(name) || path.Clean(h.Name) != strings.TrimSuffix(h.Name, "/") {
 		return fmt.Errorf("the entry %q leads out of the data directory", h.Name)
 	}
-	mode := fs.FileMode(h.Mode).Perm()
+	if !r.allows(r.result.About, filepath.ToSlash(name)) {
+		return fmt.Errorf("the entry %q is of no volume that it lists", h.Name)
+	}
 	switch h.Typeflag {
 	case tar.TypeDir:
+		if r.root == nil {
+			return nil
+		}
 		r.folder = append(r.folder, h)
-		if err := r.root.Mkdir(name, 0o700); err != nil {
+		if err := r.root.Mkdir(name, 0o700); err != nil && !(r.mounted(filepath.ToSlash(name)) && errors.Is(err, fs.ErrExist)) {
 			return err
 		}
 	case tar.TypeSymlink:
+		if r.root == nil {
+			return nil
+		}
 		if err := r.root.Symlink(h.Linkname, name); err != nil {
 			return err
 		}
 	case tar.TypeReg:
-		if err := r.extractFile(h, name, mode); err != nil {
+		if err := r.readFile(h, name); err != nil {
 			return err
 		}
 	default:
 		return fmt.Errorf("the entry %q is neither file, folder nor link", h.Name)
 	}
-	// The database's files belong to the user it runs as; whose the others were, they are root's now.
-	if top, _, _ := strings.Cut(filepath.ToSlash(name), "/"); top == "postgres" && os.Geteuid() == 0 {
+	if r.root != nil && r.keepsOwner(filepath.ToSlash(name)) && os.Geteuid() == 0 {
 		return r.root.Lchown(name, h.Uid, h.Gid)
 	}
 	return nil
 }
 
-func (r *reader) extractFile(h *tar.Header, name string, mode fs.FileMode) error {
-	f, err := r.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
-	if err != nil {
-		return err
+// readFile takes the digest of a file's content, and writes it.
+func (r *reader) readFile(h *tar.Header, name string) error {
+	if _, twice := r.sums[h.Name]; twice {
+		return fmt.Errorf("the entry %q exists twice", h.Name)
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), r.tar)
-	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+	write := r.extractFile
+	if r.root == nil {
+		write = func(_ *tar.Header, _ string, content io.Reader) (int64, error) { return io.Copy(io.Discard, content) }
+	}
+	n, err := write(h, name, io.TeeReader(r.tar, sum))
+	if err != nil {
 		return fmt.Errorf("%s: %w", h.Name, err)
 	}
 	r.sums[h.Name] = fmt.Sprintf("%x", sum.Sum(nil))
 	r.result.Files++
 	r.result.Bytes += n
 	return nil
+}
+
+func (r *reader) extractFile(h *tar.Header, name string, content io.Reader) (int64, error) {
+	mode := fs.FileMode(h.Mode).Perm()
+	f, err := r.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(f, content)
+	return n, errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 }
 
 // checkSums holds the list against what was extracted: the same files, with the same digests.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -17,14 +18,41 @@ var (
 	sentinels = []string{"redis-sentinel-1", "redis-sentinel-2", "redis-sentinel-3"}
 )
 
-// firstRedis is the master when all starts for the first time.
-const firstRedis = "redis"
+// DefaultDataNetwork is the first three parts of the network data in compose.ha.yaml.
+const DefaultDataNetwork = "10.237.58"
 
-// kept are the files that their reader changes: a sentinel notes there which server it promoted.
-func kept(name string) bool { return name == "sentinel.conf" }
+// The last part of fixed addresses in the network data, as compose.ha.yaml gives them. Redis and its sentinels know each
+// other by address: the name of a container that is gone is one that Docker asks other name servers for, and a sentinel
+// waits for them instead of promoting a server.
+const (
+	firstRedis    = ".11" // the master when all starts for the first time
+	firstSentinel = 21    // the others follow
+)
+
+// dataNetwork checks the first three parts of a network of 256 addresses; "" is the default.
+func dataNetwork(text string) (string, error) {
+	if text == "" {
+		return DefaultDataNetwork, nil
+	}
+	if a, err := netip.ParseAddr(text + ".0"); err != nil || !a.Is4() || !a.IsPrivate() {
+		return "", fmt.Errorf("DATA_NETWORK must be the first three parts of a private network, such as %s, not %q", DefaultDataNetwork, text)
+	}
+	return text, nil
+}
+
+// sentinelAddress is that of a sentinel by its place in the list.
+func sentinelAddress(network string, i int) string {
+	return network + "." + strconv.Itoa(firstSentinel+i)
+}
+
+// isKept reports whether a file that is there stays: a sentinel notes in its own which server it promoted. One that
+// monitors a server elsewhere is of another network, or of the time when servers were known by name.
+func isKept(name, content, network string) bool {
+	return name == "sentinel.conf" && strings.Contains(content, "sentinel monitor platform "+network+".")
+}
 
 // layoutHA is the files of compose.ha.yaml by folder and name.
-func layoutHA(c credentials.Credentials, d databases) map[string]map[string]string {
+func layoutHA(c credentials.Credentials, d databases, network string) map[string]map[string]string {
 	clusterURLs := func(user, password string) string {
 		var urls []string
 		for _, host := range brokers {
@@ -32,9 +60,9 @@ func layoutHA(c credentials.Credentials, d databases) map[string]map[string]stri
 		}
 		return strings.Join(urls, ",")
 	}
-	redisURL := "redis://:" + d.Redis + "@" + sentinels[0] + ":26379/0?master_name=platform"
-	for _, host := range sentinels[1:] {
-		redisURL += "&addr=" + host + ":26379"
+	redisURL := "redis://:" + d.Redis + "@" + sentinelAddress(network, 0) + ":26379/0?master_name=platform"
+	for i := range sentinels[1:] {
+		redisURL += "&addr=" + sentinelAddress(network, i+1) + ":26379"
 	}
 	files := map[string]map[string]string{
 		"ha":            {"NATS_URL": clusterURLs("platform", c.NATSToken), "REDIS_URL": redisURL},
@@ -43,8 +71,8 @@ func layoutHA(c credentials.Credentials, d databases) map[string]map[string]stri
 		"redis-ha":      {"redis.conf": "requirepass " + d.Redis + "\nmasterauth " + d.Redis + "\n"},
 		"postgres-ha":   {"init.sql": initSQL(d), "patroni.yml": patroniConf(d)},
 	}
-	for _, host := range sentinels {
-		files[host] = map[string]string{"sentinel.conf": sentinelConf(host, d)}
+	for i, host := range sentinels {
+		files[host] = map[string]string{"sentinel.conf": sentinelConf(network, i, d)}
 	}
 	return files
 }
@@ -60,11 +88,11 @@ func clusterConf(d databases) string {
 }
 
 // sentinelConf makes two of three sentinels promote the other server once the master has not answered for 3 s.
-func sentinelConf(host string, d databases) string {
+func sentinelConf(network string, i int, d databases) string {
 	return strings.Join([]string{
 		"port 26379", "dir /tmp", "requirepass " + d.Redis, "sentinel sentinel-pass " + d.Redis,
-		"sentinel resolve-hostnames yes", "sentinel announce-hostnames yes", "sentinel announce-ip " + host,
-		"sentinel monitor platform " + firstRedis + " 6379 2", "sentinel auth-pass platform " + d.Redis,
+		"sentinel announce-ip " + sentinelAddress(network, i),
+		"sentinel monitor platform " + network + firstRedis + " 6379 2", "sentinel auth-pass platform " + d.Redis,
 		"sentinel down-after-milliseconds platform 3000", "sentinel failover-timeout platform 10000", "",
 	}, "\n")
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func TestHASecretsFitTogether(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := WriteSecrets(dir); err != nil {
+	if err := WriteSecrets(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -40,7 +41,7 @@ func TestHASecretsFitTogether(t *testing.T) {
 	if got, want := strings.Join(routes, " "), "nats:6222 nats-2:6222 nats-3:6222"; got != want {
 		t.Errorf("routes %q, want %q", got, want)
 	}
-	for file, hosts := range map[string][]string{"ha/NATS_URL": {"@nats:4222", "@nats-2:4222", "@nats-3:4222"}, "bus-bridge-ha/BUS_NATS_URL": {"@nats:4222", "@nats-2:4222", "@nats-3:4222"}, "ha/REDIS_URL": sentinels} {
+	for file, hosts := range map[string][]string{"ha/NATS_URL": {"@nats:4222", "@nats-2:4222", "@nats-3:4222"}, "bus-bridge-ha/BUS_NATS_URL": {"@nats:4222", "@nats-2:4222", "@nats-3:4222"}, "ha/REDIS_URL": {"@10.237.58.21:26379/", "addr=10.237.58.22:26379", "addr=10.237.58.23:26379"}} {
 		for _, host := range hosts {
 			if !strings.Contains(read(file), host) {
 				t.Errorf("%s does not name %s", file, host)
@@ -56,21 +57,72 @@ func TestHASecretsFitTogether(t *testing.T) {
 	}
 }
 
-// A sentinel writes into its file which server it promoted; the next start must not undo that.
-func TestSentinelsKeepWhatTheyNoted(t *testing.T) {
+// Sentinels name no server and no sentinel: the name of a container that is gone holds a sentinel up for seconds.
+func TestSentinelsKnowAddressesAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := WriteSecrets(dir); err != nil {
+	if err := WriteSecrets(dir, "192.168.7"); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "redis-sentinel-2", "sentinel.conf")
-	if err := os.WriteFile(file, []byte("sentinel monitor platform redis-2 6379 2\n"), 0o600); err != nil {
+	for i, host := range sentinels {
+		got := sentinelFile(t, dir, host)
+		for _, want := range []string{"\nsentinel monitor platform 192.168.7.11 6379 2\n", fmt.Sprintf("\nsentinel announce-ip 192.168.7.2%d\n", i+1)} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s has no line %q:\n%s", host, strings.TrimSpace(want), got)
+			}
+		}
+		if strings.Contains(got, "hostnames") {
+			t.Errorf("%s resolves names, want addresses alone:\n%s", host, got)
+		}
+	}
+}
+
+func sentinelFile(t *testing.T, dir, host string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, host, "sentinel.conf"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteSecrets(dir); err != nil {
-		t.Fatal(err)
+	return string(text)
+}
+
+// A sentinel writes into its file which server it promoted; the next start must not undo that, unless the server has
+// another address by now.
+func TestSentinelsKeepWhatTheyNoted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ noted, want string }{
+		"the other server":         {"port 26379\nsentinel monitor platform 10.237.58.12 6379 2\n", "10.237.58.12"},
+		"a server by name":         {"port 26379\nsentinel monitor platform redis-2 6379 2\n", "10.237.58.11"},
+		"a server of another time": {"port 26379\nsentinel monitor platform 10.237.5.12 6379 2\n", "10.237.58.11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := WriteSecrets(dir, ""); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "redis-sentinel-2", "sentinel.conf"), []byte(c.noted), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteSecrets(dir, ""); err != nil {
+				t.Fatal(err)
+			}
+			if got := sentinelFile(t, dir, "redis-sentinel-2"); !strings.Contains(got, "sentinel monitor platform "+c.want+" 6379 2\n") {
+				t.Errorf("got %q, want the server at %s", got, c.want)
+			}
+		})
 	}
-	if got, err := os.ReadFile(file); err != nil || !strings.Contains(string(got), "redis-2") {
-		t.Errorf("got %q, %v; want what the sentinel wrote", got, err)
+}
+
+func TestRefusedDataNetworks(t *testing.T) {
+	t.Parallel()
+	for _, network := range []string{"10.237", "10.237.58.0", "10.237.58.", "10.237.256", "8.8.8", "data", "fd00"} {
+		dir := t.TempDir()
+		if err := WriteSecrets(dir, network); err == nil || !strings.Contains(err.Error(), "DATA_NETWORK must be the first three parts of a private network") {
+			t.Errorf("%q: got %v, want that it is refused", network, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%q: it was refused and left %v, %v", network, left, err)
+		}
 	}
 }

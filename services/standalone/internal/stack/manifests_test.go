@@ -13,7 +13,7 @@ import (
 func TestSecretsAsManifests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := WriteSecrets(dir); err != nil {
+	if err := WriteSecrets(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	printed := func() map[string]map[string][]byte {

@@ -44,8 +44,13 @@ type databases struct {
 const minSecret = 24
 
 // WriteSecrets makes the secrets of a stack in dir on the first call, and writes for each service the files that it
-// alone can read. Secrets that are there stay, so a stack can be given its own.
-func WriteSecrets(dir string) error {
+// alone can read. Secrets that are there stay, so a stack can be given its own. The network is the first three parts of
+// the one in which the data services of compose.ha.yaml have fixed addresses; "" is the default.
+func WriteSecrets(dir, network string) error {
+	network, err := dataNetwork(network)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -76,7 +81,7 @@ func WriteSecrets(dir string) error {
 	if err != nil {
 		return err
 	}
-	addFiles(files, layoutHA(creds, dbs))
+	addFiles(files, layoutHA(creds, dbs, network))
 	certs, err := certificates(dir, time.Now())
 	if err != nil {
 		return err
@@ -92,7 +97,7 @@ func WriteSecrets(dir string) error {
 			return err
 		}
 		for name, content := range contents {
-			if _, err := os.Stat(filepath.Join(folder, name)); err == nil && kept(name) {
+			if old, err := os.ReadFile(filepath.Join(folder, name)); err == nil && isKept(name, string(old), network) {
 				continue
 			}
 			if err := writeOwned(filepath.Join(folder, name), content, owner); err != nil {

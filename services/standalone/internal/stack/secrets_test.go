@@ -17,7 +17,7 @@ import (
 func TestSecretsStayAcrossStarts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := WriteSecrets(dir); err != nil {
+	if err := WriteSecrets(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -29,7 +29,7 @@ func TestSecretsStayAcrossStarts(t *testing.T) {
 		return string(text)
 	}
 	first := read("control-plane/PLATFORM_DATABASE_URL")
-	if err := WriteSecrets(dir); err != nil {
+	if err := WriteSecrets(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	if again := read("control-plane/PLATFORM_DATABASE_URL"); again != first {
@@ -47,7 +47,7 @@ func TestSecretsStayAcrossStarts(t *testing.T) {
 func TestSecretsAreClosedToOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := WriteSecrets(dir); err != nil {
+	if err := WriteSecrets(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	files := 0
@@ -86,7 +86,7 @@ func TestWeakSecretsAreNamed(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			err := WriteSecrets(dir)
+			err := WriteSecrets(dir, "")
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v; want %q", err, c.want)
 			}
@@ -109,7 +109,7 @@ func TestBrokerUsersOfTheBus(t *testing.T) {
 		t.Errorf("replies %v; want %s in them", busReplies, inference.BusResults)
 	}
 	dir := t.TempDir()
-	if err := WriteSecrets(dir); err != nil {
+	if err := WriteSecrets(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	options, err := server.ProcessConfigFile(filepath.Join(dir, "nats", "nats.conf"))
