@@ -121,7 +121,7 @@ func newestRun(t *testing.T, mlp string, vars map[string]string) string {
 	var runs []struct {
 		ID string `json:"flow_run_id"`
 	}
-	text := runFormat(t, mlp, vars, "json", "runs list --model MACK --limit 1")
+	text, _ := runFormat(t, mlp, vars, "json", "runs list --model MACK --limit 1")
 	if err := json.Unmarshal([]byte(text), &runs); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

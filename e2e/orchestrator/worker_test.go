@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -312,10 +313,16 @@ func testUnscheduledStaysSo(t *testing.T, w *workers) {
 func (w *workers) deploy(t *testing.T, options ...string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "mlp"), append([]string{"--yes", "--json", "pipeline", "deploy", "--env", "prod", "--model", "RuntimeClass"}, options...)...)
-	cmd.Env = append(w.env, "HOME="+t.TempDir(), "ORCHESTRATOR_API_URL="+w.api, "PLATFORM_MODELREPO="+w.repo)
+	api, err := url.Parse(w.api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _ := api.User.Password() // mlp takes no address with a credential in it
+	api.User = nil
+	cmd.Env = append(w.env, "HOME="+t.TempDir(), "ORCHESTRATOR_API_URL="+api.String(), "PREFECT_API_KEY="+key, "PLATFORM_MODELREPO="+w.repo)
 	var out, talk bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &talk
-	err := cmd.Run()
+	err = cmd.Run()
 	var rows []struct {
 		Result string `json:"result"`
 	}

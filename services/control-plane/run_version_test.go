@@ -145,3 +145,20 @@ func TestChangedTagKeepsTheRequesters(t *testing.T) {
 	asked := p.Want(200, "POST", "/promotions", controlplanetest.Approver, map[string]any{"model": "JPCP", "version": version}).Object(t)
 	p.Refused(403, "own_request", "POST", "/promotions/"+asked["id"].(string)+"/approve", controlplanetest.Operator, nil)
 }
+
+// A training of moments reports its version before its run is recorded; the run has it all the same.
+func TestRunHasAVersionThatWasReportedBeforeIt(t *testing.T) {
+	t.Parallel()
+	p := startRunApproval(t)
+	version := ""
+	p.Orchestrator.Mu.Lock()
+	p.Orchestrator.Began = func(run string) {
+		version = addTagged(p, run)
+		p.Report("JPCP", version)
+	}
+	p.Orchestrator.Mu.Unlock()
+	run := approvedRun(p, "c0ffee1")
+	if got := p.Want(200, "GET", "/retrain/"+run, controlplanetest.Reader, nil).Object(t); version == "" || got["model_version"] != version {
+		t.Errorf("the run's version: got %v, want %q, which was reported before", got["model_version"], version)
+	}
+}

@@ -40,6 +40,8 @@ type Orchestrator struct {
 	Creates    int // calls of create_flow_run
 	Bodies     []map[string]any
 	Created    chan struct{} // a token for each call of create_flow_run that was carried out
+	// Began is called with a run that was made, before its maker has the answer: a short training may be over by then.
+	Began func(run string)
 }
 
 type FlowRun struct {
@@ -218,8 +220,11 @@ func (f *Orchestrator) create(w http.ResponseWriter, r *http.Request, path, mode
 		}
 		f.Bodies = append(f.Bodies, in.Parameters)
 	}
-	run := *f.runs[id]
+	run, began := *f.runs[id], f.Began
 	f.Mu.Unlock()
+	if began != nil {
+		began(id)
+	}
 	f.Created <- struct{}{}
 	if mode == Swallow {
 		<-r.Context().Done()

@@ -133,7 +133,7 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 		CommitSha: wire.OptionalText(firstNonEmpty(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
 		IsDummy:   promotion.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
 		ReportedBy: p.Name, RequestID: wire.OptionalText(service.RequestID(ctx)), Traceparent: wire.OptionalText(service.Traceparent(ctx)), Now: s.Now(),
-		Digest: wire.OptionalText(mv.Tags[promotion.TagDigest]),
+		Digest: wire.OptionalText(mv.Tags[promotion.TagDigest]), Binds: s.MayBind(p),
 	}
 	if in.Metrics, err = json.Marshal(finiteMetrics(tr.Metrics)); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
@@ -141,13 +141,14 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, origin{dummy: in.IsDummy, generated: in.IsGenerated, dirty: promotion.Dirty(mv, tr)})); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode rungs: %w", err)
 	}
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.write(ctx, tx, p, in) }); err != nil {
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.write(ctx, tx, in) }); err != nil {
 		return store.Version{}, err
 	}
 	return s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: in.ModelID, Version: version})
 }
 
-func (s *Service) write(ctx context.Context, tx store.Tx, p auth.Principal, in store.InsertVersionParams) error {
+// write adds the version and binds it to its run. A run that is not recorded yet takes it over then, see [run.Record].
+func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersionParams) error {
 	var row store.Run
 	known := false
 	if in.FlowRunID != nil {
@@ -165,7 +166,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, p auth.Principal, in s
 		return err
 	}
 	bound := false
-	if known && s.MayBind(p) && mayProduce(row) {
+	if known && in.Binds && mayProduce(row) {
 		n, err := tx.SetRunVersion(ctx, store.SetRunVersionParams{
 			FlowRunID: row.FlowRunID, ModelVersion: &in.Version, TrackerRunID: in.TrackerRunID, CommitSha: in.CommitSha,
 		})

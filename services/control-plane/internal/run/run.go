@@ -34,6 +34,10 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 	if err != nil || added == 0 {
 		return err
 	}
+	// A short training may report its version before this transaction begins.
+	if err := tx.BindReportedVersion(ctx, flowRunID); err != nil {
+		return err
+	}
 	if err := freshness.Triggered(ctx, tx, r.Model, now); err != nil {
 		return err
 	}

@@ -488,4 +488,5 @@ type Version struct {
 	SettledAt    *time.Time
 	Traceparent  *string
 	Digest       *string
+	Binds        bool
 }

@@ -42,6 +42,18 @@ func (q *Queries) ActiveRuns(ctx context.Context, tenant *string) ([]ActiveRunsR
 	return items, nil
 }
 
+const bindReportedVersion = `-- name: BindReportedVersion :exec
+update runs set model_version = v.version, tracker_run_id = v.tracker_run_id, commit_sha = coalesce(runs.commit_sha, v.commit_sha)
+from (select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent, digest, binds from versions where versions.flow_run_id = $1::text and versions.binds order by versions.reported_at limit 1) v
+where runs.flow_run_id = $1::text and runs.model_id = v.model_id and runs.model_version is null
+`
+
+// SetRunVersion for a version that was reported before its run was recorded; of several the first.
+func (q *Queries) BindReportedVersion(ctx context.Context, flowRunID string) error {
+	_, err := q.db.Exec(ctx, bindReportedVersion, flowRunID)
+	return err
+}
+
 const getRun = `-- name: GetRun :one
 select flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id, commit_sha, state_type, state_name, terminal, model_version, tracker_run_id, reason, dispatched_at, started_at, ended_at, checked_at, unknown_since, requesters, person_unknown from runs where flow_run_id = $1
 `

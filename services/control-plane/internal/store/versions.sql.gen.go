@@ -14,7 +14,7 @@ import (
 )
 
 const getVersion = `-- name: GetVersion :one
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent, digest from versions where model_id = $1 and version = $2
+select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent, digest, binds from versions where model_id = $1 and version = $2
 `
 
 type GetVersionParams struct {
@@ -44,15 +44,16 @@ func (q *Queries) GetVersion(ctx context.Context, arg GetVersionParams) (Version
 		&i.SettledAt,
 		&i.Traceparent,
 		&i.Digest,
+		&i.Binds,
 	)
 	return i, err
 }
 
 const insertVersion = `-- name: InsertVersion :execrows
 insert into versions (model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs,
-    aliases_set, reported_by, request_id, traceparent, reported_at, digest)
+    aliases_set, reported_by, request_id, traceparent, reported_at, digest, binds)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    '{}', $11, $12, $13, $14, $15)
+    '{}', $11, $12, $13, $14, $15, $16)
 on conflict (model_id, version) do nothing
 `
 
@@ -72,6 +73,7 @@ type InsertVersionParams struct {
 	Traceparent  *string
 	Now          time.Time
 	Digest       *string
+	Binds        bool
 }
 
 func (q *Queries) InsertVersion(ctx context.Context, arg InsertVersionParams) (int64, error) {
@@ -91,6 +93,7 @@ func (q *Queries) InsertVersion(ctx context.Context, arg InsertVersionParams) (i
 		arg.Traceparent,
 		arg.Now,
 		arg.Digest,
+		arg.Binds,
 	)
 	if err != nil {
 		return 0, err
@@ -125,7 +128,7 @@ func (q *Queries) SettleVersion(ctx context.Context, arg SettleVersionParams) er
 }
 
 const unsettledVersions = `-- name: UnsettledVersions :many
-select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent, digest from versions where settled_at is null and reported_at < $1 order by reported_at limit 20
+select model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs, aliases_set, promotion_id, reported_by, request_id, reported_at, settled_at, traceparent, digest, binds from versions where settled_at is null and reported_at < $1 order by reported_at limit 20
 `
 
 func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Version, error) {
@@ -156,6 +159,7 @@ func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Ve
 			&i.SettledAt,
 			&i.Traceparent,
 			&i.Digest,
+			&i.Binds,
 		); err != nil {
 			return nil, err
 		}
@@ -168,7 +172,7 @@ func (q *Queries) UnsettledVersions(ctx context.Context, before time.Time) ([]Ve
 }
 
 const versionOfRun = `-- name: VersionOfRun :one
-select v.model_id, v.version, v.tenant, v.flow_run_id, v.tracker_run_id, v.commit_sha, v.is_dummy, v.is_generated, v.metrics, v.rungs, v.aliases_set, v.promotion_id, v.reported_by, v.request_id, v.reported_at, v.settled_at, v.traceparent, v.digest from versions v
+select v.model_id, v.version, v.tenant, v.flow_run_id, v.tracker_run_id, v.commit_sha, v.is_dummy, v.is_generated, v.metrics, v.rungs, v.aliases_set, v.promotion_id, v.reported_by, v.request_id, v.reported_at, v.settled_at, v.traceparent, v.digest, v.binds from versions v
 join runs r on r.flow_run_id = v.flow_run_id and r.model_id = v.model_id and r.model_version = v.version
 where r.flow_run_id = $1::text
 `
@@ -196,6 +200,7 @@ func (q *Queries) VersionOfRun(ctx context.Context, flowRunID string) (Version, 
 		&i.SettledAt,
 		&i.Traceparent,
 		&i.Digest,
+		&i.Binds,
 	)
 	return i, err
 }

@@ -45,6 +45,12 @@ update runs set checked_at = @now, unknown_since = coalesce(unknown_since, @now)
 update runs set model_version = @model_version, tracker_run_id = @tracker_run_id, commit_sha = coalesce(commit_sha, @commit_sha)
 where flow_run_id = @flow_run_id and model_version is null;
 
+-- name: BindReportedVersion :exec
+-- SetRunVersion for a version that was reported before its run was recorded; of several the first.
+update runs set model_version = v.version, tracker_run_id = v.tracker_run_id, commit_sha = coalesce(runs.commit_sha, v.commit_sha)
+from (select * from versions where versions.flow_run_id = @flow_run_id::text and versions.binds order by versions.reported_at limit 1) v
+where runs.flow_run_id = @flow_run_id::text and runs.model_id = v.model_id and runs.model_version is null;
+
 -- name: ActiveRuns :many
 select distinct on (model_id) model_id, flow_run_id from runs
 where not terminal and (sqlc.narg(tenant)::text is null or tenant = sqlc.narg(tenant)) order by model_id, id desc;

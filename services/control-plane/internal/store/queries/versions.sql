@@ -1,8 +1,8 @@
 -- name: InsertVersion :execrows
 insert into versions (model_id, version, tenant, flow_run_id, tracker_run_id, commit_sha, is_dummy, is_generated, metrics, rungs,
-    aliases_set, reported_by, request_id, traceparent, reported_at, digest)
+    aliases_set, reported_by, request_id, traceparent, reported_at, digest, binds)
 values (@model_id, @version, @tenant, @flow_run_id, @tracker_run_id, @commit_sha, @is_dummy, @is_generated, @metrics, @rungs,
-    '{}', @reported_by, @request_id, @traceparent, @now, @digest)
+    '{}', @reported_by, @request_id, @traceparent, @now, @digest, @binds)
 on conflict (model_id, version) do nothing;
 
 -- name: GetVersion :one
