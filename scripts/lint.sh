@@ -13,9 +13,9 @@ unformatted=$(git ls-files --cached --others --exclude-standard '*.go' | xargs -
 staticcheck=$(scripts/tool.sh staticcheck)
 patterns=("${modules[@]/%//...}")
 patterns=("${patterns[@]/#/./}")
-go vet "${patterns[@]}" || fail "go vet found faults"
+go vet -tags root "${patterns[@]}" || fail "go vet found faults"
 go vet -tags e2e,full,ha,faults,eval,soak ./e2e/... || fail "go vet found faults in e2e"
-"$staticcheck" "${patterns[@]}" || fail "staticcheck found faults"
+"$staticcheck" -tags root "${patterns[@]}" || fail "staticcheck found faults"
 "$staticcheck" -tags e2e,full,ha,faults,eval,soak ./e2e/... || fail "staticcheck found faults in e2e"
 
 # Functions that no main reaches. The tool leaves out generated code; here the published Go clients are left out, and

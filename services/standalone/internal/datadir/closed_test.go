@@ -99,36 +99,6 @@ func plant(t *testing.T, owner int, elem ...string) string {
 	return file
 }
 
-// What others left while a directory was open is refused, at the next start too, until it is gone.
-func TestOpenRefusesWhatOthersLeft(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make files of another user")
-	}
-	for _, name := range []string{"credentials.json", "modelrepo/.git/config", "postgres/password", "postgres/data/PG_VERSION"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := makeOpen(t)
-			planted := plant(t, 4242, dir, name)
-			for _, start := range []string{"first", "second"} {
-				if d, err := Open(dir); err == nil || !strings.Contains(err.Error(), planted+" in it belongs to user 4242") || !strings.Contains(err.Error(), "PLATFORM_DATA_DIR") {
-					t.Errorf("%s start: got %v, %v; want that %s belongs to user 4242", start, d, err, planted)
-				}
-			}
-			if err := os.Remove(planted); err != nil {
-				t.Fatal(err)
-			}
-			d, err := Open(dir)
-			if err != nil {
-				t.Fatalf("without it: got %v, want nil", err)
-			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // The files of Postgres belong to the user that root starts it as.
 func TestOpenTakesTheFilesOfPostgres(t *testing.T) {
 	t.Parallel()
@@ -144,47 +114,5 @@ func TestOpenTakesTheFilesOfPostgres(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// Whoever may write to a directory above, as its owner or by its group, can put another in the place of the platform's.
-func TestOpenRefusesWhatOthersMayReplace(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make directories of others")
-	}
-	for _, c := range []struct {
-		name     string
-		uid, gid int
-		mode     uint32
-		want     string // empty: it is taken
-	}{
-		{"another user's", 4242, 0, 0o755, "belongs to user 4242"},
-		{"another user's, sticky", 4242, 0, 0o1777, "belongs to user 4242"},
-		{"a group's", 0, 4242, 0o775, "group 4242 may write"},
-		{"a group's, sticky", 0, 4242, 0o1775, ""},
-		{"root's group's", 0, 0, 0o775, ""},
-		{"everybody's, sticky", 0, 4242, 0o1777, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			above := filepath.Join(t.TempDir(), "above")
-			if err := os.Mkdir(above, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chown(above, c.uid, c.gid); err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Chmod(above, c.mode); err != nil {
-				t.Fatal(err)
-			}
-			d, err := Open(filepath.Join(above, "data"))
-			if err == nil {
-				defer d.Close()
-			}
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("got %v, want an error with %q (none, if that is empty)", err, c.want)
-			}
-		})
 	}
 }
