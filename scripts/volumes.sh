@@ -65,7 +65,7 @@ backup_containers() {
 		options+=(-v "$name:/backup/volumes/$(docker volume inspect -f '{{index .Labels "com.docker.compose.volume"}}' "$name"):ro")
 	done
 	[ ${#options[@]} -gt 0 ] || die "there is nothing to back up: $COMPOSE_PROJECT_NAME has no volume (COMPOSE_PROJECT_NAME)"
-	next=$(mktemp "$(dirname -- "$file")/.$(basename -- "$file").XXXXXX") # it holds every secret: 0600
+	next=$(mktemp -p "$(dirname -- "$file")") # it holds every secret: 0600
 	trap 'rm -f "$next"; start_stopped' EXIT
 	trap 'exit 130' INT TERM
 	say "stopping the services, then the data services"
@@ -96,7 +96,7 @@ restore_containers() {
 	done
 	parent=$(dirname -- "$PLATFORM_SECRETS_DIR")
 	mkdir -p -- "$parent"
-	restored_secrets=$(mktemp -d "$parent/.$(basename -- "$PLATFORM_SECRETS_DIR").XXXXXX")
+	restored_secrets=$(mktemp -d -p "$parent")
 	restored_volumes=
 	trap undo_restore EXIT
 	trap 'exit 130' INT TERM

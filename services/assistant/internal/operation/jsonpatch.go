@@ -44,17 +44,11 @@ func PatchSteps(text string) ([]PatchStep, error) {
 }
 
 func patchList(text string) ([]any, error) {
-	if len(text) > MaxManifest {
-		return nil, Refuse(TooLarge, "patch", "The patch is over %d bytes.", MaxManifest)
-	}
-	roots, err := decodeYAML("patch", text)
+	root, err := patchRoot(text, "list of steps")
 	if err != nil {
 		return nil, err
 	}
-	if len(roots) != 1 {
-		return nil, Refuse(InvalidManifest, "patch", "The patch must be one list of steps.")
-	}
-	list, ok := roots[0].([]any)
+	list, ok := root.([]any)
 	switch {
 	case !ok || len(list) == 0:
 		return nil, Refuse(InvalidManifest, "patch", `A patch of type json is a list of steps, such as [{"op":"replace","path":"/spec/replicas","value":2}].`)

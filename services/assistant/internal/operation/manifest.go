@@ -129,9 +129,8 @@ func encodeJSON(value any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// PatchObject reads a patch as plain values, of the types that [Document] has. The
-// error is a *Fault.
-func PatchObject(text string) (map[string]any, error) {
+// patchRoot reads the one document of a patch; what names what it must be.
+func patchRoot(text, what string) (any, error) {
 	if len(text) > MaxManifest {
 		return nil, Refuse(TooLarge, "patch", "The patch is over %d bytes.", MaxManifest)
 	}
@@ -140,9 +139,19 @@ func PatchObject(text string) (map[string]any, error) {
 		return nil, err
 	}
 	if len(roots) != 1 {
-		return nil, Refuse(InvalidManifest, "patch", "The patch must be one object.")
+		return nil, Refuse(InvalidManifest, "patch", "The patch must be one %s.", what)
 	}
-	object, ok := roots[0].(map[string]any)
+	return roots[0], nil
+}
+
+// PatchObject reads a patch as plain values, of the types that [Document] has. The
+// error is a *Fault.
+func PatchObject(text string) (map[string]any, error) {
+	root, err := patchRoot(text, "object")
+	if err != nil {
+		return nil, err
+	}
+	object, ok := root.(map[string]any)
 	if !ok || len(object) == 0 {
 		return nil, Refuse(InvalidManifest, "patch", "The patch must be an object that is not empty.")
 	}
