@@ -85,8 +85,9 @@ async function useTracker(browser) {
   await page.reload();
   await shows(told.run_id);
   await shows(told.param);
-  // The tracker's page of models greets its first visitors with a dialog over everything.
-  await page.addLocatorHandler(page.getByRole("dialog"), () => page.keyboard.press("Escape"));
+  // The tracker's page of models greets its first visitors with a dialog over everything. Its button is pressed: a key that
+  // comes before the dialog has the focus is lost.
+  await page.addLocatorHandler(page.getByRole("dialog"), (dialog) => dialog.getByRole("button", { name: "Close" }).click());
   await page.goto(`${told.tools}/api/proxy/tracker/#/models`);
   await page.getByRole("link", { name: told.registered }).first().click();
   await page.waitForURL(new RegExp(`#/models/${told.registered}`), { timeout: WAIT });
