@@ -119,3 +119,29 @@ func TestApprovedMoveOfReplacedFilesFails(t *testing.T) {
 	})
 	wantHolder(p, "")
 }
+
+// A version that holds Production without a digest, such as one from before digests were kept, gets the one that its tag
+// names: from then on no other files are admitted under it.
+func TestHolderWithoutADigestGetsOne(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Neighbours(t)
+	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
+	p.Tracker.Move("jpcp", "Production", version)
+	p.Serve()
+	holder := func() map[string]any {
+		items := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production&holding=true", controlplanetest.Reader, nil).Object(t)["items"].([]any)
+		if len(items) != 1 {
+			return nil
+		}
+		return items[0].(map[string]any)
+	}
+	testenv.Eventually(t, 60*time.Second, func() error {
+		if h := holder(); h["version"] != version || h["digest"] != controlplanetest.Digest {
+			return fmt.Errorf("got holder %v, want version %s with digest %s", h, version, controlplanetest.Digest)
+		}
+		return nil
+	})
+	if got := p.Audits("alias.digest_recorded"); len(got) != 1 {
+		t.Errorf("got facts %v, want one of the recorded digest", got)
+	}
+}

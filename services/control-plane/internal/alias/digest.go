@@ -7,13 +7,20 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
 // TagDigest is the version tag with the digest of its files.
 const TagDigest = "artifact_digest"
+
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// ValidDigest reports whether a tag holds the digest of a version's files.
+func ValidDigest(tag string) bool { return digestForm.MatchString(tag) }
 
 // digestSeen tags versions that hold an alias of an external model with the digest of
 // their files when they are first seen, so that a later change of the files is detected.
@@ -51,6 +58,41 @@ func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error 
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// watcher is the actor of what the watcher records of its own.
+const watcher = "system:alias-watcher"
+
+// bindHolders records the digest of versions that hold Production without one, such as those that were there before
+// digests were kept: until then inference would take any files below that version.
+func (m *Mover) bindHolders(ctx context.Context) error {
+	rows, err := m.Store.CurrentHolders(ctx)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, r := range rows {
+		if r.Alias == Production && r.Version != nil && r.Digest == nil {
+			faults = append(faults, m.bindHolder(ctx, r))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (m *Mover) bindHolder(ctx context.Context, holder store.AliasHistory) error {
+	digest, err := m.taggedDigest(ctx, holder.ModelID, *holder.Version)
+	if err != nil || !ValidDigest(digest) {
+		return err
+	}
+	return m.Store.InTx(ctx, func(tx store.Tx) error {
+		n, err := tx.RecordHolderDigest(ctx, store.RecordHolderDigestParams{ID: holder.ID, Digest: &digest})
+		if err != nil || n == 0 { // replaced, or recorded by another replica
+			return err
+		}
+		return tx.Emit(ctx, event.Audit(event.PlatformTenant, watcher, "alias.digest_recorded", event.Model(holder.ModelID), event.OK, map[string]any{
+			"alias": holder.Alias, "version": holder.Version, "digest": digest,
+		}))
+	})
 }
 
 // taggedDigest is what the version's tag names as the digest of its files; empty without one.

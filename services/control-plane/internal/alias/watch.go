@@ -74,7 +74,7 @@ func (m *Mover) Watch(ctx context.Context) error {
 			faults = append(faults, m.Hold(ctx, model, func(context.Context, Holders) error { return nil }))
 		}
 	}
-	return errors.Join(append(faults, m.digestSeen(ctx, found))...)
+	return errors.Join(append(faults, m.digestSeen(ctx, found), m.bindHolders(ctx))...)
 }
 
 func unionOfModels(a, b map[string]Holders) map[string]struct{} {

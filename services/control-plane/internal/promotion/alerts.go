@@ -53,7 +53,7 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 		case Dummy(mv, run) && r.Alias != alias.Staging:
 			a.Title = fmt.Sprintf("%s of %s was moved from outside to version %s, which is a dummy.", r.Alias, r.ModelID, *r.Version)
 			a.Labels["fault"] = "dummy"
-		case !digest.MatchString(mv.Tags[TagDigest]) && !external:
+		case !alias.ValidDigest(mv.Tags[TagDigest]) && !external:
 			a.Title = fmt.Sprintf("%s of %s was moved from outside to version %s, whose files have no digest to check them by.", r.Alias, r.ModelID, *r.Version)
 			a.Labels["fault"] = "digest_missing"
 		case r.Alias == alias.Production && !external:

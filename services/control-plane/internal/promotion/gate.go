@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +31,6 @@ const (
 	originMadeUp = "generated"
 	gateTimeout  = 20 * time.Second
 )
-
-var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // GateParts are what a Gate needs.
 type GateParts struct {
@@ -305,7 +302,7 @@ func (g *Gate) artifactChecks(ctx context.Context, v *Verdict, mv tracker.ModelV
 	switch d := mv.Tags[TagDigest]; {
 	case d == "":
 		v.check("digest", false, "version %s has no tag %s", v.Version, TagDigest)
-	case !digest.MatchString(d):
+	case !alias.ValidDigest(d):
 		v.check("digest", false, "tag %s of version %s is not 64 lower-case hexadecimal digits", TagDigest, v.Version)
 	default:
 		v.Digest = d

@@ -60,7 +60,7 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 
 // shownDigest is the digest that a tag names; nil for what is none.
 func shownDigest(tag string) *string {
-	if !digest.MatchString(tag) {
+	if !alias.ValidDigest(tag) {
 		return nil
 	}
 	return &tag

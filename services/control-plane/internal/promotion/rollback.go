@@ -51,6 +51,9 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		if err != nil {
 			return err
 		}
+		if name == alias.Production && held.Digest == nil && s.Rules.Duties() {
+			reasons = append(reasons, fmt.Sprintf("no digest was admitted with version %s, so nothing tells whether its files are those that served; move Staging to it and ask with POST /promotions, which judges them", *held.Version))
+		}
 		if len(reasons) > 0 {
 			return s.refuseRollback(ctx, who, model, name, *held.Version, reasons)
 		}

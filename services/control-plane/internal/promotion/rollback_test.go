@@ -77,6 +77,27 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	}
 }
 
+// A rollback admits the files of the first admission. Where nobody kept which those were, it would admit whatever lies there now.
+func TestRollbackToFilesThatNobodyAdmittedIsRefused(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	v := []string{}
+	for range 2 {
+		version := p.Tracker.Add("jpcp", goodVersion())
+		p.Tracker.Move("jpcp", "Staging", version)
+		p.Want(200, "POST", "/promotions", controlplanetest.Legacy, map[string]any{"model": "JPCP", "version": version, "approve": true})
+		v = append(v, version)
+	}
+	p.SQL("update control_plane.alias_history set digest = null where alias = 'Production' and version = $1", v[0])
+	r := p.Refused(409, "rollback_denied", "POST", path, controlplanetest.Operator, withReason("worse")).Object(t)
+	if reasons := fmt.Sprint(r["reasons"]); !strings.Contains(reasons, "POST /promotions") {
+		t.Errorf("reasons: got %s, want what to do instead", reasons)
+	}
+	if now := p.Tracker.Holder("jpcp", "Production"); now != v[1] {
+		t.Errorf("Production: got version %s, want %s", now, v[1])
+	}
+}
+
 // Of two rollbacks at once, such as a double click, one moves the alias. The other
 // is told, whether it names a version or not: it saw another holder.
 func TestRollbackAtOnce(t *testing.T) {

@@ -469,3 +469,20 @@ func (q *Queries) PlannedAliasMoves(ctx context.Context, modelID string) ([]Alia
 	}
 	return items, nil
 }
+
+const recordHolderDigest = `-- name: RecordHolderDigest :execrows
+update alias_history set digest = $1 where id = $2 and until_at is null and digest is null
+`
+
+type RecordHolderDigestParams struct {
+	Digest *string
+	ID     uuid.UUID
+}
+
+func (q *Queries) RecordHolderDigest(ctx context.Context, arg RecordHolderDigestParams) (int64, error) {
+	result, err := q.db.Exec(ctx, recordHolderDigest, arg.Digest, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}

@@ -30,6 +30,9 @@ update alias_history set until_at = @now where model_id = @model_id and alias = 
 insert into alias_history (id, model_id, alias, version, previous_version, from_at, actor, via, promotion_id, digest)
 values (@id, @model_id, @alias, @version, @previous_version, @now, @actor, @via, @promotion_id, @digest);
 
+-- name: RecordHolderDigest :execrows
+update alias_history set digest = @digest where id = @id and until_at is null and digest is null;
+
 -- name: ListHolders :many
 select * from alias_history
 where (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
