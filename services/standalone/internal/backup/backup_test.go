@@ -35,7 +35,7 @@ func newDataDir(t *testing.T) string {
 	}
 	for name, content := range map[string]string{
 		"credentials.json": "{}", "postgres/data/PG_VERSION": "17\n", "nats/jetstream/1.blk": strings.Repeat("event", 1000),
-		"artifacts/1/model.onnx": "\x00\x01", "cache/models/x": "again", "platform.log": "old", "platform.log.1": "older",
+		"artifacts/1/model.onnx": "\x00\x01", "cache/models/x": "again", "compose/secrets/key": "of the containers", "platform.log": "old", "platform.log.1": "older",
 		"postgres/data/postmaster.pid": "999999999\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -109,7 +109,7 @@ func TestRestoredIsWhatWasBackedUp(t *testing.T) {
 		t.Errorf("got %+v, want what was written with 5 files: %s", read, diff)
 	}
 	want := tree(t, dir)
-	for _, name := range []string{"cache", "cache/models", "cache/models/x", "platform.log", "platform.log.1", "platform.lock", "postgres/data/postmaster.pid"} {
+	for _, name := range []string{"cache", "cache/models", "cache/models/x", "compose", "compose/secrets", "compose/secrets/key", "platform.log", "platform.log.1", "platform.lock", "postgres/data/postmaster.pid"} {
 		delete(want, name)
 	}
 	if diff := cmp.Diff(want, tree(t, to)); diff != "" {

@@ -19,6 +19,10 @@ import (
 // refused one does not take what they left.
 const uncheckedFile = "unchecked"
 
+// ContainersDir is where scripts/up.sh keeps what the containers of the same checkout need: secrets that belong to their
+// users. Nothing here reads it.
+const ContainersDir = "compose"
+
 // postgresDir is where the files of the embedded Postgres lie; where root has started it, they belong to another user.
 const postgresDir = "postgres"
 
@@ -111,6 +115,9 @@ func checkOwners(dir string) error {
 		}
 		if err != nil {
 			return fmt.Errorf("others could write to the data directory %s, and what they left cannot be looked for: %w", dir, err)
+		}
+		if path == filepath.Join(dir, ContainersDir) && d.IsDir() {
+			return fs.SkipDir
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {

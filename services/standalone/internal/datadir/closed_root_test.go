@@ -37,6 +37,20 @@ func TestOpenRefusesWhatOthersLeft(t *testing.T) {
 	}
 }
 
+// Secrets that make up has handed to the containers' users below the same directory keep nothing from starting.
+func TestOpenLeavesTheContainersAlone(t *testing.T) {
+	t.Parallel()
+	dir := makeOpen(t)
+	plant(t, 65532, dir, "compose/secrets/assistant/signing_key")
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatalf("got %v, want nil", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever may write to a directory above, as its owner or by its group, can put another in the place of the platform's.
 func TestOpenRefusesWhatOthersMayReplace(t *testing.T) {
 	t.Parallel()
