@@ -50,7 +50,7 @@ func checkDecisions(t *testing.T, p *harness.Platform, mlp string) {
 		t.Errorf("approvals show as JSON: got (ok %t)\n%s\nwant the added line in its diff", ok, text)
 	}
 
-	person, side := terminaltest.Open(t, 100)
+	person, side := terminaltest.Open(t, 250)
 	cmd := exec.CommandContext(t.Context(), mlp, "approvals", "approve", "MACK")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "TERM=xterm"}

@@ -176,7 +176,7 @@ func TestChatAtATerminal(t *testing.T) {
 	s.press("scale it again\n")
 	s.wait("Approve this change? [y/N/later] ")
 	s.press("\x03")
-	s.wait("not decided; until 2026-11-23T14:40:54Z: mlp chat --session s1 approve " + chatAction)
+	s.wait("not decided; until 2026-11-23T14:40:54Z:\r\nmlp chat --session s1 approve " + chatAction)
 	s.wait("> ")
 	s.press("\x03")
 	s.wait("interrupted; go on later with: mlp chat --session s1")

@@ -170,7 +170,7 @@ func driftStatus(ctx context.Context, env *Env, model string, o listOptions, plo
 		return notServed(model, "drift")
 	}
 	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Overall", "Decided by", "Snapshots", "Trend"}, Doc: rows,
-		Spare: []string{"Baseline μ", "Decided by", "Live μ", "Status", "Snapshots", "Trend"}, Empty: "No model is served."}
+		Spare: []string{"Baseline μ", "Live μ", "Snapshots", "Status", "Decided by", "Trend"}, Empty: "No model is served."}
 	g.Notes = driftNotes(rows)
 	for _, d := range rows {
 		trend := output.Sparkline(d.series())

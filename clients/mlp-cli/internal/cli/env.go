@@ -34,6 +34,7 @@ type Env struct {
 
 	OutTTY, ErrTTY, InTTY bool
 	OutWidth              int // columns of the terminal behind Out; 0 when it is none
+	ErrWidth              int // of the one behind Err
 
 	// Set from the global options before a command runs.
 	Format      output.Format
@@ -53,7 +54,7 @@ type Env struct {
 func System() *Env {
 	return &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table,
 		OutTTY: terminal.IsTerminal(os.Stdout), ErrTTY: terminal.IsTerminal(os.Stderr), InTTY: terminal.IsTerminal(os.Stdin),
-		OutWidth: terminal.Width(os.Stdout)}
+		OutWidth: terminal.Width(os.Stdout), ErrWidth: terminal.Width(os.Stderr)}
 }
 
 // cleanStreams returns e with streams that show what others wrote and let nothing of it act on the terminal. Documents
@@ -101,7 +102,7 @@ func (e *Env) Config() (*config.Resolved, error) {
 // Talk writes a line to people; silent under --quiet and in structured formats.
 func (e *Env) Talk(format string, a ...any) {
 	if !e.Quiet && !e.Format.Structured() {
-		fmt.Fprintf(e.Err, format+"\n", a...)
+		fmt.Fprintln(e.Err, output.Wrap(fmt.Sprintf(format, a...), e.ErrWidth))
 	}
 }
 
@@ -249,9 +250,9 @@ func (e *Env) fail(err error) int {
 		}{f.Message, f.Code, f.Exit, hint, service, status, requestID, f.Faults})
 		return f.Exit
 	}
-	fmt.Fprintf(e.Err, "error: %s\n", output.Clean(f.Message))
+	fmt.Fprintln(e.Err, output.Wrap("error: "+output.Clean(f.Message), e.ErrWidth))
 	if f.Hint != "" {
-		fmt.Fprintf(e.Err, "hint: %s\n", output.Clean(f.Hint))
+		fmt.Fprintln(e.Err, output.Wrap("hint: "+output.Clean(f.Hint), e.ErrWidth))
 	}
 	if e.Verbose && f.RequestID != "" {
 		fmt.Fprintf(e.Err, "request id: %s\n", output.Clean(f.RequestID))

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
 // minDescription is the fewest columns that a description is wrapped into beside its option. With fewer, it goes below.
@@ -51,34 +53,12 @@ func wrapHelpLine(line string, width int) string {
 	indent := len(line) - len(text)
 	term, description, described := strings.Cut(text, "  ")
 	if !described {
-		return wrapWords(text, indent, indent+2, width)
+		return output.WrapWords(text, indent, indent+2, width)
 	}
 	description = strings.TrimLeft(description, " ")
 	column := utf8.RuneCountInString(line) - utf8.RuneCountInString(description)
 	if width-column >= minDescription {
-		return line[:len(line)-len(description)] + strings.TrimLeft(wrapWords(description, column, column, width), " ")
+		return line[:len(line)-len(description)] + strings.TrimLeft(output.WrapWords(description, column, column, width), " ")
 	}
-	return wrapWords(term, indent, indent+2, width) + "\n" + wrapWords(description, indent+4, indent+4, width)
-}
-
-// wrapWords indents the first line by first and the others by hang. A word longer than a line stands alone on it.
-func wrapWords(text string, first, hang, width int) string {
-	var b strings.Builder
-	b.WriteString(strings.Repeat(" ", first))
-	column, fresh := first, true
-	for _, word := range strings.Fields(text) {
-		length := utf8.RuneCountInString(word)
-		switch {
-		case fresh:
-		case column+1+length > width:
-			b.WriteString("\n" + strings.Repeat(" ", hang))
-			column = hang
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column, fresh = column+length, false
-	}
-	return b.String()
+	return output.WrapWords(term, indent, indent+2, width) + "\n" + output.WrapWords(description, indent+4, indent+4, width)
 }

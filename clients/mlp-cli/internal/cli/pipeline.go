@@ -125,7 +125,7 @@ func pipelineList(env *Env, repo string, o listOptions) error {
 		Datasets  []string `json:"datasets"`
 		Enabled   bool     `json:"enabled"`
 	}
-	g := output.Grid{Columns: []string{"Model", "Task", "Type", "Estimator", "Datasets", "Enabled"}, Empty: "The repository declares no model."}
+	g := output.Grid{Columns: []string{"Model", "Task", "Type", "Estimator", "Datasets", "Enabled"}, Spare: []string{"Task"}, Empty: "The repository declares no model."}
 	doc := []row{}
 	for _, m := range sortedModels(r) {
 		w := row{m.Name, m.TaskType, string(m.Type), m.Estimator.Kind, []string{}, m.Enabled}

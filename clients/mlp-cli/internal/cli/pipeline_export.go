@@ -41,7 +41,7 @@ func pipelineExport(env *Env, repo, name, file string) error {
 		return fault.New("invalid_modelrepo", "%s has %d fault(s) and is not exported", dir, len(r.Faults)).WithHint("see: mlp pipeline validate")
 	}
 	models := []any{}
-	g := output.Grid{Columns: []string{"Model", "Task", "Type", "Estimator", "Datasets", "Enabled", "Schedule"}, Empty: "The repository declares no model."}
+	g := output.Grid{Columns: []string{"Model", "Task", "Type", "Estimator", "Datasets", "Enabled", "Schedule"}, Spare: []string{"Task"}, Empty: "The repository declares no model."}
 	for _, m := range sortedModels(r) {
 		doc, err := exportModel(m)
 		if err != nil {

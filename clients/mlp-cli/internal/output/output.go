@@ -369,7 +369,7 @@ func isNumeric(rows [][]any, column int) bool {
 
 func (p *Printer) flush(b *strings.Builder, notes []string) error {
 	for _, n := range notes {
-		fmt.Fprintln(b, n)
+		fmt.Fprintln(b, Wrap(n, p.Width))
 	}
 	_, err := io.WriteString(p.Out, b.String())
 	return err

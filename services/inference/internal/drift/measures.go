@@ -33,6 +33,9 @@ const epsilon = 1e-4
 
 func psiTerm(p, q float64) float64 {
 	p, q = max(p, epsilon), max(q, epsilon)
+	if math.Abs(p-q) < 1e-12 { // equal but for rounding
+		return 0
+	}
 	return (p - q) * math.Log(p/q)
 }
 
