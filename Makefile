@@ -107,7 +107,7 @@ e2e-full: ## make e2e, with every case of the worker, a Slurm of one node, an S3
 	@E2E_TAGS=e2e,full scripts/e2e.sh
 
 .PHONY: e2e-ha
-e2e-ha: ## containers killed under load, a rolling restart, data services lost; no run has passed yet, see docs/scaling.md
+e2e-ha: ## containers killed under load, a rolling restart, data services lost and replaced; docs/scaling.md has the figures
 	@scripts/setup.sh e2e-full
 	@$(MAKE) --no-print-directory build
 	@failed=0; \

@@ -2,7 +2,7 @@
 
 // Package stack checks the platform as containers with several replicas of each service: what one replica accepts, every
 // other one knows. With the tag ha (`make e2e-ha`) it also checks that what dies for half a minute loses nothing, and that a
-// restart of everything in turn fails no request; these tests have not passed yet, see docs/scaling.md.
+// restart of everything in turn fails no request; docs/scaling.md has the figures.
 //
 // It starts a stack of its own on free ports, which takes minutes, and removes it with its volumes. STACK=running uses
 // the one that COMPOSE_PROJECT_NAME and .data/compose describe; STACK=keep leaves its own running.
