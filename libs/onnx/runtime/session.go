@@ -131,6 +131,7 @@ func (s *Session) Close() error {
 	s.slots.destroy()
 	err := s.session.Destroy()
 	s.session = nil
+	giveMemoryBack()
 	return err
 }
 
