@@ -71,6 +71,7 @@ var (
 	allWorker    = []workerCase{
 		registration,
 		killedOnce,
+		scheduled,
 		{"cancelled", testWorkerCancel},
 		{"stopped, the next one goes on", testStopped},
 		{"a training that is killed has crashed, one that fails has failed", testCrash},
