@@ -1,8 +1,10 @@
-"""Sentence embeddings of all-MiniLM-L6-v2, one for each line of standard input: a JSON array of 384 numbers of length 1.
+"""Sentence embeddings of all-MiniLM-L6-v2: for each line of standard input an array of 384 numbers.
+
+Each is a vector of length 1, printed as JSON.
 
 usage: embed.py < descriptions.txt > embeddings.jsonl
 
-Needs the packages of e2e/requirements-minilm.txt: the weights, and NumPy to work with them; no torch.
+Needs the packages of e2e/requirements-minilm.txt: the weights, and NumPy to work with them.
 """
 
 import importlib.util
@@ -25,7 +27,7 @@ BATCH = 64
 
 
 class MiniLM:
-    """The encoder, with the weights as they come: layers of Devlin et al. 2018, mean pooling, unit length."""
+    """The encoder with its weights: layers of Devlin et al. 2018, mean pooling, unit length."""
 
     def __init__(self):
         # Not imported: the package prints a line when it is.
@@ -48,7 +50,11 @@ class MiniLM:
         n, tokens, size = x.shape
 
         def heads(part):
-            return self.linear(f"{name}.self.{part}", x).reshape(n, tokens, HEADS, -1).transpose(0, 2, 1, 3)
+            return (
+                self.linear(f"{name}.self.{part}", x)
+                .reshape(n, tokens, HEADS, -1)
+                .transpose(0, 2, 1, 3)
+            )
 
         scores = heads("query") @ heads("key").transpose(0, 1, 3, 2) / np.sqrt(size / HEADS)
         scores = np.where(mask[:, None, None, :], scores, -np.inf)
@@ -64,14 +70,20 @@ class MiniLM:
         mask = np.array([e.attention_mask for e in encoded], dtype=bool)
         w = self.weights
         x = w["embeddings.word_embeddings.weight"][ids]
-        x = x + w["embeddings.position_embeddings.weight"][: ids.shape[1]] + w["embeddings.token_type_embeddings.weight"][0]
+        x = (
+            x
+            + w["embeddings.position_embeddings.weight"][: ids.shape[1]]
+            + w["embeddings.token_type_embeddings.weight"][0]
+        )
         x = self.norm("embeddings.LayerNorm", x)
         for i in range(LAYERS):
             layer = f"encoder.layer.{i}"
             x = self.attention(f"{layer}.attention", x, mask)
             wide = self.linear(f"{layer}.intermediate.dense", x)
             wide = wide * 0.5 * (1 + erf(wide / np.sqrt(2)))
-            x = self.norm(f"{layer}.output.LayerNorm", x + self.linear(f"{layer}.output.dense", wide))
+            x = self.norm(
+                f"{layer}.output.LayerNorm", x + self.linear(f"{layer}.output.dense", wide)
+            )
         mean = (x * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
         return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
 
