@@ -124,10 +124,11 @@ func TestApprovedMoveOfReplacedFilesFails(t *testing.T) {
 // names: from then on no other files are admitted under it.
 func TestHolderWithoutADigestGetsOne(t *testing.T) {
 	t.Parallel()
-	p := controlplanetest.Neighbours(t)
+	p := controlplanetest.Start(t)
 	version := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
-	p.Tracker.Move("jpcp", "Production", version)
-	p.Serve()
+	p.Tracker.Move("jpcp", "Staging", version)
+	p.Want(200, "POST", "/promotions", controlplanetest.Legacy, map[string]any{"model": "JPCP", "version": version, "approve": true})
+	p.SQL("update control_plane.alias_history set digest = null where alias = 'Production'")
 	holder := func() map[string]any {
 		items := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production&holding=true", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 		if len(items) != 1 {
