@@ -114,7 +114,7 @@ func (r *reader) prepare(t *testing.T, example string) string {
 	case named("runs show"), named("runs logs"):
 		return r.find(t, `"flow_run_id": "([^"]+)"`, "mlp --json runs list --model JPCP --state completed --limit 1")
 	case named("runs cancel"):
-		return r.find(t, `"flow_run_id": "([^"]+)"`, "mlp --json retrain MACK")
+		return r.find(t, `"flow_run_id": "([^"]+)"`, "mlp --json retrain RuntimeClass") // takes some seconds
 	case named("approvals show"):
 		r.notice(t, "JPCP")
 	case named("approvals reject"):
