@@ -52,7 +52,7 @@ var examples = map[string]string{
 	"audit verify":               "mlp audit verify",
 	"audit export":               "mlp audit export --last 30d --file audit.ndjson",
 	"serve check":                "mlp serve check",
-	"serve benchmark":            "mlp serve benchmark -n 2000 --max-p99-ms 20",
+	"serve benchmark":            "mlp serve benchmark -n 2000 --max-p99-ms 250",
 	"bus list":                   "mlp bus list",
 	"bus init-uuids":             "mlp bus init-uuids --repo deploy/modelrepo",
 	"bus regen-uuid":             "mlp bus regen-uuid JPCP",
