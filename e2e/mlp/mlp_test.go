@@ -60,8 +60,9 @@ func TestScripts(t *testing.T) {
 	}
 	t.Run("documents", func(t *testing.T) { checkDocuments(t, p, mlp) })
 	t.Run("decisions", func(t *testing.T) { checkDecisions(t, p, mlp) })
-	t.Run("examples", func(t *testing.T) { checkExamples(t, p, mlp) })
 	t.Run("interrupts", func(t *testing.T) { checkInterrupts(t, p, mlp) })
+	// Last: they wait where a tenant's rate is used up.
+	t.Run("examples", func(t *testing.T) { checkExamples(t, p, mlp) })
 }
 
 // inOrder is a test whose subtests do not run beside others.
