@@ -116,9 +116,6 @@ func checkOwners(dir string) error {
 		if err != nil {
 			return fmt.Errorf("others could write to the data directory %s, and what they left cannot be looked for: %w", dir, err)
 		}
-		if path == filepath.Join(dir, ContainersDir) && d.IsDir() {
-			return fs.SkipDir
-		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -132,6 +129,9 @@ func checkOwners(dir string) error {
 		}
 		if owner := ownerOf(info); !slices.Contains(owners, owner) {
 			return fmt.Errorf("others could write to the data directory %s, and %s in it belongs to user %d: remove it, or chown it if it is yours, or name another directory in PLATFORM_DATA_DIR", dir, path, owner)
+		}
+		if path == filepath.Join(dir, ContainersDir) && d.IsDir() { // mine; what is in it belongs to the containers
+			return fs.SkipDir
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@
 package datadir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,19 @@ func TestOpenLeavesTheContainersAlone(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A folder of that name that somebody else made would give the containers secrets that he knows.
+func TestOpenRefusesAContainersFolderOfOthers(t *testing.T) {
+	t.Parallel()
+	dir := makeOpen(t)
+	theirs := filepath.Join(dir, ContainersDir)
+	if err := errors.Join(os.Mkdir(theirs, 0o755), os.Chown(theirs, 4242, 4242)); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Open(dir); err == nil || !strings.Contains(err.Error(), theirs+" in it belongs to user 4242") {
+		t.Errorf("got %v, %v; want that %s belongs to user 4242", d, err, theirs)
 	}
 }
 
