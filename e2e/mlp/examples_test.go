@@ -52,26 +52,25 @@ func checkExamples(t *testing.T, p *harness.Platform, mlp string) {
 
 // reader is somebody at a shell, signed in at the platform.
 type reader struct {
-	p    *harness.Platform
-	dir  string
-	env  []string
-	work string // a copy of the model repository
+	p   *harness.Platform
+	dir string
+	env []string
 }
 
 func newReader(t *testing.T, p *harness.Platform, mlp string) *reader {
 	t.Helper()
 	r := &reader{p: p, dir: t.TempDir()}
-	r.work = filepath.Join(r.dir, "deploy", "modelrepo")
-	if err := os.MkdirAll(filepath.Dir(r.work), 0o700); err != nil {
+	repo := filepath.Join(r.dir, "deploy", "modelrepo") // a copy
+	if err := os.MkdirAll(filepath.Dir(repo), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("git", "clone", "-q", p.Env["PLATFORM_MODELREPO"], r.work).CombinedOutput(); err != nil {
+	if out, err := exec.Command("git", "clone", "-q", p.Env["PLATFORM_MODELREPO"], repo).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	r.env = []string{"HOME=" + r.dir, "PATH=" + filepath.Dir(mlp) + ":" + os.Getenv("PATH"), "ORT_LIB=" + os.Getenv("ORT_LIB"), "DOCKER_HOST=unix:///nonexistent"}
 	for k, v := range environment(t, p) {
 		if k == "PLATFORM_MODELREPO" {
-			v = r.work
+			v = repo
 		}
 		r.env = append(r.env, k+"="+v)
 	}
