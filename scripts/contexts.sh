@@ -2,6 +2,7 @@
 # Makes two contexts of mlp's configuration: NAME, whose token is the operator's, and NAME-approver, whose token is another
 # person's, since nobody approves what they asked for.
 # usage: eval "$(bin/platform env)" or eval "$(scripts/up.sh env)", then scripts/contexts.sh NAME CREDENTIALS [MLP]
+# Again after each start of the one process: the tokens of its tracker and orchestrator are those of the start.
 # CREDENTIALS is the platform's credentials.json: .data/credentials.json, or .data/compose/secrets/credentials.json.
 set -eu -o pipefail
 [ $# -ge 2 ] && [ $# -le 3 ] && [ -r "$2" ] || { echo "usage: scripts/contexts.sh NAME CREDENTIALS [MLP]; CREDENTIALS must be readable" >&2; exit 2; }

@@ -55,7 +55,7 @@ type Credentials struct {
 	BridgePassword       string `json:"bus_bridge_password"`
 	BusServingToken      string `json:"bus_serving_token"`
 	BusControlPlaneToken string `json:"bus_control_plane_token"`
-	// TrackerToken and OrchestratorKey are what the stand-ins ask of every caller.
+	// TrackerToken and OrchestratorKey are what the stand-ins ask of every caller; each start of the one process makes new ones.
 	TrackerToken    string `json:"tracker_token"`
 	OrchestratorKey string `json:"orchestrator_key"`
 	EvidenceToken   string `json:"evidence_token"` // evidence API: reads, for a person
@@ -110,15 +110,27 @@ func LoadOrCreate(dir string) (Credentials, error) {
 	if !added {
 		return c, nil
 	}
+	return c, writeFile(dir, c)
+}
+
+// RenewStandIns gives the stand-ins of tracker and orchestrator secrets of this start. Their clients send the secret to
+// whoever holds the port: one that somebody collected there while the platform was down is worth nothing once it is up.
+// The caller holds the directory's lock.
+func RenewStandIns(dir string, c Credentials) (Credentials, error) {
+	c.TrackerToken, c.OrchestratorKey = rand.Text()+rand.Text(), rand.Text()+rand.Text()
+	return c, writeFile(dir, c)
+}
+
+func writeFile(dir string, c Credentials) error {
 	b, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
-		return Credentials{}, fmt.Errorf("encode credentials: %w", err)
+		return fmt.Errorf("encode credentials: %w", err)
 	}
 	// Whole or not at all, also when the machine stops in the middle.
 	if err := renameio.WriteFile(filePath(dir), append(b, '\n'), 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
-		return Credentials{}, fmt.Errorf("write the platform's secrets: %w", err)
+		return fmt.Errorf("write the platform's secrets: %w", err)
 	}
-	return c, nil
+	return nil
 }
 
 // Load reads the file of the data directory dir.

@@ -30,6 +30,11 @@ func TestMadeOnce(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v; want info.Mode().Perm() == 0o600", info.Mode(), err)
 	}
+	renewed, err := RenewStandIns(dir, first)
+	if err != nil || renewed.TrackerToken == first.TrackerToken || renewed.OrchestratorKey == first.OrchestratorKey {
+		t.Fatalf("renewed: %v; want new secrets of the tracker and the orchestrator", err)
+	}
+	first.TrackerToken, first.OrchestratorKey = renewed.TrackerToken, renewed.OrchestratorKey
 	again, err := LoadOrCreate(dir)
 	if err != nil || again != first {
 		t.Fatalf("second start made others: %v; want again == first", err)

@@ -1,0 +1,227 @@
+//go:build e2e
+
+package stranger
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/e2e/harness"
+)
+
+// marker is part of every object that the tenant default has in this test; its names are in small letters.
+const marker = "ours5712a6e"
+
+// ownedPath is an object's place in a service: the parameters of a template that lead to it.
+type ownedPath struct {
+	template string
+	values   map[string]string
+	// absent is what another tenant gets for it when it reads.
+	absent int
+}
+
+// Another tenant with every scope finds no object of ours in any answer of the control plane and of inference, cannot act
+// on one whose id it knows, and leaves all of them as they were.
+func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	p := startWithCredentials(t)
+	control := createOwnedObjects(t, p)
+	serving := createOwnedRules(t, p)
+	for _, s := range services(p) {
+		owned, token := control, p.Secret(t, "operator_token")
+		switch s.name {
+		case "control plane":
+		case "inference":
+			owned, token = serving, p.Env["SERVING_TOKEN"]
+		default:
+			continue // they have one tenant
+		}
+		list := operations(t, s)
+		before := readOwned(t, s, list, owned, token)
+		foreign := caller{name: "other tenant", header: bearer(foreignToken)}
+		asked := 0
+		for _, o := range list {
+			for _, place := range append([]ownedPath{{}}, owned...) {
+				if (place.template == "") == matchesAny(o, owned) || !place.matches(o) {
+					continue // with our ids where we have some, with none of ours elsewhere
+				}
+				asked++
+				status, body := ask(t, s, o, foreign, place.values)
+				if strings.Contains(strings.ToLower(body), marker) && !o.public {
+					t.Errorf("%s: %s %s as another tenant: got %d with an object of ours, want none\n%.400s", s.name, o.method, o.template, status, body)
+				}
+				if !o.writes() && place.absent != 0 && status != place.absent {
+					t.Errorf("%s: %s %s as another tenant: got %d, want %d\n%.400s", s.name, o.method, o.template, status, place.absent, body)
+				}
+			}
+		}
+		after := readOwned(t, s, list, owned, token)
+		for path, was := range before {
+			if after[path] != was {
+				t.Errorf("%s: %s changed while another tenant asked: got\n%s\nwant\n%s", s.name, path, after[path], was)
+			}
+		}
+		t.Logf("%s: %d requests of another tenant, %d of our answers compared", s.name, asked, len(before))
+	}
+}
+
+// matches reports whether the place gives the operation's template the ids of one of our objects; the empty one fits all.
+func (p ownedPath) matches(o operation) bool {
+	return p.template == "" || o.template == p.template || strings.HasPrefix(o.template, p.template+"/")
+}
+
+func matchesAny(o operation, owned []ownedPath) bool {
+	for _, p := range owned {
+		if p.matches(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// createOwnedObjects makes one object of each kind that the control plane keeps for a tenant.
+func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
+	t.Helper()
+	cp, operator, other := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token"), p.Env["CONTROL_PLANE_TOKEN"]
+	want := func(method, path string, body map[string]any) map[string]any {
+		t.Helper()
+		return harness.Want(t, http.StatusOK, method, cp+path, operator, body).JSON(t)
+	}
+	notice := func(model string) string {
+		return want("POST", "/api/changes", map[string]any{
+			"model_ids": []string{model}, "commit_sha": markerCommit, "commit_msg": marker, "changed_files": []string{},
+		})["created"].([]any)[0].(string)
+	}
+	approval := notice("JPCP")
+	run := harness.Want(t, http.StatusOK, "POST", cp+"/approvals/"+notice("MACK")+"/approve", other, nil).JSON(t)["flow_run_id"]
+	flowRun, ok := run.(string)
+	if !ok {
+		t.Fatalf("flow run: got %v, want an id", run)
+	}
+
+	want("PUT", "/promotion-policies/"+marker, map[string]any{"metric": "mae", "operator": "lt", "threshold": 1})
+	want("POST", "/costs", map[string]any{"model": "JPCP", "version": "1", "scheduler": "mock", "job_id": marker, "gpu_hours": 1, "cpu_hours": 1, "project": marker})
+	want("PUT", "/budgets/"+marker, map[string]any{"cost_budget": 1})
+	want("PUT", "/jobs/mock/"+marker, map[string]any{"model": "JPCP", "state": "RUNNING", "cluster": marker})
+	want("POST", "/evals", map[string]any{"model": "JPCP", "version": "1", "suite": marker, "status": "passed", "metrics": []any{}})
+	want("PUT", "/llm/endpoints/"+marker, map[string]any{"engine": "vllm", "hostedModelId": marker, "maxModelLen": 1024})
+	want("PUT", "/compliance/JPCP/1", map[string]any{"riskClass": "high", "technicalFilePath": marker})
+	want("PUT", "/model-cards/JPCP", map[string]any{"markdown": marker})
+	want("PUT", "/auto-retrain/JPCP", map[string]any{"enabled": false, "dataset_name": marker})
+	want("POST", "/audit/events", map[string]any{"source": "cli", "action": "note", "target": marker})
+	harness.Eventually(t, 20*time.Second, func() error {
+		if a := harness.Want(t, http.StatusOK, "GET", cp+"/audit/events?limit=500", operator, nil); !strings.Contains(string(a.Body), marker) {
+			return fmt.Errorf("the ledger does not have the event yet")
+		}
+		return nil
+	})
+
+	// Somebody moves an alias outside: the control plane keeps the promotion that it asks for.
+	tracker := p.Tracker() + "/api/2.0/mlflow/"
+	harness.Want(t, http.StatusOK, "POST", tracker+"registered-models/create", "", map[string]any{"name": marker})
+	harness.Want(t, http.StatusOK, "POST", tracker+"model-versions/create", "", map[string]any{"name": marker, "source": "mlflow-artifacts:/" + marker})
+	harness.Want(t, http.StatusOK, "POST", tracker+"registered-models/alias", "", map[string]any{"name": marker, "alias": "Production", "version": "1"})
+	var promotion string
+	harness.Eventually(t, 60*time.Second, func() error {
+		for _, item := range want("GET", "/promotions?limit=50", nil)["items"].([]any) {
+			if pr := item.(map[string]any); strings.EqualFold(pr["model"].(string), marker) {
+				promotion = pr["id"].(string)
+				return nil
+			}
+		}
+		return fmt.Errorf("no promotion of %s", marker)
+	})
+	harness.Eventually(t, 2*time.Minute, func() error {
+		if state := want("GET", "/retrain/"+flowRun, nil)["state"]; state != "COMPLETED" && state != "FAILED" {
+			return fmt.Errorf("the training is %v", state)
+		}
+		return nil
+	})
+	return []ownedPath{
+		{"/approvals/{id}", map[string]string{"id": approval}, http.StatusNotFound},
+		{"/retrain/{flow_run_id}", map[string]string{"flow_run_id": flowRun}, http.StatusNotFound},
+		{"/promotions/{id}", map[string]string{"id": promotion}, http.StatusNotFound},
+		{"/promotion-policies/{model}", map[string]string{"model": marker}, http.StatusNotFound},
+		{"/jobs/{id}", map[string]string{"id": marker}, http.StatusNotFound},
+		{"/jobs/{scheduler}/{id}", map[string]string{"scheduler": "mock", "id": marker}, 0},
+		{"/budgets/{project}", map[string]string{"project": marker}, 0},
+		{"/llm/endpoints/{model}", map[string]string{"model": marker}, 0},
+		{"/compliance/{model}/{version}", map[string]string{"model": "JPCP", "version": "1"}, 0},
+		{"/model-cards/{model}", map[string]string{"model": "JPCP"}, 0},
+		{"/auto-retrain/{model}", map[string]string{"model": "JPCP"}, 0},
+	}
+}
+
+// createOwnedRules makes what inference keeps for a tenant beside models.
+func createOwnedRules(t *testing.T, p *harness.Platform) []ownedPath {
+	t.Helper()
+	url, admin := p.Env["SERVING_URL"], p.Env["SERVING_TOKEN"]
+	harness.Want(t, http.StatusOK, "POST", url+"/traffic-rules/jpcp", admin, map[string]int{"Production": 90, marker: 10})
+	harness.Want(t, http.StatusOK, "PUT", url+"/shadow-rules/jpcp", admin, map[string]any{"alias": marker, "percent": 10})
+	return []ownedPath{
+		{"/traffic-rules/{model_name}", map[string]string{"model_name": "jpcp"}, 0},
+		{"/shadow-rules/{model_name}", map[string]string{"model_name": "jpcp"}, 0},
+	}
+}
+
+// readOwned returns what the owner reads now, by path, of all that does not change by itself: of lists those items that
+// bear the marker.
+func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, token string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	owner := caller{name: "owner", header: bearer(token)}
+	for _, o := range list {
+		if o.method != http.MethodGet || o.public || strings.Contains(o.template, "export") {
+			continue
+		}
+		for _, place := range append([]ownedPath{{}}, owned...) {
+			if (place.template == "") == matchesAny(o, owned) || !place.matches(o) {
+				continue
+			}
+			status, body := ask(t, s, o, owner, place.values)
+			if status != http.StatusOK || !strings.Contains(strings.ToLower(body), marker) {
+				continue
+			}
+			var page struct {
+				Items []json.RawMessage `json:"items"`
+			}
+			if err := json.Unmarshal([]byte(body), &page); err == nil && page.Items != nil {
+				body = ""
+				for _, item := range page.Items {
+					if strings.Contains(strings.ToLower(string(item)), marker) {
+						body += string(item) + "\n"
+					}
+				}
+			}
+			out[o.path(place.values)] = body
+		}
+	}
+	if len(out) < len(owned) {
+		t.Errorf("%s: got %d answers with our objects, want at least %d", s.name, len(out), len(owned))
+	}
+	return out
+}
+
+// What somebody collected on the port of a stopped platform opens nothing once it is up again.
+func TestStandInTokensAreThoseOfAStart(t *testing.T) {
+	t.Parallel()
+	p := harness.New(t, "PLATFORM_SEED=false")
+	p.Start(t, 2*time.Minute)
+	tracker, orchestrator := p.Tracker(), p.Orchestrator() // with their secrets
+	p.Stop(t)
+	p.Start(t, 2*time.Minute)
+	const experiments, admin = "/api/2.0/mlflow/experiments/search?max_results=1", "/admin/version"
+	for _, r := range []struct {
+		url    string
+		status int
+	}{
+		{tracker + experiments, http.StatusUnauthorized}, {p.Tracker() + experiments, http.StatusOK},
+		{orchestrator + admin, http.StatusUnauthorized}, {p.Orchestrator() + admin, http.StatusOK},
+	} {
+		harness.Want(t, r.status, "GET", r.url, "", nil)
+	}
+}
