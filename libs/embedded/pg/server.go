@@ -197,14 +197,15 @@ func serverArgs(cfg Config, port int) []string {
 }
 
 // URL is the address of a database, password included; "" means the one made
-// with the cluster by default.
+// with the cluster by default. It is for pgx, or libpq 16 and later: require_auth
+// keeps the password from whoever takes the port of a server that has died.
 func (s *Server) URL(db string) string {
 	if db == "" {
 		db = "platform"
 	}
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(User, s.password),
-		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), Path: "/" + db, RawQuery: "sslmode=disable",
+		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), Path: "/" + db, RawQuery: "sslmode=disable&require_auth=scram-sha-256",
 	}
 	return u.String()
 }
