@@ -228,7 +228,7 @@ func (w *world) addBroker() (url string) {
 // addOrchestrator runs the platform for its stand-in of the orchestrator, with a database of its own.
 // The deployment belongs to a work pool, so the stand-in only keeps the runs; see [world.work].
 func (w *world) addOrchestrator() {
-	p := harness.New(w.t, "PLATFORM_SEED=false")
+	p := harness.New(w.t, "PLATFORM_SEED=false", "PLATFORM_KEEP_TOKENS=true") // the control planes live on when it is killed
 	w.add(&part{
 		name: "orchestrator", start: func() { p.Start(w.t, startTimeout) }, kill: p.Kill, up: func() error { return nil }, // Start has waited
 		ended: func() bool {

@@ -517,6 +517,20 @@ func NewShared(t testing.TB, extra ...string) (p *Platform, dir string) {
 	return preparePlatform(t, dir, extra), dir
 }
 
+// Attached returns a platform that runs already, whichever way: E2E_PLATFORM names the folder of its credentials.json and
+// samples, and the environment holds its addresses and tokens. It can be talked to, and neither stopped nor started.
+func Attached() (p *Platform, ok bool) {
+	dir := os.Getenv("E2E_PLATFORM")
+	if dir == "" {
+		return nil, false
+	}
+	p = &Platform{Dir: dir, Env: map[string]string{}}
+	for _, name := range exported {
+		p.Env[name] = os.Getenv(name)
+	}
+	return p, true
+}
+
 // Setting is the value last given to a setting of this platform.
 func (p *Platform) Setting(name string) string {
 	value := ""

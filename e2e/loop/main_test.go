@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 // sharedPlatform returns the shared platform; its first start is what a newcomer sees.
 func sharedPlatform(t *testing.T) *harness.Platform {
 	t.Helper()
+	if p, ok := harness.Attached(); ok {
+		return p
+	}
 	seeded.once.Do(func() {
 		p, dir := harness.NewShared(t)
 		seeded.dir = dir

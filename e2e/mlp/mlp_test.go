@@ -8,10 +8,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -26,22 +24,13 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// against names the directory of a running platform, for those who write a script and do not want to wait
-// for another start. Its addresses are those of the environment.
-var against = flag.String("platform", "", "data directory of a running platform to use instead of a new one")
-
 // Scripts run one after the other in the order of their names: they share the platform's models.
 func TestScripts(t *testing.T) {
-	p := &harness.Platform{Dir: *against, Env: map[string]string{}}
-	if *against == "" {
+	p, running := harness.Attached() // for those who write a script and do not want to wait for another start
+	if !running {
 		p = harness.New(t)
 		p.Start(t, 3*time.Minute)
 		p.WaitOutput(t, "Next:", 8*time.Minute, time.Now())
-	} else {
-		for _, kv := range os.Environ() {
-			k, v, _ := strings.Cut(kv, "=")
-			p.Env[k] = v
-		}
 	}
 	scripts, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(scripts) == 0 {

@@ -90,7 +90,7 @@ func httpClient() *http.Client {
 	t.DialContext = newDialer(2 * time.Second)
 	t.MaxIdleConnsPerHost = 64 // serve benchmark keeps many connections to one host
 	return &http.Client{
-		Transport: t,
+		Transport: graceTransport{t, 3 * time.Second},
 		Timeout:   10 * time.Second,
 		// A redirect would carry the bearer somewhere nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -103,7 +103,7 @@ func openPlatform(cfg Config) (*platform, error) {
 	p := &platform{cfg: cfg, begin: time.Now(), con: console.New(os.Stderr), dir: dir}
 	p.repo = p.path("modelrepo")
 	p.log, p.closeLog = openLog(cfg, p.path("platform.log"))
-	if p.creds, err = credentials.LoadOrCreate(dir.Path()); err == nil {
+	if p.creds, err = credentials.LoadOrCreate(dir.Path()); err == nil && !cfg.KeepTokens {
 		p.creds, err = credentials.RenewStandIns(dir.Path(), p.creds)
 	}
 	if err != nil {

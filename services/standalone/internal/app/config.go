@@ -30,6 +30,7 @@ type Config struct {
 	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`            // loopback host:port
 	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`            // of the embedded Postgres; 0: a free one
 	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`     // training runs at once
+	KeepTokens       bool           `env:"PLATFORM_KEEP_TOKENS" envDefault:"false"`          // of tracker and orchestrator: those of the start before
 	LogLevel         string         `env:"LOG_LEVEL" envDefault:"info"`                      // debug, info, warn, error
 	LogTo            string         `env:"PLATFORM_LOG_TO" envDefault:"file"`                // file: <data>/platform.log; stderr
 	StopTimeout      time.Duration  `env:"PLATFORM_STOP_TIMEOUT" envDefault:"30s"`           // Postgres may take this long to stop

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// graceTransport lets a request that changes something live on for a while after Ctrl-C. Cut off at once, it may have
+// taken effect all the same, and nobody would know: whoever waited for the answer can say what goes on.
+type graceTransport struct {
+	next  http.RoundTripper
+	grace time.Duration // from the interrupt to the end of the request
+}
+
+// RoundTrip implements http.RoundTripper. A stream ends with the interrupt: its answer has arrived.
+func (g graceTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if req.Method == http.MethodGet || req.Method == http.MethodHead || ctx.Err() != nil {
+		return g.next.RoundTrip(req)
+	}
+	longer, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			cut(ctx.Err()) // the request's own deadline
+			return
+		}
+		timer := time.AfterFunc(g.grace, func() { cut(context.Canceled) })
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	end := func() { stop(); cut(nil) }
+	resp, err := g.next.RoundTrip(req.WithContext(longer))
+	if err != nil {
+		if cause := context.Cause(longer); cause != nil {
+			err = cause
+		}
+		end()
+		return nil, err
+	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		context.AfterFunc(ctx, end)
+	}
+	resp.Body = endingBody{resp.Body, end}
+	return resp, nil
+}
+
+// endingBody ends what belongs to the request once its body is closed.
+type endingBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b endingBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}
