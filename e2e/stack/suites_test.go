@@ -1,0 +1,78 @@
+//go:build e2e && full
+
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/e2e/harness"
+)
+
+// suites are the tests that need nothing but addresses, tokens and the five samples; the others of these packages start,
+// stop or kill a process of their own.
+var suites = []struct{ folder, run string }{
+	{"loop", "TestRow02|TestRow04|TestRow05|TestRow06|TestRow07|TestRow13|TestRow19|TestRow24|TestTriton|TestLoopWithMLP"},
+	{"mlp", "TestScripts"},
+}
+
+// The suites of the one process pass on containers with several replicas of each service.
+func TestSuitesPassOnReplicas(t *testing.T) {
+	dir := t.TempDir()
+	secrets := os.Getenv("PLATFORM_SECRETS_DIR")
+	if secrets == "" {
+		secrets = filepath.Join(harness.Root(t), ".data", "compose", "secrets")
+	}
+	credentials, err := os.ReadFile(filepath.Join(secrets, "credentials.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "credentials.json"), credentials, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Jobs that no sample was trained on: the one process writes them with its first training.
+	one := harness.New(t)
+	one.Start(t, 3*time.Minute)
+	one.WaitOutput(t, "Next:", 8*time.Minute, time.Now())
+	one.Stop(t)
+	if err := os.CopyFS(filepath.Join(dir, "samples"), os.DirFS(filepath.Join(one.Dir, "samples"))); err != nil {
+		t.Fatal(err)
+	}
+
+	vars := maps.Clone(environment)
+	vars["E2E_PLATFORM"], vars["CI"] = dir, "true"
+	p := &harness.Platform{Dir: dir, Env: vars}
+	for _, model := range []string{"JPCP", "MACK", "MCBOUND", "RuntimeClass", "RuntimeRegressor"} {
+		p.Run(t, "mlp", "--yes", "retrain", model, "--follow")
+	}
+	harness.Eventually(t, time.Minute, func() error {
+		if n := harness.Want(t, http.StatusOK, "GET", vars["SERVING_URL"]+"/health", "", nil).JSON(t)["models_loaded"]; n != 5.0 {
+			return fmt.Errorf("got %v models loaded, want 5", n)
+		}
+		return nil
+	})
+	for _, s := range suites {
+		t.Run(s.folder, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "e2e", "-count", "1", "-timeout", "20m", "-v", "-run", s.run, "./"+s.folder)
+			cmd.Dir, cmd.Env = filepath.Join(harness.Root(t), "e2e"), p.Environ()
+			out, err := cmd.CombinedOutput()
+			text := string(out)
+			passed := strings.Count(text, "--- PASS: ")
+			if strings.Contains(text, "--- SKIP: ") {
+				err = errors.Join(err, errors.New("skipped tests are failures here"))
+			}
+			if err != nil || passed < 5 {
+				t.Fatalf("got %d passed, %v, want all\n%s", passed, err, text)
+			}
+			t.Logf("%d tests of ./%s", passed, s.folder)
+		})
+	}
+}
