@@ -22,6 +22,7 @@ import (
 var suites = []struct{ folder, run string }{
 	{"loop", "TestRow02|TestRow04|TestRow05|TestRow06|TestRow07|TestRow13|TestRow19|TestRow24|TestTriton|TestLoopWithMLP"},
 	{"mlp", "TestScripts"},
+	{"dashboard", "TestLoopByMouse|TestLoopByKeys|TestPasswordLogin|TestEveryPage|TestStreamCut"}, // in Chromium
 }
 
 // The suites of the one process pass on containers with several replicas of each service.
