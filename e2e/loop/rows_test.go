@@ -19,7 +19,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 	p := sharedPlatform(t)
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
 	// Somebody else asks for the training: nobody decides the promotion of a run of their own.
-	started := harness.Want(t, 200, "POST", cp+"/retrain", p.Secret(t, "seed_token"), map[string]any{"model_name": "RuntimeClass", "dataset_name": "IpscJobs"}).JSON(t)
+	started := harness.Want(t, 200, "POST", cp+"/retrain", p.Env["CONTROL_PLANE_TOKEN"], map[string]any{"model_name": "RuntimeClass", "dataset_name": "IpscJobs"}).JSON(t)
 	run := p.WaitRun(t, started["flow_run_id"].(string), 3*time.Minute)
 	if run["state_type"] != "COMPLETED" {
 		t.Fatalf(`run: %v; want run["state_type"] == "COMPLETED"`, run)
