@@ -21,7 +21,6 @@ import (
 // stop or kill a process of their own, or use the bus and gRPC, which containers do not publish.
 var suites = []struct{ folder, run string }{
 	{"loop", "TestRow02|TestRow04|TestRow05|TestRow06|TestRow07|TestRow13|TestRow19|TestRow20|TestRow22|TestRow24_Costs|TestRow25|TestTritonClient$|TestLoopWithMLP"},
-	{"mlp", "TestScripts"},
 	{"dashboard", "TestLoopByMouse|TestLoopByKeys|TestPasswordLogin|TestEveryPage|TestStreamCut"}, // in Chromium
 }
 
