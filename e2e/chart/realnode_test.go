@@ -32,52 +32,75 @@ assistant: {resources: {requests: {cpu: 50m, memory: 128Mi}, limits: {memory: 51
 modelRepository: {fromGit: true, existingClaim: models}
 `
 
+// version is a chart with the tag of its images.
+type version struct{ chart, tag string }
+
 // TestChartOnARealNode installs the chart on a node whose containers run, trains and promotes a model, upgrades and rolls
-// back under load, and removes the release.
+// back under load, removes the release and installs it again. The upgrade leads to the same images under another tag;
+// CHART_BEFORE names a commit whose chart and services it starts from instead.
 func TestChartOnARealNode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
 	w := openWorld(t, ctx)
-	values := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(values, []byte(realValues), 0o600); err != nil {
-		t.Fatal(err)
+	before, after := version{chartDir(t), "local"}, version{chartDir(t), "next"}
+	if commit := os.Getenv("CHART_BEFORE"); commit != "" {
+		before, after = w.importCommit(t, ctx, commit), before
 	}
-	began := time.Now()
-	w.release(t, "install", chartDir(t), "--values", values, "--wait")
-	t.Logf("helm install --wait: %s", time.Since(began).Round(time.Second))
-	w.checkPods(t, ctx, "local")
+	timed := func(what string, step func()) {
+		t.Helper()
+		began := time.Now()
+		step()
+		t.Logf("%s: %s", what, time.Since(began).Round(time.Second))
+	}
+	timed("helm install --wait", func() { w.release(t, "install", before) })
+	w.checkPods(t, ctx, before)
 	w.openDoors(t)
-	began = time.Now()
-	w.runLoop(t, ctx)
-	t.Logf("the loop of a model: %s", time.Since(began).Round(time.Second))
+	timed("the loop of a model", func() { w.runLoop(t, ctx) })
 	w.checkMigrations(t, ctx, 1)
 
-	tr := w.startTraffic(t, w.requests(t))
-	began = time.Now()
-	w.release(t, "upgrade", chartDir(t), "--values", values, "--set", "image.tag=next", "--wait")
-	w.checkPods(t, ctx, "next")
-	t.Logf("helm upgrade --wait, until the pods of before are gone: %s", time.Since(began).Round(time.Second))
-	tr.finish(t, "upgrade")
+	var noticed []string
+	for _, change := range []struct {
+		verb string
+		to   version
+	}{{"upgrade", after}, {"rollback", before}} {
+		tr := w.startTraffic(t, w.requests(t))
+		timed("helm "+change.verb+" --wait, until the pods of before are gone", func() {
+			w.release(t, change.verb, change.to)
+			w.checkPods(t, ctx, change.to)
+		})
+		tr.finish(t, change.verb)
+		noticed = append(noticed, tr.noticed...)
+	}
 	w.checkMigrations(t, ctx, 2)
 
-	tr = w.startTraffic(t, w.requests(t))
-	began = time.Now()
-	w.release(t, "rollback", "1", "--wait")
-	w.checkPods(t, ctx, "local")
-	t.Logf("helm rollback --wait, until the pods of before are gone: %s", time.Since(began).Round(time.Second))
-	tr.finish(t, "rollback")
-
-	began = time.Now()
-	w.release(t, "uninstall", "--wait")
-	harness.Eventually(t, 3*time.Minute, func() error { return findLeftovers(ctx, w.Cluster) })
-	t.Logf("helm uninstall --wait, until nothing is left: %s", time.Since(began).Round(time.Second))
-	w.checkKept(t, ctx)
+	timed("helm uninstall --wait, until nothing is left", func() {
+		w.release(t, "uninstall", before)
+		harness.Eventually(t, 3*time.Minute, func() error { return findLeftovers(ctx, w.Cluster) })
+	})
+	secrets, err := w.Client.CoreV1().Secrets("platform").List(ctx, metav1.ListOptions{})
+	if err != nil || len(secrets.Items) != len(ownImages)-1 {
+		t.Errorf("got %d Secrets after the uninstall, %v, want one of each of %d services", len(secrets.Items), err, len(ownImages)-1)
+	}
+	timed("helm install --wait beside the databases of before", func() { w.release(t, "install", after) })
+	w.checkPods(t, ctx, after)
+	w.openDoors(t)
+	w.checkKept(t, noticed)
 }
 
 // release runs helm on the release.
-func (w *world) release(t *testing.T, verb string, args ...string) {
+func (w *world) release(t *testing.T, verb string, to version) {
 	t.Helper()
-	args = append([]string{verb, "ml"}, append(args, "--kubeconfig", w.Kubeconfig, "--namespace", "platform", "--timeout", "6m")...)
+	args := []string{verb, "ml", "--wait", "--kubeconfig", w.Kubeconfig, "--namespace", "platform", "--timeout", "6m"}
+	switch verb {
+	case "install", "upgrade":
+		values := filepath.Join(t.TempDir(), "values.yaml")
+		if err := os.WriteFile(values, []byte(realValues), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, to.chart, "--values", values, "--set", "image.tag="+to.tag)
+	case "rollback":
+		args = append(args, "1")
+	}
 	if out, err := helm(t, args...); err != nil {
 		t.Fatalf("helm %s: %v\n%s", verb, err, out)
 	}
@@ -85,7 +108,7 @@ func (w *world) release(t *testing.T, verb string, args ...string) {
 
 // checkPods holds the release's pods against what it asks for: two a service and one worker, of this tag, ready, and
 // none of them started twice.
-func (w *world) checkPods(t *testing.T, ctx context.Context, tag string) {
+func (w *world) checkPods(t *testing.T, ctx context.Context, of version) {
 	t.Helper()
 	harness.Eventually(t, 2*time.Minute, func() error { // pods of before are still draining
 		pods, err := w.Client.CoreV1().Pods("platform").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=ml"})
@@ -95,7 +118,7 @@ func (w *world) checkPods(t *testing.T, ctx context.Context, tag string) {
 		count := map[string]int{}
 		for _, p := range pods.Items {
 			c := p.Spec.Containers[0]
-			if want := "mlp-platform/" + c.Name + ":" + tag; c.Image != want || !isReady(p) {
+			if want := "mlp-platform/" + c.Name + ":" + of.tag; c.Image != want || !isReady(p) {
 				return fmt.Errorf("got image %s, want %s and ready: %s", c.Image, want, describePod(p))
 			}
 			if n := p.Status.ContainerStatuses[0].RestartCount; n > 0 {
@@ -152,7 +175,7 @@ func (w *world) requests(t *testing.T) []request {
 				return map[string]any{"features": map[string]any{"nodes": 8 + n%7, "req_hours": 1 + n%12, "app": "cfd"}}
 			}},
 		{name: "approvals", method: http.MethodGet, url: at("ml-control-plane", "/approvals?limit=1"), token: w.env["CONTROL_PLANE_TOKEN"], pause: 50 * time.Millisecond},
-		{name: "notice of a change", method: http.MethodPost, url: at("ml-control-plane", "/api/changes"), token: w.env["CONTROL_PLANE_TOKEN"], pause: 1500 * time.Millisecond,
+		{name: "notice of a change", notice: true, method: http.MethodPost, url: at("ml-control-plane", "/api/changes"), token: w.env["CONTROL_PLANE_TOKEN"], pause: 1500 * time.Millisecond,
 			body: func(n int) any {
 				return map[string]any{"model_ids": []string{fmt.Sprintf("ROLL-%d-%d", begun, n)}, "commit_sha": fmt.Sprintf("%040x", n+1), "commit_msg": "a change under way"}
 			}},
@@ -161,20 +184,26 @@ func (w *world) requests(t *testing.T) []request {
 	}
 }
 
-// checkKept looks for what an uninstall leaves: the Secrets, and what the databases hold.
-func (w *world) checkKept(t *testing.T, ctx context.Context) {
+// checkKept asks a release that was installed anew for what the one before it knew: the model and every notice that was
+// accepted.
+func (w *world) checkKept(t *testing.T, noticed []string) {
 	t.Helper()
-	secrets, err := w.Client.CoreV1().Secrets("platform").List(ctx, metav1.ListOptions{})
-	if err != nil || len(secrets.Items) != 6 {
-		t.Errorf("got %d Secrets, %v, want the six of the services", len(secrets.Items), err)
+	if len(noticed) < 10 {
+		t.Errorf("got %d accepted notices, want at least 10", len(noticed))
 	}
-	if err := w.checkNeighboursReady(ctx); err != nil {
-		t.Error(err)
+	harness.Eventually(t, time.Minute, func() error { // the models of Production are loaded in the background
+		a, err := harness.TryCall(http.MethodPost, w.env["SERVING_URL"]+"/predict/LOOPMODEL", w.env["SERVING_TOKEN"], map[string]any{"features": map[string]any{"nodes": 8, "req_hours": 2, "app": "cfd"}})
+		if err == nil && (a.Status != http.StatusOK || fmt.Sprint(a.JSON(t)["model_version"]) != "1") {
+			err = fmt.Errorf("a prediction: %d %s, want one of version 1", a.Status, a.Body)
+		}
+		return err
+	})
+	for _, id := range noticed {
+		if a := harness.Call(t, http.MethodGet, w.env["CONTROL_PLANE_URL"]+"/approvals/"+id, w.env["CONTROL_PLANE_TOKEN"], nil); a.Status != http.StatusOK {
+			t.Errorf("the notice %s: got %d %s, want the record that was accepted", id, a.Status, a.Body)
+		}
 	}
-	versions := harness.Want(t, http.StatusOK, http.MethodGet, w.env["TRACKING_URI"]+"/api/2.0/mlflow/registered-models/get?name=LOOPMODEL", w.env["MLFLOW_TRACKING_TOKEN"], nil)
-	if !strings.Contains(string(versions.Body), `"version": "2"`) {
-		t.Errorf("got %s of the tracker, want version 2 of LOOPMODEL", versions.Body)
-	}
+	t.Logf("%d accepted notices are kept", len(noticed))
 }
 
 // runLoop runs scripts/loop.sh through the Services: a new model is trained by the worker, promoted by two people and

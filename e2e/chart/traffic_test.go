@@ -20,6 +20,7 @@ type request struct {
 	name, method, url, token string
 	body                     func(n int) any // of the nth request; nil: none
 	pause                    time.Duration   // between two of one client; some routes allow 120 a minute
+	notice                   bool            // the answer names a record that must not be lost
 }
 
 // traffic repeats requests through the Services over connections that are kept, two clients each.
@@ -30,12 +31,13 @@ type traffic struct {
 	clients  sync.WaitGroup
 
 	sent, again, failed atomic.Int64
-	mu                  sync.Mutex // guards failures and slowest
+	mu                  sync.Mutex // guards what follows
+	noticed             []string   // ids of records
 	failures            map[string]int
 	slowest             time.Duration
 }
 
-// start sends until finish is called.
+// startTraffic sends until finish is called.
 func (w *world) startTraffic(t *testing.T, requests []request) *traffic {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -77,6 +79,15 @@ func (tr *traffic) send(r request, n int) {
 	if err != nil || status != http.StatusOK {
 		tr.failed.Add(1)
 		tr.failures[fmt.Sprintf("%s: %d %v %.120s", r.name, status, err, answer)]++
+		return
+	}
+	if r.notice {
+		var records struct{ Created, Existing []string }
+		if err := json.Unmarshal(answer, &records); err != nil || len(records.Created)+len(records.Existing) != 1 {
+			tr.failed.Add(1)
+			tr.failures[fmt.Sprintf("%s: %v %.120s; want one record", r.name, err, answer)]++
+		}
+		tr.noticed = append(tr.noticed, append(records.Created, records.Existing...)...)
 	}
 }
 

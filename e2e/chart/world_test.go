@@ -88,9 +88,21 @@ func importImages(t *testing.T, ctx context.Context, n *node.Node) {
 	for name := range neighbourPorts {
 		names = append(names, name)
 	}
+	saveImages(t, ctx, n, names, "PLATFORM_TAG=local")
+	for _, name := range ownImages {
+		from := "docker.io/mlp-platform/" + name
+		if err := n.NameImage(ctx, from+":local", from+":next"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// saveImages makes images and hands them to the node.
+func saveImages(t *testing.T, ctx context.Context, n *node.Node, names []string, settings ...string) {
+	t.Helper()
 	save := exec.CommandContext(ctx, filepath.Join(harness.Root(t), "scripts", "up.sh"), append([]string{"save"}, names...)...)
-	// Images of a registry lack those of Postgres and Redis, which the script assembles only.
-	save.Env = append(os.Environ(), "PLATFORM_IMAGES=assemble", "PLATFORM_IMAGES_PREFIX=mlp-platform", "PLATFORM_TAG=local")
+	// Where a registry answers, the script would leave out Postgres and Redis, which it assembles only.
+	save.Env = append(append(os.Environ(), "PLATFORM_IMAGES=assemble", "PLATFORM_IMAGES_PREFIX=mlp-platform"), settings...)
 	save.Stderr = t.Output()
 	save.Cancel = func() error { return save.Process.Signal(syscall.SIGTERM) } // it ends the engine that it started
 	save.WaitDelay = time.Minute
@@ -104,12 +116,26 @@ func importImages(t *testing.T, ctx context.Context, n *node.Node) {
 	if err := errors.Join(n.Import(ctx, archive), save.Wait()); err != nil {
 		t.Fatalf("make the images: %v", err)
 	}
-	for _, name := range ownImages {
-		from := "docker.io/mlp-platform/" + name
-		if err := n.NameImage(ctx, from+":local", from+":next"); err != nil {
-			t.Fatal(err)
+}
+
+// importCommit gives the node the images of a commit, and returns its chart. The dashboard's have no pages, which
+// nobody looks at here.
+func (w *world) importCommit(t *testing.T, ctx context.Context, commit string) version {
+	t.Helper()
+	dir := t.TempDir()
+	run := func(dir, program string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", program, args, err, out)
 		}
 	}
+	run(harness.Root(t), "git", "archive", "--output", dir+".tar", commit)
+	run(dir, "tar", "-xf", dir+".tar")
+	run(dir, "sh", "scripts/binaries.sh", filepath.Join(dir, "built"), "before")
+	saveImages(t, ctx, w.node, ownImages, "PLATFORM_TAG=before", "IMAGES_BIN="+filepath.Join(dir, "built"))
+	return version{filepath.Join(dir, "deploy", "helm", "mlp-platform"), "before"}
 }
 
 // addModels makes a git repository of the sample models, serves it as a forge does to the control plane, and makes the
