@@ -35,16 +35,23 @@ modelRepository: {fromGit: true, existingClaim: models}
 // version is a chart with the tag of its images.
 type version struct{ chart, tag string }
 
+// change is a verb of helm with the version that it leads to.
+type change struct {
+	verb string
+	to   version
+}
+
 // TestChartOnARealNode installs the chart on a node whose containers run, trains and promotes a model, upgrades and rolls
-// back under load, removes the release and installs it again. The upgrade leads to the same images under another tag;
-// CHART_BEFORE names a commit whose chart and services it starts from instead.
+// back under load, removes the release and installs it again. The upgrade leads to the same images under another tag.
+// CHART_BEFORE names a commit whose chart and services come first, with an upgrade from these.
 func TestChartOnARealNode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
 	w := openWorld(t, ctx)
-	before, after := version{chartDir(t), "local"}, version{chartDir(t), "next"}
+	local, next := version{chartDir(t), "local"}, version{chartDir(t), "next"}
+	first, changes := local, []change{{"upgrade", next}, {"rollback", local}}
 	if commit := os.Getenv("CHART_BEFORE"); commit != "" {
-		before, after = w.importCommit(t, ctx, commit), before
+		first, changes = w.importCommit(t, ctx, commit), append([]change{{"upgrade", local}}, changes...)
 	}
 	timed := func(what string, step func()) {
 		t.Helper()
@@ -52,37 +59,34 @@ func TestChartOnARealNode(t *testing.T) {
 		step()
 		t.Logf("%s: %s", what, time.Since(began).Round(time.Second))
 	}
-	timed("helm install --wait", func() { w.release(t, "install", before) })
-	w.checkPods(t, ctx, before)
+	timed("helm install --wait", func() { w.release(t, "install", first) })
+	w.checkPods(t, ctx, first)
 	w.openDoors(t)
 	timed("the loop of a model", func() { w.runLoop(t, ctx) })
 	w.checkMigrations(t, ctx, 1)
 
 	var noticed []string
-	for _, change := range []struct {
-		verb string
-		to   version
-	}{{"upgrade", after}, {"rollback", before}} {
+	for _, change := range changes {
 		tr := w.startTraffic(t, w.requests(t))
-		timed("helm "+change.verb+" --wait, until the pods of before are gone", func() {
+		timed("helm "+change.verb+" --wait to "+change.to.tag+", until the pods of before are gone", func() {
 			w.release(t, change.verb, change.to)
 			w.checkPods(t, ctx, change.to)
 		})
-		tr.finish(t, change.verb)
+		tr.finish(t, change.verb+" to "+change.to.tag)
 		noticed = append(noticed, tr.noticed...)
 	}
-	w.checkMigrations(t, ctx, 2)
+	w.checkMigrations(t, ctx, len(changes)) // a rollback has none
 
 	timed("helm uninstall --wait, until nothing is left", func() {
-		w.release(t, "uninstall", before)
+		w.release(t, "uninstall", local)
 		harness.Eventually(t, 3*time.Minute, func() error { return findLeftovers(ctx, w.Cluster) })
 	})
 	secrets, err := w.Client.CoreV1().Secrets("platform").List(ctx, metav1.ListOptions{})
 	if err != nil || len(secrets.Items) != len(ownImages)-1 {
 		t.Errorf("got %d Secrets after the uninstall, %v, want one of each of %d services", len(secrets.Items), err, len(ownImages)-1)
 	}
-	timed("helm install --wait beside the databases of before", func() { w.release(t, "install", after) })
-	w.checkPods(t, ctx, after)
+	timed("helm install --wait beside the databases of before", func() { w.release(t, "install", next) })
+	w.checkPods(t, ctx, next)
 	w.openDoors(t)
 	w.checkKept(t, noticed)
 }
@@ -98,8 +102,6 @@ func (w *world) release(t *testing.T, verb string, to version) {
 			t.Fatal(err)
 		}
 		args = append(args, to.chart, "--values", values, "--set", "image.tag="+to.tag)
-	case "rollback":
-		args = append(args, "1")
 	}
 	if out, err := helm(t, args...); err != nil {
 		t.Fatalf("helm %s: %v\n%s", verb, err, out)

@@ -33,7 +33,7 @@ type traffic struct {
 	sent, again, failed atomic.Int64
 	mu                  sync.Mutex // guards what follows
 	noticed             []string   // ids of records
-	failures            map[string]int
+	failures, resets    []string
 	slowest             time.Duration
 }
 
@@ -41,7 +41,7 @@ type traffic struct {
 func (w *world) startTraffic(t *testing.T, requests []request) *traffic {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	tr := &traffic{requests: requests, stop: stop, failures: map[string]int{}, client: &http.Client{
+	tr := &traffic{requests: requests, stop: stop, client: &http.Client{
 		Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: w.node.Dial, MaxIdleConnsPerHost: 2 * len(requests)},
 	}}
 	t.Cleanup(func() { stop(); tr.clients.Wait() })
@@ -69,23 +69,27 @@ func (tr *traffic) send(r request, n int) {
 	began := time.Now()
 	tr.sent.Add(1)
 	status, answer, err := tr.try(r, n)
-	if err != nil {
+	reset := err
+	if reset != nil {
 		tr.again.Add(1)
 		status, answer, err = tr.try(r, n)
 	}
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
+	if reset != nil {
+		tr.resets = append(tr.resets, fmt.Sprintf("%s %s: %v", began.Format("15:04:05.000"), r.name, reset))
+	}
 	tr.slowest = max(tr.slowest, time.Since(began))
 	if err != nil || status != http.StatusOK {
 		tr.failed.Add(1)
-		tr.failures[fmt.Sprintf("%s: %d %v %.120s", r.name, status, err, answer)]++
+		tr.failures = append(tr.failures, fmt.Sprintf("%s %s: %d %v %.120s", began.Format("15:04:05.000"), r.name, status, err, answer))
 		return
 	}
 	if r.notice {
 		var records struct{ Created, Existing []string }
 		if err := json.Unmarshal(answer, &records); err != nil || len(records.Created)+len(records.Existing) != 1 {
 			tr.failed.Add(1)
-			tr.failures[fmt.Sprintf("%s: %v %.120s; want one record", r.name, err, answer)]++
+			tr.failures = append(tr.failures, fmt.Sprintf("%s: %v %.120s; want one record", r.name, err, answer))
 		}
 		tr.noticed = append(tr.noticed, append(records.Created, records.Existing...)...)
 	}
@@ -122,6 +126,9 @@ func (tr *traffic) finish(t *testing.T, during string) {
 	tr.stop()
 	tr.clients.Wait()
 	t.Logf("%s: %d requests, %d sent once more after a reset, %d failed, the slowest took %s", during, tr.sent.Load(), tr.again.Load(), tr.failed.Load(), tr.slowest.Round(time.Millisecond))
+	for _, r := range tr.resets {
+		t.Log(r)
+	}
 	if tr.failed.Load() > 0 || tr.sent.Load() < 100 {
 		t.Errorf("%s: %d of %d requests failed, want none of at least 100: %v", during, tr.failed.Load(), tr.sent.Load(), tr.failures)
 	}
