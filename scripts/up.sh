@@ -17,10 +17,11 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "up: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# lock_engine lets nobody else here start or end the engine until this ends.
+# lock_engine lets nobody else here start or end an engine of our own until this ends.
 lock_engine() {
+	[ "${DOCKER_HOST:-}" = "unix://$engine/run/docker.sock" ] && have flock || return 0
 	exec 8>>"$engine/lock"
-	! have flock || flock 8
+	flock 8
 }
 
 # find_engine find|start [OPTION...]: options are for a daemon that is started.
@@ -29,6 +30,7 @@ find_engine() {
 	docker version >/dev/null 2>&1 && return
 	# An engine that an earlier make up started.
 	[ -n "${DOCKER_HOST:-}" ] || export DOCKER_HOST=unix://$engine/run/docker.sock
+	[ "$1" = find ] || lock_engine
 	docker version >/dev/null 2>&1 && return
 	[ "$DOCKER_HOST" = "unix://$engine/run/docker.sock" ] || die "no Docker engine answers at DOCKER_HOST=$DOCKER_HOST"
 	[ "$1" = start ] || die "no stack runs here: no Docker engine answers"
@@ -66,7 +68,7 @@ find_compose() {
 
 stop_engine() {
 	local pid
-	pid=$(cat "$engine/run/docker.pid")
+	pid=$(cat "$engine/run/docker.pid") || return 0 # it ended by itself
 	kill "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 }
 
@@ -216,7 +218,6 @@ TEXT
 
 case "${1:-up}" in
 up)
-	lock_engine
 	find_engine start
 	find_compose
 	if running; then
@@ -231,8 +232,8 @@ up)
 	banner
 	;;
 down)
-	lock_engine
 	find_engine find
+	lock_engine
 	find_compose
 	shift
 	[ "$*" = "" ] || [ "$*" = --volumes ] || die "down takes --volumes or nothing"
@@ -245,9 +246,8 @@ down)
 save) # makes images and writes them to standard output, for another engine
 	shift
 	[ $# -gt 0 ] && [ ! -t 1 ] || die "save takes names of images, and writes an archive to a file or pipe"
-	lock_engine
-	find_engine start --bridge=none --iptables=false # nothing runs on it
 	trap '[ "${engine_started:-}" != yes ] || stop_engine' EXIT
+	find_engine start --bridge=none --iptables=false # nothing runs on it
 	find_compose
 	make_images base python "$@" >&2
 	names=("${@/#/$PLATFORM_IMAGES_PREFIX/}")
