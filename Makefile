@@ -101,7 +101,7 @@ e2e: ## the platform over the wire, with the real neighbours
 	@scripts/e2e.sh
 
 .PHONY: e2e-full
-e2e-full: ## make e2e, with every case of the worker, a Slurm of one node, an S3 server, the Helm chart at a real API server, the assistant on a real node and the containers with replicas
+e2e-full: ## make e2e, with every case of the worker, a Slurm of one node, an S3 server, the Helm chart and the assistant on a real node and the containers with replicas
 	@scripts/setup.sh e2e-full
 	@$(MAKE) --no-print-directory build
 	@E2E_TAGS=e2e,full scripts/e2e.sh

@@ -44,6 +44,8 @@ jobs() {
 	done
 }
 commit() { git -C "$repo" add -A && git -C "$repo" -c user.name=loop -c user.email=loop@localhost commit -qm "$1"; }
+# sync_models lets the platform read the new commit. Other replicas, which may be asked next, follow within a second.
+sync_models() { operator modelrepo sync && sleep 1.5; }
 # promote moves Production to the newest version: the operator asks and waits, the approver decides meanwhile. What the
 # training itself asked for is superseded, so the approver waits until the operator's own request is pending.
 promote() {
@@ -73,7 +75,7 @@ step "a model from nothing"
 operator scaffold "$model" --repo "$repo"
 operator pipeline validate --repo "$repo"
 commit "Add $model"
-operator modelrepo sync
+sync_models
 step "trained, judged, promoted by two people, served"
 operator retrain "$model" --follow
 promote "first version"
@@ -92,7 +94,7 @@ operator --json drift status "$model" | grep -qE '"overall": "(WARNING|CRITICAL)
 step "drift starts training; promoted"
 sed -i.before 's/n_estimators: 60/n_estimators: 80/' "$repo"/models/*/"$model"/model.yaml && rm "$repo"/models/*/"$model"/model.yaml.before
 commit "More trees for $model"
-operator modelrepo sync
+sync_models
 train_on_drift
 operator drift trigger --model "$model" --follow
 # The control plane also looks by itself (AUTO_RETRAIN_SECONDS), and may have started the run first.

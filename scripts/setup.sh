@@ -153,5 +153,5 @@ if [ "$goal" = e2e-full ]; then
 	for venv in boost minilm; do sh scripts/venv.sh $venv; done
 	bash scripts/slurm.sh install
 	bash scripts/node.sh install
-	for t in helm versitygw; do scripts/tool.sh "$t" >/dev/null; done
+	for t in helm versitygw coredns; do scripts/tool.sh "$t" >/dev/null; done
 fi

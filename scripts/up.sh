@@ -1,5 +1,5 @@
 #!/bin/bash
-# The platform as containers. usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
+# The platform as containers. usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|save NAME...|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS...
 # Finds a Docker engine or, on Debian as root, starts one of its own below .cache/docker; builds the images, or assembles
 # equivalents where no registry can be reached; waits until everything is healthy. docs/compose.md lists every variable.
 set -eu -o pipefail
@@ -17,11 +17,20 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "up: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# lock_engine lets nobody else here start or end an engine of our own until this ends.
+lock_engine() {
+	[ "${DOCKER_HOST:-}" = "unix://$engine/run/docker.sock" ] && have flock || return 0
+	exec 8>>"$engine/lock"
+	flock 8
+}
+
+# find_engine find|start [OPTION...]: options are for a daemon that is started.
 find_engine() {
 	have docker || die "no Docker here: install Docker Engine 20.10 or newer (on Debian, as root: apt-get install -y --no-install-recommends docker.io), or use make run, which needs none"
 	docker version >/dev/null 2>&1 && return
 	# An engine that an earlier make up started.
 	[ -n "${DOCKER_HOST:-}" ] || export DOCKER_HOST=unix://$engine/run/docker.sock
+	[ "$1" = find ] || lock_engine
 	docker version >/dev/null 2>&1 && return
 	[ "$DOCKER_HOST" = "unix://$engine/run/docker.sock" ] || die "no Docker engine answers at DOCKER_HOST=$DOCKER_HOST"
 	[ "$1" = start ] || die "no stack runs here: no Docker engine answers"
@@ -29,8 +38,9 @@ find_engine() {
 	{ [ "$(id -u)" = 0 ] && have dockerd && have iptables; } || die "no Docker engine answers: start it (systemctl start docker), or run this as root where dockerd and iptables are installed (on Debian: apt-get install -y --no-install-recommends docker.io iptables)"
 	say "no Docker engine answers: starting one with its data below .cache/docker; make down ends it"
 	mkdir -p "$engine/run"
-	setsid dockerd --data-root "$engine/data" --exec-root "$engine/run/exec" -H "$DOCKER_HOST" -p "$engine/run/docker.pid" >"$engine/run/dockerd.log" 2>&1 </dev/null &
+	setsid dockerd --data-root "$engine/data" --exec-root "$engine/run/exec" -H "$DOCKER_HOST" -p "$engine/run/docker.pid" "${@:2}" >"$engine/run/dockerd.log" 2>&1 </dev/null 8>&- &
 	local pid=$! i
+	engine_started=yes
 	for i in $(seq 150); do
 		docker version >/dev/null 2>&1 && return
 		kill -0 "$pid" 2>/dev/null || die "dockerd ended: $(tail -n 1 "$engine/run/dockerd.log")"
@@ -54,6 +64,12 @@ find_compose() {
 	have go || scripts/setup.sh run
 	PATH=$root/.cache/go/bin:$PATH
 	compose_command=("$(scripts/tool.sh docker-compose)")
+}
+
+stop_engine() {
+	local pid
+	pid=$(cat "$engine/run/docker.pid") || return 0 # it ended by itself
+	kill "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 }
 
 files=(-f "$root/compose.yaml")
@@ -94,9 +110,9 @@ stack_tool() {
 		-v "$PLATFORM_SECRETS_DIR:/secrets" "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" "$@"
 }
 
-# choose_images: build, where a registry answers; assemble, where none does.
+# make_images [NAME...]: builds, where a registry answers; assembles, where none does.
 make_images() {
-	local how=${PLATFORM_IMAGES:-auto}
+	how=${PLATFORM_IMAGES:-auto}
 	if [ "$how" = auto ]; then
 		if timeout 20 docker pull -q "${BASE_IMAGE:-gcr.io/distroless/cc-debian12:nonroot}" >/dev/null 2>&1; then how=build; else how=assemble; fi
 	fi
@@ -113,12 +129,17 @@ make_images() {
 			say "building the binaries"
 			PATH=$root/.cache/go/bin:$PATH GOFLAGS=-buildvcs=false scripts/binaries.sh "$IMAGES_BIN" "$(git describe --tags --always --dirty 2>/dev/null || echo dev)"
 		fi
-		scripts/images.sh
+		scripts/images.sh "$@"
 		;;
 	none) ;;
 	*) die "PLATFORM_IMAGES must be auto, build, assemble or none, not '$how'" ;;
 	esac
-	[ "$how" != assemble ] && [ "$how" != none ] || use_assembled
+}
+
+# make_stack_images also notes which images stand for those of a registry.
+make_stack_images() {
+	make_images
+	[ "$how" = build ] || use_assembled
 }
 
 use_assembled() {
@@ -205,22 +226,32 @@ up)
 		check_ports
 	fi
 	mkdir -p "$state"
-	make_images
+	make_stack_images
 	make_secrets
 	wait_healthy
 	banner
 	;;
 down)
 	find_engine find
+	lock_engine
 	find_compose
 	shift
 	[ "$*" = "" ] || [ "$*" = --volumes ] || die "down takes --volumes or nothing"
 	compose --profile '*' down --remove-orphans "$@"
 	if [ -s "$engine/run/docker.pid" ] && [ "${DOCKER_HOST:-}" = "unix://$engine/run/docker.sock" ] && [ -z "$(docker ps -q)" ]; then
-		pid=$(cat "$engine/run/docker.pid")
 		say "stopping the engine that make up started"
-		kill "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
+		stop_engine
 	fi
+	;;
+save) # makes images and writes them to standard output, for another engine
+	shift
+	[ $# -gt 0 ] && [ ! -t 1 ] || die "save takes names of images, and writes an archive to a file or pipe"
+	trap '[ "${engine_started:-}" != yes ] || stop_engine' EXIT
+	find_engine start --bridge=none --iptables=false # nothing runs on it
+	find_compose
+	make_images base python "$@" >&2
+	names=("${@/#/$PLATFORM_IMAGES_PREFIX/}")
+	docker save "${names[@]/%/:$PLATFORM_TAG}"
 	;;
 logs)
 	find_engine find
@@ -249,7 +280,7 @@ backup | restore)
 		find_engine find
 	else
 		find_engine start
-		docker image inspect "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" >/dev/null 2>&1 || { find_compose && make_images; }
+		docker image inspect "$PLATFORM_IMAGES_PREFIX/stack:$PLATFORM_TAG" >/dev/null 2>&1 || { find_compose && make_stack_images; }
 	fi
 	"${verb}_containers" "$(cd "$invoked_from" && realpath -m -- "$1")"
 	;;
@@ -258,5 +289,5 @@ docker) # the engine that the stack runs on, wherever it is
 	shift
 	docker "$@"
 	;;
-*) say "usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS..."; exit 2 ;;
+*) say "usage: scripts/up.sh up|down [--volumes]|backup FILE|restore FILE|save NAME...|logs [SERVICE...]|env|password [viewer]|compose ARGUMENTS...|docker ARGUMENTS..."; exit 2 ;;
 esac

@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/mlp-platform/platform/e2e/harness"
 	"github.com/mlp-platform/platform/e2e/kube"
@@ -34,7 +36,7 @@ func TestChartsLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range secretsOfRelease(t) {
+	for _, s := range secretsOfRelease(t, filepath.Join(t.TempDir(), "secrets")) {
 		if _, err := c.Client.CoreV1().Secrets("platform").Create(ctx, &s, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -70,45 +72,43 @@ func TestChartsLife(t *testing.T) {
 	release("rollback", "1", "--wait")
 	images("local")
 	release("uninstall", "--wait")
-	left := func() error {
-		var names []string
-		pods, err := c.Client.CoreV1().Pods("platform").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=mlp-platform"})
-		if err != nil {
-			return err
-		}
-		services, err := c.Client.CoreV1().Services("platform").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		roles, err := c.Client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=mlp-platform"})
-		if err != nil {
-			return err
-		}
-		for _, p := range pods.Items {
-			if p.DeletionTimestamp == nil {
-				names = append(names, "pod "+p.Name)
-			}
-		}
-		for _, s := range services.Items {
-			names = append(names, "service "+s.Name)
-		}
-		for _, r := range roles.Items {
-			names = append(names, "role "+r.Name)
-		}
-		if len(names) > 0 {
-			return fmt.Errorf("left behind: %v", names)
-		}
-		return nil
-	}
-	if err := kube.Until(left); err != nil {
+	if err := kube.Until(func() error { return findLeftovers(ctx, c) }); err != nil {
 		t.Error(err)
 	}
 }
 
-// secretsOfRelease makes secrets as docs/kubernetes.md says.
-func secretsOfRelease(t *testing.T) []corev1.Secret {
+// findLeftovers returns an error while the cluster holds anything of a release.
+func findLeftovers(ctx context.Context, c *kube.Cluster) error {
+	client, err := dynamic.NewForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, r := range []schema.GroupVersionResource{
+		{Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "serviceaccounts"}, {Version: "v1", Resource: "configmaps"},
+		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "apps", Version: "v1", Resource: "replicasets"}, {Group: "batch", Version: "v1", Resource: "jobs"},
+		{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}, {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+	} {
+		list, err := client.Resource(r).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=mlp-platform"})
+		if err != nil {
+			return err
+		}
+		for _, o := range list.Items {
+			names = append(names, r.Resource+"/"+o.GetName())
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("left behind: %v", names)
+	}
+	return nil
+}
+
+// secretsOfRelease makes secrets in a new folder, as docs/kubernetes.md says.
+func secretsOfRelease(t *testing.T, dir string) []corev1.Secret {
 	t.Helper()
-	stack, dir := harness.Bin(t, "stack"), filepath.Join(t.TempDir(), "secrets")
+	stack := harness.Bin(t, "stack")
 	if out, err := exec.Command(stack, "secrets", dir).CombinedOutput(); err != nil {
 		t.Fatalf("stack secrets: %v\n%s", err, out)
 	}

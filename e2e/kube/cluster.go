@@ -66,23 +66,24 @@ type part struct {
 // nodes to place pods on. The caller stops it.
 func Start(t testing.TB, nodes ...Node) *Cluster {
 	t.Helper()
-	return launch(t, func(c *Cluster) error { return c.simulate(t, nodes) })
+	return launch(t, "lease", func(c *Cluster) error { return c.simulate(t, nodes) })
 }
 
-// StartWithoutNodes starts the control plane alone, for a caller that brings its own node.
+// StartWithoutNodes starts the control plane alone, for a caller that brings its own node. That also says where pods
+// reach the API server.
 func StartWithoutNodes(t testing.TB) *Cluster {
 	t.Helper()
-	return launch(t, func(*Cluster) error { return nil })
+	return launch(t, "none", func(*Cluster) error { return nil })
 }
 
-func launch(t testing.TB, addNodes func(*Cluster) error) *Cluster {
+func launch(t testing.TB, endpoints string, addNodes func(*Cluster) error) *Cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "kube-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Cluster{Dir: dir}
-	err = c.start(t)
+	err = c.start(t, endpoints)
 	if err == nil {
 		err = addNodes(c)
 	}
@@ -94,7 +95,8 @@ func launch(t testing.TB, addNodes func(*Cluster) error) *Cluster {
 	return c
 }
 
-func (c *Cluster) start(t testing.TB) error {
+// start starts everything but nodes; endpoints is how the API server keeps those of its own Service.
+func (c *Cluster) start(t testing.TB, endpoints string) error {
 	ports, err := freePorts(5)
 	if err != nil {
 		return err
@@ -117,6 +119,7 @@ func (c *Cluster) start(t testing.TB) error {
 		"--cert-dir="+c.path("certs"), "--token-auth-file="+c.path("tokens.csv"), "--authorization-mode=RBAC", "--anonymous-auth=false",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.path("sa.pub"), "--service-account-signing-key-file="+c.path("sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged", "--kubelet-preferred-address-types=InternalIP", "--enable-aggregator-routing=false",
+		"--endpoint-reconciler-type="+endpoints,
 		"--watch-cache=true", "--profiling=false"); err != nil {
 		return err
 	}

@@ -21,6 +21,12 @@ func (n *Node) makeCgroups() error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
+		// A cgroup counts as one process among those of the machine otherwise, whatever runs in it.
+		if shares := filepath.Join(dir, "cpu.shares"); fileExists(shares) {
+			if err := os.WriteFile(shares, []byte("8192"), 0o600); err != nil {
+				return err
+			}
+		}
 		// A cpuset starts empty and takes no process then.
 		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 			value, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
@@ -33,6 +39,11 @@ func (n *Node) makeCgroups() error {
 		}
 	}
 	return nil
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func (n *Node) cgroupDirs() []string {

@@ -146,6 +146,17 @@ func (n *Node) write(name, text string) error {
 	return os.WriteFile(n.path(name), []byte(text), 0o600)
 }
 
+// apiEndpoints lead the Service of the API server to its door; the API server itself would name the machine's address,
+// where it does not listen.
+const apiEndpoints = `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: kubernetes, labels: {kubernetes.io/service-name: kubernetes}}
+addressType: IPv4
+endpoints: [{addresses: [%s]}]
+ports: [{name: https, port: %d}]
+`
+
 // connect lays the pair of interfaces between node and machine, and serves the API server and a registry at the machine's
 // end of it: both listen on loopback otherwise, which the node has its own of.
 func (n *Node) connect(c *kube.Cluster) error {
@@ -164,7 +175,10 @@ func (n *Node) connect(c *kube.Cluster) error {
 		return err
 	}
 	n.doors = append(n.doors, api)
-	go forward(api, strings.TrimPrefix(c.Config.Host, "https://"))
+	go forward(api, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(c.Config.Host, "https://")) })
+	if err := c.Apply(context.Background(), "default", fmt.Sprintf(apiEndpoints, n.gateway, api.Addr().(*net.TCPAddr).Port)); err != nil {
+		return err
+	}
 	registry, err := net.Listen("tcp", n.gateway+":0")
 	if err != nil {
 		return err
@@ -195,7 +209,7 @@ func emptyRegistry(w http.ResponseWriter, r *http.Request) {
 }
 
 // forward passes connections on until the listener is closed.
-func forward(from net.Listener, to string) {
+func forward(from net.Listener, dial func() (net.Conn, error)) {
 	for {
 		near, err := from.Accept()
 		if err != nil {
@@ -203,7 +217,7 @@ func forward(from net.Listener, to string) {
 		}
 		go func() {
 			defer near.Close()
-			far, err := net.Dial("tcp", to)
+			far, err := dial()
 			if err != nil {
 				return
 			}
@@ -219,19 +233,11 @@ func forward(from net.Listener, to string) {
 
 // importImages waits for containerd and gives it the images of the pods.
 func (n *Node) importImages(t testing.TB) error {
-	ctr := func(stdin []byte, args ...string) error {
-		cmd := exec.Command("ctr", append([]string{"-a", n.path("containerd.sock"), "-n", "k8s.io"}, args...)...)
-		cmd.Stdin = bytes.NewReader(stdin)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("ctr %s: %w: %s", args[0], err, out)
-		}
-		return nil
-	}
-	if err := n.until(func() error { return ctr(nil, "version") }); err != nil {
+	ctx := context.Background()
+	if err := n.until(func() error { return n.runCtr(ctx, nil, "version") }); err != nil {
 		return err
 	}
-	if err := ctr(busyboxArchive(t), "images", "import", "-"); err != nil {
+	if err := n.Import(ctx, bytes.NewReader(busyboxArchive(t))); err != nil {
 		return err
 	}
 	return n.write("imported", "")
@@ -297,7 +303,7 @@ func (n *Node) stop(t testing.TB) {
 // logs are the last lines of each program.
 func (n *Node) logs() string {
 	var b strings.Builder
-	for _, name := range []string{"node", "containerd", "kubelet", "kube-proxy"} {
+	for _, name := range []string{"node", "containerd", "kubelet", "kube-proxy", "coredns"} {
 		text, _ := os.ReadFile(n.path(name + ".log"))
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		fmt.Fprintf(&b, "%s:\n%s\n", name, strings.Join(lines[max(0, len(lines)-12):], "\n"))

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
@@ -93,7 +94,7 @@ func (s *Service) register() {
 		}
 		return service.Check{Status: service.Fail, Detail: "still starting"}
 	})
-	s.Server.Check("db", func(ctx context.Context) service.Check { return failCheck(s.Migrated(ctx)) })
+	s.Server.Check("db", s.checkDatabase)
 	s.Server.Check("approval_store", func(ctx context.Context) service.Check {
 		n, err := s.countPending(ctx)
 		keepRead(&s.pending, n, err)
@@ -111,6 +112,17 @@ func (s *Service) register() {
 	})
 	s.Server.CheckOptional("event_publisher", s.checkPublisher)
 	s.Server.Check("poller", s.checkPoller)
+}
+
+// checkDatabase fails if the database does not answer or lacks migrations. One that a newer version has migrated is as an
+// upgrade leaves it before it replaces this replica: were the replicas of before unready then, nobody would answer until
+// the first new one is ready.
+func (s *Service) checkDatabase(ctx context.Context) service.Check {
+	err := s.Migrated(ctx)
+	if errors.Is(err, postgres.ErrNewer) {
+		return warnCheck("a newer version has migrated the database; this replica works on until it is replaced")
+	}
+	return failCheck(err)
 }
 
 // keepRead keeps what was read, or that it could not be.
