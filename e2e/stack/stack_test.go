@@ -58,7 +58,14 @@ func start() error {
 	if err != nil {
 		return err
 	}
+	if err := makeModelRepository(filepath.Join(dir, "models")); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // containers read the models as users of their own
+		return err
+	}
 	settings := map[string]string{
+		"MODELREPO":            filepath.Join(dir, "models"),
 		"COMPOSE_PROJECT_NAME": filepath.Base(dir), "PLATFORM_SECRETS_DIR": filepath.Join(dir, "secrets"),
 		"CONTROL_PLANE_REPLICAS": "3", "DASHBOARD_REPLICAS": "2", "INFERENCE_REPLICAS": "2", "ASSISTANT_REPLICAS": "2",
 		"EDGE_NETWORK": "10.237.60", "DATA_NETWORK": "10.237.61", // beside a stack that make up started
@@ -82,6 +89,19 @@ func start() error {
 	cmd := script("up")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()
+}
+
+// makeModelRepository is a working copy of the sample models that tests commit to.
+func makeModelRepository(dir string) error {
+	if err := os.CopyFS(dir, os.DirFS("../../deploy/modelrepo")); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=stack", "-c", "user.email=stack@localhost", "commit", "-qm", "Sample models"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", args[0], err, out)
+		}
+	}
+	return nil
 }
 
 // script runs scripts/up.sh.

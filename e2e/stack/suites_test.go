@@ -48,7 +48,7 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 	}
 
 	vars := maps.Clone(environment)
-	vars["E2E_PLATFORM"], vars["CI"] = dir, "true"
+	vars["E2E_PLATFORM"], vars["CI"], vars["PLATFORM_MODELREPO"] = dir, "true", os.Getenv("MODELREPO")
 	p := &harness.Platform{Dir: dir, Env: vars}
 	for _, model := range []string{"JPCP", "MACK", "MCBOUND", "RuntimeClass", "RuntimeRegressor"} {
 		p.Run(t, "mlp", "--yes", "retrain", model, "--follow")
@@ -63,6 +63,7 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 		}
 		return nil
 	})
+	t.Run("mlp", func(t *testing.T) { runLoop(t, p) })
 	for _, s := range suites {
 		t.Run(s.folder, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "e2e", "-count", "1", "-timeout", "20m", "-v", "-run", s.run, "./"+s.folder)
@@ -78,5 +79,24 @@ func TestSuitesPassOnReplicas(t *testing.T) {
 			}
 			t.Logf("%d tests of ./%s", passed, s.folder)
 		})
+	}
+}
+
+// runLoop is the whole life of a model with mlp and git alone.
+func runLoop(t *testing.T, p *harness.Platform) {
+	root, mlp := harness.Root(t), harness.Bin(t, "mlp")
+	for _, line := range [][]string{
+		{"contexts.sh", "containers", filepath.Join(p.Dir, "credentials.json"), mlp},
+		{"loop.sh", "--context", "containers", "--repo", p.Env["PLATFORM_MODELREPO"], "--mlp", mlp},
+	} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(root, "scripts", line[0]), line[1:]...)
+		cmd.Env = append(p.Environ(), "HOME="+p.Dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line[0], err, out)
+		}
+		if want := "LOOPMODEL: version 1, then 2, then 1 again"; line[0] == "loop.sh" && !strings.Contains(string(out), want) {
+			t.Errorf("got\n%s\nwant %s", out, want)
+		}
 	}
 }
