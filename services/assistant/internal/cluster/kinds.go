@@ -21,6 +21,8 @@ import (
 const (
 	refreshBurst = 10
 	refreshEvery = 2 * time.Second
+	// freshFor is how long a list of all kinds counts as that of now.
+	freshFor = 30 * time.Second
 )
 
 // Resource is a kind as the cluster serves it.
@@ -65,11 +67,14 @@ func (c *Cluster) Known(kind string) (Resource, bool) {
 	return ix.find(strings.ToLower(kind))
 }
 
-// Resources are all kinds, in the server's order, the preferred version of a group first.
+// Resources are all kinds, in the server's order, the preferred version of a group first, as of the last half minute: kinds
+// may be added while this runs. Where they can not be read again, they are as they were.
 func (c *Cluster) Resources(ctx context.Context) ([]Resource, error) {
-	ix, err := c.kinds.index(ctx, time.Time{})
+	ix, err := c.kinds.index(ctx, time.Now().Add(-freshFor))
 	if err != nil {
-		return nil, err
+		if ix = c.kinds.known(time.Time{}); ix == nil {
+			return nil, err
+		}
 	}
 	return slices.Clone(ix.all), nil
 }

@@ -304,8 +304,11 @@ func indentCode(text string) string {
 // list shows objects of a kind as the server prints them.
 func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
+	if a.Kind == "route" {
+		a.Kind = "httproute" // the route that people mean where no more is said
+	}
 	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == ""}
-	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition"} {
+	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass"} {
 		if a.Kind == cluster {
 			op.Namespace, op.AllNamespaces = "", false
 		}

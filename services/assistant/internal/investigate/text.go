@@ -178,6 +178,12 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 				return fmt.Sprintf("%s has %d replicas and wants %d, at most %d.", head, h.Status.CurrentReplicas, h.Status.DesiredReplicas, h.Spec.MaxReplicas)
 			}
 		}
+	case "Gateway":
+		return describeGateway(s, r, head)
+	case "GatewayClass":
+		return describeClass(s, r, head)
+	case "HTTPRoute", "GRPCRoute", "TLSRoute":
+		return describeRoute(s, r, head)
 	case "Secret":
 		return describeCertificate(head, certificateOf(s, r))
 	}

@@ -15,7 +15,9 @@ func init() {
 		"resourcequota": "resourcequotas quota quotas", "storageclass": "storageclasses sc", "endpointslice": "endpointslices", "event": "events",
 		"limitrange": "limitranges", "role": "roles", "rolebinding": "rolebindings", "clusterrole": "clusterroles", "clusterrolebinding": "clusterrolebindings",
 		"customresourcedefinition": "customresourcedefinitions crd crds",
-		"webhook":                  webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
+		"httproute":                "httproutes", "grpcroute": "grpcroutes", "tlsroute": "tlsroutes", "gatewayclass": "gatewayclasses", "referencegrant": "referencegrants",
+		"gateway": gatewayWord + " gtw", "route": routeWord,
+		"webhook": webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
 	} {
 		kinds[kind] = kind
 		for word := range strings.FieldsSeq(all) {
@@ -24,11 +26,20 @@ func init() {
 	}
 	delete(kinds, "no") // kubectl's node is everybody's no
 	delete(kinds, "webhook")
+	delete(kinds, "gateway")
+	delete(kinds, "route")
 }
 
 // webhookWord stands in a question for the word webhook. That word itself names no kind: a request for
 // a change that says it means a workload called so.
 const webhookWord = "webhookconfiguration"
+
+// gatewayWord and routeWord stand in a question for the plurals gateways and routes. The words themselves name no kind: many
+// a workload is called so. In the singular only the cluster can tell which is meant.
+const (
+	gatewayWord = "gatewayobjects"
+	routeWord   = "routeobjects"
+)
 
 // kindOf is the kind that a word names, or empty. kind.group is one too.
 func kindOf(low string) string {
