@@ -62,11 +62,24 @@ func (t *topic) findByWord(a question.Ask, word string) bool {
 	return len(here) > 0
 }
 
-// hostsNamed are the ingresses and routes with a rule for a host, else the gateways that listen for it. One with the very host
-// counts before those with a wildcard for it.
+// hasKindCalled reports whether a word stands for a kind of the Gateway API, and there are objects of it.
+func hasKindCalled(s *engine.Snapshot, word string) bool {
+	is := gatewayWords[word]
+	return is != nil && slices.ContainsFunc(nameableObjects(s), func(o thing) bool { return is(o.ref.Kind) })
+}
+
+// hostsNamed are the ingresses and routes with a rule for a host, else the gateways that listen for it, and the Service that
+// pods call by it. One with the very host counts before those with a wildcard for it.
 func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 	if !strings.Contains(host, ".") {
 		return nil
+	}
+	name, rest, _ := strings.Cut(host, ".")
+	namespace, domain, _ := strings.Cut(rest, ".")
+	for i := range s.Services {
+		if v := &s.Services[i]; v.Name == name && v.Namespace == namespace && (domain == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")) {
+			return []operation.Ref{engine.ServiceRef(v)}
+		}
 	}
 	for _, matches := range []func(pattern string) bool{
 		func(pattern string) bool { return strings.EqualFold(pattern, host) },

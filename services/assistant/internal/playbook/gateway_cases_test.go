@@ -244,7 +244,9 @@ func TestGatewayCases(t *testing.T) {
 // TestGatewayCertificateCases: the certificates that listeners name.
 func TestGatewayCertificateCases(t *testing.T) {
 	t.Parallel()
-	ref := func(s *engine.Snapshot) *gatewayapi.Reference { return &s.Gateways[0].Spec.Listeners[1].TLS.CertificateRefs[0] }
+	ref := func(s *engine.Snapshot) *gatewayapi.Reference {
+		return &s.Gateways[0].Spec.Listeners[1].TLS.CertificateRefs[0]
+	}
 	checkCases(t, []changeCase{
 		{"absent", "gateway", "", func(s *engine.Snapshot) { s.Secrets = nil }, "The Secret `store-tls` with the certificate of listener `https` does not exist in namespace `infra`"},
 		{"absent, as the controller says", "gateway", "", func(s *engine.Snapshot) {

@@ -54,6 +54,10 @@ func findPlaces(s sentence) place {
 		if taken[i] {
 			continue
 		}
+		if host := hostOf(w.low); host != "" {
+			p.add(Mention{"", host, false})
+			continue
+		}
 		if kind, name, ok := strings.Cut(w.low, "/"); ok && !isAmount(w.low) {
 			p.slash(kind, name)
 			continue
@@ -68,6 +72,22 @@ func findPlaces(s sentence) place {
 		p.mention(s.words, taken, i)
 	}
 	return p
+}
+
+// hostOf is the host of a URL, as people paste it; empty for all else.
+func hostOf(low string) string {
+	rest, is := strings.CutPrefix(low, "https://")
+	if !is {
+		if rest, is = strings.CutPrefix(low, "http://"); !is {
+			return ""
+		}
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, ":")
+	if !strings.Contains(host, ".") || !operation.ValidName(host) {
+		return ""
+	}
+	return host
 }
 
 // slash reads kind/name, and namespace/name where the first is no kind.
