@@ -2,6 +2,7 @@ package investigate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,6 +109,29 @@ func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 		}
 	}
 	return nil
+}
+
+// hostExpr is a name that can only be a host outside of the cluster.
+var hostExpr = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z]{2,}$`)
+
+// servedHosts are those of ingresses, routes and listeners, by name.
+func servedHosts(s *engine.Snapshot) []string {
+	var all []string
+	for i := range s.Ingresses {
+		for _, r := range s.Ingresses[i].Spec.Rules {
+			all = append(all, r.Host)
+		}
+	}
+	for i := range s.Routes {
+		all = append(all, s.Routes[i].Spec.Hostnames...)
+	}
+	for i := range s.Gateways {
+		for _, l := range s.Gateways[i].Spec.Listeners {
+			all = append(all, l.Hostname)
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(host string) bool { return host == "" })
 }
 
 func findGateway(s *engine.Snapshot, r operation.Ref) *gatewayapi.Gateway {

@@ -56,6 +56,8 @@ func TestGatewayQuestions(t *testing.T) {
 		{"sound, by the kind", "is my route attached?", sound, []string{"`www.store.example`, at gateway `public` in namespace `infra` (accepted)"}, []string{detached}},
 		{"sound, by the gateway", "is the gateway ok?", sound, []string{"1 attached route"}, []string{detached, "does not work"}},
 		{"sound, by the host", "is www.store.example ok?", sound, nil, []string{detached, "does not exist"}},
+		{"host that nothing serves", "why does wwww.store.example.com not work?", sound, []string{"No ingress, route or gateway is for the host `wwww.store.example.com`", "The hosts that are served are `*.store.example`, `www.store.example`."}, []string{allClear}},
+		{"service by its host", "http://storefront.store:80 times out", unready, []string{"Service `storefront`", "none of its pods is ready"}, []string{allClear, "There is no"}},
 		{"sound, by everything", "what is wrong?", sound, []string{allClear}, nil},
 		{"counted", "how many routes are there?", sound, []string{"1"}, []string{"not something"}},
 		{"from outside", "what is exposed to the internet?", sound, []string{"gateway `public`", "203.0.113.9"}, nil},

@@ -17,7 +17,6 @@ const (
 	stageKind
 	stageNamespace
 	stageHost
-	stageTaken
 )
 
 // refusal is why a listener does not take a route.
@@ -33,11 +32,11 @@ func (x *Index) judgeParent(r *gatewayapi.Route, p gatewayapi.ParentRef, g *gate
 	if missing != "" {
 		return refusal{stage: stageName, what: missing, help: fmt.Sprintf("Name one of the listeners of gateway %s, or leave out `sectionName` and `port`: then all of them are tried.", engine.QuoteCode(g.Name))}, nil, false
 	}
+	if slices.ContainsFunc(listeners, func(l *gatewayapi.Listener) bool { return x.takes(r, g, l) }) {
+		return refusal{}, nil, true
+	}
 	for _, l := range listeners {
 		refused := x.judgeListener(r, g, l)
-		if refused.stage == stageTaken {
-			return refusal{}, nil, true
-		}
 		all = append(all, fmt.Sprintf("Listener %s of gateway %s: %s.", engine.QuoteCode(l.Name), engine.QuoteCode(g.Name), refused.because))
 		if refused.stage > worst.stage {
 			worst = refused
@@ -48,10 +47,8 @@ func (x *Index) judgeParent(r *gatewayapi.Route, p gatewayapi.ParentRef, g *gate
 
 // chooseListeners are those that a parentRef means; missing is a clause that says that there are none.
 func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*gatewayapi.Listener, missing string) {
-	var have []string
 	for i := range g.Spec.Listeners {
 		l := &g.Spec.Listeners[i]
-		have = append(have, fmt.Sprintf("%s (port %d)", engine.QuoteCode(l.Name), l.Port))
 		if (p.SectionName == nil || *p.SectionName == l.Name) && (p.Port == nil || *p.Port == l.Port) {
 			found = append(found, l)
 		}
@@ -59,7 +56,10 @@ func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*ga
 	if len(found) > 0 {
 		return found, ""
 	}
-	var wants []string
+	var have, wants []string
+	for _, l := range g.Spec.Listeners {
+		have = append(have, fmt.Sprintf("%s (port %d)", engine.QuoteCode(l.Name), l.Port))
+	}
 	if p.SectionName != nil {
 		wants = append(wants, "with the name "+engine.QuoteCode(*p.SectionName))
 	}
@@ -69,7 +69,26 @@ func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*ga
 	return nil, fmt.Sprintf("gateway %s has no listener %s; it has %s", engine.QuoteCode(g.Name), strings.Join(wants, " "), strings.Join(have, ", "))
 }
 
-// judgeListener looks in the order in which controllers do: kind, namespace, host.
+// takes reports whether a listener takes a route.
+func (x *Index) takes(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
+	return l.TakesKind(r.Kind) && !x.keepsOff(r, g, l) && servesAny(l, r.Spec.Hostnames)
+}
+
+// keepsOff reports whether a listener takes no routes of a route's namespace. What is not known refuses nobody.
+func (x *Index) keepsOff(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
+	switch from, selector := l.NamespacesFrom(); from {
+	case "Same":
+		return r.Namespace != g.Namespace
+	case "None":
+		return true
+	case "Selector":
+		space := x.Spaces()[r.Namespace]
+		return space != nil && selector != nil && !gatewayapi.Selects(selector, space.Labels)
+	}
+	return false
+}
+
+// judgeListener tells why a listener does not take a route, in the order in which controllers look: kind, namespace, host.
 func (x *Index) judgeListener(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) refusal {
 	if !l.TakesKind(r.Kind) {
 		return refusal{stage: stageKind,
@@ -77,16 +96,18 @@ func (x *Index) judgeListener(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gat
 			because: kindsText(l),
 			help:    fmt.Sprintf("Add %s to the listener's `allowedRoutes.kinds` if its protocol can carry it, or attach the route to another listener.", engine.QuoteCode(r.Kind))}
 	}
-	if refused, is := x.judgeNamespace(r, g, l); is {
-		return refused
+	if x.keepsOff(r, g, l) {
+		return x.explainNamespace(r, g, l)
 	}
-	if l.Hostname != "" && len(r.Spec.Hostnames) > 0 && !slices.ContainsFunc(r.Spec.Hostnames, func(h string) bool { return gatewayapi.Intersects(h, l.Hostname) }) {
-		return refusal{stage: stageHost,
-			what:    fmt.Sprintf("listener %s serves %s, and the route is for %s", engine.QuoteCode(l.Name), engine.QuoteCode(l.Hostname), engine.QuoteCodes(r.Spec.Hostnames)),
-			because: fmt.Sprintf("its `hostname` is %s, and the route's `spec.hostnames` are %s", engine.QuoteCode(l.Hostname), engine.QuoteCodes(r.Spec.Hostnames)),
-			help:    "Let the route have a host of the listener, or add a listener for its host."}
-	}
-	return refusal{stage: stageTaken}
+	return refusal{stage: stageHost,
+		what:    fmt.Sprintf("listener %s serves %s, and the route is for %s", engine.QuoteCode(l.Name), engine.QuoteCode(l.Hostname), engine.QuoteCodes(r.Spec.Hostnames)),
+		because: fmt.Sprintf("its `hostname` is %s, and the route's `spec.hostnames` are %s", engine.QuoteCode(l.Hostname), engine.QuoteCodes(r.Spec.Hostnames)),
+		help:    "Let the route have a host of the listener, or add a listener for its host."}
+}
+
+// servesAny reports whether a listener serves one of the hosts of a route, which names none where it takes those of the listener.
+func servesAny(l *gatewayapi.Listener, hosts []string) bool {
+	return l.Hostname == "" || len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return gatewayapi.Intersects(h, l.Hostname) })
 }
 
 func kindsText(l *gatewayapi.Listener) string {
@@ -100,31 +121,31 @@ func kindsText(l *gatewayapi.Listener) string {
 	return fmt.Sprintf("its `allowedRoutes.kinds` are %s", engine.QuoteCodes(kinds))
 }
 
-// judgeNamespace tells whether a listener keeps off routes of a namespace.
-func (x *Index) judgeNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) (refused refusal, is bool) {
+// explainNamespace tells why a listener takes no routes of a namespace.
+func (x *Index) explainNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) refusal {
 	from, selector := l.NamespacesFrom()
-	refused = refusal{stage: stageNamespace, because: fmt.Sprintf("its `allowedRoutes.namespaces.from` is %s", engine.QuoteCode(from))}
-	switch {
-	case from == "Same" && r.Namespace != g.Namespace:
+	refused := refusal{stage: stageNamespace, because: fmt.Sprintf("its `allowedRoutes.namespaces.from` is %s", engine.QuoteCode(from))}
+	switch from {
+	case "Same":
 		refused.what = fmt.Sprintf("listener %s takes routes of its own namespace %s alone, and the route is in namespace %s", engine.QuoteCode(l.Name), engine.QuoteCode(g.Namespace), engine.QuoteCode(r.Namespace))
 		refused.help = fmt.Sprintf("Let the listener's `allowedRoutes.namespaces.from` be `All`, or `Selector` with a label of namespace %s; or attach the route to a gateway of its own namespace.", engine.QuoteCode(r.Namespace))
-		return refused, true
-	case from == "None":
+	case "None":
 		refused.what = fmt.Sprintf("listener %s takes routes of no namespace", engine.QuoteCode(l.Name))
 		refused.help = "Let the listener's `allowedRoutes.namespaces.from` be `Same`, `Selector` or `All`, or attach the route to another listener."
-		return refused, true
-	case from == "Selector":
-		space := x.Spaces()[r.Namespace]
-		if space == nil || selector == nil || gatewayapi.Selects(selector, space.Labels) {
-			return refused, false // what is not known refuses nobody
-		}
+	case "Selector":
 		wants := engine.QuoteCode(selectorText(selector.MatchLabels, len(selector.MatchExpressions)))
-		refused.because += fmt.Sprintf(" with the selector %s, and namespace %s has the labels %s", wants, engine.QuoteCode(r.Namespace), engine.QuoteCode(labels.Set(space.Labels).String()))
+		refused.because += fmt.Sprintf(" with the selector %s, and namespace %s has %s", wants, engine.QuoteCode(r.Namespace), labelsText(x.Spaces()[r.Namespace].Labels))
 		refused.what = fmt.Sprintf("listener %s takes routes of namespaces with %s alone, and namespace %s has not these labels", engine.QuoteCode(l.Name), wants, engine.QuoteCode(r.Namespace))
 		refused.help = fmt.Sprintf("Give namespace %s the labels that the listener wants, if it may use the gateway, or let the selector choose it.", engine.QuoteCode(r.Namespace))
-		return refused, true
 	}
-	return refused, false
+	return refused
+}
+
+func labelsText(have map[string]string) string {
+	if len(have) == 0 {
+		return "no labels"
+	}
+	return "the labels " + engine.QuoteCode(labels.Set(have).String())
 }
 
 func selectorText(match map[string]string, expressions int) string {

@@ -193,7 +193,7 @@ func (x *Index) unservedHosts(r *gatewayapi.Route) []engine.Finding {
 		}
 		listeners, _ := chooseListeners(g, p)
 		for _, l := range listeners {
-			if x.judgeListener(r, g, l).stage == stageTaken {
+			if x.takes(r, g, l) {
 				served = append(served, l.Hostname)
 			}
 		}
