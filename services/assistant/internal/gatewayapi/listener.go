@@ -44,8 +44,3 @@ func FindCondition(all []metav1.Condition, kind string) *metav1.Condition {
 	}
 	return nil
 }
-
-// ServesHost reports whether one of the hosts of a route, or one of its listeners where it names none, is this.
-func (r *Route) ServesHost(host string) bool {
-	return slices.ContainsFunc(r.Spec.Hostnames, func(pattern string) bool { return MatchesHost(pattern, host) })
-}
