@@ -113,6 +113,7 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	policy policies rule rules drains plan plans step steps side effect effects risk risky impact blast radius worth ready-to second seconds moment while
 	helped helping carefully gently manually yourself yourselves himself herself myself idea ideas sounds sounded looked seemed told typed wrote proposed
 	finish finishes finished finishing everywhere anywhere somewhere nowhere hangs preempted displaced throttle throttling unexpected
+	af asf tbh ffs smh idk lmk imo damn bloody fucking fkn omfg ugh argh kinda sorta
 	though although whereas despite whether till suggested asking claims claimed reported easy hard difficult fast slowly badly apparently obviously supposedly reportedly`)
 
 // everyday are further English words. They are no misspellings, but names all the same where a name stands: people call
