@@ -35,6 +35,11 @@ func evaluate(t testing.TB, list []Scenario, o options) Report {
 	for _, s := range list {
 		e.total += len(s.Ask)
 	}
+	if slices.ContainsFunc(list, func(s Scenario) bool { return s.GatewayAPI }) {
+		if err := c.serveGatewayAPI(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
 	together := slices.DeleteFunc(slices.Clone(list), func(s Scenario) bool { return s.Alone })
 	e.setUp(ctx, together)
 	for i := range together {

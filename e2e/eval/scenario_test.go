@@ -34,7 +34,10 @@ type Scenario struct {
 	HeldOut   bool   `json:"held_out"`  // its figures are reported apart, and nobody mends the rules by it
 	// Alone scenarios change what the cluster shares, such as nodes or webhooks. They run one after the other, after all
 	// others, and what they made is removed.
-	Alone     bool       `json:"alone"`
+	Alone bool `json:"alone"`
+	// GatewayAPI scenarios need the kinds of the Gateway API; no controller serves them, so that their objects hold the status, too.
+	GatewayAPI bool `json:"gateway_api"`
+
 	Workloads []Workload `json:"workloads"`
 	Objects   string     `json:"objects"` // YAML documents, created before the workloads
 	After     string     `json:"after"`   // YAML documents, created after the workloads

@@ -218,8 +218,12 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// unserved are kinds that the sample cluster lets nobody read by name, or, as resource claims, does not serve.
-var unserved = map[string]bool{"controllerrevisions": true, "mutatingwebhookconfigurations": true, "resourceclaims": true, "validatingwebhookconfigurations": true}
+// unserved are kinds that the sample cluster lets nobody read by name, or, as resource claims and the Gateway API, does not
+// serve.
+var unserved = map[string]bool{
+	"controllerrevisions": true, "mutatingwebhookconfigurations": true, "resourceclaims": true, "validatingwebhookconfigurations": true,
+	"gatewayclasses": true, "gateways": true, "grpcroutes": true, "httproutes": true, "referencegrants": true, "tlsroutes": true,
+}
 
 func dotPrefix(group string) string {
 	if group == "" {

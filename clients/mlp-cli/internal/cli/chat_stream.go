@@ -205,6 +205,7 @@ type chatView struct {
 	env    *Env
 	out    io.Writer
 	wrap   *wordWrapper // below out; nil where lines stay as they are
+	lines  interface{ breakLine() }
 	answer chatAnswer
 }
 
@@ -212,7 +213,10 @@ func newChatView(env *Env) *chatView {
 	v := &chatView{env: env, out: env.Out}
 	if env.OutWidth > 0 {
 		v.wrap = &wordWrapper{out: env.Out, width: env.OutWidth}
-		v.out = v.wrap
+		v.out, v.lines = v.wrap, v.wrap
+	} else {
+		plain := &lineBreaker{out: env.Out}
+		v.out, v.lines = plain, plain
 	}
 	if env.OutTTY {
 		v.out = newMarkdownWriter(v.out, env.Color())
@@ -273,8 +277,8 @@ func (v *chatView) addResult(id string, ok bool, text string) {
 
 // talk writes a line to people, below what has come of the answer.
 func (v *chatView) talk(format string, a ...any) {
-	if v.wrap != nil && !v.env.Quiet {
-		v.wrap.breakLine()
+	if !v.env.Quiet && !v.env.Format.Structured() {
+		v.lines.breakLine()
 	}
 	v.env.Talk(format, a...)
 }

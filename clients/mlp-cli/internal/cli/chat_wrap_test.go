@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,4 +104,35 @@ func TestWhatIsDoneStandsBelowTheAnswer(t *testing.T) {
 			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 	})
+}
+
+// Where the answer goes into a pipe, what the assistant does stands on lines of its own as well, and the answer is whole.
+func TestWhatIsDoneStandsBelowAPipedAnswer(t *testing.T) {
+	t.Parallel()
+	var both, answer strings.Builder
+	view := newChatView(&Env{Out: io.MultiWriter(&both, &answer), Err: &both, Format: output.Table, Getenv: func(string) string { return "" }})
+	for _, data := range []string{
+		`{"ki_event":{"type":"tool_call","message":"Running: first","call_id":"1"}}`,
+		`{"choices":[{"delta":{"content":"It has 2 pods."}}]}`,
+		`{"ki_event":{"type":"tool_call","message":"Running: second","call_id":"2"}}`,
+		`{"ki_event":{"type":"tool_call","message":"Running: third","call_id":"3"}}`,
+		`{"choices":[{"delta":{"content":"\n\nIts log is empty.\n"}}]}`,
+		`{"ki_event":{"type":"tool_call","message":"Running: fourth","call_id":"4"}}`,
+		`{"choices":[{"delta":{"content":"End"}}]}`,
+	} {
+		var f chatFrame
+		if err := json.Unmarshal([]byte(data), &f); err != nil {
+			t.Fatal(err)
+		}
+		if err := view.add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view.end()
+	if got, want := both.String(), "· first\nIt has 2 pods.\n· second\n· third\n\nIts log is empty.\n· fourth\nEnd\n"; got != want {
+		t.Errorf("both streams: got\n%q\nwant\n%q", got, want)
+	}
+	if got, want := answer.String(), "It has 2 pods.\n\nIts log is empty.\nEnd\n"; got != want {
+		t.Errorf("the answer alone: got\n%q\nwant\n%q", got, want)
+	}
 }

@@ -223,6 +223,7 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 type Secret struct {
 	Namespace, Name string
 	Keys            []string // sorted
+	Type            string
 	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
 }
@@ -241,7 +242,8 @@ func (c *Cluster) SecretKeys(ctx context.Context, namespace string) ([]Secret, e
 		}
 		for _, s := range list.Items {
 			data, _ := s.Object["data"].(map[string]any)
-			all = append(all, Secret{s.GetNamespace(), s.GetName(), slices.Sorted(maps.Keys(data)), certificates[[2]string{s.GetNamespace(), s.GetName()}]})
+			kind, _ := s.Object["type"].(string)
+			all = append(all, Secret{s.GetNamespace(), s.GetName(), slices.Sorted(maps.Keys(data)), kind, certificates[[2]string{s.GetNamespace(), s.GetName()}]})
 		}
 		return list.GetContinue(), nil
 	})

@@ -21,6 +21,10 @@ import (
 const (
 	refreshBurst = 10
 	refreshEvery = 2 * time.Second
+	// freshFor is how long a list of all kinds counts as that of now.
+	freshFor = 30 * time.Second
+	// refreshLimit is how long a question waits for a newer list; the reading goes on for the next one.
+	refreshLimit = 2 * time.Second
 )
 
 // Resource is a kind as the cluster serves it.
@@ -65,11 +69,19 @@ func (c *Cluster) Known(kind string) (Resource, bool) {
 	return ix.find(strings.ToLower(kind))
 }
 
-// Resources are all kinds, in the server's order, the preferred version of a group first.
+// Resources are all kinds, in the server's order, the preferred version of a group first, as of the last half minute: kinds
+// may be added while this runs. Where they can not be read again within a moment, they are as they were.
 func (c *Cluster) Resources(ctx context.Context) ([]Resource, error) {
-	ix, err := c.kinds.index(ctx, time.Time{})
+	limit, cancel := ctx, context.CancelFunc(func() {})
+	if c.kinds.known(time.Time{}) != nil {
+		limit, cancel = context.WithTimeout(ctx, refreshLimit)
+	}
+	defer cancel()
+	ix, err := c.kinds.index(limit, time.Now().Add(-freshFor))
 	if err != nil {
-		return nil, err
+		if ix = c.kinds.known(time.Time{}); ix == nil {
+			return nil, err
+		}
 	}
 	return slices.Clone(ix.all), nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
@@ -68,6 +69,9 @@ func listGains(c Change) []string {
 				gained["configuration of the ingress controller by "+key] = true
 			}
 		}
+	}
+	if c.Ref.Group+"/"+c.Ref.Kind == gatewayapi.Group+"/ReferenceGrant" && c.After != nil && changed("spec") {
+		gained["references from other namespaces to objects of this one"] = true
 	}
 	addPriorityGains(gained, c.Ref, base, c.After)
 	return slices.Sorted(maps.Keys(gained))

@@ -30,6 +30,7 @@ func TestByController(t *testing.T) {
 	const gate = `"pod-security.kubernetes.io/enforce":`
 	ns, pv, svc := newRef("", "Namespace", "", "shop"), newRef("", "PersistentVolume", "", "v"), newRef("", "Service", "shop", "api")
 	sts, job, crd := newRef("apps", "StatefulSet", "shop", "db"), newRef("batch", "Job", "shop", "j"), newRef("apiextensions.k8s.io", "CustomResourceDefinition", "", "x.y")
+	grant := newRef("gateway.networking.k8s.io", "ReferenceGrant", "shop", "g")
 	ingress, cron, pod := newRef("networking.k8s.io", "Ingress", "shop", "web"), newRef("batch", "CronJob", "shop", "j"), newRef("", "Pod", "shop", "p")
 	for _, tc := range []struct {
 		name            string
@@ -94,6 +95,10 @@ func TestByController(t *testing.T) {
 		{"a kind is labelled", crd, `{}`, namespace(`"a":"b"`), approval, approval, ""},
 		{"a kind is made", crd, "", spec(`"versions":[{"name":"v1","served":true}]`), approval, approval, ""},
 
+		{"grant to another namespace", grant, "", spec(`"from":[{"namespace":"bank"}]`), asks, refused, privilege},
+		{"wider grant", grant, spec(`"from":[{"namespace":"bank"}]`), spec(`"from":[{"namespace":"bank"},{"namespace":"shop"}]`), asks, refused, privilege},
+		{"label of a grant", grant, spec(`"from":[{"namespace":"bank"}]`), `{"metadata":{"labels":{"a":"b"}},"spec":{"from":[{"namespace":"bank"}]}}`, approval, approval, ""},
+		{"parent of a route", newRef("gateway.networking.k8s.io", "HTTPRoute", "shop", "web"), spec(`"parentRefs":[{"name":"a"}]`), spec(`"parentRefs":[{"name":"b"}]`), approval, approval, ""},
 		{"traffic of an address", svc, spec(`"externalIPs":["10.0.0.1"]`), spec(`"externalIPs":["10.0.0.1","10.96.0.10"]`), asks, refused, privilege},
 		{"traffic to addresses", newRef("discovery.k8s.io", "EndpointSlice", "shop", "e"), "", `{"endpoints":[{"addresses":["10.0.0.9"]}]}`, asks, refused, privilege},
 		{"traffic to addresses, as of old", newRef("", "Endpoints", "shop", "e"), `{"subsets":[]}`, `{"subsets":[{"addresses":[{"ip":"10.0.0.9"}]}]}`, asks, refused, privilege},

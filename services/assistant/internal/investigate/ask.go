@@ -130,6 +130,9 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			a.Intent = question.Keys // "what is in the settings of shop?"
 		}
 	}
+	if a.Intent == question.Certificates && len(t.objects) > 0 {
+		a.Intent = question.Diagnosis
+	}
 	outcome := func() {}
 	if a.Intent == question.Events && !strings.Contains(a.Words, "event") {
 		outcome = func() {
@@ -172,6 +175,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	case question.Reach:
 		w.synthesize()
 		return w.reach(ctx, a)
+	case question.Certificates:
+		w.synthesize()
+		w.certificates(t)
+		return nil
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:
@@ -304,8 +311,11 @@ func indentCode(text string) string {
 // list shows objects of a kind as the server prints them.
 func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
+	if a.Kind == "route" {
+		a.Kind = "httproute" // the route that people mean where no more is said
+	}
 	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == ""}
-	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition"} {
+	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass"} {
 		if a.Kind == cluster {
 			op.Namespace, op.AllNamespaces = "", false
 		}

@@ -170,6 +170,10 @@ func (b *builder) only(kinds []string) []operation.Ref {
 	if everyone := b.change.Several && b.change.Verb == operation.Restart; len(wanted) > 0 && !everyone {
 		list = wanted
 	}
+	if b.change.Described && len(wanted) == 0 {
+		b.miss("Nothing %s fits the description, as far as the playbooks see. Say which one is meant, by name.", b.where())
+		return nil
+	}
 	switch {
 	case len(list) == 1, b.change.Several && len(list) > 0:
 		return list[:min(len(list), mostProposals)]
@@ -203,15 +207,40 @@ func (b *builder) troubled(r operation.Ref) bool {
 		classes = slices.Concat(shows[question.Memory], []engine.Class{engine.PendingResources, engine.LimitRangeViolated})
 	case operation.SetImage:
 		classes = shows[question.Image]
+	case operation.Restart, operation.Undo:
+		for _, s := range b.change.Symptoms { // the object is described by them
+			classes = append(classes, shows[s]...)
+		}
 	}
-	all, ok := b.wrong[r.Namespace]
-	if !ok {
-		all = playbook.Findings(b.snap, r.Namespace)
-		b.wrong[r.Namespace] = all
-	}
-	return slices.ContainsFunc(all, func(f engine.Finding) bool {
+	return slices.ContainsFunc(b.findings(r.Namespace), func(f engine.Finding) bool {
 		return plainRef(f.Object) == plainRef(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
 	})
+}
+
+// findings are what is wrong in a namespace.
+func (b *builder) findings(namespace string) []engine.Finding {
+	all, ok := b.wrong[namespace]
+	if !ok {
+		all = playbook.Findings(b.snap, namespace)
+		b.wrong[namespace] = all
+	}
+	return all
+}
+
+// outlasting are the classes of faults that stand in specs and in what is around a workload, and not in its running process.
+var outlasting = []engine.Class{
+	engine.CrashLoop, engine.OutOfMemory, engine.ImagePull, engine.MissingObject, engine.MissingKey, engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound,
+	engine.QuotaExceeded, engine.LimitRangeViolated, engine.MissingServiceAccount, engine.AdmissionWebhook,
+}
+
+// outlasts tells the cause of a workload's trouble that new pods would have as well, after a blank; empty: none is known.
+func (b *builder) outlasts(r operation.Ref) string {
+	for _, f := range b.findings(r.Namespace) {
+		if plainRef(f.Object) == plainRef(r) && f.Confidence > engine.Low && (slices.Contains(outlasting, f.Class) || slices.Contains(outlasting, f.As)) {
+			return fmt.Sprintf(" A restart alone will not mend it, since its new pods meet the same: %s%s", strings.ToLower(f.Cause[:1]), f.Cause[1:])
+		}
+	}
+	return ""
 }
 
 // stopped reports whether a cron job is suspended or a rollout paused.

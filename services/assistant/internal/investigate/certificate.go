@@ -2,10 +2,15 @@ package investigate
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
@@ -32,4 +37,28 @@ func describeCertificate(head string, c *redact.Certificate) string {
 		names = engine.QuoteCodes(c.Names)
 	}
 	return fmt.Sprintf("%s has a certificate for %s, valid from %s until %s.", head, names, c.NotBefore.Format(time.RFC3339), c.NotAfter.Format(time.RFC3339))
+}
+
+// certificates shows those of TLS Secrets, and what is wrong with them or with those that ingresses and gateways name. That
+// nothing is seen to use one does not matter to whoever asks about all of them.
+func (w *work) certificates(t *topic) {
+	w.say(report.Certificates(t.view()))
+	found, _ := partition(playbook.Findings(t.snap, t.namespace), func(f engine.Finding) bool {
+		return fitsSymptoms(f, []question.Symptom{question.Certificate}) || namesCertificate(f)
+	})
+	for _, f := range playbook.Meant(t.snap) {
+		if f.Class == engine.TLSSecret && withinNamespace(f.Object, t.namespace) {
+			found = append(found, f)
+		}
+	}
+	if len(found) > 0 {
+		w.say(engine.Answer(t.snap, found))
+	} else {
+		w.say(strings.TrimSpace(listUnread(t.snap)))
+	}
+}
+
+// namesCertificate reports whether a finding about an ingress is about the Secret of its certificate.
+func namesCertificate(f engine.Finding) bool {
+	return f.Class == engine.IngressBackend && slices.ContainsFunc(f.Evidence, func(e string) bool { return strings.HasPrefix(e, "Its certificate ") })
 }

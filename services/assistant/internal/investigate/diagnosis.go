@@ -22,7 +22,7 @@ var shows = map[question.Symptom][]engine.Class{
 	question.Pending:     {engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded},
 	question.NotStarting: {engine.ImagePull, engine.MissingObject, engine.MissingKey, engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded, engine.LimitRangeViolated, engine.InitContainer, engine.MissingServiceAccount, engine.AdmissionWebhook, engine.StatefulSetStuck, engine.CrashLoop},
 	question.Image:       {engine.ImagePull},
-	question.Traffic:     {engine.ReadinessProbe, engine.ServiceWithoutEndpoint, engine.ServicePort, engine.IngressBackend, engine.TLSSecret, engine.PolicyBlocks, engine.NameResolution, engine.ReadinessGate},
+	question.Traffic:     {engine.ReadinessProbe, engine.ServiceWithoutEndpoint, engine.ServicePort, engine.IngressBackend, engine.GatewayListener, engine.RouteBackend, engine.TLSSecret, engine.PolicyBlocks, engine.NameResolution, engine.ReadinessGate},
 	question.Terminating: {engine.StuckTerminating},
 	question.Scaling:     {engine.AutoscalerIdle, engine.QuotaExceeded},
 	question.Drain:       {engine.BudgetDeadlock},

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	netv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -71,6 +71,12 @@ func nameableObjects(s *engine.Snapshot) []thing {
 	for i := range s.Ingresses {
 		add("networking.k8s.io", "v1", "Ingress", &s.Ingresses[i])
 	}
+	for i := range s.Gateways {
+		add(gatewayapi.Group, "v1", "Gateway", &s.Gateways[i])
+	}
+	for i := range s.Routes {
+		add(gatewayapi.Group, "v1", s.Routes[i].Kind, &s.Routes[i])
+	}
 	for i := range s.Autoscalers {
 		add("autoscaling", "v2", "HorizontalPodAutoscaler", &s.Autoscalers[i])
 	}
@@ -122,6 +128,12 @@ func quietObjects(s *engine.Snapshot) []thing {
 	for i := range s.IngressClasses {
 		add("networking.k8s.io", "IngressClass", &s.IngressClasses[i])
 	}
+	for i := range s.GatewayClasses {
+		add(gatewayapi.Group, "GatewayClass", &s.GatewayClasses[i])
+	}
+	for i := range s.ReferenceGrants {
+		add(gatewayapi.Group, "ReferenceGrant", &s.ReferenceGrants[i])
+	}
 	for i := range s.Validating {
 		add("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", &s.Validating[i])
 	}
@@ -157,9 +169,9 @@ func webhooksNamed(s *engine.Snapshot, name string) []operation.Ref {
 	return found
 }
 
-// isKind reports whether an object is of the kind of a mention; a webhook is of two.
+// isKind reports whether an object is of the kind of a mention; a webhook is of two, a route of several.
 func isKind(said, kind string) bool {
-	return said == "" || strings.EqualFold(said, kind) || said == "webhook" && strings.HasSuffix(kind, "WebhookConfiguration")
+	return said == "" || strings.EqualFold(said, kind) || said == "webhook" && strings.HasSuffix(kind, "WebhookConfiguration") || said == "route" && strings.HasSuffix(kind, "Route")
 }
 
 // withinNamespace reports whether an object counts in a namespace; what has none counts everywhere.
@@ -258,6 +270,9 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 			return nil, err
 		}
 	}
+	if len(a.Mentions) == 0 && asksState[a.Intent] {
+		t.findByWord(a, a.Kind)
+	}
 	return t, nil
 }
 
@@ -289,22 +304,10 @@ func rankMention(m question.Mention) int {
 	if !m.Sure && m.Kind == "" && question.IsOrdinary(m.Name) {
 		return 1
 	}
+	if m.Kind == "" && gatewayWords[m.Name] != nil {
+		return 2 // "gateway public" names one
+	}
 	return 0
-}
-
-// hostsNamed are the ingresses with a rule for a host.
-func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
-	var found []operation.Ref
-	if !strings.Contains(host, ".") {
-		return nil
-	}
-	for i := range s.Ingresses {
-		in := &s.Ingresses[i]
-		if slices.ContainsFunc(in.Spec.Rules, func(r netv1.IngressRule) bool { return strings.EqualFold(r.Host, host) }) {
-			found = append(found, operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name})
-		}
-	}
-	return found
 }
 
 func hasNamespace(s *engine.Snapshot, name string) bool {
@@ -316,7 +319,10 @@ func hasNamespace(s *engine.Snapshot, name string) bool {
 func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Mention) error {
 	found := objectsNamed(t.snap, t.namespace, m)
 	if len(found) == 0 {
-		found = hostsNamed(t.snap, m.Name)
+		found = slices.DeleteFunc(hostsNamed(t.snap, m.Name), func(r operation.Ref) bool { return !withinNamespace(r, t.namespace) })
+	}
+	if len(found) == 0 && m.Kind == "" && t.findByWord(a, m.Name) {
+		return nil
 	}
 	if a.Namespace == "" && t.namespace == "" && m.Kind == "" && len(t.objects) == 0 && len(found) > 0 && hasNamespace(t.snap, m.Name) &&
 		!slices.ContainsFunc(found, func(r operation.Ref) bool { return r.Kind == "Namespace" || r.Namespace == "" || r.Namespace == m.Name }) {
@@ -343,7 +349,11 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 		if err != nil {
 			return err
 		}
-		if found := objectsNamed(all, "", m); len(found) > 0 {
+		found := objectsNamed(all, "", m)
+		if len(found) == 0 {
+			found = hostsNamed(all, m.Name)
+		}
+		if len(found) > 0 {
 			if found[0].Kind == "Namespace" && m.Kind != "namespace" {
 				return w.move(ctx, t, found[0].Name)
 			}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/mlp-platform/platform/libs/samplecluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
@@ -46,6 +47,9 @@ func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 		for doc := range strings.SplitSeq(string(data), "\n---\n") {
 			if strings.HasPrefix(doc, "# ask: ") || strings.HasPrefix(doc, "# log: ") || strings.HasPrefix(doc, "# change: ") || strings.HasPrefix(doc, "# usage: ") {
 				continue // the head of a file of testdata/coverage
+			}
+			if assistanttest.AddGatewayObject(t, s, doc) {
+				continue
 			}
 			o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
 			if err != nil {

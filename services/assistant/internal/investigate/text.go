@@ -178,6 +178,12 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 				return fmt.Sprintf("%s has %d replicas and wants %d, at most %d.", head, h.Status.CurrentReplicas, h.Status.DesiredReplicas, h.Spec.MaxReplicas)
 			}
 		}
+	case "Gateway":
+		return describeGateway(s, r, head)
+	case "GatewayClass":
+		return describeClass(s, r, head)
+	case "HTTPRoute", "GRPCRoute", "TLSRoute":
+		return describeRoute(s, r, head)
 	case "Secret":
 		return describeCertificate(head, certificateOf(s, r))
 	}
@@ -234,6 +240,9 @@ func absentName(t *topic, m question.Mention) string {
 		kind = m.Kind
 	}
 	text := fmt.Sprintf("There is no %s %s %s.", kind, report.Code(m.Name), t.where())
+	if hosts := servedHosts(t.snap); m.Kind == "" && hostExpr.MatchString(m.Name) && len(hosts) > 0 {
+		return fmt.Sprintf("No ingress, route or gateway is for the host %s, so whatever listens there answers with an error (404) or not at all. The hosts that are served are %s.", report.Code(m.Name), engine.QuoteCodes(hosts))
+	}
 	if near := similarNames(t.snap, t.namespace, m); len(near) > 0 {
 		var list []string
 		for _, r := range near {

@@ -133,7 +133,7 @@ func (w *work) namesSomething(ctx context.Context, a question.Ask) (bool, error)
 		return true, nil
 	}
 	return slices.ContainsFunc(a.Mentions, func(m question.Mention) bool {
-		return len(hostsNamed(s, m.Name)) > 0 || slices.ContainsFunc(objectsNamed(s, "", m), func(r operation.Ref) bool { return !quiet[r.Kind] || m.Kind != "" })
+		return len(hostsNamed(s, m.Name)) > 0 || hasKindCalled(s, m.Name) || slices.ContainsFunc(objectsNamed(s, "", m), func(r operation.Ref) bool { return !quiet[r.Kind] || m.Kind != "" })
 	}), nil
 }
 

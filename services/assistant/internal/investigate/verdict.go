@@ -19,6 +19,7 @@ const mostSymptoms = 8
 var judged = map[string]bool{
 	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true, "Pod": true, "Job": true, "CronJob": true, "Service": true, "Ingress": true,
 	"HorizontalPodAutoscaler": true, "PodDisruptionBudget": true, "NetworkPolicy": true, "PersistentVolumeClaim": true, "Node": true, "Namespace": true, "ResourceQuota": true,
+	"Gateway": true, "GatewayClass": true, "HTTPRoute": true, "GRPCRoute": true, "TLSRoute": true,
 	"ValidatingWebhookConfiguration": true, "MutatingWebhookConfiguration": true,
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
@@ -29,6 +30,9 @@ func readSnapshot(t testing.TB, file string) *engine.Snapshot {
 		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 	}
 	for doc := range strings.SplitSeq(string(data), "\n---\n") {
+		if assistanttest.AddGatewayObject(t, s, doc) {
+			continue
+		}
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v in %s", file, err, doc)

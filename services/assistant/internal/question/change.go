@@ -21,7 +21,9 @@ type Change struct {
 	Mentions  []Mention
 	Namespace string
 	Several   bool // both, all
+	// Symptoms are what a repair is to end, or what describes the object of another change; Described says the latter.
 	Symptoms  []Symptom
+	Described bool
 
 	Count     *int32 // replicas
 	Step      int    // 1 or -1: Count and Quantity say how much more or less; 0: how much
@@ -189,6 +191,14 @@ func parseChange(s sentence) (c Change, ok bool) {
 		return c, false
 	}
 	rest := s.words[1:]
+	if describable[c.Verb] {
+		if kept, described, several, is := takeDescription(rest); is {
+			c.Described, c.Several, c.Symptoms = true, several, symptomsOf(described)
+			s.words = append([]word{s.words[0]}, kept...)
+			s = s.from(0)
+			rest = s.words[1:]
+		}
+	}
 	var p changePlace
 	if name := ownNamespace(c.Verb, rest); name != "" {
 		c.Mentions, p.taken = []Mention{{"namespace", name, true}}, make([]bool, len(rest))
@@ -225,8 +235,8 @@ func parseChange(s sentence) (c Change, ok bool) {
 			return c, false
 		}
 	}
-	if c.Kind == "event" {
-		return c, false // events come and go by themselves
+	if c.Kind == "event" || c.Described && len(c.Mentions) > 0 {
+		return c, false // events come and go by themselves; of what has a name, a description is a remark
 	}
 	if c.Verb == "" {
 		c.Symptoms = symptomsOf(s.from(1).low)

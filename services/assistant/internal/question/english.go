@@ -4,7 +4,7 @@ import "strings"
 
 // english are words of everyday speech about software and its users. They are no misspellings, and not worth a remark where
 // they mean nothing for the question; as everyday words they are names where a name stands.
-var english = setOf(`able accept access account across act action active actually add address admin advance afraid aim air alert alive allow almost along alright altogether
+var english = setOf(`ate eaten able accept access account across act action active actually add address admin advance afraid aim air alert alive allow almost along alright altogether
 	amount angle another answer appear apply area arrange arrive article aside assume attach attempt attend author average avoid aware away awful baby bad badge balance band bank
 	bar bare base basic basket batch bear beat because become begin behave behaviour behavior being believe belong besides beyond bit blame blind blink bloat blow board body book boot
 	border born bottom bounce bound box brain branch breathe bridge brief bright bring browse browser browsers budget buffer bug bulk bundle burst business busy button bypass call camera

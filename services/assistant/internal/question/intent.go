@@ -51,6 +51,8 @@ const (
 	Manual  // what only a person runs: port-forward, exec
 	Runbook // what a team wrote down
 	Reach   // whether one side reaches the other
+	// Certificates asks of those in TLS Secrets: for whom they are, and until when.
+	Certificates
 	List
 	Describe
 	Logs
@@ -78,6 +80,8 @@ var rules = []rule{
 	newRule(Clock, `^(please )?(what time is it|what is the (current |exact )?(time|date)|what (date|day|year) is (it|today)|tell me the (time|date)|current (time|date)|do you know (what time it is|the (time|date)))( now| right now| today| there| in the cluster)?$`),
 	newRule(Manual, `\bport[ -]?forward(ing)?\b|\b(exec|shell|ssh)\b (me )?(in ?to|in|on|inside|onto)\b|\b(open|get|give me|start|need|want) a (shell|terminal|console)\b|\b(copy|download)\b.*\bfiles? (from|to|into|out of)\b`),
 	newRule(Runbook, `\brunbooks?\b`),
+	newRule(Certificates, `\b(certificates?|certs?)\b.*\b(ok|okay|fine|good|valid|healthy|alright|sound|expir\w+|renew\w*|dates?|until when|how long)\b|\b(check|verify|validate|list|show|any|how|when|which|expiring|expired)\b.*\b(certificates?|certs?)\b|^(the |my |our )?(tls )?(certificates?|certs?)$`),
+	newRule(Usage, `\b(who|what|whose|which \w+)( is| has| keeps)?( been)? (ate|eat(s|ing|en)?|hog(s|ging|ged)?|burn(s|ing|ed|t)?|chew(s|ing)?|gobbl\w+|us(es?|ing|ed)|tak(es?|ing)|consum\w+|steal(s|ing)?|stole)\b.*\b(cpu|memory|mem|ram|cores?)\b`),
 	newRule(Usage, `\b(use|uses|using|consum\w+|eats?|takes?|burns?|needs?)\b.*\b(most|least|highest|lowest)\b.*\b(cpu|memory|mem|ram|cores?)\b|\b(least|lowest|smallest)\b.*\b(cpu|memory|mem|ram)\b`),
 	newRule(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
 	newRule(Keys, `\b(which|what|list|show|get|the|all|how many)?\b ?\b(keys|entries|items)\b.*\b(configmaps?|cm|secrets?|of|in|has|have)\b|\bwhat (is|stands) in (the )?(configmaps?|cm|secrets?)\b|\bwhat does (the )?(configmaps?|cm|secrets?)\b.*\b(contain|hold|have|say)\b|\b(contents?|data) of (the )?(configmaps?|cm|secrets?)\b`),
@@ -102,7 +106,7 @@ var rules = []rule{
 	newRule(Warnings, `\bwarnings?\b`),
 	newRule(Events, `\bevents?\b|\bwhat (has )?happened\b`),
 	newRule(UnhealthyPods, `\b(unhealthy|failing|failed|broken|crashing|crashed|crash ?loop\w*|not ready|unready|notready|not running|bad|stuck|pending|evicted|dead|problem\w*|non-running|sick|red) (pods?|containers?|workloads?)\b|\b(which|what|list|show|any|find|get|all|how many) .*\b(pods?|containers?|workloads?)\b.*\b(unhealthy|fail\w*|broken|crash\w*|not ready|unready|not running|stuck|pending|evicted|down|dead|dying|error\w*|problem\w*|trouble\w*|not healthy|not up)\b|\bpods? (that|which) (are|is) not\b|^(unhealthy|failing|broken|crashing|pending)$`),
-	newRule(Health, `\bhealth(y)?\b|\bis (everything|all|it all|the cluster|my cluster|prod|production)\b.*\b(ok|okay|fine|good|up|healthy|well|green|alright|running|working)\b|\ball (good|green|ok|okay|well)\b|^(cluster |overall |current )*status\b|\bhow (is|are)\b.*\b(doing|cluster|things|everything|going|looking|prod|pods|namespace)\b|\bstatus of\b|^is \S+ (ok|okay|up|ready|alive|healthy|running|fine|working)\b|^(is|are) .*\b(ready|up and running|ok|okay|running|alive)$|^how is \S+$|\bsanity check\b|\bhealth ?check\b|\beverything (ok|okay|fine|good|alright)\b`),
+	newRule(Health, `\bhealth(y)?\b|\bis (everything|all|it all|the cluster|my cluster|prod|production)\b.*\b(ok|okay|fine|good|up|healthy|well|green|alright|running|working)\b|\ball (good|green|ok|okay|well)\b|^(cluster |overall |current )*status\b|\bhow (is|are)\b.*\b(doing|cluster|things|everything|going|looking|prod|pods|namespace)\b|\bstatus of\b|^is \S+ (ok|okay|up|ready|alive|healthy|running|fine|working)\b|^(is|are) .*\b(ready|up and running|ok|okay|running|alive)$|^how is \S+$|^(are|is) (we|you|all|everything|stuff|things) (all )?(ok|okay|fine|good|up|healthy|green|alright|well)\b|^(we|all|everything|\S+( in \S+)?) (ok|okay|alright|fine|good|alive|healthy)$|\bsanity check\b|\bhealth ?check\b|\beverything (ok|okay|fine|good|alright)\b`),
 	newRule(Overview, `\boverview\b|\bsummar(y|ise|ize)\b|\bwhat (is|are|do we have|have we got|runs?)\b.*\b(running|deployed|runs|here|there|installed)\b|\bwhat runs\b|\bwhat do (we|i) have\b|\binventory\b|\bdescribe (the|this|my|our) (cluster|namespace)\b|\bshow (me )?(the|this|my|our)? ?(cluster|namespace|everything)$|\bwhat is in\b|\btell me about (the|this|my|our) (cluster|namespace)\b|\bbig picture\b`),
 }
 
@@ -127,7 +131,8 @@ var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 	"no (traffic|response|pods|endpoints|reply|answer)", "nothing (works|runs|happens|starts)",
 	"where (is|are|did|have) (my|our|the|all)", "look into", "what is up", "what is going on", "wtf", "gone",
 	"disappeared", "vanished", "expired", "acting up", `misbehav\w*`, "weird", "strange", "flaky", "flapping", "unstable",
-	"degraded",
+	"degraded", `(is|are|looks?|all|everything|went|turned) red`, "hates? (me|us)", `falls? over`, `falling over`, "not happy", "unhappy", "on its knees", "knocked out", "melting", "choking",
+	"too (many|much|few|high|low)", "no space", "(disk|volume|queue|memory) (is )?full", "out of (memory|disk|space|cpu|ram|pods|ips)", "what (should|do|can|could) (i|we) do( now)?$", "what now$",
 ) + `\b`)
 
 var (
@@ -153,6 +158,10 @@ var (
 	stateExpr = regexp.MustCompile(`\b(is|are) (it|they|this|that|something|anything) (really |actually |now |still )?(fail\w*|broken|down|wrong|bad|unhealthy|in trouble|a problem|the problem)$`)
 )
 
+// hypothesisExpr is a question whether a cause that somebody suspects is the one.
+var hypothesisExpr = regexp.MustCompile(`^(so |and |but |maybe |perhaps )?((is|was) (it|this|that)|(could|can|might|may) (it|this|that) be|it is) (again |always |just |maybe |probably )?(a |an |the |our )?(\w+ )?` +
+	`(dns|network\w*|firewalls?|storage|disks?|volumes?|nodes?|memory|cpu|quotas?|certificates?|certs?|tls|probes?|images?|registry|ingress|limits?|secrets?|configs?|policy|policies|webhooks?)( problem| issue| thing| trouble| again)?$`)
+
 // negatedExpr is a sentence about what does not happen.
 var negatedExpr = regexp.MustCompile(`\b(does|do|did|is|are|was|were|will|would|can|could|has|have) not\b`)
 
@@ -169,7 +178,7 @@ func intentOf(s sentence, p place) Intent {
 		}
 	}
 	switch {
-	case why || badExpr.MatchString(s.low):
+	case why || badExpr.MatchString(s.low), hypothesisExpr.MatchString(s.low):
 		return Diagnosis
 	case listExpr.MatchString(s.low) && p.kind != "":
 		return List

@@ -54,6 +54,10 @@ func findPlaces(s sentence) place {
 		if taken[i] {
 			continue
 		}
+		if host := hostOf(w.low); host != "" {
+			p.add(Mention{"", host, false})
+			continue
+		}
 		if kind, name, ok := strings.Cut(w.low, "/"); ok && !isAmount(w.low) {
 			p.slash(kind, name)
 			continue
@@ -68,6 +72,22 @@ func findPlaces(s sentence) place {
 		p.mention(s.words, taken, i)
 	}
 	return p
+}
+
+// hostOf is the host of a URL, as people paste it; empty for all else.
+func hostOf(low string) string {
+	rest, is := strings.CutPrefix(low, "https://")
+	if !is {
+		if rest, is = strings.CutPrefix(low, "http://"); !is {
+			return ""
+		}
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, ":")
+	if !strings.Contains(host, ".") || !operation.ValidName(host) {
+		return ""
+	}
+	return host
 }
 
 // slash reads kind/name, and namespace/name where the first is no kind.
@@ -136,6 +156,10 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	for at >= 0 && articles[words[at].low] {
 		at--
 	}
+	if isEnglish(w.low) && !w.quoted && (tellsOfKind(words, taken, i) || m.Kind == "" && isPredicate(words, i)) {
+		p.add(Mention{Name: w.low})
+		return
+	}
 	if isEnglish(w.low) && !w.quoted && m.Kind == "" && i > 0 && beforeVerb[words[i-1].low] {
 		p.add(m) // "cannot read": a verb, unless the cluster has such an object
 		return
@@ -143,6 +167,33 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
 }
+
+// tellsOfKind reports whether an English word behind a kind word is most likely its verb and not its name: the kind word is a
+// plural, "pods hate me", or has its name before it, "web pods hate me".
+func tellsOfKind(words []word, taken []bool, i int) bool {
+	if i == 0 || taken[i-1] || kindOf(words[i-1].low) == "" || i+1 < len(words) && kindOf(words[i+1].low) != "" {
+		return false
+	}
+	if plural := words[i-1].low; strings.HasSuffix(plural, "s") && kindOf(strings.TrimSuffix(plural, "s")) == kindOf(plural) {
+		return true
+	}
+	return i > 1 && !taken[i-2] && isNameAt(words, taken, i-2)
+}
+
+// beings join a subject with what is said of it.
+var beings = setOf("is are was were be looks seems feels gets")
+
+// isPredicate reports whether an English word is said of a subject and names none: "everything is red", "what is eating cpu".
+func isPredicate(words []word, i int) bool {
+	if i < 2 || !beings[words[i-1].low] {
+		return false
+	}
+	subject := words[i-2].low
+	return !questionWords[subject] || (subject == "what" || subject == "who") && strings.HasSuffix(words[i].low, "ing")
+}
+
+// questionWords begin a question whose subject stands behind the verb: "why is cart slow".
+var questionWords = setOf("why what where who how which when and but so")
 
 // subjectWord reports whether an ordinary word stands where the subject of a question stands: "why did load fail?" It is a
 // name where the cluster has such an object, as only the cluster can tell.

@@ -86,11 +86,17 @@ func (s sentence) joinPairs(request bool) sentence {
 	return s.from(0)
 }
 
-// readWebhooks makes the word webhook one for a kind. In a request for a change it is the name of a
-// workload.
-func (s sentence) readWebhooks() sentence {
+// readKinds makes words ones for a kind that are names of workloads in a request for a change: webhook, gateways and routes.
+func (s sentence) readKinds() sentence {
 	s.words = slices.Clone(s.words)
 	for i, w := range s.words {
+		switch {
+		case w.quoted:
+		case w.low == "gateways":
+			s.words[i].low = gatewayWord
+		case w.low == "routes":
+			s.words[i].low = routeWord
+		}
 		if first, name, named := strings.Cut(w.low, "/"); !w.quoted && (first == "webhook" || first == "webhooks") {
 			s.words[i].low = webhookWord
 			if named {

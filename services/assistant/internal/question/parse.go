@@ -71,7 +71,7 @@ func Parse(message string) Ask {
 	if requested || held {
 		s = request
 	} else {
-		s = s.joinPairs(false).readWebhooks().maskNames()
+		s = s.joinPairs(false).readKinds().maskNames()
 	}
 	p := findPlaces(s)
 	a := Ask{

@@ -39,7 +39,9 @@ var shortened = map[string]string{
 	"werent": "were not", "weren't": "were not", "couldnt": "could not", "shouldnt": "should not", "wouldnt": "would not", "hasnt": "has not", "havent": "have not", "hadnt": "had not",
 	"hadn't": "had not", "cnat": "can not", "ain't": "is not", "aint": "is not", "wich": "which", "whcih": "which", "teh": "the", "hte": "the", "adn": "and", "hwo": "how",
 	"nto": "not", "wehn": "when", "waht": "what", "whta": "what", "hwat": "what", "wtf's": "what is", "whos": "who is", "wheres": "where is", "theres": "there is",
-	"rollback": "roll back", "wanna": "want to", "gonna": "going to",
+	"rollback": "roll back", "wanna": "want to", "gonna": "going to", "gotta": "have to",
+	"sth": "something", "smth": "something", "sthg": "something", "w/": "with", "w/o": "without", "b/c": "because", "cuz": "because",
+	"ded": "dead", "borked": "broken", "b0rked": "broken", "fubar": "broken", "fucked": "broken",
 }
 
 var quotedExpr = regexp.MustCompile("`[^`\n]{1,512}`|\"[^\"\n]{1,512}\"|“[^”\n]{1,512}”|'[^'\n]{1,512}'")

@@ -56,7 +56,8 @@ var symptoms = []struct {
 	{Traffic, regexp.MustCompile(`\b` + wordlist.AnyOf(
 		"traffic", `connect\w*`, "50[234]", "5xx", "timeouts?", "times? out", "timing out", "unreachable",
 		`reach\w*`, "refused", "endpoints?", `respond\w*`, "response", `answer\w*`, "unavailable", "selector",
-		"service", "ingress", `requests? fail\w*`,
+		"service", "ingress", `requests? fail\w*`, "404", `(http|grpc|tls)routes?`, "gatewayclass",
+		`(route|gateway)\w*\b.*\battach\w*`, `attach\w*\b.*\b(route|gateway)\w*`,
 	) + `\b`)},
 	{Terminating, regexp.MustCompile(`\b` + wordlist.AnyOf(
 		`terminat\w*`, "deleting", `finali[sz]er\w*`, `not (be )?delet\w*`, "stuck deleting", "not go away",

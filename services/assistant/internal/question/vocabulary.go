@@ -15,7 +15,9 @@ func init() {
 		"resourcequota": "resourcequotas quota quotas", "storageclass": "storageclasses sc", "endpointslice": "endpointslices", "event": "events",
 		"limitrange": "limitranges", "role": "roles", "rolebinding": "rolebindings", "clusterrole": "clusterroles", "clusterrolebinding": "clusterrolebindings",
 		"customresourcedefinition": "customresourcedefinitions crd crds",
-		"webhook":                  webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
+		"httproute":                "httproutes", "grpcroute": "grpcroutes", "tlsroute": "tlsroutes", "gatewayclass": "gatewayclasses", "referencegrant": "referencegrants",
+		"gateway": gatewayWord + " gtw", "route": routeWord,
+		"webhook": webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
 	} {
 		kinds[kind] = kind
 		for word := range strings.FieldsSeq(all) {
@@ -24,11 +26,20 @@ func init() {
 	}
 	delete(kinds, "no") // kubectl's node is everybody's no
 	delete(kinds, "webhook")
+	delete(kinds, "gateway")
+	delete(kinds, "route")
 }
 
 // webhookWord stands in a question for the word webhook. That word itself names no kind: a request for
 // a change that says it means a workload called so.
 const webhookWord = "webhookconfiguration"
+
+// gatewayWord and routeWord stand in a question for the plurals gateways and routes. The words themselves name no kind: many
+// a workload is called so. In the singular only the cluster can tell which is meant.
+const (
+	gatewayWord = "gatewayobjects"
+	routeWord   = "routeobjects"
+)
 
 // kindOf is the kind that a word names, or empty. kind.group is one too.
 func kindOf(low string) string {
@@ -102,6 +113,7 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	policy policies rule rules drains plan plans step steps side effect effects risk risky impact blast radius worth ready-to second seconds moment while
 	helped helping carefully gently manually yourself yourselves himself herself myself idea ideas sounds sounded looked seemed told typed wrote proposed
 	finish finishes finished finishing everywhere anywhere somewhere nowhere hangs preempted displaced throttle throttling unexpected
+	af asf tbh ffs smh idk lmk imo damn bloody fucking fkn omfg ugh argh kinda sorta
 	though although whereas despite whether till suggested asking claims claimed reported easy hard difficult fast slowly badly apparently obviously supposedly reportedly`)
 
 // everyday are further English words. They are no misspellings, but names all the same where a name stands: people call

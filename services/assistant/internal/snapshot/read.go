@@ -30,13 +30,13 @@ type Show func(operation.Operation) (done func(turn.Output, error))
 func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespace string, now time.Time, show Show) (*engine.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	s := &engine.Snapshot{Taken: now}
+	s := &engine.Snapshot{Taken: now, Within: namespace}
 	r := &reading{cluster: c, policy: policy, namespace: namespace, into: s, slots: make(chan struct{}, atOnce), unread: map[string]bool{}}
 	groups := r.groups()
 	for _, g := range groups {
 		r.start(ctx, g)
 	}
-	served := make(chan map[string]bool, 1)
+	served := make(chan []cluster.Resource, 1)
 	go func() { served <- r.served(ctx) }()
 	var lost error
 	for _, g := range groups {
@@ -58,7 +58,8 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 			cancel() // the others would only wait for the same
 		}
 	}
-	s.Served = <-served
+	kinds := <-served
+	s.Served = groupVersions(kinds)
 	if lost != nil {
 		return nil, lost
 	}
@@ -66,6 +67,9 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 		return nil, operation.Refuse(operation.NotFound, "namespace", "There is no namespace %s.", operation.Quote(namespace))
 	}
 	if err := r.devices(ctx, show); err != nil {
+		return nil, err
+	}
+	if err := r.gateways(ctx, show, kinds); err != nil {
 		return nil, err
 	}
 	r.clean()
@@ -77,14 +81,22 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 	return s, nil
 }
 
-// served are the group/versions of the API; nil when they could not be read.
-func (r *reading) served(ctx context.Context) map[string]bool {
+// served are the kinds of the API; nil when they could not be read.
+func (r *reading) served(ctx context.Context) []cluster.Resource {
 	list, err := r.cluster.Resources(ctx)
 	if err != nil {
 		return nil
 	}
+	return list
+}
+
+// groupVersions are those of kinds; nil where there are none.
+func groupVersions(kinds []cluster.Resource) map[string]bool {
+	if kinds == nil {
+		return nil
+	}
 	found := map[string]bool{}
-	for _, kind := range list {
+	for _, kind := range kinds {
 		found[strings.TrimPrefix(kind.Group+"/"+kind.Version, "/")] = true
 	}
 	return found

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
@@ -14,6 +15,7 @@ func cleanStatus(s *engine.Snapshot) {
 		cleanPodStatus(&s.Pods[i].Status)
 	}
 	cleanWorkloadStatus(s)
+	cleanGatewayStatus(s)
 	for i := range s.Autoscalers {
 		for c := range s.Autoscalers[i].Status.Conditions {
 			cleanMessage(&s.Autoscalers[i].Status.Conditions[c].Message)
@@ -101,5 +103,27 @@ func cleanPodStatus(s *corev1.PodStatus) {
 func cleanMessage(message *string) {
 	if *message != "" {
 		*message = redact.Text(*message)
+	}
+}
+
+func cleanGatewayStatus(s *engine.Snapshot) {
+	clean := func(all []metav1.Condition) {
+		for c := range all {
+			cleanMessage(&all[c].Message)
+		}
+	}
+	for i := range s.GatewayClasses {
+		clean(s.GatewayClasses[i].Status.Conditions)
+	}
+	for i := range s.Gateways {
+		clean(s.Gateways[i].Status.Conditions)
+		for _, l := range s.Gateways[i].Status.Listeners {
+			clean(l.Conditions)
+		}
+	}
+	for i := range s.Routes {
+		for _, p := range s.Routes[i].Status.Parents {
+			clean(p.Conditions)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
@@ -25,6 +26,8 @@ import (
 // Nothing in it is changed by this package. Its order does not matter.
 type Snapshot struct {
 	Taken time.Time
+	// Within is the namespace that was read, with what it depends on elsewhere; empty: all.
+	Within string
 
 	// Nodes, and the pods of all namespaces: what is free on a node follows from both.
 	Nodes []corev1.Node
@@ -44,6 +47,14 @@ type Snapshot struct {
 	Ingresses       []networkingv1.Ingress
 	IngressClasses  []networkingv1.IngressClass
 	NetworkPolicies []networkingv1.NetworkPolicy
+
+	// Of the Gateway API, where the cluster serves it.
+	GatewayClasses  []gatewayapi.GatewayClass
+	Gateways        []gatewayapi.Gateway
+	Routes          []gatewayapi.Route
+	ReferenceGrants []gatewayapi.ReferenceGrant
+	// GatewayKinds are the kinds, plural, that the cluster serves of it; nil if not read. Of others nothing is called absent.
+	GatewayKinds map[string]bool
 
 	ConfigMaps     []corev1.ConfigMap
 	Secrets        []SecretKeys
@@ -106,6 +117,7 @@ func (s *Snapshot) DiagnoseOnce(namespace string, diagnose func() []Finding) []F
 type SecretKeys struct {
 	Namespace, Name string
 	Keys            []string
+	Type            string
 	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
 }

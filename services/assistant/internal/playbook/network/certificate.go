@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
@@ -25,17 +26,24 @@ func (x *Index) findCertificates(used bool) []engine.Finding {
 		return nil
 	}
 	served := x.ingressesByCertificate()
+	shown := x.gatewaysByCertificate()
 	pods := x.podsBySecret()
 	var found []engine.Finding
 	for i := range x.Secrets {
 		s := &x.Secrets[i]
 		name := engine.Name{Namespace: s.Namespace, Name: s.Name}
-		if s.Certificate == nil || used != (len(served[name])+len(pods[name]) > 0) {
+		if s.Certificate == nil || used != (len(served[name])+len(shown[name])+len(pods[name]) > 0) {
 			continue
 		}
 		if f, bad := x.judgeCertificate(s); bad {
-			addUsers(&f, served[name], pods[name])
+			addUsers(&f, served[name], shown[name], pods[name])
 			found = append(found, f)
+			for _, g := range shown[name] {
+				found = append(found, engine.Finding{
+					Class: engine.TLSSecret, Object: gatewayRef(g), Confidence: engine.High, Follower: true, Because: []operation.Ref{f.Object},
+					Cause: fmt.Sprintf("Its certificate is that of the Secret %s.", engine.QuoteCode(s.Name)),
+				})
+			}
 			for _, in := range served[name] {
 				found = append(found, engine.Finding{
 					Class: engine.TLSSecret, Object: ingressRef(in), Confidence: engine.High, Follower: true, Because: []operation.Ref{f.Object},
@@ -47,6 +55,9 @@ func (x *Index) findCertificates(used bool) []engine.Finding {
 			if f, bad := x.judgeNames(in, s); bad {
 				found = append(found, f)
 			}
+		}
+		for _, g := range shown[name] {
+			found = append(found, judgeListeners(g, s)...)
 		}
 	}
 	return found
@@ -134,7 +145,7 @@ func namesText(c *redact.Certificate) string {
 }
 
 // addUsers tells who uses a Secret, and which issuer is to renew it.
-func addUsers(f *engine.Finding, served []*networkingv1.Ingress, pods []string) {
+func addUsers(f *engine.Finding, served []*networkingv1.Ingress, shown []*gatewayapi.Gateway, pods []string) {
 	for _, in := range served {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The ingress %s serves it.", engine.QuoteCode(in.Name)))
 		if issuer := issuerOf(in); issuer != "" {
@@ -142,10 +153,13 @@ func addUsers(f *engine.Finding, served []*networkingv1.Ingress, pods []string) 
 			f.Text = "Look what the Certificate and its requests in the namespace say: their issuer has not renewed the Secret."
 		}
 	}
+	for _, g := range shown {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The gateway %s in namespace %s serves it.", engine.QuoteCode(g.Name), engine.QuoteCode(g.Namespace)))
+	}
 	if len(pods) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("It is mounted by %s.", engine.QuoteCodes(pods)))
 	}
-	if len(served) == 0 {
+	if len(served)+len(shown) == 0 {
 		f.Confidence = engine.Medium // nobody sees whether a program serves with it
 	}
 }

@@ -43,6 +43,7 @@ func List(s *engine.Snapshot, namespace string) []Symptom {
 	l.workloads()
 	l.jobs()
 	l.services()
+	l.gateways()
 	l.claims()
 	l.autoscalers()
 	l.terminating()

@@ -12,7 +12,7 @@ import (
 // resources are the plural names and API groups of kinds that rules name.
 var resources = map[string][2]string{
 	"pod": {"", "pods"}, "deployment": {"apps", "deployments"}, "statefulset": {"apps", "statefulsets"}, "daemonset": {"apps", "daemonsets"}, "replicaset": {"apps", "replicasets"},
-	"job": {"batch", "jobs"}, "cronjob": {"batch", "cronjobs"}, "service": {"", "services"}, "ingress": {"networking.k8s.io", "ingresses"}, "node": {"", "nodes"},
+	"job": {"batch", "jobs"}, "cronjob": {"batch", "cronjobs"}, "service": {"", "services"}, "ingress": {"networking.k8s.io", "ingresses"}, "gateway": {"gateway.networking.k8s.io", "gateways"}, "httproute": {"gateway.networking.k8s.io", "httproutes"}, "route": {"gateway.networking.k8s.io", "httproutes"}, "node": {"", "nodes"},
 	"namespace": {"", "namespaces"}, "configmap": {"", "configmaps"}, "secret": {"", "secrets"}, "persistentvolumeclaim": {"", "persistentvolumeclaims"},
 	"persistentvolume": {"", "persistentvolumes"}, "event": {"", "events"}, "horizontalpodautoscaler": {"autoscaling", "horizontalpodautoscalers"},
 	"poddisruptionbudget": {"policy", "poddisruptionbudgets"}, "networkpolicy": {"networking.k8s.io", "networkpolicies"}, "serviceaccount": {"", "serviceaccounts"},

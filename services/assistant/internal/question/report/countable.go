@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -88,6 +89,16 @@ func (v View) countablePlain(kind string) (all []countable, known bool) {
 	case "ingress":
 		for i := range v.Ingresses {
 			add(&v.Ingresses[i])
+		}
+	case "gateway":
+		for i := range v.Gateways {
+			add(&v.Gateways[i])
+		}
+	case "httproute", "grpcroute", "tlsroute", "route":
+		for i := range v.Routes {
+			if kind == "route" || strings.EqualFold(v.Routes[i].Kind, kind) {
+				add(&v.Routes[i])
+			}
 		}
 	case "configmap":
 		for i := range v.ConfigMaps {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
@@ -95,5 +96,22 @@ func External(v View) string {
 		}
 		t.add(tableCell(in.Namespace), "ingress "+tableCell(in.Name), "Ingress", tableCells(hosts), ports)
 	}
-	return t.under("What can be reached from outside, "+v.where()+":", "No service or ingress "+v.where()+" can be reached from outside of the cluster.")
+	for _, g := range slices.SortedFunc(slices.Values(v.Gateways), func(a, b gatewayapi.Gateway) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}) {
+		if v.in(&g) {
+			addresses, ports := []string{}, []string{}
+			for _, a := range g.Status.Addresses {
+				addresses = append(addresses, a.Value)
+			}
+			if len(addresses) == 0 {
+				addresses = []string{"none given yet"}
+			}
+			for _, l := range g.Spec.Listeners {
+				ports = append(ports, fmt.Sprintf("%d (%s)", l.Port, cmp.Or(l.Hostname, "any host")))
+			}
+			t.add(tableCell(g.Namespace), "gateway "+tableCell(g.Name), "Gateway", tableCells(addresses), tableCells(ports))
+		}
+	}
+	return t.under("What can be reached from outside, "+v.where()+":", "No service, ingress or gateway "+v.where()+" can be reached from outside of the cluster.")
 }

@@ -86,6 +86,12 @@ func (v View) created() []change {
 	for i := range v.Ingresses {
 		add("Ingress", &v.Ingresses[i])
 	}
+	for i := range v.Gateways {
+		add("Gateway", &v.Gateways[i])
+	}
+	for i := range v.Routes {
+		add(v.Routes[i].Kind, &v.Routes[i])
+	}
 	for i := range v.ConfigMaps {
 		if v.ConfigMaps[i].Name != "kube-root-ca.crt" {
 			add("ConfigMap", &v.ConfigMaps[i])

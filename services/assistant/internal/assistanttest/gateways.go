@@ -1,0 +1,49 @@
+package assistanttest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// AddGatewayObject adds a manifest of the Gateway API, which the scheme of client-go does not know, to a snapshot. It reports
+// whether it was one.
+func AddGatewayObject(t testing.TB, s *engine.Snapshot, manifest string) bool {
+	t.Helper()
+	var head metav1.TypeMeta
+	if err := yaml.Unmarshal([]byte(manifest), &head); err != nil {
+		t.Fatalf("%v in %s", err, manifest)
+	}
+	if head.GroupVersionKind().Group != gatewayapi.Group {
+		return false
+	}
+	var err error
+	switch head.Kind {
+	case "GatewayClass":
+		s.GatewayClasses, err = appendObject(s.GatewayClasses, manifest)
+	case "Gateway":
+		s.Gateways, err = appendObject(s.Gateways, manifest)
+	case "HTTPRoute", "GRPCRoute", "TLSRoute":
+		s.Routes, err = appendObject(s.Routes, manifest)
+	case "ReferenceGrant":
+		s.ReferenceGrants, err = appendObject(s.ReferenceGrants, manifest)
+	default:
+		err = fmt.Errorf("no list of kind %s", head.Kind)
+	}
+	if err != nil {
+		t.Fatalf("%v in %s", err, manifest)
+	}
+	return true
+}
+
+func appendObject[T any](list []T, manifest string) ([]T, error) {
+	var o T
+	err := yaml.Unmarshal([]byte(manifest), &o)
+	return append(slices.Clip(list), o), err
+}

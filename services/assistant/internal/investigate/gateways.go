@@ -1,0 +1,277 @@
+package investigate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	netv1 "k8s.io/api/networking/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// gatewayWords are words for kinds of the Gateway API that people also give as names. They stand for all objects of the kind
+// where nothing is called so, as only the cluster can tell.
+var gatewayWords = map[string]func(kind string) bool{
+	"gateway": isGateway, "gateways": isGateway, "route": isRoute, "routes": isRoute,
+	"httproute": isRoute, "grpcroute": isRoute, "tlsroute": isRoute,
+	"gatewayclass": func(kind string) bool { return kind == "GatewayClass" },
+}
+
+func isGateway(kind string) bool { return kind == "Gateway" }
+func isRoute(kind string) bool   { return strings.HasSuffix(kind, "Route") }
+
+// asksState are the intents about the state of what is named.
+var asksState = map[question.Intent]bool{question.Diagnosis: true, question.Health: true, question.Unclear: true}
+
+// errorWords are answers of proxies, which name no gateway of the cluster.
+var errorWords = []string{"bad gateway", "gateway time", "gateway error"}
+
+// findByWord takes a word for a kind of the Gateway API for the objects of that kind: those of the place, else the gateways that
+// its routes are attached to. It reports whether there are any.
+func (t *topic) findByWord(a question.Ask, word string) bool {
+	is := gatewayWords[word]
+	if is == nil || slices.ContainsFunc(errorWords, func(e string) bool { return strings.Contains(a.Words, e) }) {
+		return false
+	}
+	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return is(r.Kind) }) {
+		return true // it is the kind of one that is named
+	}
+	var here, attached []operation.Ref
+	for _, o := range nameableObjects(t.snap) {
+		if is(o.ref.Kind) && withinNamespace(o.ref, t.namespace) {
+			here = append(here, o.ref)
+		}
+	}
+	for i := range t.snap.Routes {
+		r := &t.snap.Routes[i]
+		for _, p := range r.Spec.ParentRefs {
+			if is("Gateway") && r.Namespace == t.namespace && p.IsGateway() {
+				attached = append(attached, operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: p.NamespaceFrom(r.Namespace), Name: p.Name})
+			}
+		}
+	}
+	if len(here) == 0 {
+		here = slices.DeleteFunc(attached, func(r operation.Ref) bool { return findGateway(t.snap, r) == nil })
+	}
+	t.add(here)
+	return len(here) > 0
+}
+
+// hasKindCalled reports whether a word stands for a kind of the Gateway API, and there are objects of it.
+func hasKindCalled(s *engine.Snapshot, word string) bool {
+	is := gatewayWords[word]
+	return is != nil && slices.ContainsFunc(nameableObjects(s), func(o thing) bool { return is(o.ref.Kind) })
+}
+
+// hostsNamed are the ingresses and routes with a rule for a host, else the gateways that listen for it, and the Service that
+// pods call by it. One with the very host counts before those with a wildcard for it.
+func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
+	if !strings.Contains(host, ".") {
+		return nil
+	}
+	name, rest, _ := strings.Cut(host, ".")
+	namespace, domain, _ := strings.Cut(rest, ".")
+	for i := range s.Services {
+		if v := &s.Services[i]; v.Name == name && v.Namespace == namespace && (domain == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")) {
+			return []operation.Ref{engine.ServiceRef(v)}
+		}
+	}
+	for _, matches := range []func(pattern string) bool{
+		func(pattern string) bool { return strings.EqualFold(pattern, host) },
+		func(pattern string) bool { return pattern != "" && gatewayapi.MatchesHost(pattern, host) },
+	} {
+		var found []operation.Ref
+		for i := range s.Ingresses {
+			in := &s.Ingresses[i]
+			if slices.ContainsFunc(in.Spec.Rules, func(r netv1.IngressRule) bool { return matches(r.Host) }) {
+				found = append(found, operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name})
+			}
+		}
+		for i := range s.Routes {
+			if r := &s.Routes[i]; slices.ContainsFunc(r.Spec.Hostnames, matches) {
+				found = append(found, operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+			}
+		}
+		for i := range s.Gateways {
+			g := &s.Gateways[i]
+			if len(found) == 0 && slices.ContainsFunc(g.Spec.Listeners, func(l gatewayapi.Listener) bool { return matches(l.Hostname) }) {
+				found = append(found, operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: g.Namespace, Name: g.Name})
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// hostExpr is a name that can only be a host outside of the cluster.
+var hostExpr = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z]{2,}$`)
+
+// servedHosts are those of ingresses, routes and listeners, by name.
+func servedHosts(s *engine.Snapshot) []string {
+	var all []string
+	for i := range s.Ingresses {
+		for _, r := range s.Ingresses[i].Spec.Rules {
+			all = append(all, r.Host)
+		}
+	}
+	for i := range s.Routes {
+		all = append(all, s.Routes[i].Spec.Hostnames...)
+	}
+	for i := range s.Gateways {
+		for _, l := range s.Gateways[i].Spec.Listeners {
+			all = append(all, l.Hostname)
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(host string) bool { return host == "" })
+}
+
+func findGateway(s *engine.Snapshot, r operation.Ref) *gatewayapi.Gateway {
+	for i := range s.Gateways {
+		if g := &s.Gateways[i]; g.Name == r.Name && g.Namespace == r.Namespace {
+			return g
+		}
+	}
+	return nil
+}
+
+// describeGateway tells where a gateway listens, and how many routes its controller has attached.
+func describeGateway(s *engine.Snapshot, r operation.Ref, head string) string {
+	g := findGateway(s, r)
+	if g == nil {
+		return ""
+	}
+	address := "no address"
+	if len(g.Status.Addresses) > 0 {
+		address = "the address " + report.Code(g.Status.Addresses[0].Value)
+	}
+	var listeners []string
+	for _, l := range g.Spec.Listeners {
+		text := fmt.Sprintf("%s (%s, port %d", report.Code(l.Name), report.Code(l.Protocol), l.Port)
+		if l.Hostname != "" {
+			text += ", host " + report.Code(l.Hostname)
+		}
+		if at := slices.IndexFunc(g.Status.Listeners, func(s gatewayapi.ListenerStatus) bool { return s.Name == l.Name }); at >= 0 {
+			text += ", " + engine.CountNoun(int(g.Status.Listeners[at].AttachedRoutes), "attached route", "attached routes")
+		}
+		listeners = append(listeners, text+")")
+	}
+	return fmt.Sprintf("%s has the class %s, %s, and the listeners %s.", head, report.Code(g.Spec.GatewayClassName), address, strings.Join(listeners, ", "))
+}
+
+// describeRoute tells what a route is for, where it is attached, and whether its controllers accept it.
+func describeRoute(s *engine.Snapshot, r operation.Ref, head string) string {
+	for i := range s.Routes {
+		route := &s.Routes[i]
+		if route.Name != r.Name || route.Namespace != r.Namespace || route.Kind != r.Kind {
+			continue
+		}
+		hosts := "the hosts of its listeners"
+		if len(route.Spec.Hostnames) > 0 {
+			hosts = engine.QuoteCodes(route.Spec.Hostnames)
+		}
+		var parents []string
+		for _, p := range route.Spec.ParentRefs {
+			if !p.IsGateway() {
+				continue
+			}
+			state := "not accepted yet"
+			for _, said := range route.Status.Parents {
+				if c := gatewayapi.FindCondition(said.Conditions, "Accepted"); c != nil && said.ParentRef.IsSame(p, route.Namespace) {
+					state = map[string]string{"True": "accepted", "False": "not accepted"}[string(c.Status)]
+				}
+			}
+			parents = append(parents, fmt.Sprintf("%s in namespace %s (%s)", report.Code(p.Name), report.Code(p.NamespaceFrom(route.Namespace)), strings.TrimSpace(state)))
+		}
+		if len(parents) == 0 {
+			return fmt.Sprintf("%s is for %s.", head, hosts)
+		}
+		return fmt.Sprintf("%s is for %s, at gateway %s.", head, hosts, strings.Join(parents, ", "))
+	}
+	return ""
+}
+
+// describeClass tells who serves the gateways of a class.
+func describeClass(s *engine.Snapshot, r operation.Ref, head string) string {
+	for i := range s.GatewayClasses {
+		if class := &s.GatewayClasses[i]; class.Name == r.Name {
+			n := 0
+			for j := range s.Gateways {
+				if s.Gateways[j].Spec.GatewayClassName == class.Name {
+					n++
+				}
+			}
+			return fmt.Sprintf("%s is of the controller %s and has %s.", head, report.Code(class.Spec.ControllerName), engine.CountNoun(n, "gateway", "gateways"))
+		}
+	}
+	return ""
+}
+
+// gateways join routes with the services that they lead to and the gateways that they are attached to; a gateway that was asked
+// about also with its class, its routes and its certificates, and a class with its gateways. What its routes lead to has nothing
+// to do with a gateway.
+func (r *relations) gateways(asked []operation.Ref) {
+	isAsked := func(kind, namespace, name string) bool {
+		return slices.ContainsFunc(asked, func(o operation.Ref) bool {
+			return o.Kind == kind && o.Namespace == namespace && o.Name == name
+		})
+	}
+	for i := range r.Routes {
+		route := &r.Routes[i]
+		near := r.has(route.Kind, route.Namespace, route.Name)
+		for _, rule := range route.Spec.Rules {
+			for _, b := range rule.BackendRefs {
+				if !b.IsKind("Service", "Service") {
+					continue
+				}
+				namespace := b.NamespaceFrom(route.Namespace)
+				if near {
+					r.put("Service", namespace, b.Name)
+				} else if r.has("Service", namespace, b.Name) {
+					r.put(route.Kind, route.Namespace, route.Name)
+				}
+			}
+		}
+	}
+	for i := range r.Routes {
+		route := &r.Routes[i]
+		for _, p := range route.Spec.ParentRefs {
+			if !p.IsGateway() {
+				continue
+			}
+			namespace := p.NamespaceFrom(route.Namespace)
+			if r.has(route.Kind, route.Namespace, route.Name) {
+				r.put("Gateway", namespace, p.Name)
+			}
+			if isAsked("Gateway", namespace, p.Name) {
+				r.put(route.Kind, route.Namespace, route.Name)
+			}
+		}
+	}
+	for i := range r.Gateways {
+		g := &r.Gateways[i]
+		if isAsked("GatewayClass", "", g.Spec.GatewayClassName) {
+			r.put("Gateway", g.Namespace, g.Name)
+		}
+		if !r.has("Gateway", g.Namespace, g.Name) {
+			continue
+		}
+		r.put("GatewayClass", "", g.Spec.GatewayClassName)
+		for _, l := range g.Spec.Listeners {
+			if l.TLS == nil {
+				continue
+			}
+			for _, ref := range l.TLS.CertificateRefs {
+				r.put("Secret", ref.NamespaceFrom(g.Namespace), ref.Name)
+			}
+		}
+	}
+}

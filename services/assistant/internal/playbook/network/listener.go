@@ -1,0 +1,77 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+func gatewayRef(g *gatewayapi.Gateway) operation.Ref {
+	return operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: g.Namespace, Name: g.Name}
+}
+
+// gatewaysByCertificate has the gateways whose listeners show the certificate of each Secret, by name.
+func (x *Index) gatewaysByCertificate() map[engine.Name][]*gatewayapi.Gateway {
+	shown := map[engine.Name][]*gatewayapi.Gateway{}
+	for i := range x.Gateways {
+		g := &x.Gateways[i]
+		for _, l := range g.Spec.Listeners {
+			for _, of := range certificatesOf(g, l) {
+				if !slices.Contains(shown[of], g) {
+					shown[of] = append(shown[of], g)
+				}
+			}
+		}
+	}
+	for _, list := range shown {
+		slices.SortFunc(list, func(a, b *gatewayapi.Gateway) int {
+			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+		})
+	}
+	return shown
+}
+
+// certificatesOf are the Secrets that a listener names; a deleted gateway shows none.
+func certificatesOf(g *gatewayapi.Gateway, l gatewayapi.Listener) []engine.Name {
+	if l.TLS == nil || g.DeletionTimestamp != nil {
+		return nil
+	}
+	var all []engine.Name
+	for _, ref := range l.TLS.CertificateRefs {
+		if ref.IsKind("Secret", "Secret") {
+			all = append(all, engine.Name{Namespace: ref.NamespaceFrom(g.Namespace), Name: ref.Name})
+		}
+	}
+	return all
+}
+
+// judgeListeners explains that a certificate is for other hosts than those of the listeners that show it. With several
+// certificates, the controller picks the one that fits, so that only a single one is judged.
+func judgeListeners(g *gatewayapi.Gateway, s *engine.SecretKeys) []engine.Finding {
+	if s.Certificate.NotAfter.IsZero() {
+		return nil // no certificate could be read
+	}
+	var found []engine.Finding
+	for i, l := range g.Spec.Listeners {
+		of := certificatesOf(g, l)
+		if len(of) != 1 || of[0] != (engine.Name{Namespace: s.Namespace, Name: s.Name}) || l.Hostname == "" || s.Certificate.Covers(l.Hostname) {
+			continue
+		}
+		f := engine.Finding{Class: engine.TLSSecret, Object: gatewayRef(g), Confidence: engine.High}
+		f.Evidence = []string{
+			fmt.Sprintf("`spec.listeners[%d].hostname` of listener %s is %s.", i, engine.QuoteCode(l.Name), engine.QuoteCode(l.Hostname)),
+			fmt.Sprintf("The certificate in the Secret %s is for %s.", engine.QuoteCode(s.Name), namesText(s.Certificate)),
+		}
+		f.Cause = fmt.Sprintf("The certificate in the Secret %s does not cover %s of listener %s, so clients refuse the connection.", engine.QuoteCode(s.Name), engine.QuoteCode(l.Hostname), engine.QuoteCode(l.Name))
+		if wildcard := shallowWildcard(s.Certificate, l.Hostname); wildcard != "" {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The wildcard %s stands for exactly one label, so it does not cover %s.", engine.QuoteCode(wildcard), engine.QuoteCode(l.Hostname)))
+		}
+		f.Text = "Put a certificate for that host into the Secret yourself, or say which other Secret has one."
+		found = append(found, f)
+	}
+	return found
+}

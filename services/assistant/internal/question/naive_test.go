@@ -1,0 +1,72 @@
+package question_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+// TestNaive: what tired people type is read for what it is.
+func TestNaive(t *testing.T) {
+	t.Parallel()
+	for sentence, want := range map[string]question.Intent{
+		"certs ok?": question.Certificates, "are my certificates ok?": question.Certificates, "when do my certs expire": question.Certificates, "any certs expiring soon?": question.Certificates,
+		"check the certificates in shop": question.Certificates, "why do we get certificate errors in store?": question.Diagnosis, "web cannot read its certificate": question.Diagnosis,
+		"who ate all the memory": question.Usage, "whats eating cpu": question.Usage, "who is hogging the ram": question.Usage,
+		"everything is red": question.Diagnosis, "my web pods hate me in shop": question.Diagnosis, "checkout borked": question.Diagnosis, "sth is wrong w/ payments": question.Diagnosis,
+		"are we good?": question.Health, "shop ok?": question.Health, "everything ok": question.Health,
+		"is it dns": question.Diagnosis, "could it be the network?": question.Diagnosis, "what should i do": question.Diagnosis, "too many open files?": question.Diagnosis,
+		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
+	} {
+		if got := question.Parse(sentence).Intent; got != want {
+			t.Errorf("%q is %s; want %s", sentence, assistanttest.IntentName(got), assistanttest.IntentName(want))
+		}
+	}
+}
+
+// TestOrdinaryWordsAreNoNames: a verb behind "pods" and what is said of a subject name nothing whose absence is worth an answer.
+func TestOrdinaryWordsAreNoNames(t *testing.T) {
+	t.Parallel()
+	for sentence, word := range map[string]string{
+		"my web pods hate me in shop": "hate", "pods hate me": "hate", "the web pods act weird": "act", "everything is red": "red", "the web thing in shop is acting up": "acting",
+		"what is eating my cluster": "eating",
+	} {
+		a := question.Parse(sentence)
+		if slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == word && (m.Sure || m.Kind != "") }) {
+			t.Errorf("%q takes %q for a name: %+v; want none that is sure or of a kind", sentence, word, a.Mentions)
+		}
+	}
+	for sentence, want := range map[string]question.Mention{
+		"my web pods hate me in shop": {Kind: "pod", Name: "web"}, "why is shipping slow?": {Name: "shipping"}, "why does pod red fail": {Kind: "pod", Name: "red"}, "is red ok?": {Name: "red"},
+	} {
+		a := question.Parse(sentence)
+		if !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == want.Name && m.Kind == want.Kind && m.Sure }) {
+			t.Errorf("%q names %+v; want %+v, for sure", sentence, a.Mentions, want)
+		}
+	}
+}
+
+// TestDescribedTargets: an object may be described in place of a name, where the change can be taken back.
+func TestDescribedTargets(t *testing.T) {
+	t.Parallel()
+	for sentence, want := range map[string]operation.Verb{
+		"restart the thing that keeps crashing in shop": operation.Restart, "restart the deployment that is crash looping": operation.Restart, "please restart whatever is crashing in shop": operation.Restart,
+		"restart crashing pods in payments": operation.Restart, "restart the broken app": operation.Restart, "roll back the deployment that keeps dying": operation.Undo, "roll back whatever is crashing in shop": operation.Undo,
+	} {
+		a := question.Parse(sentence)
+		if a.Intent != question.Request || len(a.Changes) != 1 || a.Changes[0].Verb != want || !a.Changes[0].Described || len(a.Changes[0].Mentions) > 0 {
+			t.Errorf("%q is %s with %+v; want a request to %s what is described", sentence, assistanttest.IntentName(a.Intent), a.Changes, want)
+		}
+	}
+	for _, sentence := range []string{
+		"delete the thing that keeps crashing in shop", "restart failed", "restart keeps failing", "undo failed for the deployment", "do not restart the thing that keeps crashing",
+		"restart the thing that keeps crashing if it is safe", "the restart of the crashing pod failed", "should i restart the crashing pod?",
+	} {
+		if a := question.Parse(sentence); a.Intent == question.Request {
+			t.Errorf("%q is a request with %+v; want none", sentence, a.Changes)
+		}
+	}
+}
