@@ -48,7 +48,7 @@ func (a API) Open(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.Service.Gate.Registry.RequireTracked(r.Model)
+	m, err := a.Service.Gate.Registry.RequireTracked(ctx, r.Model)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -15,8 +16,19 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// followEvery is how soon a model that somebody logged at the tracker is known.
-const followEvery = 30 * time.Second
+const (
+	// followEvery is how soon a model that somebody logged at the tracker is listed.
+	followEvery = 30 * time.Second
+	// lookEvery limits the looks at the tracker for names that nobody has heard of.
+	lookEvery = time.Second
+)
+
+// trackerLooks are looks between two rounds of FollowTracker, by whoever asks for a model that was logged since.
+type trackerLooks struct {
+	mu     sync.Mutex // guards what follows; held during a look, so that those who come meanwhile wait for it
+	client *tracker.Client
+	last   time.Time
+}
 
 // Tracked is a model that the tracker may hold: one of the repository, or an
 // external one, which somebody logged with a plain client and no definition names.
@@ -29,6 +41,9 @@ type Tracked struct {
 // FollowTracker keeps the external models known until ctx ends. While the tracker is
 // away those known before stay.
 func (r *Registry) FollowTracker(ctx context.Context, c *tracker.Client) error {
+	r.looks.mu.Lock()
+	r.looks.client = c
+	r.looks.mu.Unlock()
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -106,9 +121,28 @@ func (r *Registry) FindTracked(name string) (Tracked, bool) {
 	return r.FindExternal(name)
 }
 
-// RequireTracked is FindTracked, with the problem 400 of Require.
-func (r *Registry) RequireTracked(name string) (Tracked, error) {
-	if t, ok := r.FindTracked(name); ok {
+// LookUpTracked is FindTracked, and asks the tracker about a name that was not there a moment ago: somebody may have logged
+// the model since, and another replica may have told of it.
+func (r *Registry) LookUpTracked(ctx context.Context, name string) (Tracked, bool) {
+	t, ok := r.FindTracked(name)
+	if ok || !ValidName(name) {
+		return t, ok
+	}
+	r.looks.mu.Lock()
+	defer r.looks.mu.Unlock()
+	if t, ok = r.FindTracked(name); ok || r.looks.client == nil || time.Since(r.looks.last) < lookEvery {
+		return t, ok
+	}
+	if err := r.readTracker(ctx, r.looks.client); err != nil {
+		r.log.WarnContext(ctx, "external models may be missing: the tracker cannot be read", slog.Any("err", err))
+	}
+	r.looks.last = time.Now() // a tracker that does not answer is not asked again at once
+	return r.FindTracked(name)
+}
+
+// RequireTracked is LookUpTracked, with the problem 400 of Require.
+func (r *Registry) RequireTracked(ctx context.Context, name string) (Tracked, error) {
+	if t, ok := r.LookUpTracked(ctx, name); ok {
 		return t, nil
 	}
 	_, err := r.Require(name)
@@ -118,7 +152,7 @@ func (r *Registry) RequireTracked(name string) (Tracked, error) {
 // TrackedFromPath gives the model that the path names, also an external one; the
 // error is 404.
 func (r *Registry) TrackedFromPath(c echo.Context) (Tracked, error) {
-	if t, ok := r.FindTracked(c.Param("model")); ok {
+	if t, ok := r.LookUpTracked(c.Request().Context(), c.Param("model")); ok {
 		return t, nil
 	}
 	_, err := r.FromPath(c)

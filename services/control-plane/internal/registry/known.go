@@ -11,7 +11,7 @@ import (
 // that is hosted for the tenant, or that once held an alias, is known too. The
 // error is 404 for any other.
 func (r *Registry) RequireKnown(ctx context.Context, q *store.Queries, tenant, id string) error {
-	if _, ok := r.FindTracked(id); ok {
+	if _, ok := r.LookUpTracked(ctx, id); ok {
 		return nil
 	}
 	known, err := q.ModelKnown(ctx, store.ModelKnownParams{Tenant: tenant, ModelID: id})

@@ -31,6 +31,7 @@ type Registry struct {
 	mu      sync.Mutex // one reading at a time
 	now     atomic.Pointer[reading]
 	tracked atomic.Pointer[map[string]string] // what the tracker calls its models, by id; nil until it was read
+	looks   trackerLooks                      // for names that tracked does not have
 	refused atomic.Pointer[string]            // why the newest reading is not in force; nil if it is
 }
 
