@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -69,8 +71,9 @@ func (tr *traffic) send(r request, n int) {
 	began := time.Now()
 	tr.sent.Add(1)
 	status, answer, err := tr.try(r, n)
-	reset := err
-	if reset != nil {
+	var reset error
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) { // all else is a failure
+		reset = err
 		tr.again.Add(1)
 		status, answer, err = tr.try(r, n)
 	}
@@ -104,7 +107,7 @@ func (tr *traffic) try(r request, n int) (int, []byte, error) {
 		}
 		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequest(r.method, r.url, body) // it ends by itself; a stop in its midst would be no failure of theirs
+	req, err := http.NewRequest(r.method, r.url, body) // it ends by itself: cancelling it midway would look like a failure of the service
 	if err != nil {
 		return 0, nil, err
 	}

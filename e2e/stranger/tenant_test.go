@@ -13,10 +13,19 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// marker is part of every object that the tenant default has in this test; its names are in small letters.
-const marker = "ours5712a6e"
+// marker is part of every object that the tenant default has in this test; its names are in small letters. Where a path
+// bears the marker, an answer may repeat it, and secret is the part that it may not.
+const (
+	marker = "ours5712a6e"
+	secret = "secret1994a1b"
+	amount = 5712.19
+)
 
 func isOurs(text string) bool { return strings.Contains(strings.ToLower(text), marker) }
+
+func isSecret(text string) bool {
+	return strings.Contains(text, secret) || strings.Contains(text, fmt.Sprint(amount))
+}
 
 // ownedPath is an object's place in a service: the parameters of a template that lead to it.
 type ownedPath struct {
@@ -32,6 +41,7 @@ func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := startWithCredentials(t)
 	owned, token := createOwnedObjects(t, p), p.Secret(t, "operator_token")
+	asked := 0
 	for _, s := range services(p) {
 		if s.name != "control plane" {
 			continue // inference keeps nothing for a tenant, and the others have one tenant
@@ -39,7 +49,6 @@ func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 		list := operations(t, s)
 		before := readOwned(t, s, list, owned, token)
 		foreign := caller{name: "other tenant", header: bearer(foreignToken)}
-		asked := 0
 		for _, o := range list {
 			for _, place := range append([]ownedPath{{}}, owned...) {
 				if (place.template == "") == matchesAny(o, owned) || !place.matches(o) {
@@ -47,7 +56,7 @@ func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 				}
 				asked++
 				status, body := ask(t, s, o, foreign, place.values)
-				if isOurs(body) && !isOurs(o.path(place.values)) && !o.public { // an answer may repeat a name that was asked for
+				if isSecret(body) || isOurs(body) && !isOurs(o.path(place.values)) && !o.public {
 					t.Errorf("%s: %s %s as another tenant: got %d with an object of ours, want none\n%.400s", s.name, o.method, o.template, status, body)
 				}
 				if !o.writes() && place.absent != 0 && status != place.absent {
@@ -62,6 +71,9 @@ func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d requests of another tenant, %d of our answers compared", s.name, asked, len(before))
+	}
+	if asked < 60 {
+		t.Errorf("got %d requests of another tenant, want at least 60", asked)
 	}
 }
 
@@ -89,7 +101,7 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 	}
 	notice := func(model string) string {
 		return want("POST", "/api/changes", map[string]any{
-			"model_ids": []string{model}, "commit_sha": markerCommit, "commit_msg": marker, "changed_files": []string{},
+			"model_ids": []string{model}, "commit_sha": markerCommit, "commit_msg": marker + secret, "changed_files": []string{},
 		})["created"].([]any)[0].(string)
 	}
 	approval := notice("JPCP")
@@ -109,11 +121,11 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 	})
 	harness.Want(t, http.StatusOK, "POST", tracker+"registered-models/alias", "", map[string]any{"name": moved, "alias": "Production", "version": "1"})
 	want("POST", "/costs", map[string]any{"model": "JPCP", "version": "1", "scheduler": "mock", "job_id": marker, "gpu_hours": 1, "cpu_hours": 1, "project": marker})
-	want("PUT", "/budgets/"+marker, map[string]any{"cost_budget": 1})
+	want("PUT", "/budgets/"+marker, map[string]any{"cost_budget": amount})
 	want("POST", "/evals", map[string]any{"model": "JPCP", "version": "1", "suite": marker, "status": "passed", "metrics": []any{}})
-	want("PUT", "/llm/endpoints/"+marker, map[string]any{"engine": "vllm", "hostedModelId": marker, "maxModelLen": 1024})
-	want("PUT", "/compliance/JPCP/1", map[string]any{"riskClass": "high", "technicalFilePath": marker})
-	want("PUT", "/model-cards/JPCP", map[string]any{"markdown": marker})
+	want("PUT", "/llm/endpoints/"+marker, map[string]any{"engine": "vllm", "hostedModelId": marker + secret, "maxModelLen": 1024})
+	want("PUT", "/compliance/JPCP/1", map[string]any{"riskClass": "high", "technicalFilePath": marker + secret})
+	want("PUT", "/model-cards/JPCP", map[string]any{"markdown": marker + secret})
 	harness.Want(t, http.StatusAccepted, "POST", cp+"/audit/events", operator, map[string]any{"source": "cli", "action": "note", "target": marker})
 	harness.Eventually(t, 20*time.Second, func() error {
 		if a := harness.Want(t, http.StatusOK, "GET", cp+"/audit/events?limit=500", operator, nil); !strings.Contains(string(a.Body), marker) {
@@ -174,6 +186,13 @@ func readOwned(t *testing.T, s server, list []operation, owned []ownedPath, toke
 				}
 			}
 			out[o.path(place.values)] = body
+		}
+	}
+	for _, place := range owned {
+		for _, o := range list { // what has a page of its own is read there, all else in a list
+			if path := o.path(place.values); o.method == http.MethodGet && o.template == place.template && out[path] == "" {
+				t.Errorf("%s: got no answer of ours for %s", s.name, path)
+			}
 		}
 	}
 	if len(out) < len(owned) {

@@ -48,13 +48,18 @@ func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, err
 		// that are to die with their parent as soon as the thread ends that started them.
 		runtime.LockOSThread()
 		leave, err := enterNetwork(n.cmd.Process.Pid)
-		if err != nil {
+		if err != nil { // the thread has not left its network
+			runtime.UnlockOSThread()
 			done <- result{err: err}
 			return
 		}
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if left := leave(); left != nil {
 			err = errors.Join(err, left)
+			if conn != nil {
+				err = errors.Join(err, conn.Close())
+				conn = nil
+			}
 		} else {
 			runtime.UnlockOSThread()
 		}

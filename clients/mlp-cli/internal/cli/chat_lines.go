@@ -3,7 +3,7 @@ package cli
 import "io"
 
 // lineBreaker passes text on as it comes, and can end a line that has begun. Where answer and remarks go into one file or pipe,
-// a remark would else stand behind the answer's last word.
+// a remark would otherwise follow the answer's last word.
 type lineBreaker struct {
 	out    io.Writer
 	begun  bool // the line has text

@@ -204,8 +204,8 @@ func (c *conversation) showRestOfDiff(ctx context.Context, a chatAnswer) error {
 type chatView struct {
 	env    *Env
 	out    io.Writer
-	wrap   *wordWrapper // below out; nil where lines stay as they are
-	lines  interface{ breakLine() }
+	wrap   *wordWrapper             // below out; nil where lines stay as they are
+	lines  interface{ breakLine() } // nil where remarks go elsewhere than the answer
 	answer chatAnswer
 }
 
@@ -214,7 +214,7 @@ func newChatView(env *Env) *chatView {
 	if env.OutWidth > 0 {
 		v.wrap = &wordWrapper{out: env.Out, width: env.OutWidth}
 		v.out, v.lines = v.wrap, v.wrap
-	} else {
+	} else if env.Joined {
 		plain := &lineBreaker{out: env.Out}
 		v.out, v.lines = plain, plain
 	}
@@ -277,7 +277,7 @@ func (v *chatView) addResult(id string, ok bool, text string) {
 
 // talk writes a line to people, below what has come of the answer.
 func (v *chatView) talk(format string, a ...any) {
-	if !v.env.Quiet && !v.env.Format.Structured() {
+	if v.lines != nil && !v.env.Quiet && !v.env.Format.Structured() {
 		v.lines.breakLine()
 	}
 	v.env.Talk(format, a...)

@@ -110,7 +110,7 @@ func TestWhatIsDoneStandsBelowTheAnswer(t *testing.T) {
 func TestWhatIsDoneStandsBelowAPipedAnswer(t *testing.T) {
 	t.Parallel()
 	var both, answer strings.Builder
-	view := newChatView(&Env{Out: io.MultiWriter(&both, &answer), Err: &both, Format: output.Table, Getenv: func(string) string { return "" }})
+	view := newChatView(&Env{Out: io.MultiWriter(&both, &answer), Err: &both, Joined: true, Format: output.Table, Getenv: func(string) string { return "" }})
 	for _, data := range []string{
 		`{"ki_event":{"type":"tool_call","message":"Running: first","call_id":"1"}}`,
 		`{"choices":[{"delta":{"content":"It has 2 pods."}}]}`,

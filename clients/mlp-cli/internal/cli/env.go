@@ -33,8 +33,9 @@ type Env struct {
 	HTTP   *http.Client
 
 	OutTTY, ErrTTY, InTTY bool
-	OutWidth              int // columns of the terminal behind Out; 0 when it is none
-	ErrWidth              int // of the one behind Err
+	Joined                bool // Out and Err go into one file or pipe
+	OutWidth              int  // columns of the terminal behind Out; 0 when it is none
+	ErrWidth              int  // of the one behind Err
 
 	// Set from the global options before a command runs.
 	Format      output.Format
@@ -54,7 +55,13 @@ type Env struct {
 func System() *Env {
 	return &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table,
 		OutTTY: terminal.IsTerminal(os.Stdout), ErrTTY: terminal.IsTerminal(os.Stderr), InTTY: terminal.IsTerminal(os.Stdin),
-		OutWidth: terminal.Width(os.Stdout), ErrWidth: terminal.Width(os.Stderr)}
+		Joined: isSameFile(os.Stdout, os.Stderr), OutWidth: terminal.Width(os.Stdout), ErrWidth: terminal.Width(os.Stderr)}
+}
+
+func isSameFile(a, b *os.File) bool {
+	x, errX := a.Stat()
+	y, errY := b.Stat()
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // cleanStreams returns e with streams that show what others wrote and let nothing of it act on the terminal. Documents

@@ -5,21 +5,21 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 )
 
-// graceTransport lets a request that changes something live on for a while after Ctrl-C. Cut off at once, it may have
-// taken effect all the same, and nobody would know: whoever waited for the answer can say what goes on.
+// graceTransport lets a request that changes something, and so carries an idempotency key, live on for a while after
+// Ctrl-C. Cut off at once, it may have taken effect all the same, and nobody would know: whoever waited for the answer can
+// say what goes on.
 type graceTransport struct {
 	next  http.RoundTripper
 	grace time.Duration // from the interrupt to the end of the request
 }
 
-// RoundTrip implements http.RoundTripper. A stream ends with the interrupt: its answer has arrived.
+// RoundTrip implements http.RoundTripper.
 func (g graceTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	if req.Method == http.MethodGet || req.Method == http.MethodHead || ctx.Err() != nil {
+	if req.Header.Get("Idempotency-Key") == "" || ctx.Err() != nil {
 		return g.next.RoundTrip(req)
 	}
 	longer, cut := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -28,7 +28,7 @@ func (g graceTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			cut(ctx.Err()) // the request's own deadline
 			return
 		}
-		timer := time.AfterFunc(g.grace, func() { cut(context.Canceled) })
+		timer := time.AfterFunc(g.grace, func() { cut(context.Cause(ctx)) })
 		context.AfterFunc(longer, func() { timer.Stop() })
 	})
 	end := func() { stop(); cut(nil) }
@@ -39,9 +39,6 @@ func (g graceTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		end()
 		return nil, err
-	}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		context.AfterFunc(ctx, end)
 	}
 	resp.Body = endingBody{resp.Body, end}
 	return resp, nil
@@ -56,4 +53,11 @@ type endingBody struct {
 func (b endingBody) Close() error {
 	defer b.end()
 	return b.ReadCloser.Close()
+}
+
+// CloseIdleConnections is for http.Client.CloseIdleConnections.
+func (g graceTransport) CloseIdleConnections() {
+	if c, ok := g.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }
