@@ -266,7 +266,19 @@ func TestGatewayCertificateCases(t *testing.T) {
 		}, "A consequence: gateway `public`. Its certificate is that of the Secret `store-tls`"},
 		{"for another host", "gateway", "", func(s *engine.Snapshot) {
 			s.Secrets[0].Certificate = new(soundCertificate("*.shop.example"))
-		}, "does not cover `*.store.example` of listener `https`"},
+		}, "does not cover `*.store.example` of listener `https`, so clients refuse the connection. (Confidence: medium.)"},
+		{"for another host than the one of the listener", "gateway", "", func(s *engine.Snapshot) {
+			s.Gateways[0].Spec.Listeners[1].Hostname = "www.store.example"
+			s.Secrets[0].Certificate = new(soundCertificate("shop.store.example"))
+		}, "does not cover `www.store.example` of listener `https`, so clients refuse the connection. (Confidence: high.)"},
+		{"for one host under the wildcard", "gateway", "", func(s *engine.Snapshot) {
+			s.Secrets[0].Certificate = new(soundCertificate("www.store.example"))
+		}, ""},
+		{"expired, passed through", "gateway", "", func(s *engine.Snapshot) {
+			c := soundCertificate("*.store.example")
+			c.NotAfter, s.Gateways[0].Spec.Listeners[1].TLS.Mode = s.Taken.Add(-time.Hour), "Passthrough"
+			s.Secrets[0].Certificate = &c
+		}, ""},
 		{"sound", "gateway", "", func(s *engine.Snapshot) {
 			s.Secrets[0].Certificate = new(soundCertificate("*.store.example"))
 		}, ""},
