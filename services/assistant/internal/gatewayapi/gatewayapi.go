@@ -81,6 +81,7 @@ type GatewayStatus struct {
 type ListenerStatus struct {
 	Name           string             `json:"name"`
 	AttachedRoutes int32              `json:"attachedRoutes"`
+	SupportedKinds []RouteKind        `json:"supportedKinds"`
 	Conditions     []metav1.Condition `json:"conditions"`
 }
 

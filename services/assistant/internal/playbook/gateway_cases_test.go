@@ -234,6 +234,11 @@ func TestGatewayCases(t *testing.T) {
 		{"listener with unknown kinds", "gateway", "", func(s *engine.Snapshot) {
 			listener(s).Conditions = []metav1.Condition{condition("ResolvedRefs", "False", "InvalidRouteKinds", "")}
 		}, "it allows a kind of route that the controller does not know"},
+		{"listener with unknown kinds beside known ones", "gateway", "", func(s *engine.Snapshot) {
+			s.Gateways[0].Spec.Listeners[0].AllowedRoutes.Kinds = []gatewayapi.RouteKind{{Kind: "HTTPRoute"}, {Kind: "FTPRoute"}}
+			listener(s).Conditions = []metav1.Condition{condition("ResolvedRefs", "False", "InvalidRouteKinds", ""), condition("Programmed", "True", "Programmed", "")}
+			listener(s).SupportedKinds = []gatewayapi.RouteKind{{Kind: "HTTPRoute"}}
+		}, "serves no routes of the kinds `FTPRoute`, which it allows, and works for others: `InvalidRouteKinds`, that is, it allows a kind of route that the controller does not know. (Confidence: medium.)"},
 		{"no route attached", "gateway", "", func(s *engine.Snapshot) { s.Routes = nil; listener(s).AttachedRoutes = 0 }, ""},
 		{"stuck after deletion", "gateway", "", func(s *engine.Snapshot) {
 			s.Gateways[0].DeletionTimestamp, s.Gateways[0].Finalizers = &metav1.Time{Time: s.Taken.Add(-time.Hour)}, []string{"example.com/edge"}
@@ -283,6 +288,25 @@ func TestGatewayCertificateCases(t *testing.T) {
 			s.Secrets[0].Certificate = new(soundCertificate("*.store.example"))
 		}, ""},
 	})
+}
+
+// TestListenersApart: what is wrong with the certificate of one listener hides nothing of another.
+func TestListenersApart(t *testing.T) {
+	t.Parallel()
+	s := readSnapshot(t, "gateway")
+	s.Secrets = nil
+	bad := []metav1.Condition{condition("ResolvedRefs", "False", "InvalidCertificateRef", "no PEM data")}
+	s.Gateways[0].Status.Listeners[0].Conditions, s.Gateways[0].Status.Listeners[1].Conditions = bad, bad
+	found := playbook.Diagnose(s, "")
+	answer := engine.Answer(s, found)
+	for _, want := range []string{"The Secret `store-tls` with the certificate of listener `https` does not exist", "Listener `http` of the gateway does not work: `InvalidCertificateRef`"} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("got %s\nwant %q", answer, want)
+		}
+	}
+	if strings.Contains(answer, "Listener `https` of the gateway does not work") {
+		t.Errorf("got %s\nwant listener https explained by its Secret alone", answer)
+	}
 }
 
 // TestGatewayElsewhere: who asks about a namespace hears of the gateway in another one that its routes are attached to.
