@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	netv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -236,17 +237,33 @@ func describeRoute(s *engine.Snapshot, r operation.Ref, head string) string {
 				continue
 			}
 			state := "not accepted yet"
-			for _, said := range route.Status.Parents {
-				if c := gatewayapi.FindCondition(said.Conditions, "Accepted"); c != nil && said.ParentRef.IsSame(p, route.Namespace) {
-					state = map[string]string{"True": "accepted", "False": "not accepted"}[string(c.Status)]
-				}
+			said, disputed := route.StatusAt(p, controllerAt(s, route, p))
+			if c := gatewayapi.FindCondition(said.Conditions, "Accepted"); c != nil && c.Status != metav1.ConditionUnknown {
+				state = map[metav1.ConditionStatus]string{metav1.ConditionTrue: "accepted", metav1.ConditionFalse: "not accepted"}[c.Status]
 			}
-			parents = append(parents, fmt.Sprintf("%s in namespace %s (%s)", report.Code(p.Name), report.Code(p.NamespaceFrom(route.Namespace)), strings.TrimSpace(state)))
+			if disputed {
+				state = "its controllers contradict each other"
+			}
+			parents = append(parents, fmt.Sprintf("%s in namespace %s (%s)", report.Code(p.Name), report.Code(p.NamespaceFrom(route.Namespace)), state))
 		}
 		if len(parents) == 0 {
 			return fmt.Sprintf("%s is for %s.", head, hosts)
 		}
 		return fmt.Sprintf("%s is for %s, at gateway %s.", head, hosts, strings.Join(parents, ", "))
+	}
+	return ""
+}
+
+// controllerAt is the controller of the gateway that a route names, as its class has it; empty if not known.
+func controllerAt(s *engine.Snapshot, r *gatewayapi.Route, p gatewayapi.ParentRef) string {
+	g := findGateway(s, operation.Ref{Namespace: p.NamespaceFrom(r.Namespace), Name: p.Name})
+	if g == nil {
+		return ""
+	}
+	for i := range s.GatewayClasses {
+		if class := &s.GatewayClasses[i]; class.Name == g.Spec.GatewayClassName {
+			return class.Spec.ControllerName
+		}
 	}
 	return ""
 }

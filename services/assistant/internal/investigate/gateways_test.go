@@ -57,6 +57,12 @@ func TestGatewayQuestions(t *testing.T) {
 		{"no controller, at the gateway", "is the gateway ok?", silent, []string{"No controller has accepted the gateway class `edge`"}, []string{allClear}},
 		{"no controller, at the class", "what is wrong with gatewayclass edge?", silent, []string{"No controller has accepted the gateway class `edge`"}, []string{allClear, "There is no"}},
 		{"sound, by the kind", "is my route attached?", sound, []string{"`www.store.example`, at gateway `public` in namespace `infra` (accepted)"}, []string{detached}},
+		{"not come to it", "is my route attached?", func(s *engine.Snapshot) { s.Routes[0].Status.Parents[0].Conditions[0].Status = "Unknown" }, []string{"at gateway `public` in namespace `infra` (not accepted yet)"}, []string{"()"}},
+		{"refused by somebody else", "is my route attached?", func(s *engine.Snapshot) {
+			said := s.Routes[0].Status.Parents[0]
+			said.ControllerName, said.Conditions = "example.com/other", []metav1.Condition{{Type: "Accepted", Status: "False", Reason: "X"}}
+			s.Routes[0].Status.Parents = append(s.Routes[0].Status.Parents, said)
+		}, []string{"`infra` (accepted)"}, []string{detached}},
 		{"sound, by the gateway", "is the gateway ok?", sound, []string{"1 attached route"}, []string{detached, "does not work"}},
 		{"sound, by the host", "is www.store.example ok?", sound, nil, []string{detached, "does not exist"}},
 		{"host that nothing serves", "why does wwww.store.example not work?", narrow, []string{noHost + "`wwww.store.example`. The hosts that are served are `www.store.example`."}, []string{allClear, "404"}},

@@ -25,6 +25,13 @@ func refuseRoute(s *engine.Snapshot, condition, reason, message string) {
 	}
 }
 
+// addRefusal lets a controller that has nothing to do with the gateway of the fixture say no to its route, before the one that has.
+func addRefusal(s *engine.Snapshot) {
+	said := s.Routes[0].Status.Parents[0]
+	said.ControllerName, said.Conditions = "example.com/other-controller", []metav1.Condition{condition("Accepted", "False", "UnsupportedValue", "the other's words")}
+	s.Routes[0].Status.Parents = append([]gatewayapi.ParentStatus{said}, s.Routes[0].Status.Parents...)
+}
+
 // refuseGateway replaces the conditions of the gateway of the fixture.
 func refuseGateway(s *engine.Snapshot, conditions ...metav1.Condition) {
 	s.Gateways[0].Status.Conditions = conditions
@@ -112,6 +119,20 @@ func TestRouteStatusCases(t *testing.T) {
 			refuseRoute(s, "Accepted", "NoMatchingParent", "")
 			s.Routes[0].Generation = 2
 		}, "That is about generation 1 of the object, and it is at 2 now"},
+		{"a controller that does not serve the gateway refuses", "gateway", "", func(s *engine.Snapshot) { addRefusal(s) }, ""},
+		{"another controller accepts", "gateway", "", func(s *engine.Snapshot) {
+			addRefusal(s)
+			parents := s.Routes[0].Status.Parents
+			parents[0].ControllerName, parents[1].ControllerName = parents[1].ControllerName, parents[0].ControllerName
+		}, "The controller `example.com/edge-controller` does not accept the route at gateway `public`: `UnsupportedValue`, that is, it has a value that the controller does not support. (Confidence: high.)"},
+		{"controllers contradict each other, and the class is unread", "gateway", "", func(s *engine.Snapshot) {
+			addRefusal(s)
+			s.GatewayClasses, s.Unread["gatewayclasses"] = nil, true
+		}, "it has a value that the controller does not support. (Confidence: medium.)"},
+		{"rules left out by a controller that does not serve the gateway", "gateway", "", func(s *engine.Snapshot) {
+			addRefusal(s)
+			s.Routes[0].Status.Parents[0].Conditions = []metav1.Condition{condition("PartiallyInvalid", "True", "UnsupportedValue", "Dropped rule 0")}
+		}, ""},
 		{"some rules left out", "gateway", "", func(s *engine.Snapshot) {
 			s.Routes[0].Status.Parents[0].Conditions = append(s.Routes[0].Status.Parents[0].Conditions, condition("PartiallyInvalid", "True", "UnsupportedValue", "Dropped rule 0"))
 		}, "leaves out some rules of the route"},
