@@ -56,6 +56,20 @@ func TestRouteParentCases(t *testing.T) {
 			s.Gateways, s.GatewayKinds = nil, map[string]bool{"httproutes": true}
 		}, ""},
 		{"section absent", "gateway", "", func(s *engine.Snapshot) { parent(s).SectionName = new("web"); withoutStatus(s) }, "has no listener with the name `web`; it has `http` (port 80), `https` (port 443)"},
+		{"no listeners", "gateway", "", func(s *engine.Snapshot) {
+			s.Gateways[0].Spec.Listeners, s.Gateways[0].Status.Listeners = nil, nil
+			withoutStatus(s)
+		}, "The route is not attached: gateway `public` has no listeners."},
+		{"accepted before the last change", "gateway", "", func(s *engine.Snapshot) {
+			parent(s).SectionName = new("web")
+			s.Routes[0].Status.Parents[0].ParentRef.SectionName, s.Routes[0].Generation = new("web"), 2
+		}, "(Confidence: medium.)"},
+		{"hostile name of a gateway that is unread", "gateway", "", func(s *engine.Snapshot) {
+			parent(s).Name = "x`; rm -rf /"
+			s.Routes[0].Status.Parents[0].ParentRef.Name = parent(s).Name
+			refuseRoute(s, "Accepted", "UnsupportedValue", "")
+			s.Gateways, s.Unread["gateways"] = nil, true
+		}, "Compare the route's `spec` with the listeners of gateway `x'; rm -rf /`.\n"},
 		{"port absent", "gateway", "", func(s *engine.Snapshot) { parent(s).Port = new(int32(8443)); withoutStatus(s) }, "has no listener on port 8443"},
 		{"namespace not the gateway's", "gateway", "", func(s *engine.Snapshot) {
 			s.Gateways[0].Spec.Listeners = s.Gateways[0].Spec.Listeners[:1]
@@ -66,7 +80,7 @@ func TestRouteParentCases(t *testing.T) {
 			parent(s).SectionName = new("https")
 			s.Namespaces[1].Labels = map[string]string{"edge": "no"}
 			withoutStatus(s)
-		}, "takes routes of namespaces with `edge=yes` alone, and namespace `store` has not these labels"},
+		}, "only takes routes from namespaces labelled `edge=yes`, and namespace `store` lacks that label"},
 		{"namespaces unread", "gateway", "", func(s *engine.Snapshot) {
 			parent(s).SectionName = new("https")
 			s.Namespaces, s.Unread["namespaces"] = nil, true
@@ -283,7 +297,7 @@ func TestGatewayCertificateCases(t *testing.T) {
 		{"Secrets of that namespace not read", "gateway", "", func(s *engine.Snapshot) { s.Secrets, s.Within = nil, "store" }, ""},
 		{"another namespace without a grant", "gateway", "", func(s *engine.Snapshot) { ref(s).Namespace = new("bank") }, "to: [{group: \"\", kind: Secret, name: store-tls}]"},
 		{"of the wrong type", "gateway", "", func(s *engine.Snapshot) { s.Secrets[0].Type = "Opaque" }, "has the type `Opaque` and not `kubernetes.io/tls`"},
-		{"without a key", "gateway", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"tls.crt"} }, "absent are `tls.key`"},
+		{"without a key", "gateway", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"tls.crt"} }, "lacks these keys of a certificate: `tls.key`"},
 		{"passed through", "gateway", "", func(s *engine.Snapshot) { s.Secrets, s.Gateways[0].Spec.Listeners[1].TLS.Mode = nil, "Passthrough" }, ""},
 		{"expired", "gateway", "", func(s *engine.Snapshot) {
 			c := soundCertificate("*.store.example")

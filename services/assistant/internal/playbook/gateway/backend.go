@@ -121,7 +121,7 @@ func (x *Index) checkBackend(r *gatewayapi.Route, b backend) (f engine.Finding, 
 	case !x.permits(f.Object, "Service", b.namespace, b.Name):
 		explainRefusal(&f, "Service", b.namespace, b.Name, "such requests are answered with an error (500)")
 		if s == nil {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Nor has namespace %s a service of that name.", engine.QuoteCode(b.namespace)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s has no such service either.", engine.QuoteCode(b.namespace)))
 		}
 	case s == nil:
 		x.explainNoService(&f, b)

@@ -315,10 +315,10 @@ func (x *Index) judgeCertificate(f *engine.Finding, listener, namespace, name st
 		f.Confidence = engine.Medium // some controllers take any type that has the keys
 		if len(lacks) > 0 {
 			f.Confidence = engine.High
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Nor has it the keys of a certificate; absent are %s.", engine.QuoteCodes(lacks)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("It also lacks these keys of a certificate: %s.", engine.QuoteCodes(lacks)))
 		}
 	case len(lacks) > 0:
-		f.Cause = fmt.Sprintf("The Secret %s of listener %s has not the keys of a certificate; absent are %s.", engine.QuoteCode(name), engine.QuoteCode(listener), engine.QuoteCodes(lacks))
+		f.Cause = fmt.Sprintf("The Secret %s of listener %s lacks these keys of a certificate: %s.", engine.QuoteCode(name), engine.QuoteCode(listener), engine.QuoteCodes(lacks))
 	default:
 		return false
 	}

@@ -86,6 +86,10 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 			f.Cause = fmt.Sprintf("The route is not attached: %s.", worst.what)
 			f.Evidence, f.Text = append(f.Evidence, all...), worst.help
 			f.Evidence = append(f.Evidence, said.text(r, accepted))
+			if isTrue(accepted) { // and stale: a controller that may know more than these rules took it before
+				f.Confidence = engine.Medium
+				addStale(&f, accepted, r.Generation)
+			}
 			return []engine.Finding{f}
 		}
 	}
@@ -93,7 +97,10 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 	case isBad(accepted):
 		f.Cause = fmt.Sprintf("The controller %s does not accept the route at gateway %s: %s.", engine.QuoteCode(said.ControllerName), engine.QuoteCode(p.Name), explainReason(accepted))
 		f.Evidence = append(f.Evidence, said.text(r, accepted))
-		f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s: `kubectl describe gateway %s -n %s`.", engine.QuoteCode(p.Name), p.Name, p.NamespaceFrom(r.Namespace))
+		f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s.", engine.QuoteCode(p.Name))
+		if g != nil { // then its name is one that the server has checked, and can stand in a command
+			f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s: `kubectl describe gateway %s -n %s`.", engine.QuoteCode(g.Name), g.Name, g.Namespace)
+		}
 		addStale(&f, accepted, r.Generation)
 		said.addDispute(&f)
 	case g == nil:
