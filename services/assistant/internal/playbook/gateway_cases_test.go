@@ -81,6 +81,11 @@ func TestRouteParentCases(t *testing.T) {
 			s.Namespaces[1].Labels = map[string]string{"edge": "no"}
 			withoutStatus(s)
 		}, "only takes routes from namespaces labelled `edge=yes`, and namespace `store` lacks that label"},
+		{"namespace with a selector that is not valid", "gateway", "", func(s *engine.Snapshot) {
+			parent(s).SectionName = new("https")
+			s.Gateways[0].Spec.Listeners[1].AllowedRoutes.Namespaces.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "edge", Operator: "Is"}}
+			withoutStatus(s)
+		}, "No controller has looked at the route"},
 		{"namespaces unread", "gateway", "", func(s *engine.Snapshot) {
 			parent(s).SectionName = new("https")
 			s.Namespaces, s.Unread["namespaces"] = nil, true

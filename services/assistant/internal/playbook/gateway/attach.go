@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
@@ -85,6 +86,9 @@ func (x *Index) keepsOff(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewaya
 	case "None":
 		return true
 	case "Selector":
+		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			return false // what the controller makes of it is not known
+		}
 		space := x.Spaces()[r.Namespace]
 		return space != nil && selector != nil && !gatewayapi.Selects(selector, space.Labels)
 	}
