@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -70,7 +71,7 @@ func (c *Cluster) Known(kind string) (Resource, bool) {
 }
 
 // Resources are all kinds, in the server's order, the preferred version of a group first, as of the last half minute: kinds
-// may be added while this runs. Where they can not be read again within a moment, they are as they were.
+// may be added while this runs. If they cannot be re-read in time, the previous list is returned.
 func (c *Cluster) Resources(ctx context.Context) ([]Resource, error) {
 	limit, cancel := ctx, context.CancelFunc(func() {})
 	if c.kinds.known(time.Time{}) != nil {
@@ -84,6 +85,12 @@ func (c *Cluster) Resources(ctx context.Context) ([]Resource, error) {
 		}
 	}
 	return slices.Clone(ix.all), nil
+}
+
+// Unlisted reports whether the cluster did not say, when it was last asked, what a group or a version of it serves.
+func (c *Cluster) Unlisted(group string) bool {
+	ix := c.kinds.known(time.Time{})
+	return ix == nil || ix.unlisted[group]
 }
 
 // kinds remembers what the cluster serves.
@@ -100,7 +107,10 @@ type index struct {
 	all     []Resource
 	names   map[string][]int // to places in all, the first wins
 	partial error            // groups that did not answer
-	read    time.Time
+	// lists are what discovery said, by group/version: one that does not answer later is as it was.
+	lists    map[string]*metav1.APIResourceList
+	unlisted map[string]bool // groups that did not answer, then or before
+	read     time.Time
 }
 
 func newKinds(client discovery.DiscoveryInterface) *kinds {
@@ -177,7 +187,7 @@ func (k *kinds) known(newer time.Time) *index {
 
 func (k *kinds) read() (*index, error) {
 	k.cache.Invalidate()
-	ix := &index{names: map[string][]int{}, read: time.Now()}
+	ix := &index{names: map[string][]int{}, read: time.Now(), lists: map[string]*metav1.APIResourceList{}, unlisted: map[string]bool{}}
 	served, lists, err := k.cache.ServerGroupsAndResources()
 	var groups *discovery.ErrGroupDiscoveryFailed
 	if errors.As(err, &groups) && len(lists) > 0 {
@@ -185,6 +195,19 @@ func (k *kinds) read() (*index, error) {
 	}
 	if err != nil {
 		return nil, Fail(err)
+	}
+	if groups != nil {
+		before := k.known(time.Time{})
+		for gv := range groups.Groups {
+			if before != nil && before.lists[gv.String()] != nil {
+				lists = append(lists, before.lists[gv.String()])
+			} else {
+				ix.unlisted[gv.Group] = true
+			}
+		}
+	}
+	for _, list := range lists {
+		ix.lists[list.GroupVersion] = list
 	}
 	rankLists(served, lists)
 	subs := map[schema.GroupVersionResource]map[string]bool{}

@@ -81,6 +81,7 @@ type GatewayStatus struct {
 type ListenerStatus struct {
 	Name           string             `json:"name"`
 	AttachedRoutes int32              `json:"attachedRoutes"`
+	SupportedKinds []RouteKind        `json:"supportedKinds"`
 	Conditions     []metav1.Condition `json:"conditions"`
 }
 
@@ -171,6 +172,39 @@ func (p ParentRef) NamespaceFrom(own string) string { return cmp.Or(valueOr(p.Na
 func (p ParentRef) IsSame(o ParentRef, own string) bool {
 	return p.IsGateway() == o.IsGateway() && p.Name == o.Name && p.NamespaceFrom(own) == o.NamespaceFrom(own) &&
 		valueOr(p.SectionName, "") == valueOr(o.SectionName, "") && valueOr(p.Port, 0) == valueOr(o.Port, 0)
+}
+
+// StatusAt is what controllers say of a route at one parent. Several may write there: the one of the gateway's class counts. Where
+// it is unknown or silent, one that says no does, and disputed tells that another says otherwise.
+func (r *Route) StatusAt(p ParentRef, controller string) (said ParentStatus, disputed bool) {
+	var all []ParentStatus
+	for _, s := range r.Status.Parents {
+		if !s.ParentRef.IsSame(p, r.Namespace) {
+			continue
+		}
+		if controller != "" && s.ControllerName == controller {
+			return s, false
+		}
+		all = append(all, s)
+	}
+	for i, s := range all {
+		if i == 0 {
+			said = s
+			continue
+		}
+		for _, kind := range []string{"Accepted", "ResolvedRefs"} {
+			a, b := FindCondition(said.Conditions, kind), FindCondition(s.Conditions, kind)
+			if a == nil || b == nil || a.Status == b.Status || said.ControllerName == s.ControllerName {
+				continue
+			}
+			disputed = true
+			if b.Status == metav1.ConditionFalse {
+				said = s
+				break
+			}
+		}
+	}
+	return said, disputed
 }
 
 // IsKind reports whether a reference is to a kind of the core group; one that names no kind is to implied.

@@ -73,8 +73,77 @@ func listGains(c Change) []string {
 	if c.Ref.Group+"/"+c.Ref.Kind == gatewayapi.Group+"/ReferenceGrant" && c.After != nil && changed("spec") {
 		gained["references from other namespaces to objects of this one"] = true
 	}
+	if c.Ref.Group+"/"+c.Ref.Kind == gatewayapi.Group+"/Gateway" && c.After != nil {
+		addGatewayGains(gained, c.Before, c.After)
+	}
 	addPriorityGains(gained, c.Ref, base, c.After)
 	return slices.Sorted(maps.Keys(gained))
+}
+
+// addGatewayGains finds listeners that take routes of more namespaces, so that somebody there serves their hosts and paths, and
+// addresses that the gateway did not claim. A listener is compared with the one of its name: a new one has no routes yet, so it
+// counts from what is the default.
+func addGatewayGains(gained set, before, after map[string]any) {
+	listener := func(object map[string]any, name string) map[string]any {
+		for _, l := range objectList(podSpecOf(object, "spec", "listeners")) {
+			if textAt(l, "name") == name {
+				return l
+			}
+		}
+		return nil
+	}
+	for _, l := range objectList(podSpecOf(after, "spec", "listeners")) {
+		name := textAt(l, "name")
+		had, has := podSpecOf(listener(before, name), "allowedRoutes", "namespaces"), podSpecOf(l, "allowedRoutes", "namespaces")
+		if admitsMore(had, has) {
+			gained["routes of other namespaces at listener "+name] = true
+		}
+	}
+	claimed := set{}
+	for _, a := range objectList(podSpecOf(before, "spec", "addresses")) {
+		claimed[textAt(a, "type")+" "+textAt(a, "value")] = true
+	}
+	for _, a := range objectList(podSpecOf(after, "spec", "addresses")) {
+		if value := textAt(a, "value"); value != "" && !claimed[textAt(a, "type")+" "+value] {
+			gained["the traffic to "+value] = true
+		}
+	}
+}
+
+// admitsMore reports whether the allowedRoutes.namespaces of a listener choose namespaces that they did not choose before. A
+// selector counts as wider unless it only has more conditions.
+func admitsMore(before, after any) bool {
+	switch textAt(after, "from") {
+	case "All":
+		return textAt(before, "from") != "All"
+	case "Selector":
+		switch textAt(before, "from") {
+		case "All":
+			return false
+		case "Selector":
+			return !keepsConditions(podSpecOf(before, "selector"), podSpecOf(after, "selector"))
+		}
+		return true
+	case "", "Same":
+		return textAt(before, "from") == "None"
+	}
+	return false
+}
+
+// keepsConditions reports whether a label selector has all conditions of another one.
+func keepsConditions(before, after any) bool {
+	had, _ := podSpecOf(before, "matchLabels").(map[string]any)
+	for key, value := range had {
+		if !reflect.DeepEqual(podSpecOf(after, "matchLabels", key), value) {
+			return false
+		}
+	}
+	for _, e := range objectList(podSpecOf(before, "matchExpressions")) {
+		if !slices.ContainsFunc(objectList(podSpecOf(after, "matchExpressions")), func(o map[string]any) bool { return reflect.DeepEqual(e, o) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // addAdmissionGains finds labels of a namespace that relax its admission of pods. Only the

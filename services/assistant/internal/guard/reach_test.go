@@ -31,6 +31,10 @@ func TestByController(t *testing.T) {
 	ns, pv, svc := newRef("", "Namespace", "", "shop"), newRef("", "PersistentVolume", "", "v"), newRef("", "Service", "shop", "api")
 	sts, job, crd := newRef("apps", "StatefulSet", "shop", "db"), newRef("batch", "Job", "shop", "j"), newRef("apiextensions.k8s.io", "CustomResourceDefinition", "", "x.y")
 	grant := newRef("gateway.networking.k8s.io", "ReferenceGrant", "shop", "g")
+	gateway := newRef("gateway.networking.k8s.io", "Gateway", "shop", "g")
+	listener := func(namespaces string) string {
+		return spec(`"listeners":[{"name":"http","port":80,"allowedRoutes":{"namespaces":{` + namespaces + `}}}]`)
+	}
 	ingress, cron, pod := newRef("networking.k8s.io", "Ingress", "shop", "web"), newRef("batch", "CronJob", "shop", "j"), newRef("", "Pod", "shop", "p")
 	for _, tc := range []struct {
 		name            string
@@ -98,6 +102,19 @@ func TestByController(t *testing.T) {
 		{"grant to another namespace", grant, "", spec(`"from":[{"namespace":"bank"}]`), asks, refused, privilege},
 		{"wider grant", grant, spec(`"from":[{"namespace":"bank"}]`), spec(`"from":[{"namespace":"bank"},{"namespace":"shop"}]`), asks, refused, privilege},
 		{"label of a grant", grant, spec(`"from":[{"namespace":"bank"}]`), `{"metadata":{"labels":{"a":"b"}},"spec":{"from":[{"namespace":"bank"}]}}`, approval, approval, ""},
+		{"a listener for all namespaces", gateway, listener(``), listener(`"from":"All"`), asks, refused, privilege},
+		{"a listener for all and not for its own", gateway, listener(`"from":"Same"`), listener(`"from":"All"`), asks, refused, privilege},
+		{"a listener for some namespaces", gateway, listener(`"from":"Same"`), listener(`"from":"Selector","selector":{"matchLabels":{"a":"b"}}`), asks, refused, privilege},
+		{"a listener for its own namespace again", gateway, listener(`"from":"None"`), listener(``), asks, refused, privilege},
+		{"a listener with a wider selector", gateway, listener(`"from":"Selector","selector":{"matchLabels":{"a":"b","c":"d"}}`), listener(`"from":"Selector","selector":{"matchLabels":{"a":"b"}}`), asks, refused, privilege},
+		{"a listener with another selector", gateway, listener(`"from":"Selector","selector":{"matchLabels":{"a":"b"}}`), listener(`"from":"Selector","selector":{"matchLabels":{"a":"x"}}`), asks, refused, privilege},
+		{"a listener with another expression", gateway, listener(`"from":"Selector","selector":{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]}`), listener(`"from":"Selector","selector":{"matchExpressions":[{"key":"a","operator":"In","values":["b","c"]}]}`), asks, refused, privilege},
+		{"a gateway made for all namespaces", gateway, "", listener(`"from":"All"`), asks, refused, privilege},
+		{"a listener with a narrower selector", gateway, listener(`"from":"Selector","selector":{"matchLabels":{"a":"b"}}`), listener(`"from":"Selector","selector":{"matchLabels":{"a":"b","c":"d"}}`), approval, approval, ""},
+		{"a listener for fewer namespaces", gateway, listener(`"from":"All"`), listener(`"from":"Selector","selector":{"matchLabels":{"a":"b"}}`), approval, approval, ""},
+		{"a gateway made for its own namespace", gateway, "", listener(`"from":"Same"`), approval, approval, ""},
+		{"an address of a gateway", gateway, spec(`"addresses":[{"value":"10.0.0.1"}]`), spec(`"addresses":[{"value":"10.0.0.1"},{"value":"10.96.0.10"}]`), asks, refused, privilege},
+		{"the class of a gateway with an address", gateway, spec(`"addresses":[{"value":"10.0.0.1"}]`), spec(`"addresses":[{"value":"10.0.0.1"}],"gatewayClassName":"b"`), approval, approval, ""},
 		{"parent of a route", newRef("gateway.networking.k8s.io", "HTTPRoute", "shop", "web"), spec(`"parentRefs":[{"name":"a"}]`), spec(`"parentRefs":[{"name":"b"}]`), approval, approval, ""},
 		{"traffic of an address", svc, spec(`"externalIPs":["10.0.0.1"]`), spec(`"externalIPs":["10.0.0.1","10.96.0.10"]`), asks, refused, privilege},
 		{"traffic to addresses", newRef("discovery.k8s.io", "EndpointSlice", "shop", "e"), "", `{"endpoints":[{"addresses":["10.0.0.9"]}]}`, asks, refused, privilege},

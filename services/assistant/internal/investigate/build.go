@@ -233,14 +233,25 @@ var outlasting = []engine.Class{
 	engine.QuotaExceeded, engine.LimitRangeViolated, engine.MissingServiceAccount, engine.AdmissionWebhook,
 }
 
-// outlasts tells the cause of a workload's trouble that new pods would have as well, after a blank; empty: none is known.
-func (b *builder) outlasts(r operation.Ref) string {
+// lastingCause tells, after a blank, the cause of a workload's trouble that new pods would have as well; empty: none is known.
+func (b *builder) lastingCause(r operation.Ref) string {
 	for _, f := range b.findings(r.Namespace) {
 		if plainRef(f.Object) == plainRef(r) && f.Confidence > engine.Low && (slices.Contains(outlasting, f.Class) || slices.Contains(outlasting, f.As)) {
-			return fmt.Sprintf(" A restart alone will not mend it, since its new pods meet the same: %s%s", strings.ToLower(f.Cause[:1]), f.Cause[1:])
+			will := "will not mend it, since its new pods meet"
+			if mayEnd(f) {
+				will = "may not mend it, if its new pods meet"
+			}
+			return fmt.Sprintf(" A restart alone %s the same: %s", will, engine.LowerFirst(f.Cause))
 		}
 	}
 	return ""
+}
+
+// mayEnd reports whether a fault may lie in what the processes of a workload did: a crash whose cause is not certain, or memory
+// that filled up over time.
+func mayEnd(f engine.Finding) bool {
+	ends := []engine.Class{engine.CrashLoop, engine.OutOfMemory}
+	return f.Confidence < engine.High && (slices.Contains(ends, f.Class) || slices.Contains(ends, f.As))
 }
 
 // stopped reports whether a cron job is suspended or a rollout paused.

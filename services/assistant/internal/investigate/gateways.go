@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	netv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -111,8 +112,60 @@ func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 	return nil
 }
 
-// hostExpr is a name that can only be a host outside of the cluster.
+// hostExpr is a name that has the form of a host outside of the cluster; so has that of a file.
 var hostExpr = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z]{2,}$`)
+
+// lacksHost reports whether a name is a host that the cluster ought to serve and does not. A host of somebody else, such as that
+// of a cloud, is nobody's mistake, so it must be a neighbour of one that is served.
+func (t *topic) lacksHost(name string, served []string) bool {
+	switch {
+	case !hostExpr.MatchString(name), strings.HasSuffix(name, ".svc"), strings.HasSuffix(name, ".cluster.local"):
+		return false
+	case len(served) == 0, t.namespace != "", t.snap.Within != "", servesAllHosts(t.snap):
+		return false
+	}
+	for _, kind := range []string{"ingresses", "gateways", "httproutes", "grpcroutes", "tlsroutes"} {
+		if t.snap.Unread[kind] {
+			return false
+		}
+	}
+	return slices.ContainsFunc(served, func(s string) bool { return areNeighbours(name, s) })
+}
+
+// areNeighbours reports whether two hosts have a parent domain in common, or one is the parent of the other. Top level domains
+// make no neighbours.
+func areNeighbours(a, b string) bool {
+	b = strings.ToLower(strings.TrimPrefix(b, "*."))
+	_, parent, _ := strings.Cut(a, ".")
+	_, other, _ := strings.Cut(b, ".")
+	isIn := func(host, domain string) bool {
+		return strings.Contains(domain, ".") && (host == domain || strings.HasSuffix(host, "."+domain))
+	}
+	return isIn(a, b) || isIn(a, other) || isIn(b, parent)
+}
+
+// servesAllHosts reports whether an ingress or route takes requests for every host.
+func servesAllHosts(s *engine.Snapshot) bool {
+	for i := range s.Ingresses {
+		spec := &s.Ingresses[i].Spec
+		if spec.DefaultBackend != nil || slices.ContainsFunc(spec.Rules, func(r netv1.IngressRule) bool { return r.Host == "" }) {
+			return true
+		}
+	}
+	for i := range s.Routes {
+		r := &s.Routes[i]
+		if len(r.Spec.Hostnames) > 0 {
+			continue
+		}
+		for _, p := range r.Spec.ParentRefs {
+			g := findGateway(s, operation.Ref{Namespace: p.NamespaceFrom(r.Namespace), Name: p.Name})
+			if p.IsGateway() && g != nil && slices.ContainsFunc(g.Spec.Listeners, func(l gatewayapi.Listener) bool { return l.Hostname == "" }) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // servedHosts are those of ingresses, routes and listeners, by name.
 func servedHosts(s *engine.Snapshot) []string {
@@ -184,17 +237,33 @@ func describeRoute(s *engine.Snapshot, r operation.Ref, head string) string {
 				continue
 			}
 			state := "not accepted yet"
-			for _, said := range route.Status.Parents {
-				if c := gatewayapi.FindCondition(said.Conditions, "Accepted"); c != nil && said.ParentRef.IsSame(p, route.Namespace) {
-					state = map[string]string{"True": "accepted", "False": "not accepted"}[string(c.Status)]
-				}
+			said, disputed := route.StatusAt(p, controllerAt(s, route, p))
+			if c := gatewayapi.FindCondition(said.Conditions, "Accepted"); c != nil && c.Status != metav1.ConditionUnknown {
+				state = map[metav1.ConditionStatus]string{metav1.ConditionTrue: "accepted", metav1.ConditionFalse: "not accepted"}[c.Status]
 			}
-			parents = append(parents, fmt.Sprintf("%s in namespace %s (%s)", report.Code(p.Name), report.Code(p.NamespaceFrom(route.Namespace)), strings.TrimSpace(state)))
+			if disputed {
+				state = "its controllers contradict each other"
+			}
+			parents = append(parents, fmt.Sprintf("%s in namespace %s (%s)", report.Code(p.Name), report.Code(p.NamespaceFrom(route.Namespace)), state))
 		}
 		if len(parents) == 0 {
 			return fmt.Sprintf("%s is for %s.", head, hosts)
 		}
 		return fmt.Sprintf("%s is for %s, at gateway %s.", head, hosts, strings.Join(parents, ", "))
+	}
+	return ""
+}
+
+// controllerAt is the controller of the gateway that a route names, as its class has it; empty if not known.
+func controllerAt(s *engine.Snapshot, r *gatewayapi.Route, p gatewayapi.ParentRef) string {
+	g := findGateway(s, operation.Ref{Namespace: p.NamespaceFrom(r.Namespace), Name: p.Name})
+	if g == nil {
+		return ""
+	}
+	for i := range s.GatewayClasses {
+		if class := &s.GatewayClasses[i]; class.Name == g.Spec.GatewayClassName {
+			return class.Spec.ControllerName
+		}
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	netv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
@@ -14,7 +15,9 @@ import (
 func TestGatewayQuestions(t *testing.T) {
 	t.Parallel()
 	const allClear, detached = "Nothing was found wrong", "The route is not attached"
+	const noHost = "No ingress, route or gateway is for the host "
 	sound := func(*engine.Snapshot) {}
+	narrow := func(s *engine.Snapshot) { s.Gateways[0].Spec.Listeners[1].Hostname = "www.store.example" }
 	refused := func(s *engine.Snapshot) {
 		s.Gateways[0].Spec.Listeners[0].AllowedRoutes = nil
 		s.Namespaces[1].Labels = nil
@@ -54,9 +57,31 @@ func TestGatewayQuestions(t *testing.T) {
 		{"no controller, at the gateway", "is the gateway ok?", silent, []string{"No controller has accepted the gateway class `edge`"}, []string{allClear}},
 		{"no controller, at the class", "what is wrong with gatewayclass edge?", silent, []string{"No controller has accepted the gateway class `edge`"}, []string{allClear, "There is no"}},
 		{"sound, by the kind", "is my route attached?", sound, []string{"`www.store.example`, at gateway `public` in namespace `infra` (accepted)"}, []string{detached}},
+		{"not come to it", "is my route attached?", func(s *engine.Snapshot) { s.Routes[0].Status.Parents[0].Conditions[0].Status = "Unknown" }, []string{"at gateway `public` in namespace `infra` (not accepted yet)"}, []string{"()"}},
+		{"refused by somebody else", "is my route attached?", func(s *engine.Snapshot) {
+			said := s.Routes[0].Status.Parents[0]
+			said.ControllerName, said.Conditions = "example.com/other", []metav1.Condition{{Type: "Accepted", Status: "False", Reason: "X"}}
+			s.Routes[0].Status.Parents = append(s.Routes[0].Status.Parents, said)
+		}, []string{"`infra` (accepted)"}, []string{detached}},
 		{"sound, by the gateway", "is the gateway ok?", sound, []string{"1 attached route"}, []string{detached, "does not work"}},
 		{"sound, by the host", "is www.store.example ok?", sound, nil, []string{detached, "does not exist"}},
-		{"host that nothing serves", "why does wwww.store.example.com not work?", sound, []string{"No ingress, route or gateway is for the host `wwww.store.example.com`", "The hosts that are served are `*.store.example`, `www.store.example`."}, []string{allClear}},
+		{"host that nothing serves", "why does wwww.store.example not work?", narrow, []string{noHost + "`wwww.store.example`. The hosts that are served are `www.store.example`."}, []string{allClear, "404"}},
+		{"URL of somebody else", "https://api.pay.example/cart times out", sound, nil, []string{noHost}},
+		{"host of somebody else", "can storefront reach s3.amazonaws.com?", sound, nil, []string{noHost}},
+		{"host of a pod", "why does postgres-0.postgres.store.svc.cluster.local not work?", sound, nil, []string{noHost}},
+		{"URL of a service that is absent", "http://cart.store.svc:80 times out", sound, nil, []string{noHost}},
+		{"file", "what is wrong with values.yaml?", sound, nil, []string{noHost}},
+		{"route for every host", "why does wwww.store.example not work?", func(s *engine.Snapshot) { narrow(s); s.Routes[0].Spec.Hostnames = nil }, nil, []string{noHost}},
+		{"ingress for every host", "why does wwww.store.example not work?", func(s *engine.Snapshot) {
+			narrow(s)
+			s.Ingresses = []netv1.Ingress{{ObjectMeta: metav1.ObjectMeta{Namespace: "store", Name: "all"}, Spec: netv1.IngressSpec{Rules: []netv1.IngressRule{{}}}}}
+		}, nil, []string{noHost}},
+		{"ingress with a default backend", "why does wwww.store.example not work?", func(s *engine.Snapshot) {
+			narrow(s)
+			s.Ingresses = []netv1.Ingress{{ObjectMeta: metav1.ObjectMeta{Namespace: "store", Name: "all"}, Spec: netv1.IngressSpec{DefaultBackend: &netv1.IngressBackend{}}}}
+		}, nil, []string{noHost}},
+		{"host in a namespace", "why does wwww.store.example not work in bank?", narrow, nil, []string{noHost}},
+		{"host with routes unread", "why does wwww.store.example not work?", func(s *engine.Snapshot) { narrow(s); s.Unread["httproutes"] = true }, nil, []string{noHost}},
 		{"service by its host", "http://storefront.store:80 times out", unready, []string{"Service `storefront`", "none of its pods is ready"}, []string{allClear, "There is no"}},
 		{"sound, by everything", "what is wrong?", sound, []string{allClear}, nil},
 		{"counted", "how many routes are there?", sound, []string{"1"}, []string{"not something"}},

@@ -240,8 +240,8 @@ func absentName(t *topic, m question.Mention) string {
 		kind = m.Kind
 	}
 	text := fmt.Sprintf("There is no %s %s %s.", kind, report.Code(m.Name), t.where())
-	if hosts := servedHosts(t.snap); m.Kind == "" && hostExpr.MatchString(m.Name) && len(hosts) > 0 {
-		return fmt.Sprintf("No ingress, route or gateway is for the host %s, so whatever listens there answers with an error (404) or not at all. The hosts that are served are %s.", report.Code(m.Name), engine.QuoteCodes(hosts))
+	if hosts := servedHosts(t.snap); m.Kind == "" && t.lacksHost(m.Name, hosts) {
+		return fmt.Sprintf("No ingress, route or gateway is for the host %s. The hosts that are served are %s.", report.Code(m.Name), engine.QuoteCodes(hosts))
 	}
 	if near := similarNames(t.snap, t.namespace, m); len(near) > 0 {
 		var list []string

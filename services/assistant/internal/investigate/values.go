@@ -36,7 +36,7 @@ func (b *builder) one(r operation.Ref) {
 			b.add(op, "A pod is not restarted but evicted; %s.", podAftermath(b.topic, r))
 			return
 		}
-		b.add(op, "%s gets new pods, a few at a time.%s", name, b.outlasts(r))
+		b.add(op, "%s gets new pods, a few at a time.%s", name, b.lastingCause(r))
 	case operation.Pause:
 		if r.Kind != "Deployment" {
 			op.Verb = operation.Suspend

@@ -25,6 +25,13 @@ func refuseRoute(s *engine.Snapshot, condition, reason, message string) {
 	}
 }
 
+// addRefusal lets a controller that has nothing to do with the gateway of the fixture say no to its route, before the one that has.
+func addRefusal(s *engine.Snapshot) {
+	said := s.Routes[0].Status.Parents[0]
+	said.ControllerName, said.Conditions = "example.com/other-controller", []metav1.Condition{condition("Accepted", "False", "UnsupportedValue", "the other's words")}
+	s.Routes[0].Status.Parents = append([]gatewayapi.ParentStatus{said}, s.Routes[0].Status.Parents...)
+}
+
 // refuseGateway replaces the conditions of the gateway of the fixture.
 func refuseGateway(s *engine.Snapshot, conditions ...metav1.Condition) {
 	s.Gateways[0].Status.Conditions = conditions
@@ -49,6 +56,20 @@ func TestRouteParentCases(t *testing.T) {
 			s.Gateways, s.GatewayKinds = nil, map[string]bool{"httproutes": true}
 		}, ""},
 		{"section absent", "gateway", "", func(s *engine.Snapshot) { parent(s).SectionName = new("web"); withoutStatus(s) }, "has no listener with the name `web`; it has `http` (port 80), `https` (port 443)"},
+		{"no listeners", "gateway", "", func(s *engine.Snapshot) {
+			s.Gateways[0].Spec.Listeners, s.Gateways[0].Status.Listeners = nil, nil
+			withoutStatus(s)
+		}, "The route is not attached: gateway `public` has no listeners."},
+		{"accepted before the last change", "gateway", "", func(s *engine.Snapshot) {
+			parent(s).SectionName = new("web")
+			s.Routes[0].Status.Parents[0].ParentRef.SectionName, s.Routes[0].Generation = new("web"), 2
+		}, "(Confidence: medium.)"},
+		{"hostile name of a gateway that is unread", "gateway", "", func(s *engine.Snapshot) {
+			parent(s).Name = "x`; rm -rf /"
+			s.Routes[0].Status.Parents[0].ParentRef.Name = parent(s).Name
+			refuseRoute(s, "Accepted", "UnsupportedValue", "")
+			s.Gateways, s.Unread["gateways"] = nil, true
+		}, "Compare the route's `spec` with the listeners of gateway `x'; rm -rf /`.\n"},
 		{"port absent", "gateway", "", func(s *engine.Snapshot) { parent(s).Port = new(int32(8443)); withoutStatus(s) }, "has no listener on port 8443"},
 		{"namespace not the gateway's", "gateway", "", func(s *engine.Snapshot) {
 			s.Gateways[0].Spec.Listeners = s.Gateways[0].Spec.Listeners[:1]
@@ -59,7 +80,12 @@ func TestRouteParentCases(t *testing.T) {
 			parent(s).SectionName = new("https")
 			s.Namespaces[1].Labels = map[string]string{"edge": "no"}
 			withoutStatus(s)
-		}, "takes routes of namespaces with `edge=yes` alone, and namespace `store` has not these labels"},
+		}, "only takes routes from namespaces labelled `edge=yes`, and namespace `store` lacks that label"},
+		{"namespace with a selector that is not valid", "gateway", "", func(s *engine.Snapshot) {
+			parent(s).SectionName = new("https")
+			s.Gateways[0].Spec.Listeners[1].AllowedRoutes.Namespaces.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "edge", Operator: "Is"}}
+			withoutStatus(s)
+		}, "No controller has looked at the route"},
 		{"namespaces unread", "gateway", "", func(s *engine.Snapshot) {
 			parent(s).SectionName = new("https")
 			s.Namespaces, s.Unread["namespaces"] = nil, true
@@ -112,6 +138,20 @@ func TestRouteStatusCases(t *testing.T) {
 			refuseRoute(s, "Accepted", "NoMatchingParent", "")
 			s.Routes[0].Generation = 2
 		}, "That is about generation 1 of the object, and it is at 2 now"},
+		{"a controller that does not serve the gateway refuses", "gateway", "", func(s *engine.Snapshot) { addRefusal(s) }, ""},
+		{"another controller accepts", "gateway", "", func(s *engine.Snapshot) {
+			addRefusal(s)
+			parents := s.Routes[0].Status.Parents
+			parents[0].ControllerName, parents[1].ControllerName = parents[1].ControllerName, parents[0].ControllerName
+		}, "The controller `example.com/edge-controller` does not accept the route at gateway `public`: `UnsupportedValue`, that is, it has a value that the controller does not support. (Confidence: high.)"},
+		{"controllers contradict each other, and the class is unread", "gateway", "", func(s *engine.Snapshot) {
+			addRefusal(s)
+			s.GatewayClasses, s.Unread["gatewayclasses"] = nil, true
+		}, "it has a value that the controller does not support. (Confidence: medium.)"},
+		{"rules left out by a controller that does not serve the gateway", "gateway", "", func(s *engine.Snapshot) {
+			addRefusal(s)
+			s.Routes[0].Status.Parents[0].Conditions = []metav1.Condition{condition("PartiallyInvalid", "True", "UnsupportedValue", "Dropped rule 0")}
+		}, ""},
 		{"some rules left out", "gateway", "", func(s *engine.Snapshot) {
 			s.Routes[0].Status.Parents[0].Conditions = append(s.Routes[0].Status.Parents[0].Conditions, condition("PartiallyInvalid", "True", "UnsupportedValue", "Dropped rule 0"))
 		}, "leaves out some rules of the route"},
@@ -234,6 +274,11 @@ func TestGatewayCases(t *testing.T) {
 		{"listener with unknown kinds", "gateway", "", func(s *engine.Snapshot) {
 			listener(s).Conditions = []metav1.Condition{condition("ResolvedRefs", "False", "InvalidRouteKinds", "")}
 		}, "it allows a kind of route that the controller does not know"},
+		{"listener with unknown kinds beside known ones", "gateway", "", func(s *engine.Snapshot) {
+			s.Gateways[0].Spec.Listeners[0].AllowedRoutes.Kinds = []gatewayapi.RouteKind{{Kind: "HTTPRoute"}, {Kind: "FTPRoute"}}
+			listener(s).Conditions = []metav1.Condition{condition("ResolvedRefs", "False", "InvalidRouteKinds", ""), condition("Programmed", "True", "Programmed", "")}
+			listener(s).SupportedKinds = []gatewayapi.RouteKind{{Kind: "HTTPRoute"}}
+		}, "serves no routes of the kinds `FTPRoute`, which it allows, and works for others: `InvalidRouteKinds`, that is, it allows a kind of route that the controller does not know. (Confidence: medium.)"},
 		{"no route attached", "gateway", "", func(s *engine.Snapshot) { s.Routes = nil; listener(s).AttachedRoutes = 0 }, ""},
 		{"stuck after deletion", "gateway", "", func(s *engine.Snapshot) {
 			s.Gateways[0].DeletionTimestamp, s.Gateways[0].Finalizers = &metav1.Time{Time: s.Taken.Add(-time.Hour)}, []string{"example.com/edge"}
@@ -257,7 +302,7 @@ func TestGatewayCertificateCases(t *testing.T) {
 		{"Secrets of that namespace not read", "gateway", "", func(s *engine.Snapshot) { s.Secrets, s.Within = nil, "store" }, ""},
 		{"another namespace without a grant", "gateway", "", func(s *engine.Snapshot) { ref(s).Namespace = new("bank") }, "to: [{group: \"\", kind: Secret, name: store-tls}]"},
 		{"of the wrong type", "gateway", "", func(s *engine.Snapshot) { s.Secrets[0].Type = "Opaque" }, "has the type `Opaque` and not `kubernetes.io/tls`"},
-		{"without a key", "gateway", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"tls.crt"} }, "absent are `tls.key`"},
+		{"without a key", "gateway", "", func(s *engine.Snapshot) { s.Secrets[0].Keys = []string{"tls.crt"} }, "lacks these keys of a certificate: `tls.key`"},
 		{"passed through", "gateway", "", func(s *engine.Snapshot) { s.Secrets, s.Gateways[0].Spec.Listeners[1].TLS.Mode = nil, "Passthrough" }, ""},
 		{"expired", "gateway", "", func(s *engine.Snapshot) {
 			c := soundCertificate("*.store.example")
@@ -266,11 +311,42 @@ func TestGatewayCertificateCases(t *testing.T) {
 		}, "A consequence: gateway `public`. Its certificate is that of the Secret `store-tls`"},
 		{"for another host", "gateway", "", func(s *engine.Snapshot) {
 			s.Secrets[0].Certificate = new(soundCertificate("*.shop.example"))
-		}, "does not cover `*.store.example` of listener `https`"},
+		}, "does not cover `*.store.example` of listener `https`, so clients refuse the connection. (Confidence: medium.)"},
+		{"for another host than the one of the listener", "gateway", "", func(s *engine.Snapshot) {
+			s.Gateways[0].Spec.Listeners[1].Hostname = "www.store.example"
+			s.Secrets[0].Certificate = new(soundCertificate("shop.store.example"))
+		}, "does not cover `www.store.example` of listener `https`, so clients refuse the connection. (Confidence: high.)"},
+		{"for one host under the wildcard", "gateway", "", func(s *engine.Snapshot) {
+			s.Secrets[0].Certificate = new(soundCertificate("www.store.example"))
+		}, ""},
+		{"expired, passed through", "gateway", "", func(s *engine.Snapshot) {
+			c := soundCertificate("*.store.example")
+			c.NotAfter, s.Gateways[0].Spec.Listeners[1].TLS.Mode = s.Taken.Add(-time.Hour), "Passthrough"
+			s.Secrets[0].Certificate = &c
+		}, ""},
 		{"sound", "gateway", "", func(s *engine.Snapshot) {
 			s.Secrets[0].Certificate = new(soundCertificate("*.store.example"))
 		}, ""},
 	})
+}
+
+// TestListenersApart: what is wrong with the certificate of one listener hides nothing of another.
+func TestListenersApart(t *testing.T) {
+	t.Parallel()
+	s := readSnapshot(t, "gateway")
+	s.Secrets = nil
+	bad := []metav1.Condition{condition("ResolvedRefs", "False", "InvalidCertificateRef", "no PEM data")}
+	s.Gateways[0].Status.Listeners[0].Conditions, s.Gateways[0].Status.Listeners[1].Conditions = bad, bad
+	found := playbook.Diagnose(s, "")
+	answer := engine.Answer(s, found)
+	for _, want := range []string{"The Secret `store-tls` with the certificate of listener `https` does not exist", "Listener `http` of the gateway does not work: `InvalidCertificateRef`"} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("got %s\nwant %q", answer, want)
+		}
+	}
+	if strings.Contains(answer, "Listener `https` of the gateway does not work") {
+		t.Errorf("got %s\nwant listener https explained by its Secret alone", answer)
+	}
 }
 
 // TestGatewayElsewhere: who asks about a namespace hears of the gateway in another one that its routes are attached to.

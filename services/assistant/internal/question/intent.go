@@ -113,6 +113,15 @@ var rules = []rule{
 // faultExpr is a sentence about an image that does not come.
 var faultExpr = regexp.MustCompile(`\b(not|fail\w*|errors?|errimage\w*|wrong|broken|stuck|missing)\b`)
 
+// otherExprs keep sentences from an intent whose words they have by chance.
+var otherExprs = map[Intent]*regexp.Regexp{
+	Images: faultExpr,
+	// What mounts, logs or counts something, and names such as cert-manager, are no certificates.
+	Certificates: regexp.MustCompile(`\b(logs?|errors?|mount(s|ed|ing)?|us(e|es|ed|ing)|cpu|memory|mem|ram)\b|\bkeys\b.*\b(of|in|has|have)\b|\bhow many (pods|containers|deployments|workloads)\b|\bcerts?-\w|\w-certs?\b`),
+	// "sounds good" is assent.
+	Health: regexp.MustCompile(`^(that|thats|that is|this|it|its|it is|sounds?|looks?|seems|very|pretty|really|quite|so|yes|yeah|yep|no) (ok|okay|alright|fine|good)$`),
+}
+
 // badExpr is a sentence about something that does not work.
 var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 	"wrong", "broken", `break\w*`, "broke", "down", `fail\w*`, `crash\w*`, "stuck", "errors?", "problems?",
@@ -173,7 +182,7 @@ func intentOf(s sentence, p place) Intent {
 		if complains && tables[r.intent] {
 			continue // "web cannot read its secret" asks for no list of Secrets
 		}
-		if !why && r.expr.MatchString(s.low) && (r.intent != Images || !faultExpr.MatchString(s.low)) {
+		if other := otherExprs[r.intent]; !why && r.expr.MatchString(s.low) && (other == nil || !other.MatchString(s.low)) {
 			return r.intent
 		}
 	}

@@ -27,6 +27,20 @@ func TestNaive(t *testing.T) {
 	}
 }
 
+// TestNaiveOthers: words for certificates and for health are also said of other things.
+func TestNaiveOthers(t *testing.T) {
+	t.Parallel()
+	for sentence, not := range map[string]question.Intent{
+		"which pods mount the certs secret": question.Certificates, "show the logs of certs": question.Certificates, "any errors in the logs since the cert rotation?": question.Certificates,
+		"how much memory does cert-manager use": question.Certificates, "how many pods run in certs": question.Certificates, "which keys does the cert secret have": question.Certificates,
+		"sounds good": question.Health, "very good": question.Health, "thats fine": question.Health, "that's fine": question.Health,
+	} {
+		if got := question.Parse(sentence).Intent; got == not {
+			t.Errorf("%q is %s; want anything else", sentence, assistanttest.IntentName(got))
+		}
+	}
+}
+
 // TestOrdinaryWordsAreNoNames: a verb behind "pods" and what is said of a subject name nothing whose absence is worth an answer.
 func TestOrdinaryWordsAreNoNames(t *testing.T) {
 	t.Parallel()

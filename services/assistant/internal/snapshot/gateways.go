@@ -13,7 +13,7 @@ import (
 )
 
 // gateways reads the Gateway API of all namespaces, where the cluster serves it: a route, its gateway and its backends may each
-// be in another one. Elsewhere no call is made.
+// be in another one. Elsewhere no call is made. Where the cluster did not say what it serves, the kinds count as not read.
 func (r *reading) gateways(ctx context.Context, show Show, served []cluster.Resource) error {
 	s := r.into
 	var http, grpc, tls []gatewayapi.Route
@@ -31,6 +31,9 @@ func (r *reading) gateways(ctx context.Context, show Show, served []cluster.Reso
 			return k.Group == gatewayapi.Group && k.Resource == plural && k.Can("list")
 		})
 		if at < 0 {
+			if served == nil || r.cluster.Unlisted(gatewayapi.Group) {
+				r.miss(plural)
+			}
 			continue
 		}
 		r.into.GatewayKinds[plural] = true

@@ -37,12 +37,18 @@ func (s *gatewayServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		w.WriteHeader(http.StatusNotFound)
 		body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+	case body == busy:
+		w.WriteHeader(http.StatusInternalServerError)
+		body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`
 	case body == "":
 		w.WriteHeader(http.StatusForbidden)
 		body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
 	}
 	_, _ = w.Write([]byte(body))
 }
+
+// busy stands for an answer that says that the server fails.
+const busy = "busy"
 
 const gatewayPath = "/apis/gateway.networking.k8s.io/v1/"
 
@@ -117,5 +123,20 @@ func TestNoGateways(t *testing.T) {
 	s, server, calls := readFrom(t, answers)
 	if len(server.asked) > 0 || s.Unread["gateways"] || strings.Contains(strings.Join(calls.lines, "\n"), "gateway") {
 		t.Errorf("asked for %v, not read %v, calls\n%s; want nothing of the group", server.asked, s.Unread, strings.Join(calls.lines, "\n"))
+	}
+}
+
+// TestGatewaysUnlisted: where the server does not say what it serves of the group, nothing of it counts as absent.
+func TestGatewaysUnlisted(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/apis", "/apis/gateway.networking.k8s.io/v1"} {
+		answers := gatewayAnswers()
+		answers[path] = busy
+		s, _, _ := readFrom(t, answers)
+		for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"} {
+			if !s.Unread[kind] {
+				t.Errorf("%s fails: not read are %v; want %s among them", path, s.Unread, kind)
+			}
+		}
 	}
 }

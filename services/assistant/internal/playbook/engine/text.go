@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,6 +13,15 @@ import (
 )
 
 func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// LowerFirst lets a sentence go on behind a colon: its first word begins small, unless it is one such as CPU.
+func LowerFirst(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if second, _ := utf8.DecodeRuneInString(s[size:]); size == 0 || unicode.IsUpper(second) {
+		return s
+	}
+	return string(unicode.ToLower(first)) + s[size:]
+}
 
 // NearestName is the one key that may have been meant: a few letters away, or with a word in
 // common. Two that are as near are none.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
@@ -56,6 +57,9 @@ func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*ga
 	if len(found) > 0 {
 		return found, ""
 	}
+	if len(g.Spec.Listeners) == 0 {
+		return nil, fmt.Sprintf("gateway %s has no listeners", engine.QuoteCode(g.Name))
+	}
 	var have, wants []string
 	for _, l := range g.Spec.Listeners {
 		have = append(have, fmt.Sprintf("%s (port %d)", engine.QuoteCode(l.Name), l.Port))
@@ -82,6 +86,9 @@ func (x *Index) keepsOff(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewaya
 	case "None":
 		return true
 	case "Selector":
+		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			return false // what the controller makes of it is not known
+		}
 		space := x.Spaces()[r.Namespace]
 		return space != nil && selector != nil && !gatewayapi.Selects(selector, space.Labels)
 	}
@@ -135,7 +142,7 @@ func (x *Index) explainNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *
 	case "Selector":
 		wants := engine.QuoteCode(selectorText(selector.MatchLabels, len(selector.MatchExpressions)))
 		refused.because += fmt.Sprintf(" with the selector %s, and namespace %s has %s", wants, engine.QuoteCode(r.Namespace), labelsText(x.Spaces()[r.Namespace].Labels))
-		refused.what = fmt.Sprintf("listener %s takes routes of namespaces with %s alone, and namespace %s has not these labels", engine.QuoteCode(l.Name), wants, engine.QuoteCode(r.Namespace))
+		refused.what = fmt.Sprintf("listener %s only takes routes from namespaces labelled %s, and namespace %s lacks that label", engine.QuoteCode(l.Name), wants, engine.QuoteCode(r.Namespace))
 		refused.help = fmt.Sprintf("Give namespace %s the labels that the listener wants, if it may use the gateway, or let the selector choose it.", engine.QuoteCode(r.Namespace))
 	}
 	return refused

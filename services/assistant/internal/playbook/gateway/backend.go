@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -48,7 +47,7 @@ func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 		}
 	}
 	for _, p := range r.Spec.ParentRefs {
-		said := statusAt(r, p)
+		said := x.statusAt(r, p)
 		resolved := said.condition("ResolvedRefs")
 		if !isBad(resolved) {
 			continue
@@ -66,22 +65,24 @@ func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 		f.Evidence = []string{said.text(r, resolved)}
 		f.Text = "Correct the reference that the condition names."
 		addStale(&f, resolved, r.Generation)
+		said.addDispute(&f)
 		found = append(found, f)
 		break
 	}
-	return append(found, partlyInvalid(r)...)
+	return append(found, x.checkLeftOutRules(r)...)
 }
 
-// partlyInvalid explains rules that the controller leaves out of an accepted route.
-func partlyInvalid(r *gatewayapi.Route) []engine.Finding {
-	for _, s := range r.Status.Parents {
-		c := gatewayapi.FindCondition(s.Conditions, "PartiallyInvalid")
-		if c == nil || c.Status != metav1.ConditionTrue {
+// checkLeftOutRules explains rules that the controller leaves out of an accepted route.
+func (x *Index) checkLeftOutRules(r *gatewayapi.Route) []engine.Finding {
+	for _, p := range r.Spec.ParentRefs {
+		s := x.statusAt(r, p)
+		c := s.condition("PartiallyInvalid")
+		if !isTrue(c) {
 			continue
 		}
 		f := newFinding(r)
 		f.Cause = fmt.Sprintf("The controller %s leaves out some rules of the route, or serves older ones: %s.", engine.QuoteCode(s.ControllerName), explainReason(c))
-		f.Evidence = []string{parentStatus{s}.text(r, c)}
+		f.Evidence = []string{s.text(r, c)}
 		f.Text = "Correct the rules that the condition names."
 		return []engine.Finding{f}
 	}
@@ -120,7 +121,7 @@ func (x *Index) checkBackend(r *gatewayapi.Route, b backend) (f engine.Finding, 
 	case !x.permits(f.Object, "Service", b.namespace, b.Name):
 		explainRefusal(&f, "Service", b.namespace, b.Name, "such requests are answered with an error (500)")
 		if s == nil {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Nor has namespace %s a service of that name.", engine.QuoteCode(b.namespace)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s has no such service either.", engine.QuoteCode(b.namespace)))
 		}
 	case s == nil:
 		x.explainNoService(&f, b)

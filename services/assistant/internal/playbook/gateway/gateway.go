@@ -74,7 +74,7 @@ func (x *Index) isServed(g *gatewayapi.Gateway) bool {
 }
 
 func (x *Index) checkGateway(g *gatewayapi.Gateway) []engine.Finding {
-	found := x.checkCertificates(g)
+	found, explained := x.checkCertificates(g)
 	f := newGatewayFinding(g)
 	f.Evidence = []string{fmt.Sprintf("Its `spec.gatewayClassName` is %s.", engine.QuoteCode(g.Spec.GatewayClassName))}
 	programmed := gatewayapi.FindCondition(g.Status.Conditions, "Programmed")
@@ -92,7 +92,7 @@ func (x *Index) checkGateway(g *gatewayapi.Gateway) []engine.Finding {
 		f.Text = "Look whether that controller runs, and what its log says of the gateway."
 		return append(found, f)
 	}
-	faults := x.gatewayFaults(g, len(found) > 0)
+	faults := x.gatewayFaults(g, explained)
 	return slices.Concat(found, faults)
 }
 
@@ -128,9 +128,9 @@ func (x *Index) explainNoClass(f *engine.Finding, g *gatewayapi.Gateway) {
 	}
 }
 
-// gatewayFaults are what the controller says against a gateway and its listeners. explained says that a finding about its
-// certificates stands above.
-func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained bool) []engine.Finding {
+// gatewayFaults are what the controller says against a gateway and its listeners. explained are the listeners with a
+// finding about their certificates.
+func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) []engine.Finding {
 	var found []engine.Finding
 	listeners := listenerFaults(g)
 	for _, kind := range []string{"Accepted", "Programmed"} {
@@ -158,7 +158,7 @@ func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained bool) []engine.Fi
 		found = append(found, f)
 	}
 	for _, f := range listeners {
-		if explained && f.reason == "InvalidCertificateRef" || explained && f.reason == "RefNotPermitted" {
+		if explained[f.listener] && (f.reason == "InvalidCertificateRef" || f.reason == "RefNotPermitted") {
 			continue
 		}
 		found = append(found, f.Finding)
@@ -180,7 +180,7 @@ func gatewayReason(reason string) string {
 
 type listenerFault struct {
 	engine.Finding
-	reason string
+	listener, reason string
 }
 
 // listenerReasons say in words what the reasons of the conditions of listeners mean.
@@ -216,19 +216,44 @@ func listenerFaults(g *gatewayapi.Gateway) []listenerFault {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("The condition %s.", quoteCondition(c)))
 		}
 		f.Text = "Correct what the condition names."
+		if first.Reason == "InvalidRouteKinds" && isTrue(gatewayapi.FindCondition(l.Conditions, "Programmed")) {
+			refused := refusedKinds(g, l)
+			f.Confidence = engine.Medium // the routes that somebody wants here may be of the other kinds
+			f.Cause = fmt.Sprintf("Listener %s of the gateway serves only some of the kinds of route that it allows: %s.", engine.QuoteCode(l.Name), reason)
+			if len(refused) > 0 {
+				f.Cause = fmt.Sprintf("Listener %s of the gateway serves no routes of the kinds %s, which it allows, and works for others: %s.", engine.QuoteCode(l.Name), engine.QuoteCodes(refused), reason)
+			}
+		}
 		if i := slices.IndexFunc(g.Spec.Listeners, func(s gatewayapi.Listener) bool { return s.Name == l.Name }); i >= 0 {
 			s := g.Spec.Listeners[i]
 			f.Evidence = append(f.Evidence, fmt.Sprintf("Listener %s has port %d, protocol %s and host %s.", engine.QuoteCode(s.Name), s.Port, engine.QuoteCode(s.Protocol), engine.QuoteCode(cmp.Or(s.Hostname, "*"))))
 		}
 		addStale(&f, first, g.Generation)
-		found = append(found, listenerFault{f, first.Reason})
+		found = append(found, listenerFault{f, l.Name, first.Reason})
 	}
 	return found
 }
 
-// checkCertificates explains certificates that listeners name and that are not there, not allowed, or none.
-func (x *Index) checkCertificates(g *gatewayapi.Gateway) []engine.Finding {
-	var found []engine.Finding
+// refusedKinds are the kinds of route that a listener allows and its controller does not know.
+func refusedKinds(g *gatewayapi.Gateway, status gatewayapi.ListenerStatus) []string {
+	var refused []string
+	for _, l := range g.Spec.Listeners {
+		if l.Name != status.Name || l.AllowedRoutes == nil {
+			continue
+		}
+		for _, k := range l.AllowedRoutes.Kinds {
+			if !slices.ContainsFunc(status.SupportedKinds, func(s gatewayapi.RouteKind) bool { return s.Kind == k.Kind }) {
+				refused = append(refused, k.Kind)
+			}
+		}
+	}
+	return refused
+}
+
+// checkCertificates explains certificates that listeners name and that are not there, not allowed, or none. bad are the names of
+// such listeners.
+func (x *Index) checkCertificates(g *gatewayapi.Gateway) (found []engine.Finding, bad map[string]bool) {
+	bad = map[string]bool{}
 	for i, l := range g.Spec.Listeners {
 		if l.TLS == nil || l.TLS.Mode == "Passthrough" {
 			continue
@@ -245,11 +270,11 @@ func (x *Index) checkCertificates(g *gatewayapi.Gateway) []engine.Finding {
 				if s := statusOf(g, l.Name); s != nil && isBad(gatewayapi.FindCondition(s.Conditions, "ResolvedRefs")) {
 					f.Evidence = append(f.Evidence, fmt.Sprintf("Its controller says so, too: %s.", quoteCondition(gatewayapi.FindCondition(s.Conditions, "ResolvedRefs"))))
 				}
-				found = append(found, f)
+				found, bad[l.Name] = append(found, f), true
 			}
 		}
 	}
-	return found
+	return found, bad
 }
 
 func statusOf(g *gatewayapi.Gateway, listener string) *gatewayapi.ListenerStatus {
@@ -290,10 +315,10 @@ func (x *Index) judgeCertificate(f *engine.Finding, listener, namespace, name st
 		f.Confidence = engine.Medium // some controllers take any type that has the keys
 		if len(lacks) > 0 {
 			f.Confidence = engine.High
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Nor has it the keys of a certificate; absent are %s.", engine.QuoteCodes(lacks)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("It also lacks these keys of a certificate: %s.", engine.QuoteCodes(lacks)))
 		}
 	case len(lacks) > 0:
-		f.Cause = fmt.Sprintf("The Secret %s of listener %s has not the keys of a certificate; absent are %s.", engine.QuoteCode(name), engine.QuoteCode(listener), engine.QuoteCodes(lacks))
+		f.Cause = fmt.Sprintf("The Secret %s of listener %s lacks these keys of a certificate: %s.", engine.QuoteCode(name), engine.QuoteCode(listener), engine.QuoteCodes(lacks))
 	default:
 		return false
 	}

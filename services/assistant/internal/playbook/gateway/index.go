@@ -92,6 +92,8 @@ func quoteCondition(c *metav1.Condition) string {
 // isBad reports whether a condition, which is good when true, is false.
 func isBad(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionFalse }
 
+func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
+
 // isCurrent reports whether a condition is about an object as it is now, and not as it was before its last change.
 func isCurrent(c *metav1.Condition, generation int64) bool {
 	return c != nil && (c.ObservedGeneration == 0 || c.ObservedGeneration >= generation)

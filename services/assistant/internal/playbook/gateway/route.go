@@ -74,7 +74,7 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 		where += fmt.Sprintf(", and there port %d", *p.Port)
 	}
 	f.Evidence = []string{where + "."}
-	said := statusAt(r, p)
+	said := x.statusAt(r, p)
 	g := x.gatewayOf(r, p)
 	if g == nil && x.knows("gateways") {
 		x.explainNoGateway(&f, r, at, p)
@@ -86,6 +86,10 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 			f.Cause = fmt.Sprintf("The route is not attached: %s.", worst.what)
 			f.Evidence, f.Text = append(f.Evidence, all...), worst.help
 			f.Evidence = append(f.Evidence, said.text(r, accepted))
+			if isTrue(accepted) { // and stale: a controller that may know more than these rules took it before
+				f.Confidence = engine.Medium
+				addStale(&f, accepted, r.Generation)
+			}
 			return []engine.Finding{f}
 		}
 	}
@@ -93,8 +97,12 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 	case isBad(accepted):
 		f.Cause = fmt.Sprintf("The controller %s does not accept the route at gateway %s: %s.", engine.QuoteCode(said.ControllerName), engine.QuoteCode(p.Name), explainReason(accepted))
 		f.Evidence = append(f.Evidence, said.text(r, accepted))
-		f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s: `kubectl describe gateway %s -n %s`.", engine.QuoteCode(p.Name), p.Name, p.NamespaceFrom(r.Namespace))
+		f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s.", engine.QuoteCode(p.Name))
+		if g != nil { // then its name is one that the server has checked, and can stand in a command
+			f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s: `kubectl describe gateway %s -n %s`.", engine.QuoteCode(g.Name), g.Name, g.Namespace)
+		}
 		addStale(&f, accepted, r.Generation)
+		said.addDispute(&f)
 	case g == nil:
 		return nil
 	case accepted == nil || accepted.Status == metav1.ConditionUnknown:
@@ -117,15 +125,28 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 }
 
 // parentStatus is what controllers say of a route at one parent; without a name it is nothing.
-type parentStatus struct{ gatewayapi.ParentStatus }
+type parentStatus struct {
+	gatewayapi.ParentStatus
+	disputed bool // several controllers contradict each other
+}
 
-func statusAt(r *gatewayapi.Route, p gatewayapi.ParentRef) parentStatus {
-	for _, s := range r.Status.Parents {
-		if s.ParentRef.IsSame(p, r.Namespace) {
-			return parentStatus{s}
+func (x *Index) statusAt(r *gatewayapi.Route, p gatewayapi.ParentRef) parentStatus {
+	controller := ""
+	if g := x.gatewayOf(r, p); g != nil {
+		if class := x.classes[g.Spec.GatewayClassName]; class != nil {
+			controller = class.Spec.ControllerName
 		}
 	}
-	return parentStatus{}
+	said, disputed := r.StatusAt(p, controller)
+	return parentStatus{said, disputed}
+}
+
+// addDispute tells that another controller says otherwise: nobody knows which of them serves the gateway.
+func (s parentStatus) addDispute(f *engine.Finding) {
+	if s.disputed {
+		f.Confidence = engine.Medium
+		f.Evidence = append(f.Evidence, "Several controllers have written into its `status.parents` for this gateway, and they contradict each other; which of them serves the gateway is not known.")
+	}
 }
 
 func (s parentStatus) condition(kind string) *metav1.Condition {

@@ -8,6 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
 func gatewayRef(g *gatewayapi.Gateway) operation.Ref {
@@ -35,9 +36,10 @@ func (x *Index) gatewaysByCertificate() map[engine.Name][]*gatewayapi.Gateway {
 	return shown
 }
 
-// certificatesOf are the Secrets that a listener names; a deleted gateway shows none.
+// certificatesOf are the Secrets that a listener shows; a deleted gateway shows none, nor does a listener that leaves TLS to
+// what is behind it.
 func certificatesOf(g *gatewayapi.Gateway, l gatewayapi.Listener) []engine.Name {
-	if l.TLS == nil || g.DeletionTimestamp != nil {
+	if l.TLS == nil || l.TLS.Mode == "Passthrough" || g.DeletionTimestamp != nil {
 		return nil
 	}
 	var all []engine.Name
@@ -58,10 +60,13 @@ func judgeListeners(g *gatewayapi.Gateway, s *engine.SecretKeys) []engine.Findin
 	var found []engine.Finding
 	for i, l := range g.Spec.Listeners {
 		of := certificatesOf(g, l)
-		if len(of) != 1 || of[0] != (engine.Name{Namespace: s.Namespace, Name: s.Name}) || l.Hostname == "" || s.Certificate.Covers(l.Hostname) {
+		if len(of) != 1 || of[0] != (engine.Name{Namespace: s.Namespace, Name: s.Name}) || l.Hostname == "" || coversSome(s.Certificate, l.Hostname) {
 			continue
 		}
 		f := engine.Finding{Class: engine.TLSSecret, Object: gatewayRef(g), Confidence: engine.High}
+		if strings.HasPrefix(l.Hostname, "*.") {
+			f.Confidence = engine.Medium // its routes may be for other hosts than these
+		}
 		f.Evidence = []string{
 			fmt.Sprintf("`spec.listeners[%d].hostname` of listener %s is %s.", i, engine.QuoteCode(l.Name), engine.QuoteCode(l.Hostname)),
 			fmt.Sprintf("The certificate in the Secret %s is for %s.", engine.QuoteCode(s.Name), namesText(s.Certificate)),
@@ -74,4 +79,14 @@ func judgeListeners(g *gatewayapi.Gateway, s *engine.SecretKeys) []engine.Findin
 		found = append(found, f)
 	}
 	return found
+}
+
+// coversSome reports whether a certificate is for a host of a listener. One with a wildcard serves the hosts of its routes, of
+// which the certificate may name a few.
+func coversSome(c *redact.Certificate, hostname string) bool {
+	if c.Covers(hostname) {
+		return true
+	}
+	suffix, wild := strings.CutPrefix(strings.ToLower(hostname), "*")
+	return wild && slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasSuffix(strings.ToLower(name), suffix) })
 }

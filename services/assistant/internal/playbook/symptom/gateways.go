@@ -13,8 +13,14 @@ import (
 
 // gateways and routes have conditions that say whether they are served; one that nobody has written is a symptom, too.
 func (l *lister) gateways() {
+	controllers := map[string]string{} // by class
+	for i := range l.GatewayClasses {
+		controllers[l.GatewayClasses[i].Name] = l.GatewayClasses[i].Spec.ControllerName
+	}
+	serves := map[engine.Name]string{} // the controller of each gateway
 	for i := range l.Gateways {
 		g := &l.Gateways[i]
+		serves[engine.NameOf(g)] = controllers[g.Spec.GatewayClassName]
 		if !l.in(g) {
 			continue
 		}
@@ -29,8 +35,13 @@ func (l *lister) gateways() {
 		if !l.in(r) {
 			continue
 		}
-		for _, p := range r.Status.Parents {
-			l.conditions(of, p.Conditions, "Accepted", "ResolvedRefs")
+		for _, p := range r.Spec.ParentRefs {
+			controller := ""
+			if p.IsGateway() {
+				controller = serves[engine.Name{Namespace: p.NamespaceFrom(r.Namespace), Name: p.Name}]
+			}
+			said, _ := r.StatusAt(p, controller)
+			l.conditions(of, said.Conditions, "Accepted", "ResolvedRefs")
 		}
 		if len(r.Status.Parents) == 0 && slices.ContainsFunc(r.Spec.ParentRefs, gatewayapi.ParentRef.IsGateway) {
 			l.add(Symptom{Object: of, Text: fmt.Sprintf("%s has no status: no controller has looked at it.", engine.UpperFirst(engine.RefTitle(of)))})
