@@ -190,6 +190,27 @@ func TestOneOfManyCreates(t *testing.T) {
 	}
 }
 
+// A state that is proposed while another is entered waits for that one, and finds the run.
+func TestManyStatesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setupBench(t, runFunc(noRunner))
+	run, _, err := b.c.CreateFlowRun(t.Context(), b.deployment.ID, orchestrator.CreateFlowRun{IdempotencyKey: "states"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 10 {
+				if _, err := b.c.SetState(t.Context(), run.ID, orchestrator.State{Type: orchestrator.Running}, true); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestEnsureDeploymentKeepsWhatUsersChanged(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, runFunc(noRunner))

@@ -65,9 +65,13 @@ func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in 
 	if err != nil {
 		return transition.Verdict{}, absentAsNotFound(err, "Flow run")
 	}
+	before, err := q.StateByID(ctx, row.StateID)
+	if err != nil {
+		return transition.Verdict{}, err
+	}
 	run := transition.Run{
 		Type: orchestrator.StateType(row.StateType), Name: row.StateName, Since: row.StateTime,
-		HasResult: row.Data != nil, ScheduledTime: row.ScheduledTime, HasDeployment: row.DeploymentID != nil,
+		HasResult: before.Data != nil, ScheduledTime: before.ScheduledTime, HasDeployment: row.DeploymentID != nil,
 		Count: row.RunCount, ExpectedStart: row.ExpectedStartTime, Start: row.StartTime,
 	}
 	now := s.now()

@@ -208,9 +208,8 @@ func (q *Queries) InsertState(ctx context.Context, arg InsertStateParams) error 
 
 const lockRun = `-- name: LockRun :one
 select r.id, r.deployment_id, r.state_id, r.state_type, r.state_name, r.state_time, r.run_count, r.expected_start_time,
-  r.next_start_time, r.start_time, s.message, s.data, s.scheduled_time
-from flow_run r join flow_run_state s on s.id = r.state_id
-where r.id = $1 for update of r
+  r.next_start_time, r.start_time
+from flow_run r where r.id = $1 for update
 `
 
 type LockRunRow struct {
@@ -224,11 +223,9 @@ type LockRunRow struct {
 	ExpectedStartTime *time.Time
 	NextStartTime     *time.Time
 	StartTime         *time.Time
-	Message           *string
-	Data              json.RawMessage
-	ScheduledTime     *time.Time
 }
 
+// Without a join to the state: whoever waited for the lock would have it joined to the state of before, and find no run.
 func (q *Queries) LockRun(ctx context.Context, id uuid.UUID) (LockRunRow, error) {
 	row := q.db.QueryRow(ctx, lockRun, id)
 	var i LockRunRow
@@ -243,9 +240,6 @@ func (q *Queries) LockRun(ctx context.Context, id uuid.UUID) (LockRunRow, error)
 		&i.ExpectedStartTime,
 		&i.NextStartTime,
 		&i.StartTime,
-		&i.Message,
-		&i.Data,
-		&i.ScheduledTime,
 	)
 	return i, err
 }

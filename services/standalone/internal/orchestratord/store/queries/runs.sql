@@ -15,10 +15,10 @@ values (@id, @flow_run_id, @type, @name, @timestamp, @message, @data, @scheduled
 select id from flow_run where flow_id = @flow_id and idempotency_key = @idempotency_key;
 
 -- name: LockRun :one
+-- Without a join to the state: whoever waited for the lock would have it joined to the state of before, and find no run.
 select r.id, r.deployment_id, r.state_id, r.state_type, r.state_name, r.state_time, r.run_count, r.expected_start_time,
-  r.next_start_time, r.start_time, s.message, s.data, s.scheduled_time
-from flow_run r join flow_run_state s on s.id = r.state_id
-where r.id = @id for update of r;
+  r.next_start_time, r.start_time
+from flow_run r where r.id = @id for update;
 
 -- name: MoveRun :exec
 update flow_run set updated = @now, state_id = @state_id, state_type = @state_type, state_name = @state_name, state_time = @now,
