@@ -109,7 +109,7 @@ func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 
 // The ports handed out lie below those that the kernel gives to whoever asks for any, so that nobody gets one by
 // chance before its user listens. Each test process claims a band of them, as packages run side by side.
-const firstPort, bandPorts, bands = 12_000, 500, 40
+const firstPort, bandPorts, bands = 12_001, 500, 40 // no band begins on a default port of the platform
 
 // claimBand listens on the first port of a band, which is then this process's own for as long as the process lives.
 var claimBand = sync.OnceValues(func() (net.Listener, error) {
