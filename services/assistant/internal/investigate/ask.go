@@ -161,6 +161,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		return nil
 	case question.Users:
 		w.synthesize()
+		if text := askWhich(a, t); text != "" {
+			w.say(text)
+			return nil
+		}
 		if !t.view().HasUsers() { // "who uses api?" may ask for anything
 			return w.diagnose(ctx, a, t)
 		}
@@ -191,6 +195,9 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		return w.logs(ctx, a, t)
 	case question.ErrorRate, question.Latency:
 		return w.metrics(ctx, a, t)
+	case question.Prices:
+		w.say("What things cost is not known here: the cluster's API has no prices. What they ask for and use, which bills are made of, it has:")
+		return w.usage(ctx, a, t)
 	case question.Clock:
 		w.say(fmt.Sprintf("It is %s, by the assistant's clock. Times in answers are in UTC, too.", t.snap.Taken.UTC().Format("Monday 2006-01-02 15:04:05 UTC")))
 		return nil
@@ -202,6 +209,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		w.synthesize()
 		return w.sayRunbooks(ctx, t, nil, true)
 	case question.Number:
+		if text := askWhich(a, t); text != "" {
+			w.say(text)
+			return nil
+		}
 		if text, ok := report.Count(t.view(), a.Count); ok {
 			w.synthesize()
 			w.say(text)

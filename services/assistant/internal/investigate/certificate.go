@@ -2,7 +2,6 @@ package investigate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ func describeCertificate(head string, c *redact.Certificate) string {
 func (w *work) certificates(t *topic) {
 	w.say(report.Certificates(t.view()))
 	found, _ := partition(playbook.Findings(t.snap, t.namespace), func(f engine.Finding) bool {
-		return fitsSymptoms(f, []question.Symptom{question.Certificate}) || namesCertificate(f)
+		return fitsSymptoms(f, []question.Symptom{question.Certificate})
 	})
 	for _, f := range playbook.Meant(t.snap) {
 		if f.Class == engine.TLSSecret && withinNamespace(f.Object, t.namespace) {
@@ -56,9 +55,4 @@ func (w *work) certificates(t *topic) {
 	} else {
 		w.say(strings.TrimSpace(listUnread(t.snap)))
 	}
-}
-
-// namesCertificate reports whether a finding about an ingress is about the Secret of its certificate.
-func namesCertificate(f engine.Finding) bool {
-	return f.Class == engine.IngressBackend && slices.ContainsFunc(f.Evidence, func(e string) bool { return strings.HasPrefix(e, "Its certificate ") })
 }

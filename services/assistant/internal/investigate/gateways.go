@@ -70,8 +70,8 @@ func hasKindCalled(s *engine.Snapshot, word string) bool {
 	return is != nil && slices.ContainsFunc(nameableObjects(s), func(o thing) bool { return is(o.ref.Kind) })
 }
 
-// hostsNamed are the ingresses and routes with a rule for a host, else the gateways that listen for it, and the Service that
-// pods call by it. One with the very host counts before those with a wildcard for it.
+// hostsNamed are the Service that pods call by a host, else the ingresses and routes with the rule that fits it best, else the
+// gateways whose listeners do: the very host before a wildcard, and a long wildcard before a short one.
 func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 	if !strings.Contains(host, ".") {
 		return nil
@@ -79,37 +79,58 @@ func hostsNamed(s *engine.Snapshot, host string) []operation.Ref {
 	name, rest, _ := strings.Cut(host, ".")
 	namespace, domain, _ := strings.Cut(rest, ".")
 	for i := range s.Services {
-		if v := &s.Services[i]; v.Name == name && v.Namespace == namespace && (domain == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")) {
+		if v := &s.Services[i]; v.Name == name && v.Namespace == namespace && (domain == "" || domain == "svc" || domain == "svc.cluster.local") {
 			return []operation.Ref{engine.ServiceRef(v)}
 		}
 	}
-	for _, matches := range []func(pattern string) bool{
-		func(pattern string) bool { return strings.EqualFold(pattern, host) },
-		func(pattern string) bool { return pattern != "" && gatewayapi.MatchesHost(pattern, host) },
-	} {
-		var found []operation.Ref
-		for i := range s.Ingresses {
-			in := &s.Ingresses[i]
-			if slices.ContainsFunc(in.Spec.Rules, func(r netv1.IngressRule) bool { return matches(r.Host) }) {
-				found = append(found, operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name})
+	var rules, listeners bestFit
+	for i := range s.Ingresses {
+		in := &s.Ingresses[i]
+		ref := operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name}
+		for _, r := range in.Spec.Rules {
+			// The wildcard of an Ingress stands for exactly one label, that of the Gateway API for one or more.
+			if strings.Count(r.Host, ".") == strings.Count(host, ".") {
+				rules.add(ref, r.Host, host)
 			}
-		}
-		for i := range s.Routes {
-			if r := &s.Routes[i]; slices.ContainsFunc(r.Spec.Hostnames, matches) {
-				found = append(found, operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-			}
-		}
-		for i := range s.Gateways {
-			g := &s.Gateways[i]
-			if len(found) == 0 && slices.ContainsFunc(g.Spec.Listeners, func(l gatewayapi.Listener) bool { return matches(l.Hostname) }) {
-				found = append(found, operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: g.Namespace, Name: g.Name})
-			}
-		}
-		if len(found) > 0 {
-			return found
 		}
 	}
-	return nil
+	for i := range s.Routes {
+		r := &s.Routes[i]
+		for _, pattern := range r.Spec.Hostnames {
+			rules.add(operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, pattern, host)
+		}
+	}
+	for i := range s.Gateways {
+		g := &s.Gateways[i]
+		for _, l := range g.Spec.Listeners {
+			listeners.add(engine.GatewayRef(g), l.Hostname, host)
+		}
+	}
+	if len(rules.refs) > 0 {
+		return rules.refs
+	}
+	return listeners.refs
+}
+
+// bestFit collects the objects whose patterns fit a host best.
+type bestFit struct {
+	refs   []operation.Ref
+	length int // of their patterns
+}
+
+// add takes an object in if its pattern fits the host and no other does so better. An empty pattern fits every host and names none.
+func (b *bestFit) add(ref operation.Ref, pattern, host string) {
+	if pattern == "" || !gatewayapi.MatchesHost(pattern, host) {
+		return
+	}
+	if length := len(strings.TrimPrefix(pattern, "*")); length > b.length {
+		b.refs, b.length = nil, length
+	} else if length < b.length {
+		return
+	}
+	if !slices.Contains(b.refs, ref) {
+		b.refs = append(b.refs, ref)
+	}
 }
 
 // hostExpr is a name that has the form of a host outside of the cluster; so has that of a file.

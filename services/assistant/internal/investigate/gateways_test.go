@@ -70,6 +70,17 @@ func TestGatewayQuestions(t *testing.T) {
 		{"host of somebody else", "can storefront reach s3.amazonaws.com?", sound, nil, []string{noHost}},
 		{"host of a pod", "why does postgres-0.postgres.store.svc.cluster.local not work?", sound, nil, []string{noHost}},
 		{"URL of a service that is absent", "http://cart.store.svc:80 times out", sound, nil, []string{noHost}},
+		{"host outside that looks like that of a service", "http://storefront.store.svc.example.com times out", sound, nil, []string{"Service `storefront` in namespace `store` has"}},
+		{"two labels under the wildcard of an ingress", "why does a.b.shop.example not work?", func(s *engine.Snapshot) {
+			s.Ingresses = []netv1.Ingress{{ObjectMeta: metav1.ObjectMeta{Namespace: "store", Name: "all"}, Spec: netv1.IngressSpec{Rules: []netv1.IngressRule{{Host: "*.shop.example"}}}}}
+		}, []string{noHost + "`a.b.shop.example`"}, nil},
+		{"the longest wildcard", "why does a.shop.store.example not work?", func(s *engine.Snapshot) {
+			refused(s)
+			s.Routes[0].Spec.Hostnames = []string{"*.shop.store.example"}
+			wide := s.Routes[0]
+			wide.Name, wide.Spec.Hostnames = "wide", []string{"*.store.example"}
+			s.Routes = append(s.Routes, wide)
+		}, []string{detached, "`front` in namespace `store` is for"}, []string{"`wide` in namespace `store` is for", "Not understood"}},
 		{"file", "what is wrong with values.yaml?", sound, nil, []string{noHost}},
 		{"route for every host", "why does wwww.store.example not work?", func(s *engine.Snapshot) { narrow(s); s.Routes[0].Spec.Hostnames = nil }, nil, []string{noHost}},
 		{"ingress for every host", "why does wwww.store.example not work?", func(s *engine.Snapshot) {

@@ -3,6 +3,7 @@ package investigate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -64,4 +65,41 @@ func looksLikeName(a question.Ask, m question.Mention) bool {
 		}
 	}
 	return false
+}
+
+// askWhich asks for the name of the ConfigMap, Secret, volume claim or service account that a question about its users leaves
+// out or has wrong, and lists those there are. It is empty where one is found, or none of these kinds is asked about.
+func askWhich(a question.Ask, t *topic) string {
+	const most = 10
+	kind := ""
+	if a.Intent == question.Users {
+		kind = a.Kind
+	}
+	for _, m := range a.Mentions {
+		if m.Kind != "" {
+			kind = m.Kind
+		}
+	}
+	if len(t.objects) > 0 || !report.IsUsed(kind) {
+		return ""
+	}
+	var have []string
+	more := 0
+	for _, o := range nameableObjects(t.snap) {
+		if name := report.Code(o.ref.Name); strings.EqualFold(o.ref.Kind, kind) && o.ref.Name != "" && withinNamespace(o.ref, t.namespace) && !slices.Contains(have, name) {
+			if len(have) == most {
+				more++
+				continue
+			}
+			have = append(have, name)
+		}
+	}
+	text := fmt.Sprintf("Say which %s is meant, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
+	switch {
+	case len(have) == 0:
+		return fmt.Sprintf("I see no %s here. ", kind) + text
+	case more > 0:
+		have = append(have, fmt.Sprintf("and %d more", more))
+	}
+	return text + " There are " + strings.Join(have, ", ") + "."
 }

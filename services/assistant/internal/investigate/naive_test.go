@@ -43,6 +43,12 @@ func TestNaiveQuestions(t *testing.T) {
 		{"pods wont schedule", []string{"more cpu than any"}, []string{allClear}},
 		{"why 503 on checkout", []string{"has 2 of 2 pods ready", "Something else is wrong"}, []string{allClear}},
 		{"ledger oom again?", []string{"out of memory"}, nil},
+		{"any errors in the logs since the cert rotation?", nil, []string{"`logs`", refused}},
+		{"which pods mount the certs secret", []string{"Say which secret is meant", "`gateway-db`"}, []string{"crash loop", refused}},
+		{"how many secrets are there in payments?", nil, []string{"is meant", refused}},
+		{"how many pods use secrets?", nil, []string{"is meant", refused}},
+		{"which pods use the gateway-db secret?", []string{"1 pod"}, []string{"is meant"}},
+		{"how much money does shop cost", []string{"has no prices", "uses the most memory"}, []string{"crash loop", refused}},
 		{"reports didnt run last night", []string{"nightly-report"}, []string{allClear}},
 	} {
 		checkAnswer(t, row.query, askOnce(t, b, "", row.query), row.must, slices.Concat(row.not, []string{"I did not understand"}))

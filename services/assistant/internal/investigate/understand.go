@@ -46,7 +46,8 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 		} else {
 			names = namesOf(s)
 		}
-		if unknown = slices.DeleteFunc(slices.Clone(unknown), names.has); len(unknown) == 0 {
+		known := func(word string) bool { return names.has(word) || len(hostsNamed(s, word)) > 0 }
+		if unknown = slices.DeleteFunc(slices.Clone(unknown), known); len(unknown) == 0 {
 			return a, nil, nil
 		}
 	}

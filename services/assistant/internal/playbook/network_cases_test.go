@@ -58,7 +58,7 @@ func TestIngressCases(t *testing.T) {
 			s.Ingresses[0].Spec.Rules = nil
 			s.Ingresses[0].Spec.TLS = []networkingv1.IngressTLS{{SecretName: "store-tls"}}
 			s.Secrets = []engine.SecretKeys{{Namespace: "store", Name: "store-tls", Keys: []string{"tls.crt"}}}
-		}, "absent are `tls.key`"},
+		}, "it lacks `tls.key`"},
 		{"secrets unread", "a16_ingress_port", "", func(s *engine.Snapshot) {
 			s.Ingresses[0].Spec.Rules, s.Unread["secrets"] = nil, true
 			s.Ingresses[0].Spec.TLS = []networkingv1.IngressTLS{{SecretName: "store-tls"}}

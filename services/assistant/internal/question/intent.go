@@ -53,6 +53,7 @@ const (
 	Reach   // whether one side reaches the other
 	// Certificates asks of those in TLS Secrets: for whom they are, and until when.
 	Certificates
+	Prices // what something costs
 	List
 	Describe
 	Logs
@@ -83,6 +84,7 @@ var rules = []rule{
 	newRule(Certificates, `\b(certificates?|certs?)\b.*\b(ok|okay|fine|good|valid|healthy|alright|sound|expir\w+|renew\w*|dates?|until when|how long)\b|\b(check|verify|validate|list|show|any|how|when|which|expiring|expired)\b.*\b(certificates?|certs?)\b|^(the |my |our )?(tls )?(certificates?|certs?)$`),
 	newRule(Usage, `\b(who|what|whose|which \w+)( is| has| keeps)?( been)? (ate|eat(s|ing|en)?|hog(s|ging|ged)?|burn(s|ing|ed|t)?|chew(s|ing)?|gobbl\w+|us(es?|ing|ed)|tak(es?|ing)|consum\w+|steal(s|ing)?|stole)\b.*\b(cpu|memory|mem|ram|cores?)\b`),
 	newRule(Usage, `\b(use|uses|using|consum\w+|eats?|takes?|burns?|needs?)\b.*\b(most|least|highest|lowest)\b.*\b(cpu|memory|mem|ram|cores?)\b|\b(least|lowest|smallest)\b.*\b(cpu|memory|mem|ram)\b`),
+	newRule(Prices, `^(how much|what|which|who)\b.*\b(costs?|money|prices?|pay(s|ing)?|spend(s|ing)?|bills?|expensive|cheap|cheapest)\b|\bhow (expensive|costly|cheap)\b|\b(costs?|price|bill) (of|for)\b`),
 	newRule(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
 	newRule(Keys, `\b(which|what|list|show|get|the|all|how many)?\b ?\b(keys|entries|items)\b.*\b(configmaps?|cm|secrets?|of|in|has|have)\b|\bwhat (is|stands) in (the )?(configmaps?|cm|secrets?)\b|\bwhat does (the )?(configmaps?|cm|secrets?)\b.*\b(contain|hold|have|say)\b|\b(contents?|data) of (the )?(configmaps?|cm|secrets?)\b`),
 	newRule(Users, `\b(what|which|who|list|show|how many|workloads|pods|deployments)\b.*\b(uses?|using|mounts?|mounting|needs?|reads?|references?|referencing|depends? on|consumes?|runs? as|relies on|rely on)\b.*\b(configmaps?|cm|secrets?|persistentvolumeclaims?|pvcs?|claims?|volumes?|serviceaccounts?|sa)\b|\b(who|what) (uses|mounts|needs|reads|references|depends on)\b|\bused by (who|what|which)\b|\bwhere is\b.*\bused\b`),
@@ -118,6 +120,8 @@ var otherExprs = map[Intent]*regexp.Regexp{
 	Images: faultExpr,
 	// What mounts, logs or counts something, and names such as cert-manager, are no certificates.
 	Certificates: regexp.MustCompile(`\b(logs?|errors?|mount(s|ed|ing)?|us(e|es|ed|ing)|cpu|memory|mem|ram)\b|\bkeys\b.*\b(of|in|has|have)\b|\bhow many (pods|containers|deployments|workloads)\b|\bcerts?-\w|\w-certs?\b`),
+	// What is called so, or has a use that is counted.
+	Prices: regexp.MustCompile(`\b(cpu|memory|mem|ram|logs?|pods)\b|\b(costs?|bills?|prices?|pay)-\w|\w-(costs?|bills?|prices?|pay)\b`),
 	// "sounds good" is assent.
 	Health: regexp.MustCompile(`^(that|thats|that is|this|it|its|it is|sounds?|looks?|seems|very|pretty|really|quite|so|yes|yeah|yep|no) (ok|okay|alright|fine|good)$`),
 }

@@ -138,6 +138,8 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	if !isNameAt(words, taken, i) {
 		if nouns[w.low] || isName(w) || subjectWord(words, taken, i) {
 			p.add(Mention{"", w.low, false})
+		} else if kind := usedKindBeside(words, taken, i); kind != "" {
+			p.add(Mention{kind, w.low, false})
 		}
 		return
 	}
@@ -166,6 +168,28 @@ func (p *place) mention(words []word, taken []bool, i int) {
 	}
 	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
+}
+
+// usedKindBeside is the kind, of those that hold what workloads use, whose word stands beside an ordinary word that is therefore
+// a name where the cluster has such an object: "the certs secret", "configmap settings".
+func usedKindBeside(words []word, taken []bool, i int) string {
+	w := words[i].low
+	if len(w) < 3 || !common[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || beings[w] || !operation.ValidName(w) {
+		return ""
+	}
+	switch last := i == len(words)-1 || words[i+1].low == "in"; {
+	case i > 0 && !taken[i-1] && last:
+		return usedKinds[words[i-1].low]
+	case i > 0 && articles[words[i-1].low] && i+1 < len(words) && !taken[i+1]:
+		return usedKinds[words[i+1].low]
+	}
+	return ""
+}
+
+// usedKinds are the words for one object of a kind that holds what workloads use.
+var usedKinds = map[string]string{
+	"secret": "secret", "configmap": "configmap", "cm": "configmap", "pvc": "persistentvolumeclaim", "claim": "persistentvolumeclaim",
+	"persistentvolumeclaim": "persistentvolumeclaim", "serviceaccount": "serviceaccount", "sa": "serviceaccount",
 }
 
 // tellsOfKind reports whether an English word behind a kind word is most likely its verb and not its name: the kind word is a
@@ -268,7 +292,10 @@ func (p *place) namespaces(words []word) []bool {
 		// "in deployment api" is no namespace, "in team-a pods" is one.
 		switch {
 		case at >= len(words) || taken[at] || strings.Contains(words[at].low, "/"):
-		case (words[at].low == "log" || words[at].low == "logs") && at+1 < len(words) && words[at+1].low == "of":
+		case words[at].low == "log" || words[at].low == "logs":
+			if at == i+1 && at == len(words)-1 {
+				p.perhaps = words[at].low
+			}
 		case is(at) && !states[words[at].low]:
 			take(words[at].low, at)
 		case at == len(words)-1 && operation.ValidName(words[at].low) && kindOf(words[at].low) == "":

@@ -19,6 +19,9 @@ func TestNaive(t *testing.T) {
 		"everything is red": question.Diagnosis, "my web pods hate me in shop": question.Diagnosis, "checkout borked": question.Diagnosis, "sth is wrong w/ payments": question.Diagnosis,
 		"are we good?": question.Health, "shop ok?": question.Health, "everything ok": question.Health,
 		"is it dns": question.Diagnosis, "could it be the network?": question.Diagnosis, "what should i do": question.Diagnosis, "too many open files?": question.Diagnosis,
+		"how much money does shop cost": question.Prices, "what does shop cost?": question.Prices, "what is the cost of payments": question.Prices, "how expensive is ledger?": question.Prices,
+		"what is wrong with cost-api?": question.Diagnosis, "why does billing fail": question.Diagnosis, "how much memory does price-feed use": question.Usage,
+		"any errors in the logs since the cert rotation?": question.ErrorLogs, "which pods mount the certs secret": question.Number,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
@@ -28,6 +29,10 @@ func PodReady(pod *corev1.Pod) bool {
 
 func ServiceRef(s *corev1.Service) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Service", Namespace: s.Namespace, Name: s.Name}
+}
+
+func GatewayRef(g *gatewayapi.Gateway) operation.Ref {
+	return operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: g.Namespace, Name: g.Name}
 }
 
 // IsInitRunning reports whether an init container runs that the others wait for.

@@ -33,7 +33,7 @@ func (x *Index) judgeParent(r *gatewayapi.Route, p gatewayapi.ParentRef, g *gate
 	if missing != "" {
 		return refusal{stage: stageName, what: missing, help: fmt.Sprintf("Name one of the listeners of gateway %s, or leave out `sectionName` and `port`: then all of them are tried.", engine.QuoteCode(g.Name))}, nil, false
 	}
-	if slices.ContainsFunc(listeners, func(l *gatewayapi.Listener) bool { return x.takes(r, g, l) }) {
+	if slices.ContainsFunc(listeners, func(l *gatewayapi.Listener) bool { return x.acceptsRoute(r, g, l) }) {
 		return refusal{}, nil, true
 	}
 	for _, l := range listeners {
@@ -73,13 +73,13 @@ func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*ga
 	return nil, fmt.Sprintf("gateway %s has no listener %s; it has %s", engine.QuoteCode(g.Name), strings.Join(wants, " "), strings.Join(have, ", "))
 }
 
-// takes reports whether a listener takes a route.
-func (x *Index) takes(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
-	return l.TakesKind(r.Kind) && !x.keepsOff(r, g, l) && servesAny(l, r.Spec.Hostnames)
+// acceptsRoute reports whether a listener takes a route.
+func (x *Index) acceptsRoute(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
+	return l.TakesKind(r.Kind) && !x.refusesNamespace(r, g, l) && servesAny(l, r.Spec.Hostnames)
 }
 
-// keepsOff reports whether a listener takes no routes of a route's namespace. What is not known refuses nobody.
-func (x *Index) keepsOff(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
+// refusesNamespace reports whether a listener takes no routes of a route's namespace. What is not known refuses nobody.
+func (x *Index) refusesNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
 	switch from, selector := l.NamespacesFrom(); from {
 	case "Same":
 		return r.Namespace != g.Namespace
@@ -103,7 +103,7 @@ func (x *Index) judgeListener(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gat
 			because: kindsText(l),
 			help:    fmt.Sprintf("Add %s to the listener's `allowedRoutes.kinds` if its protocol can carry it, or attach the route to another listener.", engine.QuoteCode(r.Kind))}
 	}
-	if x.keepsOff(r, g, l) {
+	if x.refusesNamespace(r, g, l) {
 		return x.explainNamespace(r, g, l)
 	}
 	return refusal{stage: stageHost,

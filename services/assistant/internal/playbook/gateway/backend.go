@@ -27,7 +27,7 @@ func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 	sure := false // a finding says what is wrong with a reference
 	seen := map[string]bool{}
 	for i, rule := range r.Spec.Rules {
-		if f, bad := emptyRule(r, i, rule); bad {
+		if f, bad := explainEmptyRule(r, i, rule); bad {
 			found = append(found, f)
 		}
 		for j, ref := range rule.BackendRefs {
@@ -89,8 +89,8 @@ func (x *Index) checkLeftOutRules(r *gatewayapi.Route) []engine.Finding {
 	return nil
 }
 
-// emptyRule explains a rule that leads nowhere and answers nothing by itself.
-func emptyRule(r *gatewayapi.Route, at int, rule gatewayapi.Rule) (f engine.Finding, bad bool) {
+// explainEmptyRule explains a rule that leads nowhere and answers nothing by itself.
+func explainEmptyRule(r *gatewayapi.Route, at int, rule gatewayapi.Rule) (f engine.Finding, bad bool) {
 	if len(rule.Filters) > 0 || slices.ContainsFunc(rule.BackendRefs, func(b gatewayapi.BackendRef) bool { return b.Share() > 0 }) {
 		return f, false // a filter may answer, as a redirect does
 	}

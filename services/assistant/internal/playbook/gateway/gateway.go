@@ -38,7 +38,7 @@ func checkClasses(x *Index) []engine.Finding {
 		for j := range x.Gateways {
 			if g := &x.Gateways[j]; g.Spec.GatewayClassName == class.Name {
 				f.Namespaces = append(f.Namespaces, g.Namespace)
-				f.Namespaces = append(f.Namespaces, x.users(g)...)
+				f.Namespaces = append(f.Namespaces, x.routeNamespaces()[g]...)
 			}
 		}
 		found = append(found, f)
@@ -56,7 +56,7 @@ func checkGateways(x *Index) []engine.Finding {
 		}
 		at := len(found)
 		found = append(found, x.checkGateway(g)...)
-		users := x.users(g)
+		users := x.routeNamespaces()[g]
 		for j := range found[at:] {
 			found[at+j].Namespaces = users
 		}
@@ -65,7 +65,7 @@ func checkGateways(x *Index) []engine.Finding {
 }
 
 func newGatewayFinding(g *gatewayapi.Gateway) engine.Finding {
-	return engine.Finding{Class: engine.GatewayListener, Object: gatewayRef(g), Confidence: engine.High}
+	return engine.Finding{Class: engine.GatewayListener, Object: engine.GatewayRef(g), Confidence: engine.High}
 }
 
 // isServed reports whether a controller has looked at a gateway.

@@ -4,7 +4,6 @@ package gateway
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,6 +21,8 @@ type Index struct {
 	gateways map[engine.Name]*gatewayapi.Gateway
 	classes  map[string]*gatewayapi.GatewayClass
 	ready    func() map[engine.Name]int
+
+	routeNamespaces func() map[*gatewayapi.Gateway][]string
 }
 
 // New returns the index of this package over x, for one diagnosis.
@@ -34,6 +35,7 @@ func New(x *engine.Index) *Index {
 		own.classes[x.GatewayClasses[i].Name] = &x.GatewayClasses[i]
 	}
 	own.ready = sync.OnceValue(func() map[engine.Name]int { return engine.ReadyEndpoints(x.EndpointSlices) })
+	own.routeNamespaces = sync.OnceValue(own.mapRouteNamespaces)
 	return own
 }
 
@@ -51,22 +53,27 @@ func classRef(name string) operation.Ref {
 	return operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "GatewayClass", Name: name}
 }
 
-func gatewayRef(g *gatewayapi.Gateway) operation.Ref {
-	return operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: g.Namespace, Name: g.Name}
-}
-
 func routeRef(r *gatewayapi.Route) operation.Ref {
 	version := strings.TrimPrefix(r.APIVersion, gatewayapi.Group+"/")
 	return operation.Ref{Group: gatewayapi.Group, Version: cmp.Or(version, "v1"), Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// users are the namespaces of a gateway's routes, for which its trouble is theirs.
-func (x *Index) users(g *gatewayapi.Gateway) []string {
-	var all []string
+// mapRouteNamespaces lists the namespaces of each gateway's routes, for which its trouble is theirs.
+func (x *Index) mapRouteNamespaces() map[*gatewayapi.Gateway][]string {
+	all := map[*gatewayapi.Gateway][]string{}
+	seen := map[*gatewayapi.Gateway]map[string]bool{}
 	for i := range x.Routes {
 		r := &x.Routes[i]
-		if !slices.Contains(all, r.Namespace) && slices.ContainsFunc(r.Spec.ParentRefs, func(p gatewayapi.ParentRef) bool { return x.gatewayOf(r, p) == g }) {
-			all = append(all, r.Namespace)
+		for _, p := range r.Spec.ParentRefs {
+			g := x.gatewayOf(r, p)
+			if g == nil || seen[g][r.Namespace] {
+				continue
+			}
+			if seen[g] == nil {
+				seen[g] = map[string]bool{}
+			}
+			seen[g][r.Namespace] = true
+			all[g] = append(all[g], r.Namespace)
 		}
 	}
 	return all

@@ -32,7 +32,7 @@ func checkRoutes(x *Index) []engine.Finding {
 				found = append(found, x.checkParent(r, at, p)...)
 			}
 		}
-		found = append(found, x.unservedHosts(r)...)
+		found = append(found, x.findUnservedHosts(r)...)
 		found = append(found, x.checkBackends(r)...)
 	}
 	return found
@@ -114,11 +114,11 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 		}
 		f.Confidence = engine.Medium
 		if !x.isServed(g) { // then the gateway has a finding, and this is what follows
-			f.Because = []operation.Ref{gatewayRef(g), classRef(g.Spec.GatewayClassName)}
+			f.Because = []operation.Ref{engine.GatewayRef(g), classRef(g.Spec.GatewayClassName)}
 		}
 	default:
 		// What the gateway itself lacks is told there, and here as a consequence.
-		f.Follower, f.Because = true, []operation.Ref{gatewayRef(g), classRef(g.Spec.GatewayClassName)}
+		f.Follower, f.Because = true, []operation.Ref{engine.GatewayRef(g), classRef(g.Spec.GatewayClassName)}
 		f.Cause = fmt.Sprintf("It is attached to gateway %s.", engine.QuoteCode(g.Name))
 	}
 	return []engine.Finding{f}
@@ -203,9 +203,9 @@ func (x *Index) explainNoGateway(f *engine.Finding, r *gatewayapi.Route, at int,
 	f.Fix = engine.NewPatch(f.Object, engine.Members{"spec": engine.Members{"parentRefs": parents}})
 }
 
-// unservedHosts explains hosts of a route that none of its listeners serves, while others are served: of these the route's
+// findUnservedHosts explains hosts of a route that none of its listeners serves, while others are served: of these the route's
 // status says nothing.
-func (x *Index) unservedHosts(r *gatewayapi.Route) []engine.Finding {
+func (x *Index) findUnservedHosts(r *gatewayapi.Route) []engine.Finding {
 	var served []string
 	for _, p := range r.Spec.ParentRefs {
 		g := x.gatewayOf(r, p)
@@ -214,7 +214,7 @@ func (x *Index) unservedHosts(r *gatewayapi.Route) []engine.Finding {
 		}
 		listeners, _ := chooseListeners(g, p)
 		for _, l := range listeners {
-			if x.takes(r, g, l) {
+			if x.acceptsRoute(r, g, l) {
 				served = append(served, l.Hostname)
 			}
 		}

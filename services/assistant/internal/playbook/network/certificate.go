@@ -40,7 +40,7 @@ func (x *Index) findCertificates(used bool) []engine.Finding {
 			found = append(found, f)
 			for _, g := range shown[name] {
 				found = append(found, engine.Finding{
-					Class: engine.TLSSecret, Object: gatewayRef(g), Confidence: engine.High, Follower: true, Because: []operation.Ref{f.Object},
+					Class: engine.TLSSecret, Object: engine.GatewayRef(g), Confidence: engine.High, Follower: true, Because: []operation.Ref{f.Object},
 					Cause: fmt.Sprintf("Its certificate is that of the Secret %s.", engine.QuoteCode(s.Name)),
 				})
 			}

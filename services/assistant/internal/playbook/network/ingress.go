@@ -35,7 +35,7 @@ func checkIngresses(x *Index) []engine.Finding {
 		if f, bad := x.ingressClass(in); bad {
 			found = append(found, f)
 		}
-		found = append(found, x.ingressTLS(in)...)
+		found = append(found, x.findAbsentCertificates(in)...)
 		if x.Unread["services"] {
 			continue
 		}
@@ -201,8 +201,8 @@ func (x *Index) ingressClass(in *networkingv1.Ingress) (engine.Finding, bool) {
 	return f, true
 }
 
-// ingressTLS looks for the certificates that an ingress names.
-func (x *Index) ingressTLS(in *networkingv1.Ingress) []engine.Finding {
+// findAbsentCertificates explains TLSSecret: Secrets that an ingress names for its certificate and that are absent or lack one.
+func (x *Index) findAbsentCertificates(in *networkingv1.Ingress) []engine.Finding {
 	if x.Unread["secrets"] {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (x *Index) ingressTLS(in *networkingv1.Ingress) []engine.Finding {
 		if tls.SecretName == "" {
 			continue
 		}
-		f := engine.Finding{Class: engine.IngressBackend, Object: ingressRef(in), Confidence: engine.High}
+		f := engine.Finding{Class: engine.TLSSecret, Object: ingressRef(in), Confidence: engine.High}
 		f.Evidence = []string{fmt.Sprintf("Its certificate is to come from the Secret %s.", engine.QuoteCode(tls.SecretName))}
 		if len(tls.Hosts) > 0 {
 			f.Evidence[0] = fmt.Sprintf("Its certificate for %s is to come from the Secret %s.", engine.QuoteCodes(tls.Hosts), engine.QuoteCode(tls.SecretName))
@@ -233,7 +233,7 @@ func (x *Index) ingressTLS(in *networkingv1.Ingress) []engine.Finding {
 				f.Text = "Look what the Certificate and its requests in the namespace say: their issuer has not made the Secret."
 			}
 		case len(lacks) > 0:
-			f.Cause = fmt.Sprintf("The Secret %s has not the keys of a certificate; absent are %s.", engine.QuoteCode(tls.SecretName), engine.QuoteCodes(lacks))
+			f.Cause = fmt.Sprintf("The Secret %s does not hold a certificate and its key: it lacks %s.", engine.QuoteCode(tls.SecretName), engine.QuoteCodes(lacks))
 			f.Text = "Create the Secret anew, of type kubernetes.io/tls."
 		default:
 			continue

@@ -6,14 +6,9 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
-
-func gatewayRef(g *gatewayapi.Gateway) operation.Ref {
-	return operation.Ref{Group: gatewayapi.Group, Version: "v1", Kind: "Gateway", Namespace: g.Namespace, Name: g.Name}
-}
 
 // gatewaysByCertificate has the gateways whose listeners show the certificate of each Secret, by name.
 func (x *Index) gatewaysByCertificate() map[engine.Name][]*gatewayapi.Gateway {
@@ -63,7 +58,7 @@ func judgeListeners(g *gatewayapi.Gateway, s *engine.SecretKeys) []engine.Findin
 		if len(of) != 1 || of[0] != (engine.Name{Namespace: s.Namespace, Name: s.Name}) || l.Hostname == "" || coversSome(s.Certificate, l.Hostname) {
 			continue
 		}
-		f := engine.Finding{Class: engine.TLSSecret, Object: gatewayRef(g), Confidence: engine.High}
+		f := engine.Finding{Class: engine.TLSSecret, Object: engine.GatewayRef(g), Confidence: engine.High}
 		if strings.HasPrefix(l.Hostname, "*.") {
 			f.Confidence = engine.Medium // its routes may be for other hosts than these
 		}

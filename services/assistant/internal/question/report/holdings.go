@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +44,7 @@ func Users(v View) string {
 	all := View{Snapshot: v.Snapshot, Namespace: v.Namespace}
 	owner := all.Owners()
 	for _, r := range v.Objects {
-		if !isUsed(r.Kind) {
+		if !IsUsed(r.Kind) {
 			continue
 		}
 		seen := map[operation.Ref]bool{}
@@ -84,11 +85,16 @@ func useVerb(n int) string {
 
 // HasUsers reports whether all objects of a view are of kinds that workloads use.
 func (v View) HasUsers() bool {
-	return len(v.Objects) > 0 && !slices.ContainsFunc(v.Objects, func(r operation.Ref) bool { return !isUsed(r.Kind) })
+	return len(v.Objects) > 0 && !slices.ContainsFunc(v.Objects, func(r operation.Ref) bool { return !IsUsed(r.Kind) })
 }
 
-func isUsed(kind string) bool {
-	return kind == "ConfigMap" || kind == "Secret" || kind == "PersistentVolumeClaim" || kind == "ServiceAccount"
+// IsUsed reports whether objects of a kind, in any case of its letters, hold something that workloads use.
+func IsUsed(kind string) bool {
+	switch strings.ToLower(kind) {
+	case "configmap", "secret", "persistentvolumeclaim", "serviceaccount":
+		return true
+	}
+	return false
 }
 
 func joinNames(refs []operation.Ref) string {
