@@ -107,8 +107,12 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	if a.Route != nil {
-		blocked, err := w.barrier(ctx, a, t)
+		blocked, err := w.barrier(ctx, a)
 		if err != nil || blocked {
+			return err
+		}
+	} else if len(about) == 0 {
+		if blocked, err := w.barrierBetween(ctx, a, t); err != nil || blocked {
 			return err
 		}
 	}
@@ -205,11 +209,14 @@ func (w *work) sayVerdictOfAll(t *topic, left []symptom.Symptom) {
 	}
 }
 
-// sayIntended tells of policies that somebody may have wanted.
+// sayIntended tells of what somebody may have wanted, such as policies and suspended jobs. f.Cause speaks of its object as "it".
 func (w *work) sayIntended(meant []engine.Finding) {
 	for _, f := range meant {
-		if f.Class == engine.PolicyBlocks {
+		switch f.Class {
+		case engine.PolicyBlocks:
 			w.say("An intended state may explain it: " + strings.ToLower(f.Cause[:1]) + f.Cause[1:])
+		default:
+			w.say(fmt.Sprintf("An intended state of %s may explain it: %s%s %s", engine.RefTitle(f.Object), strings.ToLower(f.Cause[:1]), f.Cause[1:], f.Text))
 		}
 	}
 }
@@ -221,7 +228,7 @@ func (w *work) sayBoundAutoscalers(meant []engine.Finding) []engine.Finding {
 		if f.Class != engine.AutoscalerIdle || f.Confidence != engine.Low {
 			return false
 		}
-		w.say(fmt.Sprintf("%s does what it is set to do: %s%s %s", engine.UpperFirst(engine.RefTitle(f.Object)), strings.ToLower(f.Cause[:1]), f.Cause[1:], f.Text))
+		w.say(strings.Join(slices.Concat([]string{fmt.Sprintf("%s does what it is set to do: %s%s", engine.UpperFirst(engine.RefTitle(f.Object)), strings.ToLower(f.Cause[:1]), f.Cause[1:])}, f.Evidence, []string{f.Text}), " "))
 		return true
 	})
 }
@@ -277,6 +284,8 @@ func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []eng
 			return true // a state on the way
 		case len(t.objects) > 0:
 			return !near[plainRef(f.Object)] || len(about) > 0 && !fitsSymptoms(f, symptoms)
+		case t.namespace != "" && len(about) == 0:
+			return false // what somebody set there explains more than a healthy status
 		}
 		return f.Class != engine.PolicyBlocks && !fitsSymptoms(f, symptoms)
 	})
@@ -309,7 +318,11 @@ func (w *work) elsewhere(t *topic, others []engine.Finding) {
 	if len(list) > most {
 		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
 	}
-	w.say(fmt.Sprintf("Something else is wrong %s: %s. %s", t.where(), strings.Join(list, ", "), askAbout(len(list))))
+	where := t.where()
+	if slices.ContainsFunc(others, func(f engine.Finding) bool { return t.namespace != "" && f.Object.Namespace != t.namespace }) {
+		where = "in the cluster"
+	}
+	w.say(fmt.Sprintf("Something else is wrong %s: %s. %s", where, strings.Join(list, ", "), askAbout(len(list))))
 }
 
 func askAbout(n int) string {

@@ -28,8 +28,10 @@ type topic struct {
 	namesakes []operation.Ref
 	// noNamespace is a namespace that was named and is not there.
 	noNamespace string
-	within      time.Duration    // the period asked about; 0: not said
-	logs        []logtext.Source // what was read of its pods, if it was
+	// placed says that the sentence begins with its namespace, so that what lies elsewhere is not meant.
+	placed bool
+	within time.Duration    // the period asked about; 0: not said
+	logs   []logtext.Source // what was read of its pods, if it was
 }
 
 // thing is one object of a snapshot.
@@ -263,6 +265,15 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 			}
 		}
 	}
+	if namespace == "" && len(a.Mentions) > 1 && !a.Everywhere && a.Intent >= question.Diagnosis && a.Route == nil {
+		first := a.Mentions[0]
+		if first.Kind == "" && hasNamespace(t.snap, first.Name) && !slices.ContainsFunc(objectsNamed(t.snap, "", first), func(r operation.Ref) bool { return r.Kind != "Namespace" }) {
+			if err := w.move(ctx, t, first.Name); err != nil { // "insurance has trouble with quotes", and something elsewhere is called quotes
+				return nil, err
+			}
+			t.placed = true
+		}
+	}
 	mentions := slices.Clone(a.Mentions)
 	slices.SortStableFunc(mentions, func(x, y question.Mention) int { return cmp.Compare(rankMention(x), rankMention(y)) })
 	for _, m := range mentions {
@@ -332,6 +343,8 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 	if len(found) > 0 {
 		if found[0].Kind == "Namespace" && m.Kind != "namespace" {
 			switch {
+			case t.placed:
+				return nil
 			case a.Namespace == "" && len(t.objects) == 0:
 				return w.move(ctx, t, found[0].Name)
 			case !m.Sure:
@@ -344,7 +357,7 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 	if !m.Sure {
 		return nil
 	}
-	if a.Namespace == "" && t.namespace != "" {
+	if a.Namespace == "" && t.namespace != "" && !(t.placed && m.Kind == "" && question.IsOrdinary(m.Name)) {
 		all, err := w.snapshot(ctx, "")
 		if err != nil {
 			return err

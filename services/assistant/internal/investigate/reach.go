@@ -30,6 +30,7 @@ type passage struct {
 	fromText, toText string
 	asked            int32
 	trouble          string // why it cannot be judged, or ends before any policy, as a sentence
+	assumed          string // which names were taken for others, as sentences
 	absent           bool   // a side is not there, so that nothing can be said
 }
 
@@ -39,6 +40,7 @@ func (w *work) reach(ctx context.Context, a question.Ask) error {
 	if err != nil {
 		return err
 	}
+	w.say(p.assumed)
 	switch {
 	case p.absent:
 		w.say(p.trouble)
@@ -52,17 +54,48 @@ func (w *work) reach(ctx context.Context, a question.Ask) error {
 }
 
 // barrier says first what a question for the cause of a broken connection asks: whether policies or a missing target stop it.
-func (w *work) barrier(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
+func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err error) {
 	p, err := w.passage(ctx, a)
 	if err != nil || p.absent {
 		return false, err
 	}
+	w.say(p.assumed)
 	if p.trouble != "" {
 		w.say(p.trouble)
+		if len(p.from.Pods) > 0 && len(p.to.Pods) > 0 {
+			if open, text := p.judge(); !open { // once that is repaired, this is in the way
+				w.say(text)
+			}
+		}
 		return false, nil // the diagnosis goes on with why
 	}
 	open, text := p.judge()
 	w.say(text)
+	return !open, nil
+}
+
+// barrierBetween looks for policies between two objects of which one complains about the other, where nothing else is wrong:
+// "shop complains about vault". The first one named is the caller.
+func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
+	var names []string
+	for _, m := range a.Mentions {
+		named := slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Name == m.Name && r.Kind != "Node" && r.Kind != "Namespace" })
+		if named && !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) != 2 {
+		return false, nil
+	}
+	a.Route = &question.Route{From: question.End{Name: names[0]}, To: question.End{Name: names[1]}}
+	p, err := w.passage(ctx, a)
+	if err != nil || p.absent || p.trouble != "" {
+		return false, err
+	}
+	open, text := p.judge()
+	if !open {
+		w.say(strings.TrimPrefix(text, "No. "))
+	}
 	return !open, nil
 }
 
@@ -111,6 +144,13 @@ func (p *passage) find(e question.End, namespace string) []operation.Ref {
 	found := objectsNamed(p.snap, namespace, m)
 	if len(found) == 0 && e.Namespace == "" {
 		found = objectsNamed(p.snap, "", m)
+	}
+	if len(found) == 0 && namespace != "" {
+		near := similarNames(p.snap, namespace, m)
+		if len(near) > 0 && !slices.ContainsFunc(near, func(r operation.Ref) bool { return r.Name != near[0].Name }) {
+			p.assumed = strings.TrimSpace(p.assumed + fmt.Sprintf(" There is no object with the name %s in namespace %s; I take %s for it.", report.Code(e.Name), report.Code(namespace), refTitle(near[0])))
+			return near
+		}
 	}
 	return found
 }
@@ -170,6 +210,10 @@ func (p *passage) toService(x *network.Index, s *corev1.Service) {
 	}
 	if p.to.Pods = x.ReadyBackends(s); len(p.to.Pods) == 0 {
 		p.stop(false, "%s has no ready endpoint, so nothing answers there.", engine.UpperFirst(p.toText))
+		// Those that are meant, most likely: they answer once the service chooses them.
+		if like := objectsNamed(p.snap, s.Namespace, question.Mention{Kind: "deployment", Name: s.Name}); len(like) > 0 {
+			p.to.Pods = p.podsOf(like)
+		}
 	}
 }
 

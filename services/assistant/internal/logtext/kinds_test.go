@@ -68,6 +68,9 @@ func TestCalmLogs(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"INFO errors_total=0 failed=0 retries=0",
+		`2026-01-02T10:00:00.000Z INFO entry saved text="ERROR 500 lol, the database is on fire"`,
+		`{"level":"info","msg":"posted","body":"everything crashed: connection refused"}`,
+		`{"op":"Me","ms":11,"warn":""}`,
 		"INFO GET /error-codes 200",
 		"INFO query returned 500 rows",
 		"INFO cache replied 503 ms after the first call",

@@ -49,7 +49,14 @@ var levelExprs = []*regexp.Regexp{
 	regexp.MustCompile(`^([EFWID]), \[`),
 	regexp.MustCompile(`\b(` + wordlist.AnyOf("FATAL", "PANIC", "ERROR", "ERR", "SEVERE", "CRITICAL", "CRIT", "ALERT", "EMERG", "WARN", "WARNING", "WRN", "NOTICE", "INFO", "INF", "DEBUG", "DBG", "TRACE", "FTL", "LOG") + `)\b`),
 	regexp.MustCompile(`^(?i)(fatal|panic|error|warning|info|debug)\b: `),
+	keyedExpr,
 }
+
+// keyedExpr is a field of JSON whose name is a level and whose value tells what is wrong.
+var keyedExpr = regexp.MustCompile(`"(warn|warning|error|err|fatal|panic)":\s*"[^"]`)
+
+// spokenExpr is a field with what people wrote, in a line that says of itself that all is well.
+var spokenExpr = regexp.MustCompile(`(?i)\b(?:text|comment|body|title|subject|content|note|review|input|prompt|caption|bio|search|q)"?\s*[=:]\s*"[^"]*"`)
 
 // pinoLevels are the numbers that pino and bunyan write.
 var pinoLevels = regexp.MustCompile(`"level":([1-6])0\b`)
@@ -184,7 +191,8 @@ func scoreLine(line string) (score int, full bool) {
 	pino := strings.Contains(line, `"level":`) && pinoLevels.MatchString(line)
 	coded := isCoded(line)
 	long := mayBeLong(line) && longTimeExpr.MatchString(line)
-	if most == 0 && status < 400 && !pino && !klogExpr.MatchString(line) && !coded && !long {
+	keyed := (strings.Contains(line, `"warn`) || strings.Contains(line, `"err`)) && keyedExpr.MatchString(line)
+	if most == 0 && status < 400 && !pino && !klogExpr.MatchString(line) && !coded && !long && !keyed {
 		return 0, false
 	}
 	calm := line
@@ -193,6 +201,11 @@ func scoreLine(line string) (score int, full bool) {
 			if expr.MatchString(calm) { // replacing costs much more
 				calm = expr.ReplaceAllString(calm, " ")
 			}
+		}
+	}
+	if most > 0 {
+		if said := levelOf(line); (said == infoLevel || said == debugLevel) && spokenExpr.MatchString(calm) {
+			calm = spokenExpr.ReplaceAllString(calm, " ")
 		}
 	}
 	if calm != line {

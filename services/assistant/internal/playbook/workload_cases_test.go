@@ -62,6 +62,28 @@ func TestWorkloadCases(t *testing.T) {
 		change          func(*engine.Snapshot)
 		say             string // empty: nothing is found
 	}{
+		{"no scheduler of its name", "a9_asks_too_much", "", func(s *engine.Snapshot) {
+			for i := range s.Pods {
+				s.Pods[i].Spec.SchedulerName, s.Pods[i].Status.Conditions = "volcano", nil
+			}
+			s.Events = nil
+		}, "the scheduler `volcano` that it is for does not run"},
+		{"created just now", "a9_asks_too_much", "", func(s *engine.Snapshot) {
+			for i := range s.Pods {
+				s.Pods[i].Status.Conditions, s.Pods[i].CreationTimestamp = nil, metav1.NewTime(s.Taken.Add(-time.Second))
+			}
+			s.Events = nil
+		}, ""},
+		{"spread by a label that no node has", "a9_asks_too_much", "", func(s *engine.Snapshot) {
+			for i := range s.Pods {
+				pod := &s.Pods[i]
+				pod.Spec.Containers[0].Resources.Requests = nil
+				pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "rack.example/row", WhenUnsatisfiable: corev1.DoNotSchedule}}
+				for j := range pod.Status.Conditions {
+					pod.Status.Conditions[j].Message = "0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints (missing required label)."
+				}
+			}
+		}, "spread it by the node label `rack.example/row`, which no node has. (Confidence: high.)"},
 		// 22
 		{"job that ran out of memory", "job_failed", "", func(s *engine.Snapshot) {
 			s.Pods[1].Status.ContainerStatuses[0].State.Terminated.Reason = "OOMKilled"

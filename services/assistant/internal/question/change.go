@@ -132,7 +132,7 @@ func parseRequests(s sentence) (changes []Change, held, ok bool) {
 	if s.starts("do not") || s.starts("never") || s.starts("not") || s.starts("does not need") || s.starts("stop") && len(s.words) > 1 && strings.HasSuffix(s.words[1].low, "ing") {
 		return nil, changeWordExpr.MatchString(s.low), false
 	}
-	if _, begins := verbs[s.words[0].low]; !begins || s.words[0].quoted {
+	if _, begins := verbs[s.words[0].low]; !begins || s.words[0].quoted || isSubject(s.words) {
 		return nil, false, false
 	}
 	if deniedExpr.MatchString(s.low) || conditionalExpr.MatchString(s.low) {
@@ -152,6 +152,16 @@ func parseRequests(s sentence) (changes []Change, held, ok bool) {
 		}
 	}
 	return changes, false, true
+}
+
+// isSubject reports whether the first word, that of a change, is what a statement is about: "drain is blocked", "drain in queues
+// takes nothing", where something is called drain.
+func isSubject(words []word) bool {
+	if len(words) < 3 || words[1].quoted {
+		return false
+	}
+	next := words[1].low
+	return beings[next] || next == "has" || next == "hangs" || next == "fails" || next == "never" || next == "takes" || next == "does" || next == "cannot" || words[0].low == "drain" && next == "in"
 }
 
 // splitClauses parts "scale api to 3 and restart web".

@@ -100,7 +100,7 @@ var rules = []rule{
 	newRule(Latency, `\blatency\b|\blatencies\b|\bresponse times?\b|\bp(50|90|95|99|999)\b|\bhow (slow|fast|quick)\b|\brequest duration\b|\bslow(est)? (requests?|endpoints?|services?|responses?)\b`),
 	newRule(ErrorLogs, `\b(error|errors|exceptions?|panics?|stack ?traces?|fatal)\b.*\blogs?\b|\blogs?\b.*\b(errors?|exceptions?|panics?|fatals?|stack ?traces?)\b|\berror (lines|messages)\b|^(any |show |list |recent |latest |show me )*(the )?(errors|exceptions|panics|stack ?traces)\b|\bwhat errors\b|\bany (exceptions|panics|stack ?traces)\b`),
 	newRule(History, `\b(rollout|revision|release|deploy\w*) history\b|\brevisions\b|\bhistory of\b|\b(previous|earlier|old) (versions|revisions|releases)\b`),
-	newRule(Logs, `^(show|get|give|print|tail|see|display|read|fetch|check|view|what|please)?\b.*\blogs?\b|^tail\b`),
+	newRule(Logs, `^what (did|does|has|have) \S+( in \S+)? (just )?(say|said|print(ed)?|log(ged)?|output|write|written)\b|\blast (words|output|lines?) (of|from)\b|^(show|get|give|print|tail|see|display|read|fetch|check|view|what|please)?\b.*\blogs?\b|^tail\b`),
 	newRule(Quotas, `\bquotas?\b`),
 	newRule(Capacity, `\bcapacity\b|\ballocatable\b|\bhead ?room\b|\bhow full\b|\b(free|spare|left|remaining|available)\b.*\b(cpu|memory|mem|ram|room|space|resources)\b|\b(cpu|memory|mem|ram|room|space|resources)\b.*\b(free|left|spare|remaining|available)\b|\broom (for|left|on)\b|\bnodes?\b.*\b(cpu|memory|resources|requests|allocated|allocations?|full)\b|\bhow (big|large) (is|are)\b.*\b(nodes?|cluster)\b|\bcan\b.*\bfit\b|\benough (room|memory|cpu|nodes|resources|capacity)\b`),
 	newRule(Usage, `\busage\b|\bconsum\w+\b|\butili[sz]ation\b|\b(cpu|memory|mem|ram) hogs?\b|\bhow much (cpu|memory|mem|ram)\b|\busing\b.*\b(cpu|memory|mem|ram|resources)\b|\b(most|top|highest|biggest|largest)\b.*\b(cpu|memory|mem|ram)\b|^(show |kubectl )*top( pods?| nodes?)?\b|\buses? (the )?most\b|\beats?\b.*\b(cpu|memory|ram)\b`),
@@ -120,11 +120,18 @@ var otherExprs = map[Intent]*regexp.Regexp{
 	Images: faultExpr,
 	// What mounts, logs or counts something, and names such as cert-manager, are no certificates.
 	Certificates: regexp.MustCompile(`\b(logs?|errors?|mount(s|ed|ing)?|us(e|es|ed|ing)|cpu|memory|mem|ram)\b|\bkeys\b.*\b(of|in|has|have)\b|\bhow many (pods|containers|deployments|workloads)\b|\bcerts?-\w|\w-certs?\b`),
+	// One that was, and may be no more.
+	Warnings: regexp.MustCompile(`\b(does|do|is|are) (it|they|that|this|these) still\b`),
 	// What is called so, or has a use that is counted.
 	Prices: regexp.MustCompile(`\b(cpu|memory|mem|ram|logs?|pods)\b|\b(costs?|bills?|prices?|pay)-\w|\w-(costs?|bills?|prices?|pay)\b`),
 	// "sounds good" is assent.
 	Health: regexp.MustCompile(`^(that|thats|that is|this|it|its|it is|sounds?|looks?|seems|very|pretty|really|quite|so|yes|yeah|yep|no) (ok|okay|alright|fine|good)$`),
 }
+
+// stated are the intents that a complaint has only where it begins with what is to be listed: "events of the failing pods".
+var stated = map[Intent]bool{Events: true, Restarts: true, RecentChanges: true}
+
+var headExpr = regexp.MustCompile(`^(the |all |any |recent |latest |last |new )*(events?|restarts?|restarted|changes?|crash counts?)\b`)
 
 // badExpr is a sentence about something that does not work.
 var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
@@ -139,9 +146,9 @@ var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 		`work\w*`, `start\w*`, "ready", `run\w*`, "come", "coming", `respond\w*`, `answer\w*`, `reach\w*`,
 		`connect\w*`, `scal\w*`, `schedul\w*`, `resolv\w*`, `get\w*`, `show\w*`, `serv\w*`, "available", "there",
 		"found", "up", "healthy", "ok", "okay", "responding", `deploy\w*`, `pull\w*`, `bind\w*`, `mount\w*`,
-		`terminat\w*`,
+		`terminat\w*`, "rolled", `updat\w*`,
 	),
-	"no (traffic|response|pods|endpoints|reply|answer)", "nothing (works|runs|happens|starts)",
+	"no (traffic|response|pods|endpoints|reply|answer)", `no \w+ (gets?|reach(es)?|arrives?|comes?|leaves?|goes?)`, "nothing (works|runs|happens|starts)", `\w+s nothing`,
 	"where (is|are|did|have) (my|our|the|all)", "look into", "what is up", "what is going on", "wtf", "gone",
 	"disappeared", "vanished", "expired", "acting up", `misbehav\w*`, "weird", "strange", "flaky", "flapping", "unstable",
 	"degraded", `(is|are|looks?|all|everything|went|turned) red`, "hates? (me|us)", `falls? over`, `falling over`, "not happy", "unhappy", "on its knees", "knocked out", "melting", "choking",
@@ -183,8 +190,8 @@ func intentOf(s sentence, p place) Intent {
 	why := whyExpr.MatchString(s.low) || stateExpr.MatchString(s.low)
 	complains := wrongExpr.MatchString(s.low) || !listExpr.MatchString(s.low) && !askExpr.MatchString(s.low) && (badExpr.MatchString(s.low) || negatedExpr.MatchString(s.low))
 	for _, r := range rules {
-		if complains && tables[r.intent] {
-			continue // "web cannot read its secret" asks for no list of Secrets
+		if complains && (tables[r.intent] || stated[r.intent] && !headExpr.MatchString(s.low)) {
+			continue // "web cannot read its secret" asks for no list of Secrets, "api is slow and restarts" for no table of restarts
 		}
 		if other := otherExprs[r.intent]; !why && r.expr.MatchString(s.low) && (other == nil || !other.MatchString(s.low)) {
 			return r.intent

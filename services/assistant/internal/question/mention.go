@@ -223,6 +223,9 @@ var questionWords = setOf("why what where who how which when and but so")
 // name where the cluster has such an object, as only the cluster can tell.
 func subjectWord(words []word, taken []bool, i int) bool {
 	w := words[i].low
+	if i == 0 && len(words) > 4 && words[1].low == "in" && common[w] && kindOf(w) == "" && !questionWords[w] && !neverNames[w] && operation.ValidName(w) {
+		return true // "drain in queues takes nothing"
+	}
 	if len(w) < 3 || !common[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || askedFor[w] || neverNames[w] || badExpr.MatchString(w) || symptomsOf(w) != nil || !operation.ValidName(w) {
 		return false
 	}

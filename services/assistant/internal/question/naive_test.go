@@ -22,6 +22,11 @@ func TestNaive(t *testing.T) {
 		"how much money does shop cost": question.Prices, "what does shop cost?": question.Prices, "what is the cost of payments": question.Prices, "how expensive is ledger?": question.Prices,
 		"what is wrong with cost-api?": question.Diagnosis, "why does billing fail": question.Diagnosis, "how much memory does price-feed use": question.Usage,
 		"any errors in the logs since the cert rotation?": question.ErrorLogs, "which pods mount the certs secret": question.Number,
+		"event-writer in clickstream is running but no events get to the topic": question.Diagnosis, "packed in sched is pending and has no events at all": question.Diagnosis, "events of the failing pods": question.Events,
+		"login in identity restarts every half minute": question.Diagnosis, "shop is slow and restarts": question.Diagnosis, "restarts in payments": question.Restarts, "which pods restart the most?": question.Restarts,
+		"drain in media-queue takes nothing from the queue": question.Diagnosis, "drain is blocked by raft in store and one member is not ready": question.Diagnosis, "drain node-3": question.Request,
+		"what did ticker in tail say last?": question.Logs, "there was a readiness warning for head in found - does it still fail?": question.Diagnosis, "any warnings in shop?": question.Warnings,
+		"the new template of quotes in pricing is not rolled out": question.Diagnosis, "what was rolled out today?": question.RecentChanges, "api was not updated": question.Diagnosis,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {

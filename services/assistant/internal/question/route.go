@@ -69,6 +69,9 @@ func splitRoute(words []string, low string) (left, right []string) {
 		}
 	}
 	at := slices.IndexFunc(words, func(w string) bool { return reachVerbs[w] })
+	if through := slices.Index(words, "through"); at < 0 && through > 1 && through+1 < len(words) && words[through+1] == "to" {
+		at = through // "does web get through to db?"
+	}
 	if at < 1 || at+1 >= len(words) {
 		return nil, nil
 	}

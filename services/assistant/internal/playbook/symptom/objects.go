@@ -187,6 +187,15 @@ func (l *lister) events() {
 	for i := range l.Pods {
 		pods[ref("Pod", &l.Pods[i])] = &l.Pods[i]
 	}
+	measuring := map[operation.Ref]metav1.Time{}
+	for i := range l.Autoscalers {
+		a := &l.Autoscalers[i]
+		for _, c := range a.Status.Conditions {
+			if c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionTrue {
+				measuring[ref("HorizontalPodAutoscaler", a)] = c.LastTransitionTime
+			}
+		}
+	}
 	for i := range l.Events {
 		e := &l.Events[i]
 		on := operation.Ref{Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
@@ -199,6 +208,9 @@ func (l *lister) events() {
 		}
 		if l.since(engine.LastSeen(e).Time) > freshEvent || times < often || startEvents[e.Reason] {
 			continue
+		}
+		if since, measures := measuring[on]; measures && !engine.LastSeen(e).After(since.Time) {
+			continue // an autoscaler that got its metrics after all
 		}
 		owner := l.top(on)
 		if on.Kind == "Pod" {

@@ -164,7 +164,7 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It waits for its stabilization window: it follows the load only when that has stayed for some time, by default 5 minutes on the way down."
 			f.Text = "Wait, or say which stabilizationWindowSeconds it is to have."
-			f.Confidence = engine.Medium // it is how autoscalers work, and may not be what is asked about
+			f.Confidence = engine.Low // it is how autoscalers work, and may not be what is asked about
 		case able.Reason == "BackoffDownscale" || able.Reason == "BackoffBoth" || able.Reason == "BackoffUpscale":
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It has scaled a moment ago and waits before it does so again."

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -30,7 +31,7 @@ func checkRollouts(x *Index) []engine.Finding {
 		case d.DeletionTimestamp != nil || x.Unread["replicasets"] || w.Newest == nil:
 			continue
 		case d.Spec.Paused:
-			changed := diffPodSpecs(&w.Newest.Template.Spec, &d.Spec.Template.Spec)
+			changed := append(diffPodSpecs(&w.Newest.Template.Spec, &d.Spec.Template.Spec), diffPodMarks(&w.Newest.Template.ObjectMeta, &d.Spec.Template.ObjectMeta)...)
 			if len(changed) == 0 {
 				continue // paused, and nothing waits
 			}
@@ -173,6 +174,27 @@ func containerChanges(old, now *corev1.Container) []string {
 	} {
 		if !engine.EqualValues(part.old, part.now) {
 			all = append(all, fmt.Sprintf("Container %s: the %s changed.", engine.QuoteCode(now.Name), part.what))
+		}
+	}
+	return all
+}
+
+// diffPodMarks says which labels and annotations of a template have changed, as a restart or a release changes them.
+func diffPodMarks(old, now *metav1.ObjectMeta) []string {
+	var all []string
+	for _, part := range []struct {
+		what     string
+		old, now map[string]string
+	}{{"label", old.Labels, now.Labels}, {"annotation", old.Annotations, now.Annotations}} {
+		keys := maps.Clone(part.old)
+		if keys == nil {
+			keys = map[string]string{}
+		}
+		maps.Copy(keys, part.now)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if before, after := part.old[key], part.now[key]; before != after && key != appsv1.DefaultDeploymentUniqueLabelKey {
+				all = append(all, fmt.Sprintf("The %s %s of the pods changed.", part.what, engine.QuoteCode(key)))
+			}
 		}
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -31,8 +32,7 @@ func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engin
 		f.Cause = "The pod's affinity wants it beside other pods, and these run where it does not fit, or not at all."
 		f.Text = "Check the labels that the affinity names."
 	case len(pod.Spec.TopologySpreadConstraints) > 0 && strings.Contains(said, "topology spread"):
-		f.Cause = "The pod's topology spread constraints leave no node."
-		f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
+		x.explainSpread(&f, pod)
 	case strings.Contains(said, "PersistentVolume's node affinity"), strings.Contains(said, "volume node affinity conflict"), strings.Contains(said, "no available volume zone"):
 		x.explainVolumePlace(&f, pod)
 	case strings.Contains(said, "ReadWriteOncePod"):
@@ -291,4 +291,44 @@ func (x *Index) describeClaim(f *engine.Finding, namespace, name string) {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("It is reserved for %s.", engine.QuoteCodes(by)))
 		}
 	}
+}
+
+// explainSpread tells which label the pod is to be spread by, and whether any node has it.
+func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
+	var keys, unknown []string
+	for _, c := range pod.Spec.TopologySpreadConstraints {
+		if c.WhenUnsatisfiable != corev1.DoNotSchedule || slices.Contains(keys, c.TopologyKey) {
+			continue
+		}
+		keys = append(keys, c.TopologyKey)
+		if !slices.ContainsFunc(x.Nodes, func(n corev1.Node) bool { return n.Labels[c.TopologyKey] != "" }) {
+			unknown = append(unknown, c.TopologyKey)
+		}
+	}
+	if len(unknown) > 0 {
+		f.Confidence = engine.High
+		f.Cause = fmt.Sprintf("The pod's topology spread constraints spread it by the node label %s, which no node has.", engine.QuoteCodes(unknown))
+		f.Text = "Label the nodes, spread by a label that they have, or let the constraint be ScheduleAnyway."
+		return
+	}
+	f.Cause = fmt.Sprintf("The pod's topology spread constraints, by the node label %s, leave no node.", engine.QuoteCodes(keys))
+	f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
+}
+
+// checkUnseenPods explains PendingPlacement: pods that no scheduler has looked at, since none of their scheduler's name works.
+func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
+	const patience = 30 * time.Second // a scheduler takes a moment
+	seen := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+	if pod.Spec.NodeName != "" || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil || seen || len(pod.Spec.SchedulingGates) > 0 || x.Taken.Sub(pod.CreationTimestamp.Time) < patience {
+		return nil
+	}
+	name := cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium}
+	f.Evidence = []string{fmt.Sprintf("The pod's `schedulerName` is %s. It is on no node, and its status has no condition PodScheduled, which a scheduler sets when it looks at a pod.", engine.QuoteCode(name))}
+	f.Cause = fmt.Sprintf("No scheduler has looked at the pod: the scheduler %s that it is for does not run, or does not work.", engine.QuoteCode(name))
+	f.Text = "Install or repair that scheduler; without one, leave `schedulerName` out, so that the default scheduler takes the pod."
+	if name == corev1.DefaultSchedulerName {
+		f.Text = "Look at kube-scheduler in kube-system and its log."
+	}
+	return []engine.Finding{f}
 }
