@@ -271,7 +271,7 @@ func (w *work) diagnoseByLogs(ctx context.Context, a question.Ask, t *topic, lef
 // meant is what may be intentional and explains what was asked: of the objects that were named, or of the symptoms. Beside
 // findings only what fits the symptoms counts.
 func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []engine.Finding {
-	near := relatedObjects(t.snap, t.objects)
+	near, concerns := relatedObjects(t.snap, t.objects), concernsObjects(t.snap, t.objects)
 	told := map[operation.Ref]bool{}
 	for _, f := range about {
 		told[f.Object] = true
@@ -282,6 +282,8 @@ func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []eng
 			return true
 		case f.Class == engine.AutoscalerIdle && f.Confidence < engine.High && !fitsSymptoms(f, symptoms):
 			return true // a state on the way
+		case t.namespace != "" && concerns(f) && f.Object.Kind == "DaemonSet":
+			return false // the node that is named has none of its pods
 		case len(t.objects) > 0:
 			return !near[plainRef(f.Object)] || len(about) > 0 && !fitsSymptoms(f, symptoms)
 		case t.namespace != "" && len(about) == 0:

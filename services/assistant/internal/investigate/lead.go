@@ -62,7 +62,7 @@ func (w *work) leads(ctx context.Context, t *topic, groups []logtext.Group) ([]s
 					return leads, nil
 				}
 				looked++
-				text, err := w.hostLead(ctx, t, line, h, seen)
+				text, err := w.hostLead(ctx, t, g.Pods, line, h, seen)
 				if err != nil {
 					return nil, err
 				}
@@ -107,7 +107,7 @@ func (t *topic) lookupLead(x *network.Index, pods []string) string {
 }
 
 // hostLead is what a host of a line is in the cluster; empty: nothing of it.
-func (w *work) hostLead(ctx context.Context, t *topic, line string, h logtext.Host, seen map[string]bool) (string, error) {
+func (w *work) hostLead(ctx context.Context, t *topic, pods []string, line string, h logtext.Host, seen map[string]bool) (string, error) {
 	if h.Name == "localhost" || strings.HasPrefix(h.Name, "127.") {
 		return t.localLead(line, h), nil
 	}
@@ -123,7 +123,7 @@ func (w *work) hostLead(ctx context.Context, t *topic, line string, h logtext.Ho
 		return "", nil
 	}
 	seen[key] = true
-	return w.describeLead(ctx, t, s, h)
+	return w.describeLead(ctx, t, pods, s, h)
 }
 
 // hostVariableExpr is the end of the name of a variable whose value is a host: of others, a plain word
@@ -148,7 +148,7 @@ func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([
 						continue
 					}
 					seen[s.Namespace+"/"+s.Name] = true
-					text, err := w.describeLead(ctx, t, s, h)
+					text, err := w.describeLead(ctx, t, pods, s, h)
 					if err != nil {
 						return nil, err
 					}
@@ -263,7 +263,7 @@ func (t *topic) serviceOf(host string) *corev1.Service {
 
 // describeLead tells whether a dependency answers, whether policies let the caller through, and what its
 // own logs say.
-func (w *work) describeLead(ctx context.Context, t *topic, s *corev1.Service, h logtext.Host) (string, error) {
+func (w *work) describeLead(ctx context.Context, t *topic, pods []string, s *corev1.Service, h logtext.Host) (string, error) {
 	r := engine.ServiceRef(s)
 	ready := report.View{Snapshot: t.snap}.Endpoints(s.Namespace, s.Name)
 	text := fmt.Sprintf("%s is %s, which has %s.", report.Code(h.Name), refTitle(r), engine.CountNoun(ready, "ready endpoint", "ready endpoints"))
@@ -274,12 +274,16 @@ func (w *work) describeLead(ctx context.Context, t *topic, s *corev1.Service, h 
 	about, _ := other.found(nil)
 	about = slices.DeleteFunc(about, func(f engine.Finding) bool { return f.Class == engine.StatefulSetStuck && f.Confidence < engine.High })
 	if len(about) > 0 {
-		return text + " " + about[0].Cause + quotedLog(about[0]), nil
+		text += " " + about[0].Cause + quotedLog(about[0])
+		if stopped := t.stoppedBefore(pods, s, h); stopped != "" && ready == 0 {
+			text += " Besides: " + stopped
+		}
+		return text, nil
 	}
 	if ready == 0 {
 		return text + " Nothing answers there.", nil
 	}
-	if stopped := t.stoppedBefore(s, h); stopped != "" {
+	if stopped := t.stoppedBefore(pods, s, h); stopped != "" {
 		return text + " " + stopped, nil
 	}
 	ask := fmt.Sprintf(" Ask %s for its own logs.", report.Code("what is wrong with "+s.Name+" in "+s.Namespace+"?"))
@@ -324,7 +328,7 @@ func (w *work) describeLead(ctx context.Context, t *topic, s *corev1.Service, h 
 // stoppedBefore tells which policy does not let the pods of the topic through to a Service, on the port
 // that a line names. Where it names none and some ports are open, the one that was called may be one of
 // them.
-func (t *topic) stoppedBefore(s *corev1.Service, h logtext.Host) string {
+func (t *topic) stoppedBefore(pods []string, s *corev1.Service, h logtext.Host) string {
 	for _, kind := range []string{"pods", "services", "networkpolicies", "namespaces", "endpointslices"} {
 		if t.snap.Unread[kind] {
 			return ""
@@ -332,11 +336,17 @@ func (t *topic) stoppedBefore(s *corev1.Service, h logtext.Host) string {
 	}
 	x := network.New(engine.NewIndex(t.snap))
 	p := &passage{snap: t.snap, toText: refTitle(engine.ServiceRef(s))}
-	p.to.Service, p.to.Pods = s, x.ReadyBackends(s)
-	if len(t.objects) == 0 || len(p.to.Pods) == 0 {
+	p.toService(x, s)
+	callers := t.objects
+	if len(callers) == 0 { // whose lines they are, where no object is named
+		for _, wl := range t.workloadsOf(pods) {
+			callers = append(callers, wl.Ref)
+		}
+	}
+	if len(callers) == 0 || len(p.to.Pods) == 0 {
 		return ""
 	}
-	p.from.Pods, p.fromText = p.podsOf(t.objects), refTitle(t.objects[0])
+	p.from.Pods, p.fromText = p.podsOf(callers), refTitle(callers[0])
 	if len(p.from.Pods) == 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
@@ -24,8 +25,8 @@ func (w *work) instead(ctx context.Context, a *question.Ask, t *topic) (done boo
 	for _, m := range t.missing {
 		near := similarNames(t.snap, t.namespace, m)
 		switch {
-		case len(near) == 1 && near[0].Kind != "Namespace":
-			w.say(fmt.Sprintf("I assume you mean %s.", refTitle(near[0])))
+		case len(near) > 0 && near[0].Kind != "Namespace" && !slices.ContainsFunc(near, func(r operation.Ref) bool { return r.Name != near[0].Name }):
+			w.say(fmt.Sprintf("I assume you mean %s.", refTitles(near)))
 			t.add(near)
 		case len(t.objects) == 0 || looksLikeName(*a, m):
 			rest = true

@@ -357,7 +357,7 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 	if !m.Sure {
 		return nil
 	}
-	if a.Namespace == "" && t.namespace != "" && !(t.placed && m.Kind == "" && question.IsOrdinary(m.Name)) {
+	if a.Namespace == "" && t.namespace != "" && !(t.placed && m.Kind == "" && !strings.ContainsAny(m.Name, "-.0123456789")) {
 		all, err := w.snapshot(ctx, "")
 		if err != nil {
 			return err

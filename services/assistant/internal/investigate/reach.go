@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // publicAddress stands for all of the internet; it is reserved for documents, so no policy means it.
@@ -74,6 +76,9 @@ func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err e
 	return !open, nil
 }
 
+// blamesExpr is a sentence in which one side is said to suffer from another.
+var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?") + `\b.*\b(about|of|for|on|by|with|to|from|at)\b`)
+
 // barrierBetween looks for policies between two objects of which one complains about the other, where nothing else is wrong:
 // "shop complains about vault". The first one named is the caller.
 func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
@@ -84,7 +89,7 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 			names = append(names, m.Name)
 		}
 	}
-	if len(names) != 2 {
+	if len(names) != 2 || !blamesExpr.MatchString(a.Words) {
 		return false, nil
 	}
 	a.Route = &question.Route{From: question.End{Name: names[0]}, To: question.End{Name: names[1]}}

@@ -114,6 +114,9 @@ func (x *Index) missedNodes() []engine.Finding {
 		}
 		f := engine.Finding{Class: engine.PendingPlacement, Object: ref, Confidence: engine.High}
 		x.explainMissed(&f, d, why, missed)
+		for _, name := range missed {
+			f.Effects = append(f.Effects, engine.Effect{Of: engine.NodeRef(name)})
+		}
 		found = append(found, f)
 	}
 	return found

@@ -148,7 +148,12 @@ func addAffectedPods(f *engine.Finding, x *Index, pods []*corev1.Pod) {
 // ended pods for it.
 func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*corev1.Pod) bool {
 	evicted := map[string][]string{}
+	var waiting []string
 	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
+			waiting = append(waiting, pod.Namespace+"/"+pod.Name)
+			f.Effects = append(f.Effects, engine.Effect{Of: x.WorkloadOf(pod).Ref, Pods: []string{pod.Name}})
+		}
 		if short, ok := x.evictedFor(pod); ok {
 			evicted[short] = append(evicted[short], pod.Namespace+"/"+pod.Name)
 			if !slices.Contains(f.Namespaces, pod.Namespace) {
@@ -182,6 +187,9 @@ func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*cor
 		if list := evicted[p.resourceFor]; len(list) > 0 {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("Evicted for %s: %s.", p.what, engine.QuoteCodes(list)))
 		}
+	}
+	if len(waiting) > 0 && f.Cause != "" {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Placed on it and not started: %s.", engine.QuoteCodes(waiting)))
 	}
 	return f.Cause != ""
 }

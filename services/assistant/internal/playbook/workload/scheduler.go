@@ -317,7 +317,7 @@ func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 
 // checkUnseenPods explains PendingPlacement: pods that no scheduler has looked at, since none of their scheduler's name works.
 func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
-	const patience = 30 * time.Second // a scheduler takes a moment
+	const patience = 10 * time.Second // a scheduler takes a moment
 	seen := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 	if pod.Spec.NodeName != "" || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil || seen || len(pod.Spec.SchedulingGates) > 0 || x.Taken.Sub(pod.CreationTimestamp.Time) < patience {
 		return nil

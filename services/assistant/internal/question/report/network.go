@@ -50,7 +50,19 @@ func EmptyServices(v View) string {
 		chosen := len(pods.Choose(s.Namespace, s.Spec.Selector))
 		t.add(tableCell(s.Namespace), tableCell(s.Name), tableCell(labels.Set(s.Spec.Selector).String()), strconv.Itoa(chosen))
 	}
-	return t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints.")
+	text := t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints.")
+	if len(v.Objects) > 0 {
+		for _, s := range v.services() {
+			switch {
+			case !v.in(s) || len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName:
+			case s.Spec.Type == corev1.ServiceTypeExternalName:
+				text += fmt.Sprintf("\n\nService %s leads outside, to %s: such a service never has endpoints, and that is no fault.", Code(s.Name), Code(s.Spec.ExternalName))
+			default:
+				text += fmt.Sprintf("\n\nService %s has no selector: its endpoints are whatever somebody writes by hand.", Code(s.Name))
+			}
+		}
+	}
+	return text
 }
 
 // External lists what can be reached from outside of the cluster.
