@@ -62,6 +62,10 @@ func TestWorkloadCases(t *testing.T) {
 		change          func(*engine.Snapshot)
 		say             string // empty: nothing is found
 	}{
+		{"label changed while paused", "rollout_paused", "", func(s *engine.Snapshot) {
+			s.Deployments[0].Spec.Template.Spec = s.ReplicaSets[0].Spec.Template.Spec
+			s.Deployments[0].Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-02T11:00:00Z"}
+		}, "Its rollout is paused"},
 		{"no scheduler of its name", "a9_asks_too_much", "", func(s *engine.Snapshot) {
 			for i := range s.Pods {
 				s.Pods[i].Spec.SchedulerName, s.Pods[i].Status.Conditions = "volcano", nil

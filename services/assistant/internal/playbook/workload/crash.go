@@ -117,6 +117,8 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 			quoteLine(&f, c, lines[at])
 			if _, before := tellingLine(lines); before != "" && before != lines[at] {
 				f.Evidence = append(f.Evidence, "Before that it says "+engine.QuoteCode(before)+".")
+			} else if calls := findHostLine(lines[at:]); len(logtext.Hosts(lines[at])) == 0 && calls != "" {
+				f.Evidence = append(f.Evidence, "Before that it says "+engine.QuoteCode(calls)+".")
 			}
 			f.Cause, f.Confidence, f.Text = kind.cause, engine.Medium, kind.advice
 			offerRollback(&f, w, c)
@@ -260,4 +262,14 @@ func explainUnset(f *engine.Finding, variable string, w *engine.Workload, c engi
 	if fix != nil {
 		f.Fix, f.Text = fix, text
 	}
+}
+
+// findHostLine is the first of some lines, the newest first, that names a host: what a program called before it failed.
+func findHostLine(lines []string) string {
+	for _, line := range lines {
+		if len(logtext.Hosts(line)) > 0 {
+			return line
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -50,7 +51,7 @@ func EmptyServices(v View) string {
 		chosen := len(pods.Choose(s.Namespace, s.Spec.Selector))
 		t.add(tableCell(s.Namespace), tableCell(s.Name), tableCell(labels.Set(s.Spec.Selector).String()), strconv.Itoa(chosen))
 	}
-	text := t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints.")
+	text := strings.TrimRight(t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints."), "\n")
 	if len(v.Objects) > 0 {
 		for _, s := range v.services() {
 			switch {
