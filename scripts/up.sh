@@ -24,7 +24,7 @@ lock_engine() {
 	flock 8
 }
 
-# find_engine find|start [OPTION...]: options are for a daemon that is started.
+# find_engine find|end|start [OPTION...]: to end or start one holds the lock; options are for a daemon that is started.
 find_engine() {
 	have docker || die "no Docker here: install Docker Engine 20.10 or newer (on Debian, as root: apt-get install -y --no-install-recommends docker.io), or use make run, which needs none"
 	docker version >/dev/null 2>&1 && return
@@ -69,7 +69,8 @@ find_compose() {
 stop_engine() {
 	local pid
 	pid=$(cat "$engine/run/docker.pid") || return 0 # it ended by itself
-	kill "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
+	kill "$pid" 2>/dev/null || return 0
+	while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 }
 
 files=(-f "$root/compose.yaml")
@@ -232,11 +233,11 @@ up)
 	banner
 	;;
 down)
-	find_engine find
-	lock_engine
-	find_compose
 	shift
 	[ "$*" = "" ] || [ "$*" = --volumes ] || die "down takes --volumes or nothing"
+	find_engine end
+	lock_engine
+	find_compose
 	compose --profile '*' down --remove-orphans "$@"
 	if [ -s "$engine/run/docker.pid" ] && [ "${DOCKER_HOST:-}" = "unix://$engine/run/docker.sock" ] && [ -z "$(docker ps -q)" ]; then
 		say "stopping the engine that make up started"
@@ -249,6 +250,7 @@ save) # makes images and writes them to standard output, for another engine
 	trap '[ "${engine_started:-}" != yes ] || stop_engine' EXIT
 	find_engine start --bridge=none --iptables=false # nothing runs on it
 	find_compose
+	PLATFORM_IMAGES=${PLATFORM_IMAGES:-assemble} # this engine has no network to build with
 	make_images base python "$@" >&2
 	names=("${@/#/$PLATFORM_IMAGES_PREFIX/}")
 	docker save "${names[@]/%/:$PLATFORM_TAG}"
