@@ -3,6 +3,7 @@ package investigate
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ var reports = map[question.Intent]func(report.View) string{
 	question.Overview: report.Overview, question.Health: report.Health, question.UnhealthyPods: report.UnhealthyPods,
 	question.Warnings: func(v report.View) string { return report.Events(v, true) },
 	question.Events:   func(v report.View) string { return report.Events(v, false) },
-	question.Restarts: report.Restarts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits,
+	question.Restarts: report.Restarts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits, question.NoProbes: report.NoProbes,
 	question.EmptyServices: report.EmptyServices, question.External: report.External, question.RecentChanges: report.RecentChanges,
 	question.Images: report.Images, question.Idle: report.Idle, question.EnvSecrets: report.EnvSecrets, question.Secrets: report.Secrets,
 }
@@ -331,11 +332,17 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 			op.Namespace, op.AllNamespaces = "", false
 		}
 	}
+	if rest := conditionExpr.FindString(a.Words); rest != "" {
+		w.say(fmt.Sprintf("I do not know how to judge %s, so the list is not limited to that.", report.Code(rest)))
+	}
 	if text, ok := w.call(ctx, op, fmt.Sprintf("The %ss %s:", a.Kind, t.where())); ok && strings.HasPrefix(a.Words, "how many") {
 		w.say(fmt.Sprintf("That is %d rows.", max(0, strings.Count(strings.TrimRight(text, "\n"), "\n"))))
 	}
 	return ctx.Err()
 }
+
+// conditionExpr is the part of a question that limits a list.
+var conditionExpr = regexp.MustCompile(`\b(without|with no|lacking|whose|(that|which) (have|has|do|does|did|can|were|run|runs) |older than|newer than|bigger than|smaller than|more than|less than|fewer than|running as).*`)
 
 // describe shows one object, or the revisions of one.
 func (w *work) describe(ctx context.Context, a question.Ask, t *topic) error {

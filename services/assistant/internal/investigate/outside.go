@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,6 +42,9 @@ var operators = map[string][2]string{
 // it, and what the cluster shows of it. done is false where the question names something in the
 // cluster as well.
 func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err error) {
+	if backupExpr.MatchString(a.Words) && !faultyExpr.MatchString(a.Words) && a.Intent != question.Request {
+		return w.sayBackups(ctx)
+	}
 	name := ""
 	for word := range strings.FieldsSeq(a.Words) {
 		if _, known := operators[word]; known || outsideSystems[word] != "" {
@@ -71,6 +75,33 @@ func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err e
 	}
 	w.say(fmt.Sprintf("I have no access to %s: I read the cluster's API alone. Look there with %s.%s", report.Code(name), outsideSystems[name], insteadOf(s)))
 	return !namesSomething(a, names, name), nil
+}
+
+var (
+	backupExpr = regexp.MustCompile(`^(is|are|was|were|do|does|did|can|could|when|how|who|where|which|what)\b.*\b(backed up|back ?ups?|restore(d|able)?)\b`)
+	faultyExpr = regexp.MustCompile(`\b(fail\w*|wrong|stuck|broken|crash\w*|not run\w*|hang\w*)\b|\bjobs?\b`)
+)
+
+// sayBackups says what the cluster shows of backups: no object tells whether data is backed up.
+func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
+	s, err := w.snapshot(ctx, "")
+	if err != nil || s == nil {
+		return false, err
+	}
+	var list []string
+	for i := range s.CronJobs {
+		if c := &s.CronJobs[i]; strings.Contains(c.Name, "backup") || strings.Contains(c.Name, "dump") || strings.Contains(c.Name, "snapshot") {
+			list = append(list, fmt.Sprintf("CronJob %s in namespace %s, schedule %s", report.Code(c.Name), report.Code(c.Namespace), report.Code(c.Spec.Schedule)))
+		}
+	}
+	text := "No object of the cluster tells whether data is backed up, or whether a backup can be restored: I do not know."
+	if len(list) > 0 {
+		text += " By its name this has to do with it: " + strings.Join(list, "; ") + "."
+	} else {
+		text += " I see no CronJob whose name speaks of backups."
+	}
+	w.say(text)
+	return true, nil
 }
 
 // namesSomething reports whether a question names an object of the cluster beside a system outside.

@@ -30,6 +30,7 @@ const (
 	Capacity
 	Quotas
 	NoLimits
+	NoProbes
 	Events
 	EmptyServices
 	External
@@ -79,7 +80,7 @@ var rules = []rule{
 	newRule(Greeting, `^(hi|hello|hey|yo|thanks|thank you|thx|ty|good (morning|evening|night)|cheers|help|help me|what can (you|i) (do|ask).*|who are you|how do you work|commands)( there| assistant| again)?$`),
 	newRule(WhoCan, `\bwho (can|may|could)\b|\bwho (is|are) (allowed|permitted|able)\b|\bwho has (the )?(access|permissions?|rights?|a role)\b|\b(can|may|is|does) (the )?(serviceaccount|service account|user|group|sa)\b.*\b(get|list|watch|create|update|patch|delete|read|write|allowed|access|exec|have)\b`),
 	newRule(Clock, `^(please )?(what time is it|what is the (current |exact )?(time|date)|what (date|day|year) is (it|today)|tell me the (time|date)|current (time|date)|do you know (what time it is|the (time|date)))( now| right now| today| there| in the cluster)?$`),
-	newRule(Manual, `\bport[ -]?forward(ing)?\b|\b(exec|shell|ssh)\b (me )?(in ?to|in|on|inside|onto)\b|\b(open|get|give me|start|need|want) a (shell|terminal|console)\b|\b(copy|download)\b.*\bfiles? (from|to|into|out of)\b`),
+	newRule(Manual, `\bport[ -]?forward(ing)?\b|\b(exec|shell|ssh)\b (me )?(in ?to|in|on|inside|onto)\b|\b(open|get|give me|start|need|want) a (shell|terminal|console)\b|\b(get|hop|jump|log|go|connect) (in ?to|inside|onto)\b.*\b(pods?|containers?|nodes?)$|\b(copy|download)\b.*\bfiles? (from|to|into|out of)\b`),
 	newRule(Runbook, `\brunbooks?\b`),
 	newRule(Certificates, `\b(certificates?|certs?)\b.*\b(ok|okay|fine|good|valid|healthy|alright|sound|expir\w+|renew\w*|dates?|until when|how long)\b|\b(check|verify|validate|list|show|any|how|when|which|expiring|expired)\b.*\b(certificates?|certs?)\b|^(the |my |our )?(tls )?(certificates?|certs?)$`),
 	newRule(Usage, `\b(who|what|whose|which \w+)( is| has| keeps)?( been)? (ate|eat(s|ing|en)?|hog(s|ging|ged)?|burn(s|ing|ed|t)?|chew(s|ing)?|gobbl\w+|us(es?|ing|ed)|tak(es?|ing)|consum\w+|steal(s|ing)?|stole)\b.*\b(cpu|memory|mem|ram|cores?)\b`),
@@ -87,7 +88,7 @@ var rules = []rule{
 	newRule(Prices, `^(how much|what|which|who)\b.*\b(costs?|money|prices?|pay(s|ing)?|spend(s|ing)?|bills?|expensive|cheap|cheapest)\b|\bhow (expensive|costly|cheap)\b|\b(costs?|price|bill) (of|for)\b`),
 	newRule(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
 	newRule(Keys, `\b(which|what|list|show|get|the|all|how many)?\b ?\b(keys|entries|items)\b.*\b(configmaps?|cm|secrets?|of|in|has|have)\b|\bwhat (is|stands) in (the )?(configmaps?|cm|secrets?)\b|\bwhat does (the )?(configmaps?|cm|secrets?)\b.*\b(contain|hold|have|say)\b|\b(contents?|data) of (the )?(configmaps?|cm|secrets?)\b`),
-	newRule(Users, `\b(what|which|who|list|show|how many|workloads|pods|deployments)\b.*\b(uses?|using|mounts?|mounting|needs?|reads?|references?|referencing|depends? on|consumes?|runs? as|relies on|rely on)\b.*\b(configmaps?|cm|secrets?|persistentvolumeclaims?|pvcs?|claims?|volumes?|serviceaccounts?|sa)\b|\b(who|what) (uses|mounts|needs|reads|references|depends on)\b|\bused by (who|what|which)\b|\bwhere is\b.*\bused\b`),
+	newRule(Users, `\b(everything|anything|all|everyone) (that |which )?(uses?|mounts?|needs?|reads?|depends? on)\b|\b(what|which|who|list|show|how many|workloads|pods|deployments)\b.*\b(uses?|using|mounts?|mounting|needs?|reads?|references?|referencing|depends? on|consumes?|runs? as|relies on|rely on)\b.*\b(configmaps?|cm|secrets?|persistentvolumeclaims?|pvcs?|claims?|volumes?|serviceaccounts?|sa)\b|\b(who|what) (uses|mounts|needs|reads|references|depends on)\b|\bused by (who|what|which)\b|\bwhere is\b.*\bused\b`),
 	newRule(Images, `\bimages?\b|\b(which|what|list|show|the)\b.*\b(versions?|tags?)\b|\bversions? (of|running|deployed)\b|\bwhat version\b`),
 	newRule(RecentChanges, `\bwhat (has |have |was |did |just |recently )*chang|\brecent(ly)?\b.*\b(change|deploy|rollout|release|update)|\b(change|deploy|rollout|release|update)\w*\b.*\brecent|\b(last|latest) (changes?|deploys?|deployments?|releases?|rollouts?|updates?)\b|\bwho (has |just )?(changed|scaled|restarted|deployed|deleted|touched|updated|rolled|broke|edited)\b|\b(did|has|have) (somebody|someone|anybody|anyone|we|you|they|any of us|any one)\b.*\b(chang|scal|restart|deploy|delet|touch|updat|roll|edit|push|ship|releas|drain|cordon|bounce|kill)|\bwhen (was|were|did|has)\b.*\b(chang|scal|restart|deploy|updat|roll|touch|creat|delet|releas)|\b(was|were|has|have|is|are)\b.*\b(been )?(scaled|changed|deployed|touched|updated|rolled (back|out)|edited|released)\b|\bwhat (was|is|got) (deployed|released|rolled out) (today|yesterday|last|lately|in the last|since|this)`),
 	newRule(DrainPlan, `\bdrain plan\b|\bplan\b.*\bdrain|\b(what|which)\b.*\b(if|when)\b.*\b(drain|evict|cordon)|\b(what|which)\b.*\b(happens?|moves?|affected|evicted)\b.*\bdrain|\b(safe|ok|okay|possible|risky|can (i|we|you)|could (i|we)|should (i|we)|may (i|we)|how (do|can|would) (i|we))\b.*\bdrain|\b(before|prior to)\b.*\bdrain|\bdrain(ing)?\b.*\b(safe|impact|affect|possible|risk)|\bdry.?run\b.*\bdrain|^(simulate|preview|plan)\b.*\bdrain`),
@@ -95,6 +96,7 @@ var rules = []rule{
 	newRule(Secrets, `\b(show|list|get|print|dump|give|display|read|decode|reveal|what|which|see|export)\b.*\b(secrets?|passwords?|credentials?)\b|^(all )?secrets?( in .*)?$|\bvalues? of\b.*\b(secret|password)`),
 	newRule(EmptyServices, `\bservices?\b.*\b(without|with no|with zero|no|lacking|missing|empty|have 0|having no)\b.*\b(endpoints?|backends?|pods)\b|\b(empty|dead) services?\b|\bno endpoints\b|\bservices?\b.*\b(dead|empty|lead nowhere|point(ing)? (to )?(nothing|nowhere))\b|\bendpoints? (missing|empty)\b`),
 	newRule(External, `\bexternal(ly)?\b|\bexposed\b|\bpublic(ly)?\b|\bload ?-?balancers?\b|\bnode ?-?ports?\b|\b(reachable|accessible|open|visible|available) (from|to)( the)? (outside|internet|world|public)|\bfacing the internet|\binternet.facing\b`),
+	newRule(NoProbes, `\b(without|no|missing|lack|lacks|lacking|not have|unset)( (a|an|any|the|readiness|liveness|startup|health|and|or))* probes?\b`),
 	newRule(NoLimits, `\b(without|no|missing|lack|lacks|lacking|unset|not have|not set|have no|set no|unbounded)\b.*\b(limits?|requests?)\b|\b(limits?|requests?)\b.*\b(missing|not set|unset|absent)\b|\bunlimited\b`),
 	newRule(ErrorRate, `\berror (rate|ratio|percent\w*|budget)\b|\bfailure rate\b|\bhow many (errors|5xx|500s|failed requests)\b|\b(5xx|500s) (rate|count|per)|\brate of (errors|5xx|failures)\b|\bsuccess rate\b|^5xx\b`),
 	newRule(Latency, `\blatency\b|\blatencies\b|\bresponse times?\b|\bp(50|90|95|99|999)\b|\bhow (slow|fast|quick)\b|\brequest duration\b|\bslow(est)? (requests?|endpoints?|services?|responses?)\b`),
@@ -103,7 +105,7 @@ var rules = []rule{
 	newRule(Logs, `^what (did|does|has|have) \S+( in \S+)? (just )?(say|said|print(ed)?|log(ged)?|output|write|written)\b|\blast (words|output|lines?) (of|from)\b|^(show|get|give|print|tail|see|display|read|fetch|check|view|what|please)?\b.*\blogs?\b|^tail\b`),
 	newRule(Quotas, `\bquotas?\b`),
 	newRule(Capacity, `\bcapacity\b|\ballocatable\b|\bhead ?room\b|\bhow full\b|\b(free|spare|left|remaining|available)\b.*\b(cpu|memory|mem|ram|room|space|resources)\b|\b(cpu|memory|mem|ram|room|space|resources)\b.*\b(free|left|spare|remaining|available)\b|\broom (for|left|on)\b|\bnodes?\b.*\b(cpu|memory|resources|requests|allocated|allocations?|full)\b|\bhow (big|large) (is|are)\b.*\b(nodes?|cluster)\b|\bcan\b.*\bfit\b|\benough (room|memory|cpu|nodes|resources|capacity)\b`),
-	newRule(Usage, `\busage\b|\bconsum\w+\b|\butili[sz]ation\b|\b(cpu|memory|mem|ram) hogs?\b|\bhow much (cpu|memory|mem|ram)\b|\busing\b.*\b(cpu|memory|mem|ram|resources)\b|\b(most|top|highest|biggest|largest)\b.*\b(cpu|memory|mem|ram)\b|^(show |kubectl )*top( pods?| nodes?)?\b|\buses? (the )?most\b|\beats?\b.*\b(cpu|memory|ram)\b`),
+	newRule(Usage, `\busage\b|\bconsum\w+\b|\butili[sz]ation\b|\b(cpu|memory|mem|ram) hogs?\b|\bhow much (cpu|memory|mem|ram)\b|\busing\b.*\b(cpu|memory|mem|ram|resources)\b|\b(most|top|highest|biggest|largest)\b.*\b(cpu|memory|mem|ram)\b|\b(biggest|largest|heaviest|hungriest|fattest) (pods?|containers?|workloads?|deployments?|apps?)\b|^(show |kubectl )*top( pods?| nodes?)?\b|\buses? (the )?most\b|\beats?\b.*\b(cpu|memory|ram)\b`),
 	newRule(Restarts, `\brestarts\b|\brestart counts?\b|\brestarted (the )?most\b|\bmost restarts\b|\bhow (often|many times)\b.*\brestart|\b(which|what)\b.*\brestart(s|ed|ing)?\b|\b(crash|restart) counts?\b`),
 	newRule(Warnings, `\bwarnings?\b`),
 	newRule(Events, `\bevents?\b|\bwhat (has )?happened\b`),
@@ -137,7 +139,7 @@ var headExpr = regexp.MustCompile(`^(the |all |any |recent |latest |last |new )*
 var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 	"wrong", "broken", `break\w*`, "broke", "down", `fail\w*`, `crash\w*`, "stuck", "errors?", "problems?",
 	"issues?", `trouble\w*`, "debug", `diagnos\w+`, "investigate", "troubleshoot", "unhealthy", "pending",
-	"backoff", `oom\w*`, "evicted", "dying", "dies", "died", "dead", `hang\w*`, "hung", "unreachable",
+	"backoff", `oom\w*`, "evicted", "dying", "die", "dies", "died", "dead", `hang\w*`, "hung", "unreachable",
 	"timeouts?", "timing out", "times out", "refused", "denied", "forbidden", "unavailable", "terminating",
 	"on fire", "restart(ing|s)", "restart loop", "slow", "blocked", "unbound", "throttled", "incident", "outage",
 	`50\d`, "40[134]", `crashloop\w*`, `imagepull\w*`, `errimage\w*`, `init:\S*`, `createcontainer\w*`,

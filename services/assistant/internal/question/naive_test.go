@@ -27,6 +27,8 @@ func TestNaive(t *testing.T) {
 		"drain in media-queue takes nothing from the queue": question.Diagnosis, "drain is blocked by raft in store and one member is not ready": question.Diagnosis, "drain node-3": question.Request,
 		"what did ticker in tail say last?": question.Logs, "there was a readiness warning for head in found - does it still fail?": question.Diagnosis, "any warnings in shop?": question.Warnings,
 		"the new template of quotes in pricing is not rolled out": question.Diagnosis, "what was rolled out today?": question.RecentChanges, "api was not updated": question.Diagnosis,
+		"are there pods without a readiness probe?": question.NoProbes, "which deployments have no liveness probe": question.NoProbes, "the readiness probe of api fails": question.Diagnosis, "there is no answer to the probe of web": question.Diagnosis,
+		"show me everything that uses gateway-db": question.Users, "whats the biggest pod": question.Usage, "how do i get into the db pod": question.Manual, "which node is about to die": question.Diagnosis,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {

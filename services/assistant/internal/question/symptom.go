@@ -50,7 +50,7 @@ var symptoms = []struct {
 	{Pending, regexp.MustCompile(`\b(pending|schedul\w*|unschedulable|placed)\b`)},
 	{NotStarting, regexp.MustCompile(`\b` + wordlist.AnyOf(
 		`not (start\w*|come up|coming up|run\w*|up|created?)`, "starting", "start", "where (is|are)", "no pods",
-		"missing pods", "containercreating", `createcontainer\w*`, "gone", "disappeared",
+		"missing pods", "containercreating", "createcontainererror", "gone", "disappeared",
 	) + `\b`)},
 	{Image, regexp.MustCompile(`\b(images?|pull\w*|imagepull\w*|errimage\w*|registry|tag)\b`)},
 	{Traffic, regexp.MustCompile(`\b` + wordlist.AnyOf(

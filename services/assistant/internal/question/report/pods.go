@@ -179,6 +179,30 @@ func NoLimits(v View) string {
 	return t.under("Containers "+v.where()+" that lack limits or requests:", "Every container "+v.where()+" has limits and requests for CPU and memory.")
 }
 
+// NoProbes lists the containers that lack a readiness or liveness probe; jobs and init containers need none.
+func NoProbes(v View) string {
+	t := newTable("Namespace", "Workload", "Container", "Missing")
+	for _, w := range v.Workloads() {
+		if w.Ref.Kind == "Job" || w.Ref.Kind == "CronJob" {
+			continue // what ends by itself needs none
+		}
+		for i := range w.Template.Spec.Containers {
+			c := &w.Template.Spec.Containers[i]
+			var missing []string
+			if c.ReadinessProbe == nil {
+				missing = append(missing, "readiness probe")
+			}
+			if c.LivenessProbe == nil {
+				missing = append(missing, "liveness probe")
+			}
+			if len(missing) > 0 {
+				t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), joinList(missing))
+			}
+		}
+	}
+	return t.under("Containers "+v.where()+" that lack a probe:", "Every container "+v.where()+" has a readiness and a liveness probe.")
+}
+
 func requestedTable(v View) string {
 	t := newTable("Namespace", "Workload", "Container", "CPU request", "Memory request", "Memory limit")
 	amount := func(list corev1.ResourceList, kind corev1.ResourceName) string {
