@@ -24,6 +24,8 @@ const (
 	benchRounds  = 7 // of each server, in turn; the medians of the ratios count
 	benchRound   = 700 * time.Millisecond
 	mark         = '#' // once in each event
+	// benchFiles are both ends of the connections to three servers, and one of those to nchan.
+	benchFiles = (3*2+1)*benchClients + 200
 )
 
 // fanOut is a server of events; publish gives one event to all its clients.
@@ -57,19 +59,25 @@ func (r *benchReader) read(conn net.Conn) {
 }
 
 // BenchmarkFanOut prints deliveries a second to 1,000 clients over TCP and their ratio to a bare loop that
-// writes the encoded event to each connection of net/http, and to go-sse. In lockstep, the next event comes
+// writes the encoded event to each connection of net/http, to go-sse, and to nchan. In lockstep, the next event comes
 // once all clients have the last one; in pipelined one, in flood 63 more are under way meanwhile. The ratios
 // of CPU compare the time of both cores for one delivery, clients included; 2 is half of it.
 //
-// All send the same bytes over the same net/http server, and flush each event in lockstep. The stream does
+// The first three send the same bytes over the same net/http server, and flush each event in lockstep. The stream does
 // more for it: it parses the event and checks its tenant, matches it with each client's channels, keeps it
 // for those who resume, queues at most 256 events per client and counts what is lost, sets write deadlines
 // and writes keep-alives. The bare loop stops at the first client that does not read; so does go-sse, whose
 // publisher then waits for ever, and which has no deadlines or keep-alives either. Where more than one event
-// is under way, the stream writes what waits for a client at once; the others write and flush each event.
+// is under way, the stream writes what waits for a client at once; these two write and flush each event.
+//
+// nchan is a module of nginx, in processes of its own, whose time on the processors is not known here. Its publisher
+// sends a request for each event and waits for the answer.
 func BenchmarkFanOut(b *testing.B) {
 	raiseFileLimit(b)
 	servers := []*fanOut{startOurs(b), startBare(b), startGoSSE(b)}
+	if nchan := startNchan(b); nchan != nil {
+		servers = append(servers, nchan)
+	}
 	for _, s := range servers {
 		s.connect(b)
 	}
@@ -100,6 +108,9 @@ func BenchmarkFanOut(b *testing.B) {
 			b.ReportMetric(median(rates[0]), "deliveries/s")
 			b.ReportMetric(median(ratios(rates[0], rates[1])), "x-bare")
 			b.ReportMetric(median(ratios(rates[0], rates[2])), "x-go-sse")
+			if len(servers) > 3 {
+				b.ReportMetric(median(ratios(rates[0], rates[3])), "x-nchan")
+			}
 			b.ReportMetric(median(ratios(costs[1], costs[0])), "x-bare-cpu")
 			b.ReportMetric(median(ratios(costs[2], costs[0])), "x-go-sse-cpu")
 		})
@@ -135,8 +146,8 @@ func raiseFileLimit(b *testing.B) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		b.Fatal(err)
 	}
-	if limit.Cur = limit.Max; limit.Max < 3*2*benchClients+200 {
-		b.Skipf("%d files may be open, %d are needed", limit.Max, 3*2*benchClients+200)
+	if limit.Cur = limit.Max; limit.Max < benchFiles {
+		b.Skipf("%d files may be open, %d are needed", limit.Max, benchFiles)
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		b.Fatal(err)
@@ -151,7 +162,7 @@ func (s *fanOut) connect(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := fmt.Fprintf(conn, "GET /api/v1/stream HTTP/1.1\r\nHost: %s\r\nTenant: acme\r\nSession: %d\r\n\r\n", s.addr, i%10); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /api/v1/stream HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nTenant: acme\r\nSession: %d\r\n\r\n", s.addr, i%10); err != nil {
 			b.Fatal(err)
 		}
 		r := &benchReader{reached: make(chan struct{}, 1)}
@@ -191,6 +202,10 @@ func (s *fanOut) await(b *testing.B, published, window uint64) {
 // benchData is a usual event's.
 const benchData = `{"model":"JPCP","run_id":"0b6f2c1a5d8e4f70","deployment":"jpcp-train","dataset":"fugaku","mark":"#"}`
 
+// sentData is the same as clients get it.
+var sentData = benchData[:len(benchData)-1] +
+	`,"_event":{"id":"01890a5d-ac96-774b-bcce-b302099a8057","time":"2026-01-02T03:04:05.000006Z","actor":"local:admin"},"_dropped":0}`
+
 func startOurs(b *testing.B) *fanOut {
 	r := startOffline(b)
 	subject, body := envelope("acme", "job.started", 1)
@@ -207,8 +222,7 @@ func startOurs(b *testing.B) *fanOut {
 
 // startBare writes the same bytes in turn to every connection.
 func startBare(b *testing.B) *fanOut {
-	frame := []byte("id: 4711\nevent: job.started\ndata: " + benchData[:len(benchData)-1] +
-		`,"_event":{"id":"01890a5d-ac96-774b-bcce-b302099a8057","time":"2026-01-02T03:04:05.000006Z","actor":"local:admin"},"_dropped":0}` + "\n\n")
+	frame := []byte("id: 4711\nevent: job.started\ndata: " + sentData + "\n\n")
 	type connection struct {
 		w   io.Writer
 		ctl *http.ResponseController
@@ -254,8 +268,6 @@ func startGoSSE(b *testing.B) *fanOut {
 			b.Error(err)
 		}
 	})
-	data := benchData[:len(benchData)-1] +
-		`,"_event":{"id":"01890a5d-ac96-774b-bcce-b302099a8057","time":"2026-01-02T03:04:05.000006Z","actor":"local:admin"},"_dropped":0}`
 	return &fanOut{
 		name: "go-sse",
 		// Its handler sends the header with the first event; connect wants it at once.
@@ -268,7 +280,7 @@ func startGoSSE(b *testing.B) *fanOut {
 		})),
 		publish: func(n uint64) {
 			m := &gosse.Message{ID: gosse.ID(fmt.Sprint(n)), Type: gosse.Type("job.started")}
-			m.AppendData(data)
+			m.AppendData(sentData)
 			if err := s.Publish(m); err != nil {
 				b.Fatal(err)
 			}

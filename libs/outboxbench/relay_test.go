@@ -1,18 +1,81 @@
-package outbox_test
+package outboxbench
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
 )
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const schema = "svc"
+
+// bundle is an outbox with a broker, and no relay yet.
+type bundle struct {
+	pool *pgxpool.Pool
+	url  string // of the broker
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	jobs *jobs // of River, once it runs
+}
+
+func setupBundle(b testing.TB, broker *testenv.Broker) *bundle {
+	b.Helper()
+	database := testenv.Migrated(b, "outbox", func(ctx context.Context, url string) error {
+		return postgres.Migrate(ctx, url, schema, outbox.Migrations())
+	})
+	env := &bundle{url: broker.URL()}
+	var err error
+	if env.pool, err = postgres.Open(b.Context(), database, schema, postgres.MaxConns(5)); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(env.pool.Close)
+	if env.nc, err = nats.Connect(env.url); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(env.nc.Close)
+	if env.js, err = jetstream.New(env.nc); err != nil {
+		b.Fatal(err)
+	}
+	return env
+}
+
+// relay runs the relay until stop.
+func (env *bundle) relay(b testing.TB) (stop func()) {
+	r := outbox.NewRelay(outbox.RelayConfig{Service: "test-service", Pool: env.pool, URL: env.url}, slog.New(slog.NewTextHandler(b.Output(), nil)), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Errorf("relay: %v", err)
+		}
+	}
+}
+
+// numberedEvents makes n events with ids.
+func numberedEvents(n int) []outbox.Event {
+	events := make([]outbox.Event, n)
+	for i := range events {
+		events[i] = outbox.Event{
+			ID: uuid.Must(uuid.NewV7()), Tenant: "default", Namespace: "job", Name: "started", SubjectID: "JPCP",
+			Actor: "alice", Payload: map[string]any{"model": "JPCP", "n": i},
+		}
+	}
+	return events
+}
 
 const benchEvents = 20_000
 
@@ -24,6 +87,7 @@ const benchEvents = 20_000
 //	bare/s     the floor: the same messages published and received with the
 //	           client library alone, as many unacknowledged, in the same run
 //	ratio      events/s to bare/s
+//	x-river    events/s to the same through River, a queue of jobs in Postgres
 func BenchmarkRelay(b *testing.B) {
 	b.Run("broker=buffered", func(b *testing.B) { benchmarkRelay(b, testenv.NewBroker) })
 	b.Run("broker=synced", func(b *testing.B) { benchmarkRelay(b, testenv.NewSyncedBroker) })
@@ -31,27 +95,31 @@ func BenchmarkRelay(b *testing.B) {
 
 func benchmarkRelay(b *testing.B, broker func(testing.TB) *testenv.Broker) {
 	for b.Loop() {
-		arrival := measureRate(b, broker, func(env *bundle) (arrived <-chan int) { return env.subscriber(b) }, (*bundle).insertAll)
-		handled := measureRate(b, broker, func(env *bundle) (arrived <-chan int) { return env.handler(b) }, (*bundle).insertAll)
-		bare := measureRate(b, broker, func(env *bundle) (arrived <-chan int) { return env.subscriber(b) }, (*bundle).publishAll)
+		arrival := measureRate(b, broker, (*bundle).subscriber, (*bundle).relay, (*bundle).insertAll)
+		handled := measureRate(b, broker, (*bundle).handler, (*bundle).relay, (*bundle).insertAll)
+		bare := measureRate(b, broker, (*bundle).subscriber, (*bundle).relay, (*bundle).publishAll)
+		river := measureRate(b, broker, (*bundle).subscriber, (*bundle).river, (*bundle).insertJobs)
 		b.ReportMetric(arrival, "events/s")
 		b.ReportMetric(handled, "handled/s")
 		b.ReportMetric(bare, "bare/s")
+		b.ReportMetric(river, "river/s")
 		b.ReportMetric(arrival/bare, "ratio")
+		b.ReportMetric(arrival/river, "x-river")
 		b.ReportMetric(0, "ns/op")
 	}
 }
 
-// measureRate is the events per second from the first send to the last arrival.
-func measureRate(b *testing.B, broker func(testing.TB) *testenv.Broker, receive func(*bundle) <-chan int, send func(*bundle, testing.TB)) float64 {
+// measureRate is the events per second from the first send to the last arrival, while run's worker runs.
+func measureRate(b *testing.B, broker func(testing.TB) *testenv.Broker, receive func(*bundle, testing.TB) <-chan int,
+	run func(*bundle, testing.TB) (stop func()), send func(*bundle, testing.TB),
+) float64 {
 	b.Helper()
-	env := setupWith(b, broker(b))
+	env := setupBundle(b, broker(b))
 	if err := outbox.EnsureStream(b.Context(), env.js, outbox.StreamConfig{}); err != nil {
 		b.Fatal(err)
 	}
-	arrived := receive(env)
-	_, stop := env.relay(b, nil)
-	defer stop()
+	arrived := receive(env, b)
+	defer run(env, b)()
 	begin := time.Now()
 	send(env, b)
 	deadline := time.After(2 * time.Minute)
@@ -69,7 +137,9 @@ func measureRate(b *testing.B, broker func(testing.TB) *testenv.Broker, receive 
 // several facts of one act.
 func (env *bundle) insertAll(b testing.TB) {
 	for part := numberedEvents(benchEvents); len(part) > 0; part = part[10:] {
-		env.insert(b, part[:10]...)
+		if err := postgres.InTx(b.Context(), env.pool, func(tx pgx.Tx) error { return outbox.Insert(b.Context(), tx, part[:10]...) }); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
