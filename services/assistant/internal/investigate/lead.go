@@ -360,6 +360,9 @@ func (t *topic) stoppedBefore(pods []string, s *corev1.Service, h logtext.Host) 
 	if j := x.JudgeRoute(p.from, p.to, p.asked); len(j.Open) > 0 && len(j.Barriers) > 0 && p.asked == 0 {
 		return ""
 	}
+	if text := localOnly(s, p.from.Pods, p.to.Pods); text != "" {
+		return text
+	}
 	open, text := p.judge()
 	if open {
 		return ""

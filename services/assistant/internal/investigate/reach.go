@@ -213,13 +213,40 @@ func (p *passage) toService(x *network.Index, s *corev1.Service) {
 		p.stop(true, "%s has no selector: where it leads is not a pod of this cluster, so only the policies on what leaves the caller count, by address.", engine.UpperFirst(p.toText))
 		return
 	}
-	if p.to.Pods = x.ReadyBackends(s); len(p.to.Pods) == 0 {
+	if p.to.Pods = x.ReadyBackends(s); len(p.to.Pods) > 0 {
+		if text := localOnly(s, p.from.Pods, p.to.Pods); text != "" {
+			p.stop(false, "%s", text)
+		}
+	} else {
 		p.stop(false, "%s has no ready endpoint, so nothing answers there.", engine.UpperFirst(p.toText))
 		// Those that are meant, most likely: they answer once the service chooses them.
 		if like := objectsNamed(p.snap, s.Namespace, question.Mention{Kind: "deployment", Name: s.Name}); len(like) > 0 {
 			p.to.Pods = p.podsOf(like)
 		}
 	}
+}
+
+// localOnly tells that a Service sends traffic only to pods on the caller's own node, and that some callers' nodes have none.
+func localOnly(s *corev1.Service, callers, backends []*corev1.Pod) string {
+	if s.Spec.InternalTrafficPolicy == nil || *s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyLocal {
+		return ""
+	}
+	on := map[string]bool{}
+	for _, pod := range backends {
+		on[pod.Spec.NodeName] = true
+	}
+	var without []string
+	for _, pod := range callers {
+		if node := pod.Spec.NodeName; node != "" && !on[node] && !slices.Contains(without, node) {
+			without = append(without, node)
+		}
+	}
+	if len(without) == 0 {
+		return ""
+	}
+	slices.Sort(without)
+	return fmt.Sprintf("%s has `internalTrafficPolicy: Local`, so it leads only to pods on the caller's own node, and none of its ready pods is on %s, where callers run. Set it to `Cluster`, or run a pod of it on each node.",
+		engine.UpperFirst(refTitle(engine.ServiceRef(s))), joinCodes(without))
 }
 
 // findAddress takes an address for the Service or pod that has it, else for one outside.

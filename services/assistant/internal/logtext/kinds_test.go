@@ -71,6 +71,7 @@ func TestCalmLogs(t *testing.T) {
 		`2026-01-02T10:00:00.000Z INFO entry saved text="ERROR 500 lol, the database is on fire"`,
 		`{"level":"info","msg":"posted","body":"everything crashed: connection refused"}`,
 		`{"op":"Me","ms":11,"warn":""}`,
+		"2026-01-02T10:00:00.000000Z 812 [Note] [MY-010914] [Server] Aborted connection 812 to db: 'unconnected' user: 'unauthenticated' host: '10.244.1.1' (Got an error reading communication packets).",
 		"INFO GET /error-codes 200",
 		"INFO query returned 500 rows",
 		"INFO cache replied 503 ms after the first call",

@@ -19,6 +19,7 @@ var calmExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no|without) (?:errors|failures|warnings)\b`),
 	regexp.MustCompile(`(?i)\b(?:(?:errors|failed|failures|warnings|dropped|rejected|denied|expired)(?:_total|_count)?"?[=:] ?|(?:error|err)"?[=:])0(?:[\s,;)}\]"]|$)`),
 	regexp.MustCompile(`(?i)\b(?:errors?|err|exception|failures?)"?[=:] ?(?:null|nil|none|<nil>|false|""|''|\[\]|\{\})(?:[\s,;)}\]]|$)`),
+	regexp.MustCompile(`(?i)\baborted connection \d+ to db: 'unconnected' user: 'unauthenticated'.*`), // a probe of the port alone
 	regexp.MustCompile(`(?i)\berrors?[ _-]?(?:pages?|handlers?|handling|reporting|reporter|tracking|budgets?|templates?|middleware|boundar(?:y|ies))\b`),
 }
 
@@ -36,7 +37,7 @@ const (
 
 var levelNames = map[string]level{
 	"trace": debugLevel, "debug": debugLevel, "dbg": debugLevel, "fine": debugLevel, "d": debugLevel,
-	"info": infoLevel, "inf": infoLevel, "information": infoLevel, "notice": infoLevel, "log": infoLevel, "i": infoLevel,
+	"info": infoLevel, "inf": infoLevel, "information": infoLevel, "notice": infoLevel, "note": infoLevel, "log": infoLevel, "i": infoLevel,
 	"warn": warnLevel, "warning": warnLevel, "wrn": warnLevel, "w": warnLevel,
 	"error": errorLevel, "err": errorLevel, "severe": errorLevel, "eror": errorLevel, "e": errorLevel,
 	"fatal": fatalLevel, "ftl": fatalLevel, "panic": fatalLevel, "crit": fatalLevel, "critical": fatalLevel, "alert": fatalLevel, "emerg": fatalLevel, "emergency": fatalLevel, "f": fatalLevel,
@@ -45,7 +46,7 @@ var levelNames = map[string]level{
 var levelExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)["\s{,](?:level|lvl|severity|levelname|loglevel|log\.level|@level|@l)"?\s*[=:]\s*"?([a-z]+)`),
 	regexp.MustCompile(`"s":"([DIWEF])"`),
-	regexp.MustCompile(`(?i)\[(?:\w+:)?\s*(` + wordlist.AnyOf("emerg(?:ency)?", "alert", "crit(?:ical)?", "fatal", "ftl", "error", "err", "severe", "warn(?:ing)?", "wrn", "notice", "info", "inf", "debug", "dbg", "trace") + `)\s*\]`),
+	regexp.MustCompile(`(?i)\[(?:\w+:)?\s*(` + wordlist.AnyOf("emerg(?:ency)?", "alert", "crit(?:ical)?", "fatal", "ftl", "error", "err", "severe", "warn(?:ing)?", "wrn", "notice", "note", "info", "inf", "debug", "dbg", "trace") + `)\s*\]`),
 	regexp.MustCompile(`^([EFWID]), \[`),
 	regexp.MustCompile(`\b(` + wordlist.AnyOf("FATAL", "PANIC", "ERROR", "ERR", "SEVERE", "CRITICAL", "CRIT", "ALERT", "EMERG", "WARN", "WARNING", "WRN", "NOTICE", "INFO", "INF", "DEBUG", "DBG", "TRACE", "FTL", "LOG") + `)\b`),
 	regexp.MustCompile(`^(?i)(fatal|panic|error|warning|info|debug)\b: `),

@@ -130,6 +130,9 @@ var otherExprs = map[Intent]*regexp.Regexp{
 	Health: regexp.MustCompile(`^(that|thats|that is|this|it|its|it is|sounds?|looks?|seems|very|pretty|really|quite|so|yes|yeah|yep|no) (ok|okay|alright|fine|good)$`),
 }
 
+// lacksExpr begins with what is not there: "no temperature readings from greenhouse", "no bids are going in".
+var lacksExpr = regexp.MustCompile(`^no (\w+ )?\w+s (\w+ )*(from|in|on|at|into|to|of|since|for|are|were|get|reach|come|go|arrive)\b`)
+
 // stated are the intents that a complaint has only where it begins with what is to be listed: "events of the failing pods".
 var stated = map[Intent]bool{Events: true, Restarts: true, RecentChanges: true}
 
@@ -200,7 +203,7 @@ func intentOf(s sentence, p place) Intent {
 		}
 	}
 	switch {
-	case why || badExpr.MatchString(s.low), hypothesisExpr.MatchString(s.low):
+	case why || badExpr.MatchString(s.low), lacksExpr.MatchString(s.low), hypothesisExpr.MatchString(s.low):
 		return Diagnosis
 	case listExpr.MatchString(s.low) && p.kind != "":
 		return List

@@ -29,6 +29,7 @@ func TestNaive(t *testing.T) {
 		"the new template of quotes in pricing is not rolled out": question.Diagnosis, "what was rolled out today?": question.RecentChanges, "api was not updated": question.Diagnosis,
 		"are there pods without a readiness probe?": question.NoProbes, "which deployments have no liveness probe": question.NoProbes, "the readiness probe of api fails": question.Diagnosis, "there is no answer to the probe of web": question.Diagnosis,
 		"show me everything that uses gateway-db": question.Users, "whats the biggest pod": question.Usage, "how do i get into the db pod": question.Manual, "which node is about to die": question.Diagnosis,
+		"no temperature readings from greenhouse in farm": question.Diagnosis, "no bids are going in at auction": question.Diagnosis, "no thanks": question.Assent,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {

@@ -163,7 +163,7 @@ func (a *Ask) drop(words map[string]bool) {
 
 // questionIntent is the intent of a sentence that requests no change.
 func questionIntent(s sentence, p place) Intent {
-	complains := s.starts("no") && len(s.words) > 3 && badExpr.MatchString(s.low) // "no parcels leave, shipping is stuck"
+	complains := s.starts("no") && len(s.words) > 3 && (badExpr.MatchString(s.low) || lacksExpr.MatchString(s.low)) // "no parcels leave, shipping is stuck"
 	if assentExpr.MatchString(s.low) && !complains && !negatedNounExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && !(s.asks && badExpr.MatchString(s.low)) {
 		return Assent
 	}

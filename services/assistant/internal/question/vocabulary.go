@@ -108,7 +108,7 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	happy sad mad angry tired kubectl helm terraform git prod production staging dev test testing tests debug diagnose diagnosing investigate
 	troubleshoot analyse analyze inspect review audit figure understand happening live doing done fire burning blocked blocking block blocks throttled
 	enough lot lots lack lacks lacking missing absent exist exists existing unknown invalid refused refuse refuses rejected reject expired expire expires reset bye
-	fault faults culprit culprits certificate certificates cert certs tls ssl x509 handshake handshakes
+	surprise surprises fault faults culprit culprits certificate certificates cert certs tls ssl x509 handshake handshakes
 	autoscale autoscaling autoscaler balance balancer balancers loadbalancer loadbalancers nodeport nodeports ingress ingresses replica replicas endpoints endpoint
 	policy policies rule rules drains plan plans step steps side effect effects risk risky impact blast radius worth ready-to second seconds moment while
 	helped helping carefully gently manually yourself yourselves himself herself myself idea ideas sounds sounded looked seemed told typed wrote proposed

@@ -50,9 +50,79 @@ func checkPolicies(x *Index) []engine.Finding {
 		}
 		if f, ok := x.admitsNobody(p); ok {
 			found = append(found, f)
+		} else if f, ok := x.admitsServicePort(p); ok {
+			found = append(found, f)
 		}
 	}
 	return found
+}
+
+// admitsServicePort explains PolicyBlocks: a policy that opens the port of a Service where it ought to open that of the pods.
+func (x *Index) admitsServicePort(p *networkingv1.NetworkPolicy) (f engine.Finding, ok bool) {
+	open := map[int32]bool{}
+	for _, rule := range p.Spec.Ingress {
+		if len(rule.Ports) == 0 {
+			return f, false // all ports
+		}
+		for _, port := range rule.Ports {
+			if port.Port == nil || port.Port.Type != intstr.Int || port.EndPort != nil {
+				return f, false
+			}
+			open[port.Port.IntVal] = true
+		}
+	}
+	for i := range x.Services {
+		s := &x.Services[i]
+		if s.Namespace != p.Namespace || len(s.Spec.Selector) == 0 {
+			continue
+		}
+		pods := x.Selected(s.Namespace, s.Spec.Selector)
+		if len(pods) == 0 || !selects(&p.Spec.PodSelector, pods[0].Labels) {
+			continue
+		}
+		for _, port := range s.Spec.Ports {
+			target := targetNumber(port, pods[0])
+			if !open[port.Port] || target == 0 || target == port.Port || open[target] || declares(pods[0], port.Port) {
+				continue
+			}
+			f = engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(p), Confidence: engine.High}
+			f.Evidence = []string{
+				fmt.Sprintf("The policy lets connections in on port %d. That is the port of the Service %s, which leads to port %d of its pods.", port.Port, engine.QuoteCode(s.Name), target),
+				"A policy counts at the pods: the port that they listen on is what it has to name.",
+			}
+			f.Cause = fmt.Sprintf("The network policy opens port %d, and the pods behind the Service %s listen on %d, which it does not open.", port.Port, engine.QuoteCode(s.Name), target)
+			f.Text = fmt.Sprintf("Let the policy name port %d.", target)
+			return f, true
+		}
+	}
+	return f, false
+}
+
+func selects(selector *metav1.LabelSelector, have map[string]string) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(have))
+}
+
+// targetNumber is the port of a pod that a port of a Service leads to; 0: not known.
+func targetNumber(port corev1.ServicePort, pod *corev1.Pod) int32 {
+	if port.TargetPort.Type == intstr.Int {
+		return cmp.Or(port.TargetPort.IntVal, port.Port)
+	}
+	for _, c := range pod.Spec.Containers {
+		for _, declared := range c.Ports {
+			if declared.Name == port.TargetPort.StrVal {
+				return declared.ContainerPort
+			}
+		}
+	}
+	return 0
+}
+
+// declares reports whether a container of a pod says that it listens on a port.
+func declares(pod *corev1.Pod, port int32) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
+	})
 }
 
 func policyRef(p *networkingv1.NetworkPolicy) operation.Ref {

@@ -39,11 +39,46 @@ func checkServices(x *Index) []engine.Finding {
 			continue
 		}
 		found = append(found, servicePorts(s, pods)...)
+		if f, mixed := x.mixedBackends(s, pods); mixed {
+			found = append(found, f)
+		}
 		if ready[engine.Name{Namespace: s.Namespace, Name: s.Name}] == 0 && !slices.ContainsFunc(pods, engine.PodReady) {
 			found = append(found, x.noneReady(s, pods))
 		}
 	}
 	return found
+}
+
+// mixedBackends explains ServicePort: a Service that chooses pods of several workloads, of which some say that they listen on
+// its port and others say that they do not.
+func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.Finding, mixed bool) {
+	for _, port := range s.Spec.Ports {
+		var with, without []string
+		for _, pod := range pods {
+			if pod.Status.Phase != corev1.PodRunning {
+				continue
+			}
+			name := engine.RefTitle(x.WorkloadOf(pod).Ref)
+			target := targetNumber(port, pod)
+			switch {
+			case target != 0 && declares(pod, target):
+				if !slices.Contains(with, name) {
+					with = append(with, name)
+				}
+			case !slices.Contains(without, name):
+				without = append(without, name)
+			}
+		}
+		if len(with) == 0 || len(without) == 0 || slices.ContainsFunc(without, func(name string) bool { return slices.Contains(with, name) }) {
+			continue
+		}
+		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Medium}
+		f.Evidence = []string{fmt.Sprintf("Its selector %s chooses pods of %s, and of %s.", selectorText(s), strings.Join(with, ", "), strings.Join(without, ", "))}
+		f.Cause = fmt.Sprintf("Its selector also chooses pods of %s, which do not say that they listen on the port %s: connections that come to them fail.", strings.Join(without, ", "), engine.QuoteCode(port.TargetPort.String()))
+		f.Text = fmt.Sprintf("Let the selector want a label that only %s has.", strings.Join(with, ", "))
+		return f, true
+	}
+	return f, false
 }
 
 // noneReady is a consequence wherever the pods themselves have a finding.

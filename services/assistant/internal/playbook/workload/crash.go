@@ -41,7 +41,9 @@ func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 		if _, ok := x.network.WrongName(pod, c); ok {
 			continue
 		}
-		f := explainCrash(x.LastLines(pod, c), w, c)
+		lines := x.LastLines(pod, c)
+		f := explainCrash(lines, w, c)
+		x.explainBySurroundings(&f, pod, lines, c)
 		if f.Cause == otherArchitecture {
 			f.Evidence = append(f.Evidence, x.architecture(pod)...)
 		}

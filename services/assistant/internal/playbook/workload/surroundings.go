@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// What a program says when something that Kubernetes gives it, or does not give it, is at fault.
+var (
+	linkValueExpr  = regexp.MustCompile(`tcp://(\d{1,3}(?:\.\d{1,3}){3}):\d+`)
+	tokenExpr      = regexp.MustCompile(`(?i)/var/run/secrets/kubernetes\.io/serviceaccount|service ?(account)? token file|in-?cluster config|KUBERNETES_SERVICE_HOST`)
+	mountFaultExpr = regexp.MustCompile(`(?i)error mounting|are you trying to mount a directory`)
+)
+
+// explainBySurroundings replaces the cause of a container that ends where an object of the cluster proves another one than its
+// program tells: a volume's path, a variable that Kubernetes set, a token that is not mounted.
+func (x *Index) explainBySurroundings(f *engine.Finding, pod *corev1.Pod, lines []string, c engine.Container) {
+	end := c.LastEnd()
+	if end == nil {
+		return
+	}
+	if mountFaultExpr.MatchString(end.Message) {
+		x.explainMount(f, pod, c, end.Message)
+		return
+	}
+	text := strings.Join(lines, "\n")
+	if m := linkValueExpr.FindStringSubmatch(text); m != nil && engine.ValueOr(pod.Spec.EnableServiceLinks, true) {
+		x.explainServiceLink(f, pod, m[0], m[1], text)
+		return
+	}
+	if tokenExpr.MatchString(text) {
+		x.explainToken(f, pod)
+	}
+}
+
+// explainMount tells which path of which ConfigMap or Secret a mount takes that is not there.
+func (x *Index) explainMount(f *engine.Finding, pod *corev1.Pod, c engine.Container, message string) {
+	f.Evidence = append(f.Evidence[:1:1], "The runtime says "+engine.QuoteLine(message)+".")
+	f.Fix = nil
+	f.Cause, f.Confidence = "A volume cannot be mounted where the container wants it, so its program never starts.", engine.Medium
+	f.Text = "Compare the path of the mount, and its subPath, with what the volume holds and what the image has there."
+	for _, m := range c.Spec.VolumeMounts {
+		if m.SubPath == "" || !strings.Contains(message, m.MountPath) {
+			continue
+		}
+		i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+		if i < 0 {
+			continue
+		}
+		kind, name, keys := x.keysOfVolume(pod, &pod.Spec.Volumes[i])
+		if name == "" || slices.Contains(keys, m.SubPath) {
+			continue
+		}
+		f.Confidence = engine.High
+		f.Cause = fmt.Sprintf("The mount on %s takes the subPath %s, which is no key of the %s %s: an empty directory takes its place, and a file is wanted there.", engine.QuoteCode(m.MountPath), engine.QuoteCode(m.SubPath), kind, engine.QuoteCode(name))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The %s has %s.", kind, engine.QuoteCodes(keys)))
+		f.Text = "Name a key that is there in `subPath`, or add the key."
+	}
+}
+
+// keysOfVolume are the files of a volume that is made of one ConfigMap or Secret.
+func (x *Index) keysOfVolume(pod *corev1.Pod, v *corev1.Volume) (kind, name string, keys []string) {
+	switch {
+	case v.ConfigMap != nil && len(v.ConfigMap.Items) == 0:
+		keys, known := x.ConfigMapKeys[engine.Name{Namespace: pod.Namespace, Name: v.ConfigMap.Name}]
+		if known {
+			return "ConfigMap", v.ConfigMap.Name, keys
+		}
+	case v.Secret != nil && len(v.Secret.Items) == 0:
+		keys, known := x.SecretKeys[engine.Name{Namespace: pod.Namespace, Name: v.Secret.SecretName}]
+		if known {
+			return "Secret", v.Secret.SecretName, keys
+		}
+	}
+	return "", "", nil
+}
+
+// explainServiceLink tells of a variable that Kubernetes sets for each Service of a namespace, and that a program takes for one
+// of its own: REDIS_PORT of a Service called redis is tcp://ADDRESS:PORT.
+func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, value, address, text string) {
+	for i := range x.Services {
+		s := &x.Services[i]
+		variable := strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_")) + "_PORT"
+		if s.Namespace != pod.Namespace || s.Spec.ClusterIP != address && !strings.Contains(text, variable) {
+			continue
+		}
+		f.Fix = nil
+		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program takes it for a setting of its own.", engine.QuoteCode(variable), engine.QuoteCode(value), engine.QuoteCode(s.Name)), engine.Medium
+		if strings.Contains(text, variable) && s.Spec.ClusterIP == address {
+			f.Confidence = engine.High
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The Service %s has the address %s, and the pod's `enableServiceLinks` is not false.", engine.QuoteCode(s.Name), engine.QuoteCode(s.Spec.ClusterIP)))
+		f.Text = fmt.Sprintf("Set `enableServiceLinks: false` in the pod's template, set %s there yourself, or give the Service another name.", engine.QuoteCode(variable))
+		return
+	}
+}
+
+// explainToken tells that a pod that asks for its account's token has none mounted.
+func (x *Index) explainToken(f *engine.Finding, pod *corev1.Pod) {
+	account := engine.ValueOr(&pod.Spec.ServiceAccountName, "")
+	if account == "" {
+		account = "default"
+	}
+	who := ""
+	switch {
+	case pod.Spec.AutomountServiceAccountToken != nil:
+		if !*pod.Spec.AutomountServiceAccountToken {
+			who = "the pod's template"
+		}
+	default:
+		for i := range x.ServiceAccounts {
+			if a := &x.ServiceAccounts[i]; a.Namespace == pod.Namespace && a.Name == account && a.AutomountServiceAccountToken != nil && !*a.AutomountServiceAccountToken {
+				who = "the service account " + engine.QuoteCode(account)
+			}
+		}
+	}
+	if who == "" {
+		return
+	}
+	f.Fix = nil
+	f.Cause, f.Confidence = fmt.Sprintf("No token of its service account is mounted into the pod: %s says `automountServiceAccountToken: false`.", who), engine.High
+	f.Text = "If the program is to call the API, set `automountServiceAccountToken: true` in the pod's template, which counts before that of the account."
+}
