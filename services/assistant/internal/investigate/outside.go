@@ -88,6 +88,12 @@ func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 	if err != nil || s == nil {
 		return false, err
 	}
+	// Where something is called so, how it does is what is asked.
+	if slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return strings.Contains(n.Name, "backup") }) || slices.ContainsFunc(nameableObjects(s), func(o thing) bool {
+		return o.ref.Kind != "CronJob" && strings.Contains(o.ref.Name, "backup")
+	}) {
+		return false, nil
+	}
 	var list []string
 	for i := range s.CronJobs {
 		if c := &s.CronJobs[i]; strings.Contains(c.Name, "backup") || strings.Contains(c.Name, "dump") || strings.Contains(c.Name, "snapshot") {
