@@ -77,16 +77,26 @@ func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err e
 }
 
 // blamesExpr is a sentence in which one side is said to suffer from another.
-var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?") + `\b.*\b(about|of|for|on|by|with|to|from|at)\b`)
+var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?", "(no|any) (answers?|responses?|repl(y|ies))", `refus\w*`) + `\b.*\b(about|of|for|on|by|with|to|from|at)\b`)
 
 // barrierBetween looks for policies between two objects of which one complains about the other, where nothing else is wrong:
 // "shop complains about vault". The first one named is the caller.
 func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
-	var names []string
+	var there, names []string
+	for _, r := range t.objects {
+		if r.Kind != "Node" && r.Kind != "Namespace" && !slices.Contains(there, r.Name) {
+			there = append(there, r.Name)
+		}
+	}
 	for _, m := range a.Mentions {
-		named := slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Name == m.Name && r.Kind != "Node" && r.Kind != "Namespace" })
-		if named && !slices.Contains(names, m.Name) {
-			names = append(names, m.Name)
+		name := m.Name
+		if m.Sure && !slices.Contains(there, name) { // taken for the one that no word names
+			if i := slices.IndexFunc(there, func(n string) bool { return !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == n }) }); i >= 0 {
+				name = there[i]
+			}
+		}
+		if slices.Contains(there, name) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	if len(names) != 2 || !blamesExpr.MatchString(a.Words) {
@@ -94,8 +104,12 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 	}
 	a.Route = &question.Route{From: question.End{Name: names[0]}, To: question.End{Name: names[1]}}
 	p, err := w.passage(ctx, a)
-	if err != nil || p.absent || p.trouble != "" {
+	if err != nil || p.absent {
 		return false, err
+	}
+	if p.trouble != "" {
+		w.say(p.trouble)
+		return true, nil
 	}
 	open, text := p.judge()
 	if !open {
