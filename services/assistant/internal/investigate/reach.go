@@ -91,7 +91,9 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 	for _, m := range a.Mentions {
 		name := m.Name
 		if m.Sure && !slices.Contains(there, name) { // taken for the one that no word names
-			if i := slices.IndexFunc(there, func(n string) bool { return !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == n }) }); i >= 0 {
+			if i := slices.IndexFunc(there, func(n string) bool {
+				return !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == n })
+			}); i >= 0 {
 				name = there[i]
 			}
 		}
