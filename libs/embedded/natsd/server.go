@@ -4,12 +4,14 @@ package natsd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -75,6 +77,19 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	for end := time.Now().Add(bindPatience); ; <-time.After(20 * time.Millisecond) {
+		s, err := startOnce(cfg)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return s, err
+		}
+	}
+}
+
+// bindPatience is how long a port may be in use before that is an error: a child that this process starts holds a copy of each
+// of its listeners, closed ones too, until it runs its own program, and the port is checked by listening on it.
+const bindPatience = time.Second
+
+func startOnce(cfg Config) (*Server, error) {
 	port := cfg.Port
 	if port == 0 {
 		port = server.RANDOM_PORT
@@ -116,6 +131,10 @@ func Start(cfg Config) (*Server, error) {
 		}
 	}
 	srv.Shutdown()
+	if strings.Contains(fault, syscall.EADDRINUSE.Error()) {
+		srv.WaitForShutdown() // the next try takes its store
+		return nil, fmt.Errorf("nats: port %d on 127.0.0.1 is not free (%w); stop what listens there or choose another port", port, syscall.EADDRINUSE)
+	}
 	return nil, fmt.Errorf("nats: the server with its store in %s did not start: %s", cfg.Dir, fault)
 }
 

@@ -167,6 +167,21 @@ func wantRefused(t *testing.T, refused <-chan error, what string) {
 	}
 }
 
+// TestPortThatIsHeldForAMoment: a child that is being started holds copies of closed listeners until it runs its own program.
+func TestPortThatIsHeldForAMoment(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(200*time.Millisecond, func() { l.Close() })
+	s, err := Start(Config{Dir: t.TempDir(), Port: l.Addr().(*net.TCPAddr).Port})
+	if err != nil {
+		t.Fatalf("a port that is free after 200 ms: got %v, want a server", err)
+	}
+	s.Stop()
+}
+
 func TestFaultsAreSentences(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
