@@ -197,7 +197,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	case question.ErrorRate, question.Latency:
 		return w.metrics(ctx, a, t)
 	case question.Prices:
-		w.say("What things cost is not known here: the cluster's API has no prices. What they ask for and use, which bills are made of, it has:")
+		w.say("What things cost is not known here: the cluster's API has no prices. What I can show is what they request and use:")
 		return w.usage(ctx, a, t)
 	case question.Clock:
 		w.say(fmt.Sprintf("It is %s, by the assistant's clock. Times in answers are in UTC, too.", t.snap.Taken.UTC().Format("Monday 2006-01-02 15:04:05 UTC")))
@@ -333,7 +333,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	if rest := conditionExpr.FindString(a.Words); rest != "" {
-		w.say(fmt.Sprintf("I do not know how to judge %s, so the list is not limited to that.", report.Code(rest)))
+		w.say(fmt.Sprintf("I do not know how to judge %s, so the list is not filtered by it.", report.Code(rest)))
 	}
 	if text, ok := w.call(ctx, op, fmt.Sprintf("The %ss %s:", a.Kind, t.where())); ok && strings.HasPrefix(a.Words, "how many") {
 		w.say(fmt.Sprintf("That is %d rows.", max(0, strings.Count(strings.TrimRight(text, "\n"), "\n"))))

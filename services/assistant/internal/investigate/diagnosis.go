@@ -118,9 +118,11 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	meant := t.meant(a.Symptoms, about)
 	meant = w.sayBoundAutoscalers(meant)
-	if len(t.objects) > 0 || len(about) == 0 && len(a.Symptoms) > 0 {
-		about = append(about, meant...)
-		meant = nil
+	switch {
+	case len(t.objects) > 0:
+		about, meant = append(about, meant...), nil
+	case len(about) == 0 && len(a.Symptoms) > 0:
+		about, meant = partition(meant, func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) || f.Class == engine.PolicyBlocks })
 	}
 	left := t.unexplained(slices.Concat(about, others))
 	switch {
@@ -282,7 +284,7 @@ func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []eng
 			return true
 		case f.Class == engine.AutoscalerIdle && f.Confidence < engine.High && !fitsSymptoms(f, symptoms):
 			return true // a state on the way
-		case t.namespace != "" && concerns(f) && f.Object.Kind == "DaemonSet":
+		case t.namespace != "" && concerns(f) && slices.ContainsFunc(f.Touches, func(r operation.Ref) bool { return r.Kind == "Node" && slices.Contains(t.objects, r) }):
 			return false // the node that is named has none of its pods
 		case len(t.objects) > 0:
 			return !near[plainRef(f.Object)] || len(about) > 0 && !fitsSymptoms(f, symptoms)

@@ -98,7 +98,7 @@ func askWhich(a question.Ask, t *topic) string {
 	text := fmt.Sprintf("Say which %s is meant, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
 	switch {
 	case len(have) == 0:
-		return fmt.Sprintf("I see no %s here. ", kind) + text
+		return fmt.Sprintf("I see no %s here.", kind)
 	case more > 0:
 		have = append(have, fmt.Sprintf("and %d more", more))
 	}

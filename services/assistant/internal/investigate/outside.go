@@ -42,7 +42,7 @@ var operators = map[string][2]string{
 // it, and what the cluster shows of it. done is false where the question names something in the
 // cluster as well.
 func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err error) {
-	if backupExpr.MatchString(a.Words) && !faultyExpr.MatchString(a.Words) && a.Intent != question.Request {
+	if backupExpr.MatchString(a.Words) && !faultyExpr.MatchString(a.Words) && a.Intent != question.Request && a.Intent != question.Advice {
 		return w.sayBackups(ctx)
 	}
 	name := ""
@@ -78,7 +78,7 @@ func (w *work) sayOutside(ctx context.Context, a question.Ask) (done bool, err e
 }
 
 var (
-	backupExpr = regexp.MustCompile(`^(is|are|was|were|do|does|did|can|could|when|how|who|where|which|what)\b.*\b(backed up|back ?ups?|restore(d|able)?)\b`)
+	backupExpr = regexp.MustCompile(`^(is|are|was|were|do|does|did|can|could|when|how|who|where|which|what)\b.*\b(backed up|backups?|back ups|restore (a|the|our|my|from)? ?(backups?|dumps?|snapshots?|data))\b`)
 	faultyExpr = regexp.MustCompile(`\b(fail\w*|wrong|stuck|broken|crash\w*|not run\w*|hang\w*)\b|\bjobs?\b`)
 )
 
@@ -102,7 +102,7 @@ func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 	}
 	text := "No object of the cluster tells whether data is backed up, or whether a backup can be restored: I do not know."
 	if len(list) > 0 {
-		text += " By its name this has to do with it: " + strings.Join(list, "; ") + "."
+		text += " Judging by the name, this may be related: " + strings.Join(list, "; ") + "."
 	} else {
 		text += " I see no CronJob whose name speaks of backups."
 	}

@@ -79,6 +79,9 @@ func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err e
 // blamesExpr is a sentence in which one side is said to suffer from another.
 var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?", "(no|any) (answers?|responses?|repl(y|ies))", `refus\w*`) + `\b.*\b(about|of|for|on|by|with|to|from|at)\b`)
 
+// refusesExpr is what the side that is called does.
+var refusesExpr = regexp.MustCompile(`\b(refus\w*|reject\w*|den(y|ies)|with requests|with connections|with calls)\b`)
+
 // barrierBetween looks for policies between two objects of which one complains about the other, where nothing else is wrong:
 // "shop complains about vault". The first one named is the caller.
 func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
@@ -104,7 +107,11 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 	if len(names) != 2 || !blamesExpr.MatchString(a.Words) {
 		return false, nil
 	}
-	a.Route = &question.Route{From: question.End{Name: names[0]}, To: question.End{Name: names[1]}}
+	// "db refuses connections from web": who calls stands last.
+	if m := blamesExpr.FindStringSubmatch(a.Words); m[len(m)-1] == "from" && refusesExpr.MatchString(a.Words) || m[len(m)-1] == "by" {
+		names[0], names[1] = names[1], names[0]
+	}
+	a.Route = &question.Route{From: question.End{Name: names[0], Namespace: t.namespace}, To: question.End{Name: names[1], Namespace: t.namespace}}
 	p, err := w.passage(ctx, a)
 	if err != nil || p.absent {
 		return false, err
@@ -166,7 +173,7 @@ func (p *passage) find(e question.End, namespace string) []operation.Ref {
 	if len(found) == 0 && e.Namespace == "" {
 		found = objectsNamed(p.snap, "", m)
 	}
-	if len(found) == 0 && namespace != "" {
+	if len(found) == 0 && namespace != "" && !strings.Contains(e.Name, ".") {
 		near := similarNames(p.snap, namespace, m)
 		if len(near) > 0 && !slices.ContainsFunc(near, func(r operation.Ref) bool { return r.Name != near[0].Name }) {
 			p.assumed = strings.TrimSpace(p.assumed + fmt.Sprintf(" There is no object with the name %s in namespace %s; I take %s for it.", report.Code(e.Name), report.Code(namespace), refTitle(near[0])))

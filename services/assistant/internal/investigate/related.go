@@ -18,7 +18,7 @@ func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Fi
 	near := relatedObjects(s, objects)
 	var concern func(f engine.Finding) bool
 	concern = func(f engine.Finding) bool {
-		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Effects, func(e engine.Effect) bool { return near[plainRef(e.Of)] }) || slices.ContainsFunc(f.Pods, func(pod string) bool {
+		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Touches, func(r operation.Ref) bool { return near[plainRef(r)] }) || slices.ContainsFunc(f.Effects, func(e engine.Effect) bool { return near[plainRef(e.Of)] }) || slices.ContainsFunc(f.Pods, func(pod string) bool {
 			return near[operation.Ref{Kind: "Pod", Namespace: f.Object.Namespace, Name: pod}]
 		}) || slices.ContainsFunc(f.Consequences, concern)
 	}

@@ -71,7 +71,7 @@ func TestWorkloadCases(t *testing.T) {
 				s.Pods[i].Spec.SchedulerName, s.Pods[i].Status.Conditions = "volcano", nil
 			}
 			s.Events = nil
-		}, "the scheduler `volcano` that it is for does not run"},
+		}, "its scheduler, `volcano`, does not run"},
 		{"created just now", "a9_asks_too_much", "", func(s *engine.Snapshot) {
 			for i := range s.Pods {
 				s.Pods[i].Status.Conditions, s.Pods[i].CreationTimestamp = nil, metav1.NewTime(s.Taken.Add(-time.Second))

@@ -110,7 +110,7 @@ var rules = []rule{
 	newRule(Warnings, `\bwarnings?\b`),
 	newRule(Events, `\bevents?\b|\bwhat (has )?happened\b`),
 	newRule(UnhealthyPods, `\b(unhealthy|failing|failed|broken|crashing|crashed|crash ?loop\w*|not ready|unready|notready|not running|bad|stuck|pending|evicted|dead|problem\w*|non-running|sick|red) (pods?|containers?|workloads?)\b|\b(which|what|list|show|any|find|get|all|how many) .*\b(pods?|containers?|workloads?)\b.*\b(unhealthy|fail\w*|broken|crash\w*|not ready|unready|not running|stuck|pending|evicted|down|dead|dying|error\w*|problem\w*|trouble\w*|not healthy|not up)\b|\bpods? (that|which) (are|is) not\b|^(unhealthy|failing|broken|crashing|pending)$`),
-	newRule(Health, `\bhealth(y)?\b|\bis (everything|all|it all|the cluster|my cluster|prod|production)\b.*\b(ok|okay|fine|good|up|healthy|well|green|alright|running|working)\b|\ball (good|green|ok|okay|well)\b|^(cluster |overall |current )*status\b|\bhow (is|are)\b.*\b(doing|cluster|things|everything|going|looking|prod|pods|namespace)\b|\bstatus of\b|^is \S+ (ok|okay|up|ready|alive|healthy|running|fine|working)\b|^(is|are) .*\b(ready|up and running|ok|okay|running|alive)$|^how is \S+$|^(are|is) (we|you|all|everything|stuff|things) (all )?(ok|okay|fine|good|up|healthy|green|alright|well)\b|^(we|all|everything|\S+( in \S+)?) (ok|okay|alright|fine|good|alive|healthy)$|\bsanity check\b|\bhealth ?check\b|\beverything (ok|okay|fine|good|alright)\b`),
+	newRule(Health, `\bhealth(y)?\b|\bis (everything|all|it all|the cluster|my cluster|prod|production)\b.*\b(ok|okay|fine|good|up|healthy|well|green|alright|running|working)\b|\ball (good|green|ok|okay|well)\b|^(cluster |overall |current )*status\b|\bhow (is|are)\b.*\b(doing|cluster|things|everything|going|looking|prod|pods|namespace)\b|\bstatus of\b|^is \S+ (back )?(ok|okay|up|ready|alive|healthy|running|fine|working)\b|^(is|are) .*\b(ready|up and running|ok|okay|running|alive)$|^how is \S+$|^(are|is) (we|you|all|everything|stuff|things) (all )?(ok|okay|fine|good|up|healthy|green|alright|well)\b|^(we|all|everything|\S+( in \S+)?) (ok|okay|alright|fine|good|alive|healthy)$|\bsanity check\b|\bhealth ?check\b|\beverything (ok|okay|fine|good|alright)\b`),
 	newRule(Overview, `\boverview\b|\bsummar(y|ise|ize)\b|\bwhat (is|are|do we have|have we got|runs?)\b.*\b(running|deployed|runs|here|there|installed)\b|\bwhat runs\b|\bwhat do (we|i) have\b|\binventory\b|\bdescribe (the|this|my|our) (cluster|namespace)\b|\bshow (me )?(the|this|my|our)? ?(cluster|namespace|everything)$|\bwhat is in\b|\btell me about (the|this|my|our) (cluster|namespace)\b|\bbig picture\b`),
 }
 
@@ -122,10 +122,10 @@ var otherExprs = map[Intent]*regexp.Regexp{
 	Images: faultExpr,
 	// What mounts, logs or counts something, and names such as cert-manager, are no certificates.
 	Certificates: regexp.MustCompile(`\b(logs?|errors?|mount(s|ed|ing)?|us(e|es|ed|ing)|cpu|memory|mem|ram)\b|\bkeys\b.*\b(of|in|has|have)\b|\bhow many (pods|containers|deployments|workloads)\b|\bcerts?-\w|\w-certs?\b`),
-	// One that was, and may be no more.
+	// A question whether what was warned of still happens.
 	Warnings: regexp.MustCompile(`\b(does|do|is|are) (it|they|that|this|these) still\b`),
 	// What is called so, or has a use that is counted.
-	Prices: regexp.MustCompile(`\b(cpu|memory|mem|ram|logs?|pods)\b|\b(costs?|bills?|prices?|pay)-\w|\w-(costs?|bills?|prices?|pay)\b`),
+	Prices: regexp.MustCompile(`\b(wrong with|happened|broke|fail\w*)\b|\b(cpu|memory|mem|ram|logs?|pods)\b|\b(costs?|bills?|prices?|pay)-\w|\w-(costs?|bills?|prices?|pay)\b`),
 	// "sounds good" is assent.
 	Health: regexp.MustCompile(`^(that|thats|that is|this|it|its|it is|sounds?|looks?|seems|very|pretty|really|quite|so|yes|yeah|yep|no) (ok|okay|alright|fine|good)$`),
 }
@@ -136,7 +136,7 @@ var lacksExpr = regexp.MustCompile(`^no (\w+ )?\w+s (\w+ )*(from|in|on|at|into|t
 // stated are the intents that a complaint has only where it begins with what is to be listed: "events of the failing pods".
 var stated = map[Intent]bool{Events: true, Restarts: true, RecentChanges: true}
 
-var headExpr = regexp.MustCompile(`^(the |all |any |recent |latest |last |new )*(events?|restarts?|restarted|changes?|crash counts?)\b`)
+var headExpr = regexp.MustCompile(`^(please |can you |could you |i want |i need |to see |show |list |give |get |me |the |all |any |recent |latest |last |new )*(events?|restarts?|restarted|changes?|crash counts?)\b`)
 
 // badExpr is a sentence about something that does not work.
 var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
@@ -172,7 +172,7 @@ var (
 )
 
 // tables are the intents that a complaint does not have, whatever it names.
-var tables = map[Intent]bool{Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
+var tables = map[Intent]bool{Prices: true, NoProbes: true, Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
 
 var (
 	// askExpr begins a question for a fact.

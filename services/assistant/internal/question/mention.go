@@ -174,7 +174,7 @@ func (p *place) mention(words []word, taken []bool, i int) {
 // a name where the cluster has such an object: "the certs secret", "configmap settings".
 func usedKindBeside(words []word, taken []bool, i int) string {
 	w := words[i].low
-	if len(w) < 3 || !common[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || beings[w] || !operation.ValidName(w) {
+	if len(w) < 3 || !common[w] || notNouns[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || beings[w] || !operation.ValidName(w) {
 		return ""
 	}
 	switch last := i == len(words)-1 || words[i+1].low == "in"; {
@@ -185,6 +185,9 @@ func usedKindBeside(words []word, taken []bool, i int) string {
 	}
 	return ""
 }
+
+// notNouns stand behind a kind word and are never its name.
+var notNouns = setOf("now too again anymore yet still already then there here please today tomorrow yesterday")
 
 // usedKinds are the words for one object of a kind that holds what workloads use.
 var usedKinds = map[string]string{
@@ -223,7 +226,7 @@ var questionWords = setOf("why what where who how which when and but so")
 // name where the cluster has such an object, as only the cluster can tell.
 func subjectWord(words []word, taken []bool, i int) bool {
 	w := words[i].low
-	if i == 0 && len(words) > 4 && words[1].low == "in" && common[w] && kindOf(w) == "" && !questionWords[w] && !neverNames[w] && operation.ValidName(w) {
+	if i == 0 && len(words) > 4 && words[1].low == "in" && !pronouns[words[2].low] && !badExpr.MatchString(w) && common[w] && kindOf(w) == "" && !questionWords[w] && !neverNames[w] && operation.ValidName(w) {
 		return true // "drain in queues takes nothing"
 	}
 	if len(w) < 3 || !common[w] || kindOf(w) != "" || pronouns[w] || severals[w] || articles[w] || askedFor[w] || neverNames[w] || badExpr.MatchString(w) || symptomsOf(w) != nil || !operation.ValidName(w) {

@@ -30,6 +30,9 @@ func TestNaive(t *testing.T) {
 		"are there pods without a readiness probe?": question.NoProbes, "which deployments have no liveness probe": question.NoProbes, "the readiness probe of api fails": question.Diagnosis, "there is no answer to the probe of web": question.Diagnosis,
 		"show me everything that uses gateway-db": question.Users, "whats the biggest pod": question.Usage, "how do i get into the db pod": question.Manual, "which node is about to die": question.Diagnosis,
 		"no temperature readings from greenhouse in farm": question.Diagnosis, "no bids are going in at auction": question.Diagnosis, "no thanks": question.Assent,
+		"no, it is in use": question.Assent, "no, this is on purpose": question.Assent, "no, that changes nothing": question.Assent, "no, lets wait for the deploy": question.Assent,
+		"is web back up?": question.Health, "what is wrong with prices in shop?": question.Diagnosis, "please show events of the failing pods": question.Events,
+		"drain in eu-west the node w1": question.Request, "no readiness probe failures, but web is slow": question.Diagnosis,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {

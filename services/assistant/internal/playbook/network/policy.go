@@ -57,45 +57,81 @@ func checkPolicies(x *Index) []engine.Finding {
 	return found
 }
 
-// admitsServicePort explains PolicyBlocks: a policy that opens the port of a Service where it ought to open that of the pods.
+// admitsServicePort explains PolicyBlocks: a policy that opens the port of a Service, where that of its pods is another one that
+// no policy opens.
 func (x *Index) admitsServicePort(p *networkingv1.NetworkPolicy) (f engine.Finding, ok bool) {
-	open := map[int32]bool{}
-	for _, rule := range p.Spec.Ingress {
-		if len(rule.Ports) == 0 {
-			return f, false // all ports
-		}
-		for _, port := range rule.Ports {
-			if port.Port == nil || port.Port.Type != intstr.Int || port.EndPort != nil {
-				return f, false
-			}
-			open[port.Port.IntVal] = true
-		}
+	if !governsDirection(p, networkingv1.PolicyTypeIngress) {
+		return f, false
+	}
+	open, all := openPorts(p)
+	if all || len(open) == 0 {
+		return f, false
 	}
 	for i := range x.Services {
 		s := &x.Services[i]
-		if s.Namespace != p.Namespace || len(s.Spec.Selector) == 0 {
+		named := slices.ContainsFunc(s.Spec.Ports, func(port corev1.ServicePort) bool { return open[portKey(port.Protocol, port.Port)] })
+		if s.Namespace != p.Namespace || len(s.Spec.Selector) == 0 || s.Spec.ClusterIP == corev1.ClusterIPNone || !named {
 			continue
 		}
-		pods := x.Selected(s.Namespace, s.Spec.Selector)
-		if len(pods) == 0 || !selects(&p.Spec.PodSelector, pods[0].Labels) {
+		at := slices.IndexFunc(x.Selected(s.Namespace, s.Spec.Selector), func(pod *corev1.Pod) bool {
+			return pod.Status.Phase == corev1.PodRunning && !pod.Spec.HostNetwork && selects(&p.Spec.PodSelector, pod.Labels)
+		})
+		if at < 0 {
 			continue
 		}
+		pod := x.Selected(s.Namespace, s.Spec.Selector)[at]
 		for _, port := range s.Spec.Ports {
-			target := targetNumber(port, pods[0])
-			if !open[port.Port] || target == 0 || target == port.Port || open[target] || declares(pods[0], port.Port) {
+			target := targetNumber(port, pod)
+			if !open[portKey(port.Protocol, port.Port)] || target == 0 || target == port.Port || declares(pod, port.Port) || x.opensPort(pod, portKey(port.Protocol, target)) {
 				continue
 			}
-			f = engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(p), Confidence: engine.High}
+			f = engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(p), Confidence: engine.Medium}
 			f.Evidence = []string{
 				fmt.Sprintf("The policy lets connections in on port %d. That is the port of the Service %s, which leads to port %d of its pods.", port.Port, engine.QuoteCode(s.Name), target),
 				"A policy counts at the pods: the port that they listen on is what it has to name.",
 			}
-			f.Cause = fmt.Sprintf("The network policy opens port %d, and the pods behind the Service %s listen on %d, which it does not open.", port.Port, engine.QuoteCode(s.Name), target)
-			f.Text = fmt.Sprintf("Let the policy name port %d.", target)
+			f.Cause = fmt.Sprintf("The network policy opens port %d, and the pods behind the Service %s listen on %d, which no policy opens.", port.Port, engine.QuoteCode(s.Name), target)
+			f.Text = fmt.Sprintf("Let the policy name port %d, if the Service is to be reached.", target)
 			return f, true
 		}
 	}
 	return f, false
+}
+
+// portKey is a port with its protocol.
+func portKey(protocol corev1.Protocol, port int32) string {
+	return fmt.Sprintf("%s/%d", cmp.Or(protocol, corev1.ProtocolTCP), port)
+}
+
+// openPorts are the ports that a policy's ingress rules name by number; all: some rule leaves it open which, or says it otherwise.
+func openPorts(p *networkingv1.NetworkPolicy) (open map[string]bool, all bool) {
+	open = map[string]bool{}
+	for _, rule := range p.Spec.Ingress {
+		if len(rule.Ports) == 0 {
+			return open, true
+		}
+		for _, port := range rule.Ports {
+			if port.Port == nil || port.Port.Type != intstr.Int || port.EndPort != nil {
+				return open, true
+			}
+			open[portKey(engine.ValueOr(port.Protocol, corev1.ProtocolTCP), port.Port.IntVal)] = true
+		}
+	}
+	return open, false
+}
+
+// opensPort reports whether some policy for a pod opens a port of it: policies add up.
+func (x *Index) opensPort(pod *corev1.Pod, key string) bool {
+	for i := range x.NetworkPolicies {
+		p := &x.NetworkPolicies[i]
+		if p.Namespace != pod.Namespace || !governsDirection(p, networkingv1.PolicyTypeIngress) || !selects(&p.Spec.PodSelector, pod.Labels) {
+			continue
+		}
+		if open, all := openPorts(p); all || open[key] {
+			return true
+		}
+	}
+	return false
 }
 
 func selects(selector *metav1.LabelSelector, have map[string]string) bool {
@@ -108,7 +144,7 @@ func targetNumber(port corev1.ServicePort, pod *corev1.Pod) int32 {
 	if port.TargetPort.Type == intstr.Int {
 		return cmp.Or(port.TargetPort.IntVal, port.Port)
 	}
-	for _, c := range pod.Spec.Containers {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, declared := range c.Ports {
 			if declared.Name == port.TargetPort.StrVal {
 				return declared.ContainerPort
@@ -120,7 +156,7 @@ func targetNumber(port corev1.ServicePort, pod *corev1.Pod) int32 {
 
 // declares reports whether a container of a pod says that it listens on a port.
 func declares(pod *corev1.Pod, port int32) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
 	})
 }

@@ -50,7 +50,7 @@ func checkServices(x *Index) []engine.Finding {
 }
 
 // mixedBackends explains ServicePort: a Service that chooses pods of several workloads, of which some say that they listen on
-// its port and others say that they do not.
+// its port and others say nothing of it.
 func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.Finding, mixed bool) {
 	for _, port := range s.Spec.Ports {
 		var with, without []string
@@ -72,9 +72,12 @@ func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.F
 		if len(with) == 0 || len(without) == 0 || slices.ContainsFunc(without, func(name string) bool { return slices.Contains(with, name) }) {
 			continue
 		}
-		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Medium}
+		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Low} // a port may be open that nobody declares
+		if port.TargetPort.Type == intstr.String {
+			f.Confidence = engine.Medium
+		}
 		f.Evidence = []string{fmt.Sprintf("Its selector %s chooses pods of %s, and of %s.", selectorText(s), strings.Join(with, ", "), strings.Join(without, ", "))}
-		f.Cause = fmt.Sprintf("Its selector also chooses pods of %s, which do not say that they listen on the port %s: connections that come to them fail.", strings.Join(without, ", "), engine.QuoteCode(port.TargetPort.String()))
+		f.Cause = fmt.Sprintf("Its selector also chooses pods of %s, which say nothing of the port %s: if they do not listen on it, the connections that come to them fail.", strings.Join(without, ", "), engine.QuoteCode(port.TargetPort.String()))
 		f.Text = fmt.Sprintf("Let the selector want a label that only %s has.", strings.Join(with, ", "))
 		return f, true
 	}

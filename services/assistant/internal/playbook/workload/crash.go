@@ -43,7 +43,9 @@ func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 		}
 		lines := x.LastLines(pod, c)
 		f := explainCrash(lines, w, c)
-		x.explainBySurroundings(&f, pod, lines, c)
+		if own, _ := engine.SplitInstructions(lines); f.Confidence < engine.High {
+			x.explainBySurroundings(&f, pod, own, c)
+		}
 		if f.Cause == otherArchitecture {
 			f.Evidence = append(f.Evidence, x.architecture(pod)...)
 		}

@@ -115,7 +115,7 @@ func (x *Index) missedNodes() []engine.Finding {
 		f := engine.Finding{Class: engine.PendingPlacement, Object: ref, Confidence: engine.High}
 		x.explainMissed(&f, d, why, missed)
 		for _, name := range missed {
-			f.Effects = append(f.Effects, engine.Effect{Of: engine.NodeRef(name)})
+			f.Touches = append(f.Touches, engine.NodeRef(name))
 		}
 		found = append(found, f)
 	}

@@ -150,9 +150,9 @@ func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*cor
 	evicted := map[string][]string{}
 	var waiting []string
 	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
+		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil && len(pod.Status.ContainerStatuses) == 0 {
 			waiting = append(waiting, pod.Namespace+"/"+pod.Name)
-			f.Effects = append(f.Effects, engine.Effect{Of: x.WorkloadOf(pod).Ref, Pods: []string{pod.Name}})
+			f.Touches = append(f.Touches, x.WorkloadOf(pod).Ref)
 		}
 		if short, ok := x.evictedFor(pod); ok {
 			evicted[short] = append(evicted[short], pod.Namespace+"/"+pod.Name)

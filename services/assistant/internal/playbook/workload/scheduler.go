@@ -301,7 +301,7 @@ func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 			continue
 		}
 		keys = append(keys, c.TopologyKey)
-		if !slices.ContainsFunc(x.Nodes, func(n corev1.Node) bool { return n.Labels[c.TopologyKey] != "" }) {
+		if !slices.ContainsFunc(x.Nodes, func(n corev1.Node) bool { _, has := n.Labels[c.TopologyKey]; return has }) {
 			unknown = append(unknown, c.TopologyKey)
 		}
 	}
@@ -311,21 +311,29 @@ func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 		f.Text = "Label the nodes, spread by a label that they have, or let the constraint be ScheduleAnyway."
 		return
 	}
-	f.Cause = fmt.Sprintf("The pod's topology spread constraints, by the node label %s, leave no node.", engine.QuoteCodes(keys))
+	f.Cause = "The pod's topology spread constraints leave no node."
+	if len(keys) > 0 {
+		f.Cause = fmt.Sprintf("The pod's topology spread constraints, by the node label %s, leave no node.", engine.QuoteCodes(keys))
+	}
 	f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
 }
 
-// checkUnseenPods explains PendingPlacement: pods that no scheduler has looked at, since none of their scheduler's name works.
+// checkUnseenPods explains PendingPlacement: pods that their scheduler has not looked at, since it does not run or does not work.
 func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
-	const patience = 10 * time.Second // a scheduler takes a moment
+	const patience = time.Minute // a scheduler takes a moment, and more with many pods
 	seen := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 	if pod.Spec.NodeName != "" || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil || seen || len(pod.Spec.SchedulingGates) > 0 || x.Taken.Sub(pod.CreationTimestamp.Time) < patience {
 		return nil
 	}
 	name := cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+	if slices.ContainsFunc(x.Pods, func(other corev1.Pod) bool {
+		return cmp.Or(other.Spec.SchedulerName, corev1.DefaultSchedulerName) == name && other.Spec.NodeName != "" && other.CreationTimestamp.After(pod.CreationTimestamp.Time)
+	}) {
+		return nil // it works, and has not come to this one
+	}
 	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium}
 	f.Evidence = []string{fmt.Sprintf("The pod's `schedulerName` is %s. It is on no node, and its status has no condition PodScheduled, which a scheduler sets when it looks at a pod.", engine.QuoteCode(name))}
-	f.Cause = fmt.Sprintf("No scheduler has looked at the pod: the scheduler %s that it is for does not run, or does not work.", engine.QuoteCode(name))
+	f.Cause = fmt.Sprintf("No scheduler has looked at the pod: its scheduler, %s, does not run or does not work.", engine.QuoteCode(name))
 	f.Text = "Install or repair that scheduler; without one, leave `schedulerName` out, so that the default scheduler takes the pod."
 	if name == corev1.DefaultSchedulerName {
 		f.Text = "Look at kube-scheduler in kube-system and its log."

@@ -1,9 +1,11 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,10 +15,14 @@ import (
 
 // What a program says when something that Kubernetes gives it, or does not give it, is at fault.
 var (
-	linkValueExpr  = regexp.MustCompile(`tcp://(\d{1,3}(?:\.\d{1,3}){3}):\d+`)
-	tokenExpr      = regexp.MustCompile(`(?i)/var/run/secrets/kubernetes\.io/serviceaccount|service ?(account)? token file|in-?cluster config|KUBERNETES_SERVICE_HOST`)
+	linkValueExpr  = regexp.MustCompile(`tcp://(\d{1,3}(?:\.\d{1,3}){3}):(\d+)`)
+	parseFaultExpr = regexp.MustCompile(`(?i)\b(invalid|parse|parsing|cannot|can't|unable|nan|not a (valid )?(number|integer|port)|malformed|illegal|numberformat\w*|convert)`)
+	tokenExpr      = regexp.MustCompile(`(?i)service ?(account)? token file does not exist|(/var/run/secrets/kubernetes\.io/serviceaccount\S*|in-?cluster config\w*).*(no such file|not found|does not exist|unable to load)|(no such file|not found|does not exist|unable to load).*(/var/run/secrets/kubernetes\.io/serviceaccount|in-?cluster config)`)
 	mountFaultExpr = regexp.MustCompile(`(?i)error mounting|are you trying to mount a directory`)
 )
+
+// lastWords is how many of a program's last lines may say why it ended.
+const lastWords = 5
 
 // explainBySurroundings replaces the cause of a container that ends where an object of the cluster proves another one than its
 // program tells: a volume's path, a variable that Kubernetes set, a token that is not mounted.
@@ -29,13 +35,15 @@ func (x *Index) explainBySurroundings(f *engine.Finding, pod *corev1.Pod, lines 
 		x.explainMount(f, pod, c, end.Message)
 		return
 	}
-	text := strings.Join(lines, "\n")
-	if m := linkValueExpr.FindStringSubmatch(text); m != nil && engine.ValueOr(pod.Spec.EnableServiceLinks, true) {
-		x.explainServiceLink(f, pod, m[0], m[1], text)
-		return
-	}
-	if tokenExpr.MatchString(text) {
-		x.explainToken(f, pod)
+	for _, line := range lines[:min(len(lines), lastWords)] {
+		if m := linkValueExpr.FindStringSubmatch(line); m != nil && parseFaultExpr.MatchString(line) && engine.ValueOr(pod.Spec.EnableServiceLinks, true) {
+			x.explainServiceLink(f, pod, c, m, strings.Join(lines, "\n"))
+			return
+		}
+		if tokenExpr.MatchString(line) {
+			x.explainToken(f, pod)
+			return
+		}
 	}
 }
 
@@ -46,7 +54,7 @@ func (x *Index) explainMount(f *engine.Finding, pod *corev1.Pod, c engine.Contai
 	f.Cause, f.Confidence = "A volume cannot be mounted where the container wants it, so its program never starts.", engine.Medium
 	f.Text = "Compare the path of the mount, and its subPath, with what the volume holds and what the image has there."
 	for _, m := range c.Spec.VolumeMounts {
-		if m.SubPath == "" || !strings.Contains(message, m.MountPath) {
+		if at := regexp.MustCompile(regexp.QuoteMeta(m.MountPath) + `(["',:\s]|$)`); m.SubPath == "" || !at.MatchString(message) {
 			continue
 		}
 		i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
@@ -61,6 +69,7 @@ func (x *Index) explainMount(f *engine.Finding, pod *corev1.Pod, c engine.Contai
 		f.Cause = fmt.Sprintf("The mount on %s takes the subPath %s, which is no key of the %s %s: an empty directory takes its place, and a file is wanted there.", engine.QuoteCode(m.MountPath), engine.QuoteCode(m.SubPath), kind, engine.QuoteCode(name))
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The %s has %s.", kind, engine.QuoteCodes(keys)))
 		f.Text = "Name a key that is there in `subPath`, or add the key."
+		return
 	}
 }
 
@@ -82,17 +91,21 @@ func (x *Index) keysOfVolume(pod *corev1.Pod, v *corev1.Volume) (kind, name stri
 }
 
 // explainServiceLink tells of a variable that Kubernetes sets for each Service of a namespace, and that a program takes for one
-// of its own: REDIS_PORT of a Service called redis is tcp://ADDRESS:PORT.
-func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, value, address, text string) {
+// of its own: REDIS_PORT of a Service called redis is tcp://ADDRESS:PORT. value is the whole of it, its address and its port.
+func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.Container, value []string, text string) {
 	for i := range x.Services {
 		s := &x.Services[i]
-		variable := strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_")) + "_PORT"
-		if s.Namespace != pod.Namespace || s.Spec.ClusterIP != address && !strings.Contains(text, variable) {
+		hasPort := slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return strconv.Itoa(int(p.Port)) == value[2] })
+		if s.Namespace != pod.Namespace || s.Spec.ClusterIP != value[1] || !hasPort {
 			continue
 		}
+		variable := strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_")) + "_PORT"
+		if slices.ContainsFunc(c.Spec.Env, func(e corev1.EnvVar) bool { return e.Name == variable }) {
+			continue // what the template says counts before it
+		}
 		f.Fix = nil
-		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program takes it for a setting of its own.", engine.QuoteCode(variable), engine.QuoteCode(value), engine.QuoteCode(s.Name)), engine.Medium
-		if strings.Contains(text, variable) && s.Spec.ClusterIP == address {
+		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program takes it for a setting of its own.", engine.QuoteCode(variable), engine.QuoteCode(value[0]), engine.QuoteCode(s.Name)), engine.Medium
+		if regexp.MustCompile(`\b` + regexp.QuoteMeta(variable) + `\b`).MatchString(text) {
 			f.Confidence = engine.High
 		}
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The Service %s has the address %s, and the pod's `enableServiceLinks` is not false.", engine.QuoteCode(s.Name), engine.QuoteCode(s.Spec.ClusterIP)))
@@ -103,10 +116,12 @@ func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, value, ad
 
 // explainToken tells that a pod that asks for its account's token has none mounted.
 func (x *Index) explainToken(f *engine.Finding, pod *corev1.Pod) {
-	account := engine.ValueOr(&pod.Spec.ServiceAccountName, "")
-	if account == "" {
-		account = "default"
+	for _, v := range pod.Spec.Volumes {
+		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(p corev1.VolumeProjection) bool { return p.ServiceAccountToken != nil }) {
+			return // it has one of its own making
+		}
 	}
+	account := cmp.Or(pod.Spec.ServiceAccountName, "default")
 	who := ""
 	switch {
 	case pod.Spec.AutomountServiceAccountToken != nil:
