@@ -122,6 +122,8 @@ var otherExprs = map[Intent]*regexp.Regexp{
 	Images: faultExpr,
 	// What mounts, logs or counts something, and names such as cert-manager, are no certificates.
 	Certificates: regexp.MustCompile(`\b(logs?|errors?|mount(s|ed|ing)?|us(e|es|ed|ing)|cpu|memory|mem|ram)\b|\bkeys\b.*\b(of|in|has|have)\b|\bhow many (pods|containers|deployments|workloads)\b|\bcerts?-\w|\w-certs?\b`),
+	// "no requests reach catalog" speaks of traffic.
+	NoLimits: regexp.MustCompile(`\bno requests? (reach|get|come|arrive|go|are|to|from|hit)\w*\b`),
 	// A question whether what was warned of still happens.
 	Warnings: regexp.MustCompile(`\b(does|do|is|are) (it|they|that|this|these) still\b`),
 	// What is called so, or has a use that is counted.

@@ -33,6 +33,7 @@ func TestNaive(t *testing.T) {
 		"no, it is in use": question.Assent, "no, this is on purpose": question.Assent, "no, that changes nothing": question.Assent, "no, lets wait for the deploy": question.Assent,
 		"is web back up?": question.Health, "what is wrong with prices in shop?": question.Diagnosis, "please show events of the failing pods": question.Events,
 		"drain in eu-west the node w1": question.Request, "no readiness probe failures, but web is slow": question.Diagnosis,
+		"no requests reach catalog in shop": question.Diagnosis, "which pods have no requests?": question.NoLimits,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {
