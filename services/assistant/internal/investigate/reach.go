@@ -107,9 +107,8 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 	if len(names) != 2 || !blamesExpr.MatchString(a.Words) {
 		return false, nil
 	}
-	// "db refuses connections from web": who calls stands last.
-	if m := blamesExpr.FindStringSubmatch(a.Words); m[len(m)-1] == "from" && refusesExpr.MatchString(a.Words) || m[len(m)-1] == "by" {
-		names[0], names[1] = names[1], names[0]
+	if m := blamesExpr.FindStringSubmatch(a.Words); m[len(m)-1] == "by" || refusesExpr.MatchString(a.Words) {
+		return false, nil // "web is blocked by db", "db refuses connections from web": the first one named may be the one that is called
 	}
 	a.Route = &question.Route{From: question.End{Name: names[0], Namespace: t.namespace}, To: question.End{Name: names[1], Namespace: t.namespace}}
 	p, err := w.passage(ctx, a)
