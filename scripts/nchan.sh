@@ -21,10 +21,11 @@ if [ ! -x "$nginx" ]; then
 	mkdir -p "$tmp/packages"
 	trap 'rm -rf "$tmp"' EXIT
 	trap 'exit 1' HUP INT TERM
-	# What an installation would bring, without doing it. Only libraries of it are needed besides the two.
+	# What an installation would bring, without doing it. Only libraries of it are needed besides the two; those
+	# that would only be brought up to date (their old version stands in brackets) are the system's own.
 	plan=$(LC_ALL=C apt-get -s --no-install-recommends install nginx libnginx-mod-nchan 2>"$log") ||
 		die "Debian's lists of packages do not have nginx and libnginx-mod-nchan; run apt-get update as root and see .cache/nchan.log"
-	packages=$(printf '%s\n' "$plan" | sed -n 's/^Inst \(lib[^ ]*\) .*/\1/p' | grep -vx libnginx-mod-nchan || true)
+	packages=$(printf '%s\n' "$plan" | sed -n 's/^Inst \(lib[^ ]*\) (.*/\1/p' | grep -vx libnginx-mod-nchan || true)
 	# apt-get gives up root for a folder that its own user cannot write, and warns of it.
 	# shellcheck disable=SC2086
 	(cd "$tmp/packages" && apt-get -qq -o APT::Sandbox::User=root download nginx libnginx-mod-nchan $packages) >>"$log" 2>&1 </dev/null ||

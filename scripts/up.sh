@@ -19,9 +19,11 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 # lock_engine lets nobody else here start or end an engine of our own until this ends.
 lock_engine() {
+	[ "${engine_locked:-}" != yes ] || return 0
 	[ "${DOCKER_HOST:-}" = "unix://$engine/run/docker.sock" ] && have flock || return 0
 	exec 8>>"$engine/lock"
 	flock 8
+	engine_locked=yes
 }
 
 # find_engine find|end|start [OPTION...]: to end or start one holds the lock; options are for a daemon that is started.
@@ -250,7 +252,7 @@ save) # makes images and writes them to standard output, for another engine
 	trap '[ "${engine_started:-}" != yes ] || stop_engine' EXIT
 	find_engine start --bridge=none --iptables=false # nothing runs on it
 	find_compose
-	PLATFORM_IMAGES=${PLATFORM_IMAGES:-assemble} # this engine has no network to build with
+	[ "${engine_started:-}" != yes ] || PLATFORM_IMAGES=${PLATFORM_IMAGES:-assemble} # an engine of our own has no network to build with
 	make_images base python "$@" >&2
 	names=("${@/#/$PLATFORM_IMAGES_PREFIX/}")
 	docker save "${names[@]/%/:$PLATFORM_TAG}"

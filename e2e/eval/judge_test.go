@@ -21,7 +21,7 @@ func TestScenariosAreWellFormed(t *testing.T) {
 		}
 	}
 	if share := float64(heldOut) / float64(len(list)); share < 0.25 || share > 0.37 {
-		t.Errorf("%d of %d scenarios are held out, want a quarter to a third", heldOut, len(list))
+		t.Errorf("%d of %d scenarios are held out, want 25 to 37 %%", heldOut, len(list))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -109,12 +110,19 @@ func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 
 // The ports handed out lie below those that the kernel gives to whoever asks for any, so that nobody gets one by
 // chance before its user listens. Each test process claims a band of them, as packages run side by side.
-const firstPort, bandPorts, bands = 12_001, 500, 40 // no band begins on a default port of the platform
+const firstPort, bandPorts, bands = 12_002, 500, 40
+
+// DefaultPorts are those of a platform that nobody configured. None is handed out: some tests start one that has them.
+var DefaultPorts = []int{14200, 15000, 18001, 18002, 18003, 18004, 18005}
 
 // claimBand listens on the first port of a band, which is then this process's own for as long as the process lives.
 var claimBand = sync.OnceValues(func() (net.Listener, error) {
 	for _, band := range rand.Perm(bands) {
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+band*bandPorts)); err == nil {
+		port := firstPort + band*bandPorts
+		if slices.Contains(DefaultPorts, port) {
+			continue
+		}
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			return l, nil
 		}
 	}
@@ -136,6 +144,9 @@ func FreePortRow(t testing.TB, n int) int {
 		port := band + 1 + rand.IntN(bandPorts-n)
 		free := 0
 		for ; free < n; free++ {
+			if slices.Contains(DefaultPorts, port+free) {
+				break
+			}
 			addr := fmt.Sprintf("127.0.0.1:%d", port+free)
 			if _, taken := given.LoadOrStore(addr, true); taken {
 				break

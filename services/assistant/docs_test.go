@@ -231,7 +231,7 @@ func manualErrors(t *testing.T) string {
 
 func manualTools() string {
 	var b strings.Builder
-	b.WriteString("\n## Every tool\n\nThe language model calls these by name; a kubectl line of a person becomes one. `high` ones and those that always ask are told apart once the object is known.\n\n| Tool | Risk | Does |\n|---|---|---|\n")
+	b.WriteString("\n## Every tool\n\nThe language model calls these by name; a kubectl line of a person becomes one. Whether a call is `high` or always needs confirmation is decided once the object is known.\n\n| Tool | Risk | Does |\n|---|---|---|\n")
 	for _, v := range operation.Verbs() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", v, operation.Operation{Verb: v}.Risk(), operation.About(v))
 	}

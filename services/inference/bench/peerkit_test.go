@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net"
 	"net/http"
@@ -68,8 +70,8 @@ func prediction(b *testing.B, url string, body []byte) float64 {
 
 // stat is what /proc tells of a process.
 type stat struct {
-	parent, pages int
-	began         string
+	parent int
+	began  string
 }
 
 func readStat(id int) (s stat, ok bool) {
@@ -77,17 +79,13 @@ func readStat(id int) (s stat, ok bool) {
 	if err != nil {
 		return s, false // ended meanwhile
 	}
-	// Behind the name in parentheses: state, parent, …, the 20th is the time of the start, the 22nd the memory in pages.
+	// Behind the name in parentheses: state, parent, …, the 20th is the time of the start.
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-	if len(fields) < 22 {
+	if len(fields) < 20 {
 		return s, false
 	}
 	s.began = fields[19]
 	s.parent, err = strconv.Atoi(fields[1])
-	if err != nil {
-		return s, false
-	}
-	s.pages, err = strconv.Atoi(fields[21])
 	return s, err == nil
 }
 
@@ -114,13 +112,27 @@ func familyOf(root int) map[int]stat {
 	return family
 }
 
-// residentOf is the memory of a process and its descendants in MiB.
-func residentOf(root int) (mib float64) {
-	for _, s := range familyOf(root) {
-		mib += float64(s.pages*os.Getpagesize()) / (1 << 20)
+// memoryOf is the memory of a process and its descendants in MiB, pages that they share counted once (PSS, proc_pid_smaps_rollup(5)).
+func memoryOf(b *testing.B, root int) (mib float64) {
+	for id := range familyOf(root) {
+		rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", id))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has ended since
+		}
+		m := pssExpr.FindSubmatch(rollup)
+		if err != nil || m == nil {
+			b.Fatalf("memory of process %d: %v, %q; want a line Pss", id, err, rollup)
+		}
+		kib, err := strconv.Atoi(string(m[1]))
+		if err != nil {
+			b.Fatal(err)
+		}
+		mib += float64(kib) / 1024
 	}
 	return mib
 }
+
+var pssExpr = regexp.MustCompile(`(?m)^Pss:\s+(\d+) kB$`)
 
 // stopFamily ends a peer, and what it started if it does not do so itself.
 func stopFamily(proc *child.Process) {

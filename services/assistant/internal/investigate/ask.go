@@ -20,7 +20,7 @@ var reports = map[question.Intent]func(report.View) string{
 	question.Overview: report.Overview, question.Health: report.Health, question.UnhealthyPods: report.UnhealthyPods,
 	question.Warnings: func(v report.View) string { return report.Events(v, true) },
 	question.Events:   func(v report.View) string { return report.Events(v, false) },
-	question.Restarts: report.Restarts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits, question.NoProbes: report.NoProbes,
+	question.Restarts: report.Restarts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits,
 	question.EmptyServices: report.EmptyServices, question.External: report.External, question.RecentChanges: report.RecentChanges,
 	question.Images: report.Images, question.Idle: report.Idle, question.EnvSecrets: report.EnvSecrets, question.Secrets: report.Secrets,
 }
@@ -188,6 +188,8 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		return w.advise(ctx, a, t)
 	case question.WhoCan:
 		w.say(report.WhoCan(t.view(), a.Right.Verb, a.Right.Kind))
+	case question.NoProbes:
+		w.say(report.NoProbes(t.view(), a.Words))
 	case question.DrainPlan:
 		w.drainPlan(t)
 	case question.Usage:
@@ -332,7 +334,11 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 			op.Namespace, op.AllNamespaces = "", false
 		}
 	}
-	if rest := conditionExpr.FindString(a.Words); rest != "" {
+	rest := conditionExpr.FindString(a.Words)
+	if before, _, found := strings.Cut(rest, " in "); found && t.namespace != "" {
+		rest = before // the list is limited to the namespace
+	}
+	if rest != "" {
 		w.say(fmt.Sprintf("I do not know how to judge %s, so the list is not filtered by it.", report.Code(rest)))
 	}
 	if text, ok := w.call(ctx, op, fmt.Sprintf("The %ss %s:", a.Kind, t.where())); ok && strings.HasPrefix(a.Words, "how many") {

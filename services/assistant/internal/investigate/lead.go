@@ -334,20 +334,26 @@ func (t *topic) stoppedBefore(pods []string, s *corev1.Service, h logtext.Host) 
 			return ""
 		}
 	}
-	x := network.New(engine.NewIndex(t.snap))
-	p := &passage{snap: t.snap, toText: refTitle(engine.ServiceRef(s))}
-	p.toService(x, s)
 	callers := t.objects
 	if len(callers) == 0 { // whose lines they are, where no object is named
 		for _, wl := range t.workloadsOf(pods) {
 			callers = append(callers, wl.Ref)
 		}
 	}
-	if len(callers) == 0 || len(p.to.Pods) == 0 {
-		return ""
+	x := network.New(engine.NewIndex(t.snap))
+	for _, caller := range callers {
+		if text := t.stoppedOnce(x, caller, s, h); text != "" {
+			return text
+		}
 	}
-	p.from.Pods, p.fromText = p.podsOf(callers), refTitle(callers[0])
-	if len(p.from.Pods) == 0 {
+	return ""
+}
+
+// stoppedOnce is stoppedBefore for one caller.
+func (t *topic) stoppedOnce(x *network.Index, caller operation.Ref, s *corev1.Service, h logtext.Host) string {
+	p := &passage{snap: t.snap, toText: refTitle(engine.ServiceRef(s)), fromText: refTitle(caller)}
+	p.toService(x, s)
+	if p.from.Pods = p.podsOf([]operation.Ref{caller}); len(p.from.Pods) == 0 || len(p.to.Pods) == 0 {
 		return ""
 	}
 	if h.Port != "" {
@@ -360,7 +366,7 @@ func (t *topic) stoppedBefore(pods []string, s *corev1.Service, h logtext.Host) 
 	if j := x.JudgeRoute(p.from, p.to, p.asked); len(j.Open) > 0 && len(j.Barriers) > 0 && p.asked == 0 {
 		return ""
 	}
-	if text := localOnly(s, p.from.Pods, p.to.Pods); text != "" {
+	if text, _ := localOnly(s, p.from.Pods, p.to.Pods); text != "" {
 		return text
 	}
 	open, text := p.judge()

@@ -97,6 +97,8 @@ func askWhich(a question.Ask, t *topic) string {
 	}
 	text := fmt.Sprintf("Say which %s is meant, for example %s.", kind, report.Code("which pods use "+kind+" NAME"))
 	switch {
+	case len(have) == 0 && t.snap.Unread[kind+"s"]:
+		return fmt.Sprintf("Not all %ss could be read, so which there are is not known.", kind)
 	case len(have) == 0:
 		return fmt.Sprintf("I see no %s here.", kind)
 	case more > 0:

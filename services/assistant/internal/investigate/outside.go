@@ -82,6 +82,10 @@ var (
 	faultyExpr = regexp.MustCompile(`\b(fail\w*|wrong|stuck|broken|crash\w*|not run\w*|hang\w*)\b|\bjobs?\b`)
 )
 
+// servesByItself are the kinds of objects whose own state a question with their name may be about. Jobs, claims and accounts of a
+// backup are part of how it is made.
+var servesByItself = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "Service": true}
+
 // sayBackups says what the cluster shows of backups: no object tells whether data is backed up.
 func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 	s, err := w.snapshot(ctx, "")
@@ -90,7 +94,7 @@ func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 	}
 	// Where something is called so, how it does is what is asked.
 	if slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return strings.Contains(n.Name, "backup") }) || slices.ContainsFunc(nameableObjects(s), func(o thing) bool {
-		return o.ref.Kind != "CronJob" && strings.Contains(o.ref.Name, "backup")
+		return servesByItself[o.ref.Kind] && strings.Contains(o.ref.Name, "backup")
 	}) {
 		return false, nil
 	}
@@ -101,9 +105,12 @@ func (w *work) sayBackups(ctx context.Context) (done bool, err error) {
 		}
 	}
 	text := "No object of the cluster tells whether data is backed up, or whether a backup can be restored: I do not know."
-	if len(list) > 0 {
+	switch {
+	case len(list) > 0:
 		text += " Judging by the name, this may be related: " + strings.Join(list, "; ") + "."
-	} else {
+	case s.Unread["cronjobs"]:
+		text += " CronJobs could not be read."
+	default:
 		text += " I see no CronJob whose name speaks of backups."
 	}
 	w.say(text)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -32,6 +33,7 @@ type passage struct {
 	fromText, toText string
 	asked            int32
 	trouble          string // why it cannot be judged, or ends before any policy, as a sentence
+	partly           string // why some of the callers do not get through, as a sentence
 	assumed          string // which names were taken for others, as sentences
 	absent           bool   // a side is not there, so that nothing can be said
 }
@@ -48,6 +50,13 @@ func (w *work) reach(ctx context.Context, a question.Ask) error {
 		w.say(p.trouble)
 	case p.trouble != "":
 		w.say("No. " + p.trouble)
+	case p.partly != "":
+		w.say("Not everywhere. " + p.partly)
+		if open, text := p.judge(); open {
+			w.say("Elsewhere no policy stops it. " + pluginNote)
+		} else {
+			w.say(text)
+		}
 	default:
 		_, text := p.judge()
 		w.say(text)
@@ -62,6 +71,7 @@ func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err e
 		return false, err
 	}
 	w.say(p.assumed)
+	w.say(p.partly)
 	if p.trouble != "" {
 		w.say(p.trouble)
 		if len(p.from.Pods) > 0 && len(p.to.Pods) > 0 {
@@ -77,7 +87,7 @@ func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err e
 }
 
 // blamesExpr is a sentence in which one side is said to suffer from another.
-var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?", "(no|any) (answers?|responses?|repl(y|ies))", `refus\w*`) + `\b.*\b(about|of|for|on|by|with|to|from|at)\b`)
+var blamesExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(`complain\w*`, `blam\w+`, `wait\w*`, `hang\w*`, "stuck", "blocked", `times? out`, "timeouts?", `fail\w*`, `los\w+`, `suffer\w*`, "trouble", "problems?", "errors?", "(no|any) (answers?|responses?|repl(y|ies))", `refus\w*`) + `\b.*?\b(about|of|for|on|by|with|to|from|at)\b`)
 
 // refusesExpr is what the side that is called does.
 var refusesExpr = regexp.MustCompile(`\b(refus\w*|reject\w*|den(y|ies)|with requests|with connections|with calls)\b`)
@@ -86,9 +96,11 @@ var refusesExpr = regexp.MustCompile(`\b(refus\w*|reject\w*|den(y|ies)|with requ
 // "shop complains about vault". The first one named is the caller.
 func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (blocked bool, err error) {
 	var there, names []string
+	places := map[string]string{}
 	for _, r := range t.objects {
 		if r.Kind != "Node" && r.Kind != "Namespace" && !slices.Contains(there, r.Name) {
 			there = append(there, r.Name)
+			places[r.Name] = r.Namespace
 		}
 	}
 	for _, m := range a.Mentions {
@@ -110,20 +122,22 @@ func (w *work) barrierBetween(ctx context.Context, a question.Ask, t *topic) (bl
 	if m := blamesExpr.FindStringSubmatch(a.Words); m[len(m)-1] == "by" || refusesExpr.MatchString(a.Words) {
 		return false, nil // "web is blocked by db", "db refuses connections from web": the first one named may be the one that is called
 	}
-	a.Route = &question.Route{From: question.End{Name: names[0], Namespace: t.namespace}, To: question.End{Name: names[1], Namespace: t.namespace}}
+	a.Route = &question.Route{From: question.End{Name: names[0], Namespace: places[names[0]]}, To: question.End{Name: names[1], Namespace: places[names[1]]}}
 	p, err := w.passage(ctx, a)
 	if err != nil || p.absent {
 		return false, err
 	}
+	w.say(p.assumed)
 	if p.trouble != "" {
 		w.say(p.trouble)
 		return true, nil
 	}
+	w.say(p.partly)
 	open, text := p.judge()
 	if !open {
 		w.say(strings.TrimPrefix(text, "No. "))
 	}
-	return !open, nil
+	return !open || p.partly != "", nil
 }
 
 // passage finds both sides. Either may be in another namespace than the question's, so the whole cluster is read.
@@ -236,39 +250,49 @@ func (p *passage) toService(x *network.Index, s *corev1.Service) {
 		return
 	}
 	if p.to.Pods = x.ReadyBackends(s); len(p.to.Pods) > 0 {
-		if text := localOnly(s, p.from.Pods, p.to.Pods); text != "" {
+		text, everywhere := localOnly(s, p.from.Pods, p.to.Pods)
+		if p.partly = text; everywhere {
+			p.partly = ""
 			p.stop(false, "%s", text)
 		}
 	} else {
 		p.stop(false, "%s has no ready endpoint, so nothing answers there.", engine.UpperFirst(p.toText))
-		// Those that are meant, most likely: they answer once the service chooses them.
+		// Most likely the ones that are meant: they answer once the Service selects them.
 		if like := objectsNamed(p.snap, s.Namespace, question.Mention{Kind: "deployment", Name: s.Name}); len(like) > 0 {
 			p.to.Pods = p.podsOf(like)
 		}
 	}
 }
 
-// localOnly tells that a Service sends traffic only to pods on the caller's own node, and that some callers' nodes have none.
-func localOnly(s *corev1.Service, callers, backends []*corev1.Pod) string {
+// localOnly tells that a Service sends traffic only to pods on the caller's own node, and that some callers' nodes have none;
+// everywhere: that all of theirs have none.
+func localOnly(s *corev1.Service, callers, backends []*corev1.Pod) (text string, everywhere bool) {
 	if s.Spec.InternalTrafficPolicy == nil || *s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyLocal {
-		return ""
+		return "", false
 	}
 	on := map[string]bool{}
 	for _, pod := range backends {
 		on[pod.Spec.NodeName] = true
 	}
-	var without []string
+	with, without := map[string]bool{}, map[string]bool{}
 	for _, pod := range callers {
-		if node := pod.Spec.NodeName; node != "" && !on[node] && !slices.Contains(without, node) {
-			without = append(without, node)
+		if node := pod.Spec.NodeName; node != "" {
+			if on[node] {
+				with[node] = true
+			} else {
+				without[node] = true
+			}
 		}
 	}
 	if len(without) == 0 {
-		return ""
+		return "", false
 	}
-	slices.Sort(without)
-	return fmt.Sprintf("%s has `internalTrafficPolicy: Local`, so it leads only to pods on the caller's own node, and none of its ready pods is on %s, where callers run. Set it to `Cluster`, or run a pod of it on each node.",
-		engine.UpperFirst(refTitle(engine.ServiceRef(s))), joinCodes(without))
+	text = fmt.Sprintf("%s has `internalTrafficPolicy: Local`, so it leads only to pods on the caller's own node, and none of its ready pods is on %s, where callers run.",
+		engine.UpperFirst(refTitle(engine.ServiceRef(s))), joinCodes(slices.Sorted(maps.Keys(without))))
+	if len(with) > 0 {
+		text += fmt.Sprintf(" Callers on %s have one there.", joinCodes(slices.Sorted(maps.Keys(with))))
+	}
+	return text + " Set it to `Cluster`, or run a pod of it on each node.", len(with) == 0
 }
 
 // findAddress takes an address for the Service or pod that has it, else for one outside.

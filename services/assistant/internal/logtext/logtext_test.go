@@ -51,6 +51,8 @@ func TestSeverityOfALine(t *testing.T) {
 		"done=3 errors: 0, skipped=1":                                                 false,
 		`{"msg":"served","error":null,"status":200}`:                                  false,
 		`{"msg":"served","errors":[],"error":""}`:                                     false,
+		`{"msg":"served","error":"none","err":"OK"}`:                                  false,
+		`{"msg":"served","fatal":"bind: address already in use"}`:                     true,
 		"level=info msg=served err=<nil>":                                             false,
 		"I0102 10:00:00.123456       1 main.go:1] started":                            false,
 	} {

@@ -53,8 +53,12 @@ var levelExprs = []*regexp.Regexp{
 	keyedExpr,
 }
 
-// keyedExpr is a field of JSON whose name is a level and whose value tells what is wrong.
-var keyedExpr = regexp.MustCompile(`"(warn|warning|error|err|fatal|panic)":\s*"[^"]`)
+// keyedExpr is a field of JSON whose name is a level and whose value tells what is wrong; calmKeyExpr is one whose value tells
+// that nothing is.
+var (
+	keyedExpr   = regexp.MustCompile(`"(warn|warning|error|err|fatal|panic)":\s*"[^"]`)
+	calmKeyExpr = regexp.MustCompile(`(?i)"(warn|warning|error|err|fatal|panic)":\s*"(none|null|nil|<nil>|false|ok|no|no error|success|undefined|-|0)"`)
+)
 
 // spokenExpr is a field with what people wrote, in a line that says of itself that all is well.
 var spokenExpr = regexp.MustCompile(`(?i)\b(?:text|comment|body|title|subject|content|note|review|input|prompt|caption|bio|search|q)"?\s*[=:]\s*"[^"]*"`)
@@ -182,6 +186,11 @@ var base = map[level][grave + 1]int{
 	fatalLevel: {58, 60, 64, 66, 68},
 }
 
+// mayBeKeyed lets expressions run on few lines only.
+func mayBeKeyed(line string) bool {
+	return strings.Contains(line, `"warn`) || strings.Contains(line, `"err`) || strings.Contains(line, `"fatal`) || strings.Contains(line, `"panic`)
+}
+
 // scoreLine is how much a line tells of trouble; 0: not at all. full says that it took all expressions.
 func scoreLine(line string) (score int, full bool) {
 	most, beyond := hits(line)
@@ -192,7 +201,11 @@ func scoreLine(line string) (score int, full bool) {
 	pino := strings.Contains(line, `"level":`) && pinoLevels.MatchString(line)
 	coded := isCoded(line)
 	long := mayBeLong(line) && longTimeExpr.MatchString(line)
-	keyed := (strings.Contains(line, `"warn`) || strings.Contains(line, `"err`)) && keyedExpr.MatchString(line)
+	if mayBeKeyed(line) && calmKeyExpr.MatchString(line) {
+		line = calmKeyExpr.ReplaceAllString(line, " ")
+		most, beyond = hits(line)
+	}
+	keyed := mayBeKeyed(line) && keyedExpr.MatchString(line)
 	if most == 0 && status < 400 && !pino && !klogExpr.MatchString(line) && !coded && !long && !keyed {
 		return 0, false
 	}

@@ -160,14 +160,15 @@ func isSubject(words []word) bool {
 	if len(words) < 3 || words[1].quoted {
 		return false
 	}
-	for _, w := range words[2:] { // "restart is not to be done now"
-		if w.low == "to" || w.low == "ok" || w.low == "okay" || w.low == "allowed" || w.low == "tonight" || w.low == "tomorrow" {
-			return false
-		}
+	if slices.ContainsFunc(words[2:], func(w word) bool { return wishes[w.low] }) { // "restart is not to be done now"
+		return false
 	}
 	next := words[1].low
-	return beings[next] || next == "has" || next == "hangs" || next == "fails" || next == "never" || next == "takes" || next == "does" || next == "cannot" || words[0].low == "drain" && next == "in" && slices.ContainsFunc(words[2:], func(w word) bool { return statementVerbs[w.low] })
+	return beings[next] || next == "has" || next == "hangs" || next == "fails" || next == "never" || next == "takes" || next == "does" || next == "can" && words[2].low == "not" || words[0].low == "drain" && next == "in" && slices.ContainsFunc(words[2:], func(w word) bool { return statementVerbs[w.low] })
 }
+
+// wishes behind the word for a change speak of making it.
+var wishes = setOf("to ok okay allowed wanted needed necessary intended planned advised recommended required tonight tomorrow")
 
 // statementVerbs make a statement of a sentence that might be a request.
 var statementVerbs = setOf("is was are takes has does hangs fails keeps gets sends receives writes reads stops waits crashes restarts")

@@ -80,12 +80,12 @@ var rules = []rule{
 	newRule(Greeting, `^(hi|hello|hey|yo|thanks|thank you|thx|ty|good (morning|evening|night)|cheers|help|help me|what can (you|i) (do|ask).*|who are you|how do you work|commands)( there| assistant| again)?$`),
 	newRule(WhoCan, `\bwho (can|may|could)\b|\bwho (is|are) (allowed|permitted|able)\b|\bwho has (the )?(access|permissions?|rights?|a role)\b|\b(can|may|is|does) (the )?(serviceaccount|service account|user|group|sa)\b.*\b(get|list|watch|create|update|patch|delete|read|write|allowed|access|exec|have)\b`),
 	newRule(Clock, `^(please )?(what time is it|what is the (current |exact )?(time|date)|what (date|day|year) is (it|today)|tell me the (time|date)|current (time|date)|do you know (what time it is|the (time|date)))( now| right now| today| there| in the cluster)?$`),
-	newRule(Manual, `\bport[ -]?forward(ing)?\b|\b(exec|shell|ssh)\b (me )?(in ?to|in|on|inside|onto)\b|\b(open|get|give me|start|need|want) a (shell|terminal|console)\b|\b(get|hop|jump|log|go|connect) (in ?to|inside|onto)\b.*\b(pods?|containers?|nodes?)$|\b(copy|download)\b.*\bfiles? (from|to|into|out of)\b`),
+	newRule(Manual, `\bport[ -]?forward(ing)?\b|\b(exec|shell|ssh)\b (me )?(in ?to|in|on|inside|onto)\b|\b(open|get|give me|start|need|want) a (shell|terminal|console)\b|^(please )?(how (do|can|could|would|to)( i| we)?|where do i|can (i|we|you)|could (i|we|you)|i (want|need|have|would like)( to)?|we (want|need)( to)?|let (me|us)|help me( to)?)? ?(get|hop|jump|log|go|connect)( me)? (in ?to|inside|onto)\b.*\b(pods?|containers?|nodes?)( \S+)?$|\b(copy|download)\b.*\bfiles? (from|to|into|out of)\b`),
 	newRule(Runbook, `\brunbooks?\b`),
 	newRule(Certificates, `\b(certificates?|certs?)\b.*\b(ok|okay|fine|good|valid|healthy|alright|sound|expir\w+|renew\w*|dates?|until when|how long)\b|\b(check|verify|validate|list|show|any|how|when|which|expiring|expired)\b.*\b(certificates?|certs?)\b|^(the |my |our )?(tls )?(certificates?|certs?)$`),
 	newRule(Usage, `\b(who|what|whose|which \w+)( is| has| keeps)?( been)? (ate|eat(s|ing|en)?|hog(s|ging|ged)?|burn(s|ing|ed|t)?|chew(s|ing)?|gobbl\w+|us(es?|ing|ed)|tak(es?|ing)|consum\w+|steal(s|ing)?|stole)\b.*\b(cpu|memory|mem|ram|cores?)\b`),
 	newRule(Usage, `\b(use|uses|using|consum\w+|eats?|takes?|burns?|needs?)\b.*\b(most|least|highest|lowest)\b.*\b(cpu|memory|mem|ram|cores?)\b|\b(least|lowest|smallest)\b.*\b(cpu|memory|mem|ram)\b`),
-	newRule(Prices, `^(how much|what|which|who)\b.*\b(costs?|money|prices?|pay(s|ing)?|spend(s|ing)?|bills?|expensive|cheap|cheapest)\b|\bhow (expensive|costly|cheap)\b|\b(costs?|price|bill) (of|for)\b`),
+	newRule(Prices, `^(how much|what|which|who)\b.*\b(costs?|money|prices?|pays?|paying|spend(s|ing)?|bills?|expensive|cheap|cheapest)\b|\bhow (expensive|costly|cheap)\b|\b(costs?|price|bill) (of|for)\b`),
 	newRule(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
 	newRule(Keys, `\b(which|what|list|show|get|the|all|how many)?\b ?\b(keys|entries|items)\b.*\b(configmaps?|cm|secrets?|of|in|has|have)\b|\bwhat (is|stands) in (the )?(configmaps?|cm|secrets?)\b|\bwhat does (the )?(configmaps?|cm|secrets?)\b.*\b(contain|hold|have|say)\b|\b(contents?|data) of (the )?(configmaps?|cm|secrets?)\b`),
 	newRule(Users, `\b(everything|anything|all|everyone) (that |which )?(uses?|mounts?|needs?|reads?|depends? on)\b|\b(what|which|who|list|show|how many|workloads|pods|deployments)\b.*\b(uses?|using|mounts?|mounting|needs?|reads?|references?|referencing|depends? on|consumes?|runs? as|relies on|rely on)\b.*\b(configmaps?|cm|secrets?|persistentvolumeclaims?|pvcs?|claims?|volumes?|serviceaccounts?|sa)\b|\b(who|what) (uses|mounts|needs|reads|references|depends on)\b|\bused by (who|what|which)\b|\bwhere is\b.*\bused\b`),
@@ -127,7 +127,7 @@ var otherExprs = map[Intent]*regexp.Regexp{
 	// A question whether what was warned of still happens.
 	Warnings: regexp.MustCompile(`\b(does|do|is|are) (it|they|that|this|these) still\b`),
 	// What is called so, or has a use that is counted.
-	Prices: regexp.MustCompile(`\b(wrong with|happened|broke|fail\w*)\b|\b(cpu|memory|mem|ram|logs?|pods)\b|\b(costs?|bills?|prices?|pay)-\w|\w-(costs?|bills?|prices?|pay)\b`),
+	Prices: regexp.MustCompile(`\b(wrong with|happened|broke|fail\w*|chang\w+|deploy\w*|images?|versions?|running|restart\w*|events?|warnings?)\b|\b(in|of) (pay|costs?|bills?|prices?|money)\b|\b(cpu|memory|mem|ram|logs?|pods)\b|\b(costs?|bills?|prices?|pay)-\w|\w-(costs?|bills?|prices?|pay)\b`),
 	// "sounds good" is assent.
 	Health: regexp.MustCompile(`^(that|thats|that is|this|it|its|it is|sounds?|looks?|seems|very|pretty|really|quite|so|yes|yeah|yep|no) (ok|okay|alright|fine|good)$`),
 }
@@ -147,7 +147,7 @@ var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
 	"backoff", `oom\w*`, "evicted", "dying", "die", "dies", "died", "dead", `hang\w*`, "hung", "unreachable",
 	"timeouts?", "timing out", "times out", "refused", "denied", "forbidden", "unavailable", "terminating",
 	"on fire", "restart(ing|s)", "restart loop", "slow", "blocked", "unbound", "throttled", "incident", "outage",
-	`50\d`, "40[134]", `crashloop\w*`, `imagepull\w*`, `errimage\w*`, `init:\S*`, `createcontainer\w*`,
+	`50\ds?`, "40[134]s?", `crashloop\w*`, `imagepull\w*`, `errimage\w*`, `init:\S*`, `createcontainer\w*`,
 	"containercreating", "notready", "unschedulable", "missing", "lost", "sick",
 	"not "+wordlist.AnyOf(
 		`work\w*`, `start\w*`, "ready", `run\w*`, "come", "coming", `respond\w*`, `answer\w*`, `reach\w*`,

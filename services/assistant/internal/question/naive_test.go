@@ -34,6 +34,10 @@ func TestNaive(t *testing.T) {
 		"is web back up?": question.Health, "what is wrong with prices in shop?": question.Diagnosis, "please show events of the failing pods": question.Events,
 		"drain in eu-west the node w1": question.Request, "no readiness probe failures, but web is slow": question.Diagnosis,
 		"no requests reach catalog in shop": question.Diagnosis, "which pods have no requests?": question.NoLimits,
+		"no it is still broken": question.Diagnosis, "no, they are still crashing": question.Diagnosis, "no, i still get 503s": question.Diagnosis,
+		"traffic does not get into the web pod": question.Diagnosis, "my new config does not get into the pods": question.Diagnosis, "let me get into the db pod": question.Manual, "get into pod db": question.Manual,
+		"what changed in pay today?": question.RecentChanges, "which images run in pay": question.Images, "what is running in cost?": question.Overview, "what do we pay for shop?": question.Prices,
+		"drain can not get work in queues": question.Diagnosis, "restart is not wanted": question.Held, "restart is not working": question.Diagnosis,
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {

@@ -164,9 +164,12 @@ func (a *Ask) drop(words map[string]bool) {
 // refusalWords behind "no" go on with a refusal: "no, it is in use".
 var refusalWords = setOf("it its this that thats these those do dont does not lets let we i you he she they is was are always never thanks thank please wait stop just need")
 
+// noUseExpr refuses, although what it says of no use might be a complaint.
+var noUseExpr = regexp.MustCompile(`^no (it|this|that) \w+s nothing$`)
+
 // questionIntent is the intent of a sentence that requests no change.
 func questionIntent(s sentence, p place) Intent {
-	complains := s.starts("no") && len(s.words) > 3 && !refusalWords[s.words[1].low] && (badExpr.MatchString(s.low) || lacksExpr.MatchString(s.low)) // "no parcels leave, shipping is stuck"
+	complains := s.starts("no") && len(s.words) > 3 && (badExpr.MatchString(s.low) || !refusalWords[s.words[1].low] && lacksExpr.MatchString(s.low)) && !noUseExpr.MatchString(s.low) // "no parcels leave, shipping is stuck"
 	if assentExpr.MatchString(s.low) && !complains && !negatedNounExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && !(s.asks && badExpr.MatchString(s.low)) {
 		return Assent
 	}

@@ -202,7 +202,7 @@ func (s *fanOut) await(b *testing.B, published, window uint64) {
 // benchData is a usual event's.
 const benchData = `{"model":"JPCP","run_id":"0b6f2c1a5d8e4f70","deployment":"jpcp-train","dataset":"fugaku","mark":"#"}`
 
-// sentData is the same as clients get it.
+// sentData is that data as clients receive it.
 var sentData = benchData[:len(benchData)-1] +
 	`,"_event":{"id":"01890a5d-ac96-774b-bcce-b302099a8057","time":"2026-01-02T03:04:05.000006Z","actor":"local:admin"},"_dropped":0}`
 

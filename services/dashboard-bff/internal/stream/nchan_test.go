@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -67,7 +68,18 @@ func startNchan(b *testing.B) *fanOut {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(nginx, "-p", dir, "-c", config, "-e", "error.log")
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(home, "usr/lib/x86_64-linux-gnu"))
+	libraries, err := filepath.Glob(filepath.Join(home, "usr/lib/*-linux-gnu*"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	environment := append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
+	cmd.Env = environment
+	check := exec.Command(nginx, "-v")
+	check.Env = environment
+	if out, err := check.CombinedOutput(); err != nil { // unpacked for an older system
+		fmt.Fprintf(os.Stderr, "nchan is left out: %v, %s; remove .cache/nchan and run scripts/nchan.sh\n", err, out)
+		return nil
+	}
 	// Told to end, the master ends its workers; killed, it would leave them behind.
 	proc, err := child.Start(cmd, syscall.SIGTERM)
 	if err != nil {

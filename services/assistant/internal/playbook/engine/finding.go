@@ -108,7 +108,7 @@ type Finding struct {
 	Because []operation.Ref
 	// Effects are findings that this one explains, even if they do not list it in Because.
 	Effects []Effect
-	// Touches are objects that it is about as well, without explaining what else is wrong with them.
+	// Touches are further objects that the finding concerns, without explaining what else is wrong with them.
 	Touches []operation.Ref
 	// Follower means that it is reported only as a consequence.
 	Follower bool

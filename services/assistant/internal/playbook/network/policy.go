@@ -74,15 +74,15 @@ func (x *Index) admitsServicePort(p *networkingv1.NetworkPolicy) (f engine.Findi
 			continue
 		}
 		at := slices.IndexFunc(x.Selected(s.Namespace, s.Spec.Selector), func(pod *corev1.Pod) bool {
-			return pod.Status.Phase == corev1.PodRunning && !pod.Spec.HostNetwork && selects(&p.Spec.PodSelector, pod.Labels)
+			return pod.Status.Phase == corev1.PodRunning && !pod.Spec.HostNetwork && x.limiting().matches(&p.Spec.PodSelector, pod.Labels)
 		})
 		if at < 0 {
 			continue
 		}
 		pod := x.Selected(s.Namespace, s.Spec.Selector)[at]
 		for _, port := range s.Spec.Ports {
-			target := targetNumber(port, pod)
-			if !open[portKey(port.Protocol, port.Port)] || target == 0 || target == port.Port || declares(pod, port.Port) || x.opensPort(pod, portKey(port.Protocol, target)) {
+			target := portOn(pod, targetPort(port), port.Protocol)
+			if !open[portKey(port.Protocol, port.Port)] || target == 0 || target == port.Port || declares(pod, port.Port, port.Protocol) || x.opensPort(pod, portKey(port.Protocol, target)) {
 				continue
 			}
 			f = engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(p), Confidence: engine.Medium}
@@ -124,7 +124,7 @@ func openPorts(p *networkingv1.NetworkPolicy) (open map[string]bool, all bool) {
 func (x *Index) opensPort(pod *corev1.Pod, key string) bool {
 	for i := range x.NetworkPolicies {
 		p := &x.NetworkPolicies[i]
-		if p.Namespace != pod.Namespace || !governsDirection(p, networkingv1.PolicyTypeIngress) || !selects(&p.Spec.PodSelector, pod.Labels) {
+		if p.Namespace != pod.Namespace || !governsDirection(p, networkingv1.PolicyTypeIngress) || !x.limiting().matches(&p.Spec.PodSelector, pod.Labels) {
 			continue
 		}
 		if open, all := openPorts(p); all || open[key] {
@@ -134,31 +134,9 @@ func (x *Index) opensPort(pod *corev1.Pod, key string) bool {
 	return false
 }
 
-func selects(selector *metav1.LabelSelector, have map[string]string) bool {
-	s, err := metav1.LabelSelectorAsSelector(selector)
-	return err == nil && s.Matches(labels.Set(have))
-}
-
-// targetNumber is the port of a pod that a port of a Service leads to; 0: not known.
-func targetNumber(port corev1.ServicePort, pod *corev1.Pod) int32 {
-	if port.TargetPort.Type == intstr.Int {
-		return cmp.Or(port.TargetPort.IntVal, port.Port)
-	}
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		for _, declared := range c.Ports {
-			if declared.Name == port.TargetPort.StrVal {
-				return declared.ContainerPort
-			}
-		}
-	}
-	return 0
-}
-
 // declares reports whether a container of a pod says that it listens on a port.
-func declares(pod *corev1.Pod, port int32) bool {
-	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
-		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
-	})
+func declares(pod *corev1.Pod, port int32, protocol corev1.Protocol) bool {
+	return slices.ContainsFunc(portsOf([]*corev1.Pod{pod}, protocol), func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
 }
 
 func policyRef(p *networkingv1.NetworkPolicy) operation.Ref {

@@ -75,10 +75,12 @@ func portOn(pod *corev1.Pod, port intstr.IntOrString, protocol corev1.Protocol) 
 	if port.Type == intstr.Int {
 		return port.IntVal
 	}
-	for i := range pod.Spec.Containers {
-		for _, p := range pod.Spec.Containers[i].Ports {
-			if p.Name == port.StrVal && cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(protocol, corev1.ProtocolTCP) {
-				return p.ContainerPort
+	for _, list := range [2][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for _, p := range list[i].Ports {
+				if p.Name == port.StrVal && cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(protocol, corev1.ProtocolTCP) {
+					return p.ContainerPort
+				}
 			}
 		}
 	}

@@ -50,18 +50,21 @@ func checkServices(x *Index) []engine.Finding {
 }
 
 // mixedBackends explains ServicePort: a Service that chooses pods of several workloads, of which some say that they listen on
-// its port and others say nothing of it.
+// its port and others say nothing of it. A target port with a name leads to pods that have it alone.
 func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.Finding, mixed bool) {
 	for _, port := range s.Spec.Ports {
+		target := targetPort(port)
+		if target.Type == intstr.String {
+			continue
+		}
 		var with, without []string
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {
 				continue
 			}
 			name := engine.RefTitle(x.WorkloadOf(pod).Ref)
-			target := targetNumber(port, pod)
 			switch {
-			case target != 0 && declares(pod, target):
+			case declares(pod, target.IntVal, port.Protocol):
 				if !slices.Contains(with, name) {
 					with = append(with, name)
 				}
@@ -73,11 +76,8 @@ func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.F
 			continue
 		}
 		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Low} // a port may be open that nobody declares
-		if port.TargetPort.Type == intstr.String {
-			f.Confidence = engine.Medium
-		}
 		f.Evidence = []string{fmt.Sprintf("Its selector %s chooses pods of %s, and of %s.", selectorText(s), strings.Join(with, ", "), strings.Join(without, ", "))}
-		f.Cause = fmt.Sprintf("Its selector also chooses pods of %s, which say nothing of the port %s: if they do not listen on it, the connections that come to them fail.", strings.Join(without, ", "), engine.QuoteCode(port.TargetPort.String()))
+		f.Cause = fmt.Sprintf("Its selector also chooses pods of %s, which say nothing of the port %s: if they do not listen on it, the connections that come to them fail.", strings.Join(without, ", "), engine.QuoteCode(target.String()))
 		f.Text = fmt.Sprintf("Let the selector want a label that only %s has.", strings.Join(with, ", "))
 		return f, true
 	}

@@ -41,11 +41,7 @@ func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 		if _, ok := x.network.WrongName(pod, c); ok {
 			continue
 		}
-		lines := x.LastLines(pod, c)
-		f := explainCrash(lines, w, c)
-		if own, _ := engine.SplitInstructions(lines); f.Confidence < engine.High {
-			x.explainBySurroundings(&f, pod, own, c)
-		}
+		f := x.explainCrash(pod, w, c)
 		if f.Cause == otherArchitecture {
 			f.Evidence = append(f.Evidence, x.architecture(pod)...)
 		}
@@ -68,9 +64,10 @@ func fieldPath(c engine.Container) string {
 
 // explainCrash says why a container ended. What reads like an order in its log is told apart from
 // what the program says of itself.
-func explainCrash(lines []string, w *engine.Workload, c engine.Container) engine.Finding {
-	lines, orders := engine.SplitInstructions(lines)
+func (x *Index) explainCrash(pod *corev1.Pod, w *engine.Workload, c engine.Container) engine.Finding {
+	lines, orders := engine.SplitInstructions(x.LastLines(pod, c))
 	f := selfEnded(lines, w, c)
+	x.explainBySurroundings(&f, pod, lines, c)
 	if len(orders) == 0 {
 		return f
 	}

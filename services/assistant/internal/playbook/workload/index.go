@@ -3,6 +3,7 @@ package workload
 
 import (
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,9 +21,10 @@ type Index struct {
 	policy  *policy.Index
 	storage *storage.Index
 
-	left        map[nodeKind]resource.Quantity
-	nodesByName func() []*corev1.Node
-	keepers     map[string]string // of finalizers
+	left         map[nodeKind]resource.Quantity
+	nodesByName  func() []*corev1.Node
+	newestPlaced func() map[string]time.Time // by scheduler: when the newest pod that it put on a node was created
+	keepers      map[string]string           // of finalizers
 }
 
 // New returns the index of this package over x, for one diagnosis.
@@ -35,6 +37,7 @@ func New(x *engine.Index, n *network.Index, p *policy.Index, s *storage.Index) *
 func (x *Index) makeTables() {
 	x.left = map[nodeKind]resource.Quantity{}
 	x.nodesByName = sync.OnceValue(func() []*corev1.Node { return sortedNodes(x.Nodes) })
+	x.newestPlaced = sync.OnceValue(func() map[string]time.Time { return newestPlaced(x.Pods) })
 	x.keepers = map[string]string{}
 }
 

@@ -116,7 +116,7 @@ func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.
 			f.Evidence, f.Cause, f.Text, f.Confidence = m.Evidence, m.Cause, m.Text, m.Confidence
 			return
 		default:
-			m := explainCrash(x.LastLines(failed, *c), x.WorkloadOf(failed), *c)
+			m := x.explainCrash(failed, x.WorkloadOf(failed), *c)
 			f.Evidence, f.Cause, f.Text, f.Confidence = m.Evidence, m.Cause, m.Text, m.Confidence
 			return
 		}

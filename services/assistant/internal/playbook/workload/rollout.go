@@ -31,7 +31,7 @@ func checkRollouts(x *Index) []engine.Finding {
 		case d.DeletionTimestamp != nil || x.Unread["replicasets"] || w.Newest == nil:
 			continue
 		case d.Spec.Paused:
-			changed := append(diffPodSpecs(&w.Newest.Template.Spec, &d.Spec.Template.Spec), diffPodMarks(&w.Newest.Template.ObjectMeta, &d.Spec.Template.ObjectMeta)...)
+			changed := append(diffPodSpecs(&w.Newest.Template.Spec, &d.Spec.Template.Spec), diffPodMetadata(&w.Newest.Template.ObjectMeta, &d.Spec.Template.ObjectMeta)...)
 			if len(changed) == 0 {
 				continue // paused, and nothing waits
 			}
@@ -179,8 +179,8 @@ func containerChanges(old, now *corev1.Container) []string {
 	return all
 }
 
-// diffPodMarks says which labels and annotations of a template have changed, as a restart or a release changes them.
-func diffPodMarks(old, now *metav1.ObjectMeta) []string {
+// diffPodMetadata says which labels and annotations of a template have changed, as a restart or a release changes them.
+func diffPodMetadata(old, now *metav1.ObjectMeta) []string {
 	var all []string
 	for _, part := range []struct {
 		what     string

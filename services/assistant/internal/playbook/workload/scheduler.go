@@ -326,9 +326,7 @@ func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 		return nil
 	}
 	name := cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
-	if slices.ContainsFunc(x.Pods, func(other corev1.Pod) bool {
-		return cmp.Or(other.Spec.SchedulerName, corev1.DefaultSchedulerName) == name && other.Spec.NodeName != "" && other.CreationTimestamp.After(pod.CreationTimestamp.Time)
-	}) {
+	if x.newestPlaced()[name].After(pod.CreationTimestamp.Time) {
 		return nil // it works, and has not come to this one
 	}
 	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium}
@@ -337,6 +335,23 @@ func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	f.Text = "Install or repair that scheduler; without one, leave `schedulerName` out, so that the default scheduler takes the pod."
 	if name == corev1.DefaultSchedulerName {
 		f.Text = "Look at kube-scheduler in kube-system and its log."
+		if x.Within != "" {
+			f.Confidence = engine.Low
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Only the namespace %s was read: whether pods elsewhere are placed would tell more.", engine.QuoteCode(x.Within)))
+		}
 	}
 	return []engine.Finding{f}
+}
+
+// newestPlaced is when the newest pod that a scheduler put on a node was created. The kubelet's own static pods need none.
+func newestPlaced(pods []corev1.Pod) map[string]time.Time {
+	newest := map[string]time.Time{}
+	for i := range pods {
+		pod := &pods[i]
+		name := cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+		if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; !static && pod.Spec.NodeName != "" && pod.CreationTimestamp.After(newest[name]) {
+			newest[name] = pod.CreationTimestamp.Time
+		}
+	}
+	return newest
 }

@@ -10,13 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // What a program says when something that Kubernetes gives it, or does not give it, is at fault.
 var (
 	linkValueExpr  = regexp.MustCompile(`tcp://(\d{1,3}(?:\.\d{1,3}){3}):(\d+)`)
-	parseFaultExpr = regexp.MustCompile(`(?i)\b(invalid|parse|parsing|cannot|can't|unable|nan|not a (valid )?(number|integer|port)|malformed|illegal|numberformat\w*|convert)`)
+	parseFaultExpr = regexp.MustCompile(`(?i)\b(invalid|pars(e|ing|er)|not a (valid )?(number|integer|port)|malformed|illegal|numberformat\w*|convert|nan)\b`)
 	tokenExpr      = regexp.MustCompile(`(?i)service ?(account)? token file does not exist|(/var/run/secrets/kubernetes\.io/serviceaccount\S*|in-?cluster config\w*).*(no such file|not found|does not exist|unable to load)|(no such file|not found|does not exist|unable to load).*(/var/run/secrets/kubernetes\.io/serviceaccount|in-?cluster config)`)
 	mountFaultExpr = regexp.MustCompile(`(?i)error mounting|are you trying to mount a directory`)
 )
@@ -35,16 +36,33 @@ func (x *Index) explainBySurroundings(f *engine.Finding, pod *corev1.Pod, lines 
 		x.explainMount(f, pod, c, end.Message)
 		return
 	}
-	for _, line := range lines[:min(len(lines), lastWords)] {
-		if m := linkValueExpr.FindStringSubmatch(line); m != nil && parseFaultExpr.MatchString(line) && engine.ValueOr(pod.Spec.EnableServiceLinks, true) {
-			x.explainServiceLink(f, pod, c, m, strings.Join(lines, "\n"))
+	if f.Confidence == engine.High {
+		return
+	}
+	last := lines[:min(len(lines), lastWords)]
+	for i, line := range last {
+		switch value := linkValueExpr.FindStringSubmatch(line); {
+		case value != nil && parseFaultExpr.MatchString(line) && !dependencyExpr.MatchString(line) && engine.ValueOr(pod.Spec.EnableServiceLinks, true):
+			x.explainServiceLink(f, pod, c, value, line, last)
 			return
-		}
-		if tokenExpr.MatchString(line) {
-			x.explainToken(f, pod)
+		case tokenExpr.MatchString(line):
+			if !tellsTrouble(last[:i]) {
+				x.explainToken(f, pod, c, line)
+			}
 			return
 		}
 	}
+}
+
+// tellsTrouble reports whether one of these lines says what went wrong.
+func tellsTrouble(lines []string) bool {
+	if slices.ContainsFunc(lines, dependencyExpr.MatchString) || slices.ContainsFunc(lines, noFileExpr.MatchString) {
+		return true
+	}
+	text := slices.Clone(lines)
+	slices.Reverse(text)
+	groups, _ := logtext.Telling([]logtext.Source{{Text: strings.Join(text, "\n")}})
+	return len(groups) > 0 && !groups[0].Hint
 }
 
 // explainMount tells which path of which ConfigMap or Secret a mount takes that is not there.
@@ -91,8 +109,9 @@ func (x *Index) keysOfVolume(pod *corev1.Pod, v *corev1.Volume) (kind, name stri
 }
 
 // explainServiceLink tells of a variable that Kubernetes sets for each Service of a namespace, and that a program takes for one
-// of its own: REDIS_PORT of a Service called redis is tcp://ADDRESS:PORT. value is the whole of it, its address and its port.
-func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.Container, value []string, text string) {
+// of its own: REDIS_PORT of a Service called redis is tcp://ADDRESS:PORT. value is the whole of it, its address and its port;
+// line is the one that it stands in, of the last ones.
+func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.Container, value []string, line string, last []string) {
 	for i := range x.Services {
 		s := &x.Services[i]
 		hasPort := slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return strconv.Itoa(int(p.Port)) == value[2] })
@@ -100,22 +119,45 @@ func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.
 			continue
 		}
 		variable := strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_")) + "_PORT"
-		if slices.ContainsFunc(c.Spec.Env, func(e corev1.EnvVar) bool { return e.Name == variable }) {
+		if x.mayBeSet(pod, c, variable) {
 			continue // what the template says counts before it
 		}
 		f.Fix = nil
 		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program takes it for a setting of its own.", engine.QuoteCode(variable), engine.QuoteCode(value[0]), engine.QuoteCode(s.Name)), engine.Medium
-		if regexp.MustCompile(`\b` + regexp.QuoteMeta(variable) + `\b`).MatchString(text) {
+		if slices.ContainsFunc(last, regexp.MustCompile(`\b`+regexp.QuoteMeta(variable)+`\b`).MatchString) {
 			f.Confidence = engine.High
 		}
+		f.Evidence = f.Evidence[:1:1]
+		quoteLine(f, c, line)
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The Service %s has the address %s, and the pod's `enableServiceLinks` is not false.", engine.QuoteCode(s.Name), engine.QuoteCode(s.Spec.ClusterIP)))
 		f.Text = fmt.Sprintf("Set `enableServiceLinks: false` in the pod's template, set %s there yourself, or give the Service another name.", engine.QuoteCode(variable))
 		return
 	}
 }
 
-// explainToken tells that a pod that asks for its account's token has none mounted.
-func (x *Index) explainToken(f *engine.Finding, pod *corev1.Pod) {
+// mayBeSet reports whether a container's template sets a variable, or may do so by a ConfigMap or Secret.
+func (x *Index) mayBeSet(pod *corev1.Pod, c engine.Container, variable string) bool {
+	if slices.ContainsFunc(c.Spec.Env, func(e corev1.EnvVar) bool { return e.Name == variable }) {
+		return true
+	}
+	for _, from := range c.Spec.EnvFrom {
+		var keys []string
+		known := false
+		switch {
+		case from.ConfigMapRef != nil:
+			keys, known = x.ConfigMapKeys[engine.Name{Namespace: pod.Namespace, Name: from.ConfigMapRef.Name}]
+		case from.SecretRef != nil:
+			keys, known = x.SecretKeys[engine.Name{Namespace: pod.Namespace, Name: from.SecretRef.Name}]
+		}
+		if key, fits := strings.CutPrefix(variable, from.Prefix); fits && (!known || slices.Contains(keys, key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// explainToken tells that a pod that asks for its account's token, as a line of its log says, has none mounted.
+func (x *Index) explainToken(f *engine.Finding, pod *corev1.Pod, c engine.Container, line string) {
 	for _, v := range pod.Spec.Volumes {
 		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(p corev1.VolumeProjection) bool { return p.ServiceAccountToken != nil }) {
 			return // it has one of its own making
@@ -139,6 +181,8 @@ func (x *Index) explainToken(f *engine.Finding, pod *corev1.Pod) {
 		return
 	}
 	f.Fix = nil
+	f.Evidence = f.Evidence[:1:1]
+	quoteLine(f, c, line)
 	f.Cause, f.Confidence = fmt.Sprintf("No token of its service account is mounted into the pod: %s says `automountServiceAccountToken: false`.", who), engine.High
 	f.Text = "If the program is to call the API, set `automountServiceAccountToken: true` in the pod's template, which counts before that of the account."
 }

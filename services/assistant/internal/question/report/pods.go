@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -179,28 +180,47 @@ func NoLimits(v View) string {
 	return t.under("Containers "+v.where()+" that lack limits or requests:", "Every container "+v.where()+" has limits and requests for CPU and memory.")
 }
 
-// NoProbes lists the containers that lack a readiness or liveness probe; jobs and init containers need none.
-func NoProbes(v View) string {
+// NoProbes lists the containers that lack a probe of a kind that the words name, or a readiness or liveness probe if they name
+// none. Jobs and init containers that end need none.
+func NoProbes(v View, words string) string {
+	type kind struct {
+		name string
+		of   func(*corev1.Container) *corev1.Probe
+	}
+	kinds := []kind{
+		{"readiness", func(c *corev1.Container) *corev1.Probe { return c.ReadinessProbe }},
+		{"liveness", func(c *corev1.Container) *corev1.Probe { return c.LivenessProbe }},
+		{"startup", func(c *corev1.Container) *corev1.Probe { return c.StartupProbe }},
+	}
+	asked := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !strings.Contains(words, k.name) })
+	if len(asked) == 0 {
+		asked = kinds[:2]
+	}
+	var names []string
+	for _, k := range asked {
+		names = append(names, k.name)
+	}
 	t := newTable("Namespace", "Workload", "Container", "Missing")
 	for _, w := range v.Workloads() {
 		if w.Ref.Kind == "Job" || w.Ref.Kind == "CronJob" {
 			continue // what ends by itself needs none
 		}
-		for i := range w.Template.Spec.Containers {
-			c := &w.Template.Spec.Containers[i]
+		sidecars := slices.DeleteFunc(slices.Clone(w.Template.Spec.InitContainers), func(c corev1.Container) bool {
+			return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
+		})
+		for _, c := range slices.Concat(sidecars, w.Template.Spec.Containers) {
 			var missing []string
-			if c.ReadinessProbe == nil {
-				missing = append(missing, "readiness probe")
-			}
-			if c.LivenessProbe == nil {
-				missing = append(missing, "liveness probe")
+			for _, k := range asked {
+				if k.of(&c) == nil {
+					missing = append(missing, k.name+" probe")
+				}
 			}
 			if len(missing) > 0 {
 				t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), joinList(missing))
 			}
 		}
 	}
-	return t.under("Containers "+v.where()+" that lack a probe:", "Every container "+v.where()+" has a readiness and a liveness probe.")
+	return t.under("Containers "+v.where()+" without a "+strings.Join(names, " or ")+" probe:", "Every container "+v.where()+" has a "+strings.Join(names, " and a ")+" probe.")
 }
 
 func requestedTable(v View) string {
