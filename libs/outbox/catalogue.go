@@ -24,7 +24,7 @@ func (d Declaration) Type() string { return d.Namespace + "." + d.Name }
 // AuditDeclaration describes the facts that Audit creates; every service publishes them.
 var AuditDeclaration = Declaration{
 	Namespace: "audit", Name: "recorded", Data: auditRecord{},
-	When: "an act, or its refusal, for the audit ledger",
+	When: "an action, or a refused action, to be recorded in the audit ledger",
 }
 
 // Subscription lists the events that a consumer of a service receives.

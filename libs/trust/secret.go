@@ -77,7 +77,7 @@ func (e Environment) resolve(ref string) (secret Secret, path string, err error)
 		}
 		value = string(raw)
 	default:
-		return "", "", errors.New("must be env:NAME or file:/path; a secret itself does not belong into this file")
+		return "", "", errors.New("must be env:NAME or file:/path; a secret itself does not belong in this file")
 	}
 	// Editors and echo end a file with a line feed, which is no part of any secret.
 	value = strings.TrimRight(value, "\r\n")

@@ -56,7 +56,7 @@ func inputDriftRowOf(d inference.DriftStatus) inputDriftRow {
 }
 
 func driftInputCommand(env *Env) *cli.Command {
-	return &cli.Command{Name: "input", Usage: "what models are asked, against its baseline", Subcommands: []*cli.Command{
+	return &cli.Command{Name: "input", Usage: "model inputs compared with their baseline", Subcommands: []*cli.Command{
 		{Name: "status", Usage: "drift of each model's inputs: norm, mean and deviation of the embedding, or of the numeric columns", ArgsUsage: "[model]",
 			Flags: slices.Concat(watchFlags(), listFlags(0)), Action: func(c *cli.Context) error {
 				a, err := readArguments(c, "[model]")

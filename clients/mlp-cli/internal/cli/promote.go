@@ -159,7 +159,7 @@ func savePolicy(ctx context.Context, env *Env, o promoteOptions) error {
 		return fault.Usage("--save stores one condition, not %d", len(o.conditions)).WithHint("for example: mlp pipeline promote %s --if-rmse-lte 50 --save", o.model)
 	}
 	if o.reason != "" {
-		return fault.Usage("--save keeps no reason: the control plane stores none with a policy")
+		return fault.Usage("--save takes no reason: the control plane records none with a policy")
 	}
 	c := o.conditions[0]
 	rule := describeCondition(c)

@@ -44,10 +44,10 @@ type retrainOptions struct {
 	dummy, follow, dryRun   bool
 }
 
-// reasonFlag and noReason are for mutations whose API keeps no reason: a reason given is refused, since
+// reasonFlag and noReason are for mutations whose API records no reason: a reason given is refused, since
 // dropping it silently would lose what somebody meant to be on record.
 func reasonFlag() cli.Flag {
-	return &cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "refused: the service keeps no reason for this"}
+	return &cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "not supported: the service records no reason for this command"}
 }
 
 func noReason(c *cli.Context, who, what string) error {

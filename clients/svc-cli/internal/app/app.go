@@ -48,8 +48,8 @@ func allCommands(e *command.Env) []*cli.Command {
 	)
 }
 
-const description = `Runs are kept in a store, one SQLite file that --store names. Nothing here
-works for a run, decides for people or merges.
+const description = `Runs are kept in a store, one SQLite file that --store names. svc does none
+of a run's work, makes no decisions for people and merges nothing.
 
 Exit code 0: done. 1: a check answered no. 2: an error, told on stderr, and
 with --json on stdout too.`

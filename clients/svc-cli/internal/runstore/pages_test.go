@@ -140,8 +140,8 @@ func TestKeygen(t *testing.T) {
 	if r := w.run(t, createRun+"--signing-key sign.key"); r.Code != 0 {
 		t.Fatal(r.Err, "want r.Code == 0")
 	}
-	if r := w.run(t, "verify new.db --public-key public.key"); r.Code != 0 || !strings.Contains(r.Out, "a loss before event ") {
-		t.Errorf(`%+v; want r.Code == 0 && strings.Contains(r.Out, "a loss before event ")`, r)
+	if r := w.run(t, "verify new.db --public-key public.key"); r.Code != 0 || !strings.Contains(r.Out, "entries lost before event ") {
+		t.Errorf(`%+v; want r.Code == 0 && strings.Contains(r.Out, "entries lost before event ")`, r)
 	}
 	// What goes on without the key is not vouched for.
 	whole, err := os.ReadFile(filepath.Join(w.dir, "new.db"))

@@ -15,8 +15,9 @@ func verifyCommand(e *command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "verify", Category: tools, Usage: "check a whole store: rows, digests, event log, signatures", ArgsUsage: "STORE",
 		Description: "Changes nothing and needs no server. Exit code 1: there are findings; 2: the store cannot be read.\n" +
-			"A store can only be held against what was signed or kept elsewhere: no check shows a loss before the oldest\n" +
-			"signed checkpoint, or what was cut off after the newest. With a key, events that no signature covers are a finding.",
+			"A store can only be checked against what was signed or kept elsewhere: without a checkpoint kept elsewhere,\n" +
+			"nothing detects entries lost before the oldest signed checkpoint, or truncated after the newest. With a key,\n" +
+			"events that no signature covers are a finding.",
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "public-key", Usage: "check signatures with the key in `FILE`, as store keygen prints it"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "also check that the log continues the older checkpoint in `FILE`"},
@@ -76,8 +77,8 @@ func printVerification(e *command.Env, v store.Verification, keyed bool) error {
 		e.Printf("limit: the signatures were counted, not checked; check them with the key that made them (--public-key)\n")
 	}
 	if keyed && v.OldestSigned > 0 {
-		e.Printf("limit: a loss before event %d, the oldest signed checkpoint, cannot be shown\n"+
-			"limit: nor can the loss of what came after event %d, the newest; a checkpoint kept elsewhere shows it (--checkpoint)\n",
+		e.Printf("limit: entries lost before event %d, the oldest signed checkpoint, cannot be detected\n"+
+			"limit: entries lost after event %d, the newest signed checkpoint, cannot be detected either; pass a checkpoint kept elsewhere with --checkpoint\n",
 			v.OldestSigned, n.SignedEvents)
 	} else {
 		e.Printf("limit: without a checked signature a log that was made anew cannot be told from the first one\n")

@@ -17,8 +17,8 @@ func TestSignaturesWithoutAKeyAreCountedOnly(t *testing.T) {
 		keyed        bool
 		want, unwant []string
 	}{
-		{false, []string{"signed_checkpoints: 2\n", "limit: the signatures were counted, not checked", "without a checked signature"}, []string{"a loss before event"}},
-		{true, []string{"signed_checkpoints: 2\n", "a loss before event 3"}, []string{"not checked", "without a checked signature"}},
+		{false, []string{"signed_checkpoints: 2\n", "limit: the signatures were counted, not checked", "without a checked signature"}, []string{"entries lost before event"}},
+		{true, []string{"signed_checkpoints: 2\n", "entries lost before event 3"}, []string{"not checked", "without a checked signature"}},
 	} {
 		var out bytes.Buffer
 		if err := printVerification(&command.Env{Stdout: &out}, v, c.keyed); err != nil {

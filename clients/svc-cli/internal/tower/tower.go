@@ -34,8 +34,9 @@ func towerCommand(e *command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "control-tower", Category: "Runs and evidence", Usage: "serve the evidence API and its page on this machine", ArgsUsage: "[REPORT]",
 		Description: "Prints an address that opens the page once, with the token; Enter prints another. The page opens on REPORT,\n" +
-			"or on a sample. Programs use the token that they and the server find in $" + tokenEnv + ";\n" +
-			"without it the token is made anew and never shown. Ctrl-C lets requests end; a second one does not.",
+			"or on a sample. Programs and server read the shared token from $" + tokenEnv + "; if it is\n" +
+			"unset, a random token is generated and never shown. Ctrl-C waits for requests to finish; a second\n" +
+			"Ctrl-C stops at once.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "no-browser", Usage: "print the address only", DisableDefaultText: true},
 			&cli.StringFlag{Name: "port", Usage: "`N`, 0 for any free port", DefaultText: strconv.Itoa(evidenceapi.DefaultPort)},

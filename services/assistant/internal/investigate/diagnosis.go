@@ -118,11 +118,17 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	meant := t.meant(a.Symptoms, about)
 	meant = w.sayBoundAutoscalers(meant)
+	var besides []engine.Finding // intended states that do not fit the symptom as well as others do
 	switch {
 	case len(t.objects) > 0:
 		about, meant = append(about, meant...), nil
 	case len(about) == 0 && len(a.Symptoms) > 0:
 		about, meant = partition(meant, func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) || f.Class == engine.PolicyBlocks })
+		besides = meant
+	case len(a.Symptoms) > 0 && !slices.ContainsFunc(about, func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) }):
+		// Nothing that is wrong looks like what was asked; what somebody may have wanted comes first if it does.
+		meant, besides = partition(meant, func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) })
+		about = append(meant, about...)
 	}
 	left := t.unexplained(slices.Concat(about, others))
 	switch {
@@ -130,6 +136,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		if err := w.sayFindings(ctx, t, about, left); err != nil {
 			return err
 		}
+		w.sayIntended(besides)
 		if err := w.sayRunbooks(ctx, t, about, false); err != nil {
 			return err
 		}

@@ -31,8 +31,8 @@ type Config struct {
 	// DelegationTrust maps each service that may act on behalf of people to its public
 	// key, its tenants and the widest scopes it may delegate.
 	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
-	// SeparationOfDuties is off, or enforce: nobody can approve what they asked for or pushed, and what nobody known is
-	// behind needs two.
+	// SeparationOfDuties is off, or enforce: nobody can approve what they asked for or pushed, and a change whose author
+	// is unknown needs two approvals.
 	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES" envDefault:"off"`
 
 	// OrchestratorURL is the orchestrator's API, including /api.

@@ -16,7 +16,7 @@ type Rules struct {
 	// Expiry is the age at which a pending record expires; 0: never.
 	Expiry time.Duration
 	// Duties reports whether separation of duties is enforced: nobody who asked for
-	// something approves it, and what nobody known asked for needs two.
+	// something approves it, and a change whose author is unknown needs two approvals.
 	Duties func() bool
 }
 

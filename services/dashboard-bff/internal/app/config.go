@@ -42,10 +42,14 @@ type Config struct {
 	TrustedProxies []string `env:"DASHBOARD_TRUSTED_PROXIES"`
 
 	// SessionStore is redis or postgres; default redis if REDIS_URL is set.
-	SessionStore        string `env:"DASHBOARD_SESSION_STORE"`
-	SSOSessionHours     int    `env:"DASHBOARD_SSO_SESSION_HOURS" envDefault:"8"`
-	SSOIdleMinutes      int    `env:"DASHBOARD_SSO_IDLE_MINUTES" envDefault:"120"`
-	SessionCookieSecure bool   `env:"DASHBOARD_SESSION_COOKIE_SECURE" envDefault:"true"`
+	SessionStore string `env:"DASHBOARD_SESSION_STORE"`
+	// SSOSessionHours is how long a single sign-on session lasts, in hours: 1 to 168.
+	SSOSessionHours int `env:"DASHBOARD_SSO_SESSION_HOURS" envDefault:"8"`
+	// SSOIdleMinutes is after how many minutes without a request a single sign-on session ends: 1 to 10080.
+	SSOIdleMinutes int `env:"DASHBOARD_SSO_IDLE_MINUTES" envDefault:"120"`
+	// SessionCookieSecure marks the cookies Secure and prefixes their names with __Host-. False is allowed only for a
+	// public URL of http on loopback.
+	SessionCookieSecure bool `env:"DASHBOARD_SESSION_COOKIE_SECURE" envDefault:"true"`
 
 	// LocalTenant is the tenant of password sessions; OperatorTenants may write configuration and use shared tools.
 	LocalTenant     string   `env:"DASHBOARD_LOCAL_TENANT" envDefault:"default"`
@@ -114,8 +118,11 @@ type Upstreams struct {
 	// TrackingToken and OrchestratorKey are sent to TrackingURI and OrchestratorURL, and to no other address.
 	TrackingToken   service.Secret `env:"MLFLOW_TRACKING_TOKEN"`
 	OrchestratorKey service.Secret `env:"PREFECT_API_KEY"`
-	ReadonlyKey     service.Secret `env:"ASSISTANT_READONLY_KEY"`
-	OperatorKey     service.Secret `env:"ASSISTANT_OPERATOR_KEY"`
+	// ReadonlyKey is the key for the assistant with which viewers chat in the drawer and everybody asks the copilot;
+	// empty: neither works for them.
+	ReadonlyKey service.Secret `env:"ASSISTANT_READONLY_KEY"`
+	// OperatorKey is the key for the assistant with which admins chat in the drawer and decide; empty: they cannot.
+	OperatorKey service.Secret `env:"ASSISTANT_OPERATOR_KEY"`
 }
 
 // LoadConfig reads the environment. The error names every fault.

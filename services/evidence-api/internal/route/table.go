@@ -111,10 +111,10 @@ var table = []Op{
 	{ID: RunAttempts, Path: Prefix + "runs/{run_id}/attempts", Store: true, Schema: "control-tower-run-attempts-response",
 		Summary: "The attempts of a run", Codes: runCodes()},
 	{ID: RunEvidence, Path: Prefix + "runs/{run_id}/evidence", Store: true, Schema: "control-tower-run-evidence-response",
-		Summary: "The retained report of a run, held against the digest that the run names",
+		Summary: "The retained report of a run, checked against the digest the run names",
 		Codes:   runCodes(catalogue.EvidenceNotAvailable, catalogue.EvidenceIntegrityError)},
 	{ID: WorkUnits, Path: Prefix + "work-units", Query: []string{Cursor, Limit, ProjectID}, Store: true, Schema: "list", Item: "control-tower-work-unit-response#work_unit_summary",
-		Summary: "Work units by id; a project confines the counts", Codes: []catalogue.Code{catalogue.InvalidLimit, catalogue.InvalidCursor, catalogue.InvalidFilter, catalogue.PersistedStateCorrupt}},
+		Summary: "Work units by id; `project_id` restricts the counts", Codes: []catalogue.Code{catalogue.InvalidLimit, catalogue.InvalidCursor, catalogue.InvalidFilter, catalogue.PersistedStateCorrupt}},
 	{ID: WorkUnit, Path: Prefix + "work-units/{work_unit_id}", Store: true, Schema: "control-tower-work-unit-response",
 		Summary: "What the runs of a work unit add up to", Codes: []catalogue.Code{catalogue.WorkUnitNotFound, catalogue.PersistedStateCorrupt}},
 	{ID: Project, Path: Prefix + "projects/{project_id}", Store: true, Schema: "control-tower-project-response",
@@ -125,9 +125,9 @@ var table = []Op{
 		Summary: "Events as they come, after those above Last-Event-ID",
 		Codes:   []catalogue.Code{catalogue.InvalidFilter, catalogue.InvalidEventType, catalogue.InvalidLastEventID, catalogue.TooManyStreams}},
 	{ID: Checkpoint, Path: Prefix + "events/checkpoint", Query: []string{Since}, Store: true, Schema: "event-log-checkpoint",
-		Summary: "Size and root of the event log, and that the log of `since` events is its beginning", Codes: []catalogue.Code{catalogue.InvalidTreeSize}},
+		Summary: "Size and root of the event log, and proof that the log of `since` events is its beginning", Codes: []catalogue.Code{catalogue.InvalidTreeSize}},
 	{ID: Proof, Path: Prefix + "events/{event_id}/proof", Store: true, Schema: "event-inclusion-proof",
-		Summary: "That the event is in the log", Codes: []catalogue.Code{catalogue.EventNotFound}},
+		Summary: "Proof that the event is in the log", Codes: []catalogue.Code{catalogue.EventNotFound}},
 }
 
 func insertAt(list []string, at int, s string) []string {

@@ -1,9 +1,10 @@
 // Package trial loads a model and runs it for the first time in a process of its own, so that a file that somebody else
 // wrote can take down, hang or fill that process and nothing else.
 //
-// The process is this binary again, called with a hidden verb, in an empty folder, with an empty environment and no
-// open files but its three pipes. It limits its own memory, processor time and files before it reads a byte, gets the
-// files through its input, and answers how many rows a run may have, or why the model is refused.
+// The process is this binary again, called with a hidden verb, in an empty folder, with none of the service's environment
+// (it gets a marker, GOTRACEBACK, HOME and TMPDIR) and no open files but its three pipes. It limits its own memory,
+// processor time and files before it reads a byte, gets the files through its input, and answers how many rows a run may
+// have, or why the model is refused.
 package trial
 
 import (

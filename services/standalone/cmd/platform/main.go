@@ -27,7 +27,7 @@ const usage = `usage: platform [serve | env | password [viewer] | status [--json
   status [--json]    what runs, where, and whether it is ready
   stop               ask the running platform to end, and wait for it
   backup FILE        write the data directory of a stopped platform to one file, with every secret
-  restore FILE       make an empty data directory of such a file, once all its digests are checked
+  restore FILE       fill an empty data directory from such a file, after checking every digest
   health [URL]       exit 0 if all its services are ready, or the one at URL, else 1
   version            print the version
 

@@ -20,8 +20,9 @@ import (
 // Config of a worker; all is required.
 type Config struct {
 	Client *orchestrator.Client
-	// Name is this worker's among those of the pool, with an id of its state folder behind; so two workers of one name
-	// are two, and one whose state folder is lost is another. It stands in the states of the runs that it claims.
+	// Name is this worker's among those of the pool, with an id of its state folder behind. So two workers with the same
+	// name count as two, and one that has lost its state folder counts as a new one. It stands in the states of the runs
+	// that it claims.
 	Name string
 	// Limit is how many runs it carries out at once.
 	Limit int
