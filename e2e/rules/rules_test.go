@@ -5,6 +5,7 @@
 package rules
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +57,7 @@ func TestRulesFire(t *testing.T) {
 	runPromtool(t, append([]string{"test", "rules"}, ruleFiles(t, "tests/*.yaml")...)...)
 }
 
-// Every alert says what it is, how it is and what to do, and is tried both ways.
+// Every alert says what it is, how it is and what to do, is in the manual, and is tried both ways.
 func TestEveryAlertIsToldAndTried(t *testing.T) {
 	type tried struct{ fires, silent bool }
 	seen := map[string]*tried{}
@@ -79,6 +80,10 @@ func TestEveryAlertIsToldAndTried(t *testing.T) {
 				seen[a.Name].silent = seen[a.Name].silent || len(a.Expected) == 0
 			}
 		}
+	}
+	manual, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
 	}
 	alerts := 0
 	for _, path := range ruleFiles(t, "rules/*.yaml") {
@@ -104,6 +109,9 @@ func TestEveryAlertIsToldAndTried(t *testing.T) {
 					if r.Annotations[name] == "" {
 						t.Errorf(`%s has no %s; want r.Annotations[name] != ""`, r.Alert, name)
 					}
+				}
+				if !bytes.Contains(manual, []byte("`"+r.Alert+"`")) {
+					t.Errorf("%s is not in the manual; want it in docs/operations.md", r.Alert)
 				}
 				if got := seen[r.Alert]; got == nil || !got.fires || !got.silent {
 					t.Errorf("%s is not tried both ways: %+v; want got != nil && got.fires && got.silent", r.Alert, got)
