@@ -100,15 +100,21 @@ func (s Script) place(r Request) (conversation, step int, ok bool) {
 	if conversation < 0 {
 		return 0, 0, false
 	}
+	steps := s.Conversations[conversation].Steps
 	for _, m := range r.Messages[at+1:] {
 		for _, c := range m.ToolCalls {
+			// One that a step wrote as text has an id of the client's.
+			if step < len(steps) && len(steps[step].Calls) == 0 && strings.Contains(strings.Join(steps[step].Answer, ""), strconv.Quote(c.Function.Name)) {
+				step++
+				continue
+			}
 			number, _, found := strings.Cut(strings.TrimPrefix(c.ID, idMark), "call")
 			if n, err := strconv.Atoi(number); err == nil && found && strings.HasPrefix(c.ID, idMark) {
 				step = max(step, n+1)
 			}
 		}
 	}
-	return conversation, min(step, len(s.Conversations[conversation].Steps)-1), true
+	return conversation, min(step, len(steps)-1), true
 }
 
 // fault says what of a request is not as expected; empty: nothing.

@@ -85,6 +85,7 @@ func TestTheRequestTellsTheStep(t *testing.T) {
 	second.Usage = &scriptedmodel.Usage{Prompt: 7, Completion: 2}
 	_, url := startModel(t, scriptedmodel.Script{Conversations: []scriptedmodel.Conversation{
 		{When: "api", Steps: []scriptedmodel.Step{scripttest.Ask("list", `{"kind":"pods"}`), second}},
+		{When: "text", Steps: []scriptedmodel.Step{scripttest.Say(`{"name": "list", "arguments": {}}`), second}},
 		{Steps: []scriptedmodel.Step{{Echo: true, Answer: []string{"It says: "}}}},
 	}}, nil)
 	tool := map[string]any{"role": "tool", "tool_call_id": "x", "content": "<data tool=\"list\">\ntwo pods\n</data>"}
@@ -96,6 +97,7 @@ func TestTheRequestTellsTheStep(t *testing.T) {
 		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("step0call0"), tool}, "The end.[counted]"},
 		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("step0call0"), tool, toolCallMessage("step1call0")}, "The end.[counted]"}, // asked for more
 		{[]map[string]any{userMessage("why does api crash?"), toolCallMessage("own"), tool}, "<step0call0>"},                                            // a call of the client's own
+		{[]map[string]any{userMessage("text"), toolCallMessage("own"), tool}, "The end.[counted]"},                                                      // a call that was written as text
 		{[]map[string]any{userMessage("and web?"), toolCallMessage("own"), tool}, "It says: two pods"},
 	} {
 		if status, got := postMessages(t, url, c.messages...); status != http.StatusOK || got != c.want {

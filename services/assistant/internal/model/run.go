@@ -95,6 +95,12 @@ func (r *run) work(ctx context.Context) ending {
 			return ending{err: err}
 		case rep.stop != "":
 			return ending{stop: rep.stop}
+		}
+		if calls := writtenCalls(rep.text.String()); len(rep.calls) == 0 && calls != nil {
+			rep.calls, r.waiting = calls, ""
+			rep.text.Reset()
+		}
+		switch {
 		case len(rep.calls) == 0 || last != "":
 			if strings.TrimSpace(rep.text.String()) == "" && last == "" {
 				if r.empty++; r.empty > 1 {
@@ -129,7 +135,7 @@ func (r *run) hear(rep *reply, text string, last bool) stop {
 		return stopTokens
 	}
 	r.waiting += text
-	if last || rep.text.Len() > hold && len(rep.calls) == 0 {
+	if (last || rep.text.Len() > hold && len(rep.calls) == 0) && !mayBeCall(rep.text.String()) {
 		r.say()
 	}
 	return ""

@@ -1,0 +1,71 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/libs/scriptedmodel"
+	"github.com/mlp-platform/platform/libs/scriptedmodel/scripttest"
+	"github.com/mlp-platform/platform/services/assistant/internal/model"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Models of a few billion parameters write calls so, whatever tools a request offers.
+func TestACallWrittenAsTextIsRun(t *testing.T) {
+	t.Parallel()
+	for name, written := range map[string]string{
+		"fenced":              "```json\n{\n  \"name\": \"list\",\n  \"arguments\": {\"kind\": \"pods\", \"namespace\": \"shop\"}\n}\n```",
+		"bare":                `{"name": "list", "arguments": {"kind": "pods", "namespace": "shop"}}`,
+		"element":             "<tool_call>\n{\"name\": \"list\", \"arguments\": {\"kind\": \"pods\", \"namespace\": \"shop\"}}\n</tool_call>",
+		"parameters":          `{"tool": "list", "parameters": {"kind": "pods", "namespace": "shop"}}`,
+		"quoted":              `{"name": "list", "arguments": "{\"kind\": \"pods\", \"namespace\": \"shop\"}"}`,
+		"longer than is held": `{"name": "list", "arguments": {"kind": "pods", "namespace": "shop"` + strings.Repeat(" ", 400) + `}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			end := scripttest.Say("It crashes.")
+			end.Expect.Has = []string{"CrashLoopBackOff"}
+			b := setup(t, model.Config{}, scripttest.Always(scriptedmodel.Step{Answer: strings.SplitAfter(written, " ")}, end))
+			if _, text := b.ask(newTurn("why does api crash?")); text != "It crashes." {
+				t.Errorf(`answer %q; want "It crashes."`, text)
+			}
+			if len(b.cluster.calls) != 1 || b.cluster.calls[0].Verb != operation.List || b.cluster.calls[0].Namespace != "shop" {
+				t.Errorf("ran %v; want one list in shop", b.cluster.calls)
+			}
+		})
+	}
+}
+
+// What only looks like a call is an answer, and a change that nobody asked for is none in either form.
+func TestWhatIsNoWrittenCall(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"name": "api", "kind": "Pod", "arguments": {}}`,
+		`{"name": "api"}`,
+		`{"name": "list", "arguments": {}} is what I would call.`,
+		`It says {"name": "list", "arguments": {"kind": "pods"}}`,
+	} {
+		b := setup(t, model.Config{}, scripttest.Always(scripttest.Say(text)))
+		if _, got := b.ask(newTurn("why does api crash?")); got != text || len(b.cluster.calls) != 0 {
+			t.Errorf("answer %q, ran %v; want %q and nothing run", got, b.cluster.calls, text)
+		}
+	}
+	end := scripttest.Say("So be it.")
+	end.Expect.Has = []string{"Not run: the user asked a question"}
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say(`{"name": "delete", "arguments": {"kind": "pod", "namespace": "shop", "name": "api-1"}}`), end))
+	out, text := b.ask(newTurn("why does api crash?"))
+	if text != "So be it." || len(out.Write) != 0 || len(b.cluster.calls) != 0 {
+		t.Errorf("answer %q, change %v, ran %v; want neither", text, out.Write, b.cluster.calls)
+	}
+}
+
+// Where no more tools are offered, a call is no answer: what is known is told.
+func TestACallInsteadOfTheLastAnswer(t *testing.T) {
+	t.Parallel()
+	written := scriptedmodel.Step{Answer: []string{"```json\n{\n  ", "\"name\": \"list\", ", "\"arguments\": {\"kind\": \"pods\"}}", "\n```"}}
+	b := setup(t, model.Config{ToolCalls: 1}, scripttest.Always(scripttest.Ask("list", `{"kind":"pods","namespace":"shop"}`), written))
+	out, text := b.ask(newTurn("why does api crash?"))
+	if out.Partial == "" || strings.Contains(text, "arguments") || !strings.Contains(text, "crash loop") {
+		t.Errorf("partial %q, answer %q; want what the playbooks found and no call", out.Partial, text)
+	}
+}
