@@ -134,6 +134,19 @@ func chosenBy(budget unstructured.Unstructured, pods []unstructured.Unstructured
 	return names
 }
 
+// remaining are the pods that a round of evictions left.
+type remaining struct {
+	pods []string
+	why  string // the text of the last refusal
+}
+
+// note takes the state after a round. One that was cut short knows less than the one before.
+func (r *remaining) note(now remaining, err error) {
+	if err == nil || len(r.pods) == 0 {
+		*r = now
+	}
+}
+
 // drain closes the node and evicts its pods, round after round until none is left or
 // the time is up. named are those that the approver saw.
 func (s *Service) drain(ctx context.Context, op operation.Operation, c call, named []operation.Ref) (string, error) {
@@ -143,39 +156,36 @@ func (s *Service) drain(ctx context.Context, op operation.Operation, c call, nam
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	evicted := map[operation.Ref]bool{}
-	var left []string
-	why := ""
+	var r remaining
 	for {
-		now, reason, err := s.evictRound(ctx, op, c.ref, named, evicted)
-		if len(now) > 0 || err == nil {
-			left, why = now, reason
-		}
-		if err == nil && len(left) > 0 {
+		now, err := s.evictRound(ctx, op, c.ref, named, evicted)
+		r.note(now, err)
+		if err == nil && len(r.pods) > 0 {
 			err = waitFor(ctx, drainPause)
 		}
 		told := fmt.Sprintf("%s was cordoned and %d pods were evicted.", c.ref, len(evicted))
 		switch {
-		case err == nil && len(left) == 0:
+		case err == nil && len(r.pods) == 0:
 			return told, nil
 		case err == nil:
 		case errors.Is(err, context.Canceled):
 			return told, err
 		default:
-			return told, unfinishedDrainError(c.ref, left, why, err)
+			return told, unfinishedDrainError(c.ref, r, err)
 		}
 	}
 }
 
 // unfinishedDrainError describes an incomplete drain. The node stays cordoned: draining it
 // again continues where this one ended.
-func unfinishedDrainError(node operation.Ref, left []string, why string, err error) error {
+func unfinishedDrainError(node operation.Ref, r remaining, err error) error {
 	var text []string
-	if len(left) > 0 {
-		text = append(text, "These are still there: "+listSomeNames(left)+".")
+	if len(r.pods) > 0 {
+		text = append(text, "These are still there: "+listSomeNames(r.pods)+".")
 	}
 	switch {
-	case why != "":
-		text = append(text, why)
+	case r.why != "":
+		text = append(text, r.why)
 	case !errors.Is(err, context.DeadlineExceeded):
 		text = append(text, errorSentence(node, err))
 	default:
@@ -196,26 +206,25 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// evictRound requests the eviction of every remaining pod once. why is the text of the last
-// refusal.
-func (s *Service) evictRound(ctx context.Context, op operation.Operation, node operation.Ref, named []operation.Ref, evicted map[operation.Ref]bool) (left []string, why string, err error) {
+// evictRound requests the eviction of every remaining pod once.
+func (s *Service) evictRound(ctx context.Context, op operation.Operation, node operation.Ref, named []operation.Ref, evicted map[operation.Ref]bool) (left remaining, err error) {
 	pods, err := s.podsOn(ctx, node.Name, op.PodSelector)
 	if err != nil {
-		return nil, "", err
+		return left, err
 	}
 	if pods, err = filterEvictable(op, node, pods); err != nil {
-		return nil, "", err
+		return left, err
 	}
 	for i := range pods {
 		p := &pods[i]
 		ref := podRef(p.GetNamespace(), p.GetName())
 		// The approver has not seen this pod, and its namespace is never written otherwise.
 		if slices.Contains(s.Policy.Protected, ref.Namespace) && !slices.Contains(named, ref) {
-			why = ref.String() + " came after the approval and is in a protected namespace, so it stays."
-			left = append(left, ref.Namespace+"/"+ref.Name)
+			left.why = ref.String() + " came after the approval and is in a protected namespace, so it stays."
+			left.pods = append(left.pods, ref.Namespace+"/"+ref.Name)
 			continue
 		}
-		left = append(left, ref.Namespace+"/"+ref.Name)
+		left.pods = append(left.pods, ref.Namespace+"/"+ref.Name)
 		if p.GetDeletionTimestamp() != nil {
 			continue // already terminating
 		}
@@ -224,13 +233,13 @@ func (s *Service) evictRound(ctx context.Context, op operation.Operation, node o
 		case err == nil:
 			evicted[ref] = true
 		case ctx.Err() != nil:
-			return left, why, ctx.Err()
+			return left, ctx.Err()
 		case apierrors.IsNotFound(err), isConflict(err): // gone, or looked at again in the next round
 		default:
 			// A budget may free up, and a lost answer shows in the next round: the uid
 			// keeps a second eviction from hitting another pod.
-			why = errorSentence(ref, err)
+			left.why = errorSentence(ref, err)
 		}
 	}
-	return left, why, nil
+	return left, nil
 }

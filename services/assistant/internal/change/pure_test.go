@@ -1,6 +1,7 @@
 package change
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -140,5 +141,19 @@ func TestDiffIsBounded(t *testing.T) {
 	got := diffChanges([]guard.Change{{Ref: operation.Ref{Kind: "ConfigMap", Name: "big"}, After: big}})
 	if len(got) > maxDiff+100 || !strings.Contains(got, "# the diff is cut") {
 		t.Errorf(`%d bytes; want len(got) <= maxDiff + 100 && strings.Contains(got, "# the diff is cut")`, len(got))
+	}
+}
+
+// A round in which the time runs out knows neither why pods stayed nor all that did.
+func TestARoundThatIsCutShortChangesNothing(t *testing.T) {
+	t.Parallel()
+	var r remaining
+	r.note(remaining{pods: []string{"shop/a", "shop/b"}, why: "the budget holds them"}, nil)
+	r.note(remaining{pods: []string{"shop/a"}}, context.DeadlineExceeded)
+	if len(r.pods) != 2 || r.why != "the budget holds them" {
+		t.Errorf("left %+v; want both pods and why", r)
+	}
+	if r.note(remaining{}, nil); len(r.pods) != 0 || r.why != "" {
+		t.Errorf("left %+v; want none", r)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -72,7 +73,8 @@ type Bridge struct {
 	endWork context.CancelFunc
 	slots   chan struct{}
 	work    sync.WaitGroup
-	mu      sync.Mutex // guards closed: no work begins once Run waits for its end
+	serving atomic.Bool // the bus knows the subscriptions
+	mu      sync.Mutex  // guards closed: no work begins once Run waits for its end
 	closed  bool
 
 	requests *prometheus.CounterVec
@@ -133,6 +135,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		b.requests.WithLabelValues(h.kind, "success")
 		b.seconds.WithLabelValues(h.kind)
 	}
+	b.awaitSubscriptions(ctx)
 	<-ctx.Done()
 	for _, sub := range subs {
 		ended := sub.StatusChanged(nats.SubscriptionClosed)
@@ -157,6 +160,35 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// awaitSubscriptions returns once the bus has them: until then it says to whoever asks that nobody is there.
+func (b *Bridge) awaitSubscriptions(ctx context.Context) {
+	for {
+		if err := b.cfg.Conn.FlushTimeout(answerTimeout); err == nil {
+			b.serving.Store(true)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(flushPause): // not connected yet
+		}
+	}
+}
+
+// CheckBus fails while messages do not reach the bridge.
+func (b *Bridge) CheckBus() service.Check {
+	switch {
+	case !b.cfg.Conn.IsConnected():
+		return service.Check{Status: service.Fail, Detail: "not connected to the bus"}
+	case !b.serving.Load():
+		return service.Check{Status: service.Fail, Detail: "the bus does not have the subscriptions yet"}
+	}
+	return service.Check{Status: service.OK}
+}
+
+// flushPause separates attempts to hear that the bus has the subscriptions.
+const flushPause = 100 * time.Millisecond
 
 // The end of a bridge: how long it waits to have left the queue group, and what it keeps of the drain time to answer what
 // is cut short.

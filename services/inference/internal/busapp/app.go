@@ -54,7 +54,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		return err
 	}
 	addRoutes(srv.Echo, &cfg, bridge)
-	srv.CheckLocal("bus", func() service.Check { return checkConnection(conn) })
+	srv.CheckLocal("bus", bridge.CheckBus)
 	srv.CheckLocal("models", bridge.CheckModels)
 	srv.Go("models", bridge.RunDirectory)
 	srv.Go("messages", bridge.Run)
@@ -93,11 +93,4 @@ func addRoutes(e *echo.Echo, cfg *Config, bridge *bus.Bridge) {
 		return
 	}
 	service.Get(e, "/stats", bridge.Stats, a.Require(scopeRead))
-}
-
-func checkConnection(conn *nats.Conn) service.Check {
-	if conn.IsConnected() {
-		return service.Check{Status: service.OK}
-	}
-	return service.Check{Status: service.Fail, Detail: "not connected to the bus"}
 }
