@@ -40,6 +40,7 @@ type logEvidence struct {
 	read    string              // what was read and what was not, as a sentence
 	groups  []logtext.Group
 	hints   []logtext.Group // what healthy programs may write, too
+	over    []logtext.Group // attempts that failed before one succeeded
 	gap     string          // which logs were not read, as the end of a sentence; empty: none
 }
 
@@ -105,9 +106,12 @@ func (w *work) readLogs(ctx context.Context, t *topic, most int) (logEvidence, e
 	}
 	groups, lines := logtext.Telling(e.sources)
 	for _, g := range groups {
-		if g.Hint {
+		switch {
+		case g.Over:
+			e.over = append(e.over, g)
+		case g.Hint:
 			e.hints = append(e.hints, g)
-		} else {
+		default:
 			e.groups = append(e.groups, g)
 		}
 	}
@@ -235,6 +239,9 @@ func complains(a question.Ask) bool {
 // sayNoFault answers where no object and no line tells a fault. Who says that something is wrong is not
 // told the contrary: the answer shows what the logs do say.
 func (w *work) sayNoFault(a question.Ask, t *topic, e logEvidence) {
+	if len(e.over) > 0 {
+		defer func() { w.say(e.quote("Attempts that failed before one succeeded, as the log says:", e.over)) }()
+	}
 	answers := e.quoteAnswers()
 	if !complains(a) || e.gap != "" || len(e.sources) == 0 || len(t.snap.Unread) > 0 || len(t.unjudged()) > 0 {
 		if len(e.hints) == 0 && answers == "" {

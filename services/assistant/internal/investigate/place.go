@@ -335,6 +335,9 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 	if len(found) == 0 && m.Kind == "" && t.findByWord(a, m.Name) {
 		return nil
 	}
+	if len(found) == 0 && m.Kind != "" && m.Kind != "namespace" && a.Namespace == "" && t.namespace == "" && hasNamespace(t.snap, m.Name) {
+		return w.move(ctx, t, m.Name) // "vans have no routes, route-planner looks off" names a place behind an ordinary word
+	}
 	if a.Namespace == "" && t.namespace == "" && m.Kind == "" && len(t.objects) == 0 && len(found) > 0 && hasNamespace(t.snap, m.Name) &&
 		!slices.ContainsFunc(found, func(r operation.Ref) bool { return r.Kind == "Namespace" || r.Namespace == "" || r.Namespace == m.Name }) {
 		t.namesakes = found

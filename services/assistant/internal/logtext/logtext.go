@@ -29,6 +29,8 @@ type Group struct {
 	Hint bool
 	// Since is how many messages the logs have after the last of these.
 	Since int
+	// Over means that they warn of attempts, and that each log says later that one succeeded.
+	Over bool
 
 	score   int
 	refusal bool // it is known by a 4xx status alone
@@ -87,7 +89,10 @@ func Telling(sources []Source) (groups []Group, lines int) {
 		}
 		for i, j := range last {
 			since := len(entries) - 1 - j
-			if g := &groups[i]; g.Since < 0 || since < g.Since {
+			g := &groups[i]
+			over := recovers(entries[j:])
+			g.Over = over && (g.Over || g.Since < 0)
+			if g.Since < 0 || since < g.Since {
 				g.Since = since
 			}
 		}
@@ -98,6 +103,27 @@ func Telling(sources []Source) (groups []Group, lines int) {
 		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.Count, a.Count))
 	})
 	return groups, lines
+}
+
+// What a program writes that tries again, and what it writes once it succeeded.
+var (
+	attemptExpr   = regexp.MustCompile(`(?i)\battempt \d|\bretry(ing)?\b|\bnot (yet )?(reachable|ready|available)( yet)?\b|\bwaiting (for|until)\b|\btry(ing)? again\b`)
+	recoveredExpr = regexp.MustCompile(`(?i)\b((re)?connected to|connection (re-?)?established|recovered|(is|are) (now )?(ready|reachable|available)( now)?)\b`)
+	deniedExpr    = regexp.MustCompile(`(?i)\b(not|never|no|fail\w*|unable|cannot|lost|before|until|dis\w+)\b`)
+)
+
+// settled is how many messages have to follow on the last attempt.
+const settled = 5
+
+// recovers reports whether a message is an attempt that failed, no more than a warning, and whether a later one says that one succeeded.
+func recovers(entries []entry) bool {
+	first := entries[0].lines[0]
+	if level := levelOf(first); len(entries) <= settled || level > warnLevel || !attemptExpr.MatchString(first) {
+		return false
+	}
+	return slices.ContainsFunc(entries[1:], func(e entry) bool {
+		return recoveredExpr.MatchString(e.lines[0]) && !deniedExpr.MatchString(e.lines[0])
+	})
 }
 
 // group is the index of the group that an entry belongs to; best is its most telling line.

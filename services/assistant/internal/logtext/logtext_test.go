@@ -2,6 +2,7 @@ package logtext_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,5 +127,29 @@ func TestDurations(t *testing.T) {
 	}
 	if want := []time.Duration{20 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond, 2310 * time.Millisecond, 91204500 * time.Microsecond}; !slices.Equal(got, want) {
 		t.Errorf("%v; want %v", got, want)
+	}
+}
+
+// Attempts at a start that failed are over once the program says that one succeeded, and not before.
+func TestAttemptsThatSucceededAreOver(t *testing.T) {
+	t.Parallel()
+	const tries = "INFO starting\nWARN database not reachable yet: connection refused (attempt 1 of 10)\nWARN database not reachable yet: connection refused (attempt 2 of 10)\n"
+	served := strings.Repeat("INFO GET / 200 4ms\n", 6)
+	for text, over := range map[string]bool{
+		tries + "INFO connected to database on attempt 3\n" + served: true,
+		tries + served: false,
+		tries + "INFO not connected to database\n" + served:                                                                         false,
+		tries + "INFO connected to database on attempt 3\n":                                                                         false,
+		strings.ReplaceAll(tries, "WARN", "ERROR") + "INFO connected to database\n" + served:                                        false,
+		tries + "INFO connected to database\n" + served + "WARN database not reachable yet: connection refused (attempt 1 of 10)\n": false,
+	} {
+		groups, _ := logtext.Telling([]logtext.Source{{Pod: "a", Text: text}})
+		if len(groups) != 1 || groups[0].Over != over {
+			t.Errorf("%q: %+v; want one group with Over == %v", text, groups, over)
+		}
+	}
+	two, _ := logtext.Telling([]logtext.Source{{Pod: "a", Text: tries + "INFO connected to database\n" + served}, {Pod: "b", Text: tries + served}})
+	if len(two) != 1 || two[0].Over {
+		t.Errorf("%+v; want one group that is not over in the second log", two)
 	}
 }

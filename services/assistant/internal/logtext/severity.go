@@ -17,6 +17,7 @@ var klogExpr = regexp.MustCompile(`^(?:\S+Z )?([EFWI])(?:0[1-9]|1[0-2])[0-3]\d \
 var calmExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no|without) (?:any )?(?:errors?|failures?|warnings?|problems?)(?:\s*(?:[,;.)\]"]|$)|\s(?:were|was|found|detected|so)\b)`),
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no|without) (?:errors|failures|warnings)\b`),
+	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|zero) (?:timeouts?|timed out|failed|rejected|dropped|refused|exceptions?|retries|crashe?[sd]|lost)\b`),
 	regexp.MustCompile(`(?i)\b(?:(?:errors|failed|failures|warnings|dropped|rejected|denied|expired)(?:_total|_count)?"?[=:] ?|(?:error|err)"?[=:])0(?:[\s,;)}\]"]|$)`),
 	regexp.MustCompile(`(?i)\b(?:errors?|err|exception|failures?)"?[=:] ?(?:null|nil|none|<nil>|false|""|''|\[\]|\{\})(?:[\s,;)}\]]|$)`),
 	regexp.MustCompile(`(?i)\baborted connection \d+ to db: 'unconnected' user: 'unauthenticated'.*`), // a probe of the port alone

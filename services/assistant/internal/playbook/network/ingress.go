@@ -61,7 +61,7 @@ func checkIngresses(x *Index) []engine.Finding {
 			found = append(found, f)
 		}
 	}
-	return found
+	return append(found, x.rivalIngresses()...)
 }
 
 func ingressRef(in *networkingv1.Ingress) operation.Ref {

@@ -49,6 +49,31 @@ func checkServices(x *Index) []engine.Finding {
 	return found
 }
 
+// otherProtocol explains ServicePort: a target port that its pods declare for another protocol alone.
+func otherProtocol(s *corev1.Service, port corev1.ServicePort, pods []*corev1.Pod) (f engine.Finding, ok bool) {
+	own, number := cmp.Or(port.Protocol, corev1.ProtocolTCP), targetPort(port).IntVal
+	has := func(protocol corev1.Protocol) bool {
+		return slices.ContainsFunc(portsOf(pods, protocol), func(d corev1.ContainerPort) bool { return d.ContainerPort == number })
+	}
+	if has(own) {
+		return f, false
+	}
+	for _, other := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
+		if other == own || !has(other) {
+			continue
+		}
+		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Medium}
+		f.Evidence = []string{
+			fmt.Sprintf("Port %d of the service takes %s and leads to port %d.", port.Port, own, number),
+			fmt.Sprintf("Its pods declare port %d for %s, and nothing for %s.", number, other, own),
+		}
+		f.Cause = fmt.Sprintf("The service forwards %s, and its pods listen on port %d by %s: what clients send by %s is not forwarded.", own, number, other, other)
+		f.Text = fmt.Sprintf("Set the protocol of the service's port to %s.", other)
+		return f, true
+	}
+	return f, false
+}
+
 // mixedBackends explains ServicePort: a Service that chooses pods of several workloads, of which some say that they listen on
 // its port and others say nothing of it. A target port with a name leads to pods that have it alone.
 func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.Finding, mixed bool) {
@@ -318,6 +343,10 @@ func servicePorts(s *corev1.Service, pods []*corev1.Pod) []engine.Finding {
 				continue
 			}
 		} else {
+			if f, ok := otherProtocol(s, port, pods); ok {
+				found = append(found, f)
+				continue
+			}
 			// A container may listen on ports that it does not declare.
 			if len(declared) == 0 || slices.ContainsFunc(declared, func(d corev1.ContainerPort) bool { return d.ContainerPort == target.IntVal }) {
 				continue

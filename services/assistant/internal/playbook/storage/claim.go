@@ -39,7 +39,7 @@ func checkClaims(x *Index) []engine.Finding {
 			f.Cause = fmt.Sprintf("The volume %s that held the claim's data is gone.", engine.QuoteCode(c.Spec.VolumeName))
 			f.Text = "Restore the volume under its name from a backup, or make the claim anew and accept that the data is gone."
 		case c.Status.Phase == corev1.ClaimPending:
-			if !explainUnbound(&f, x, c, len(pods) > 0) {
+			if !explainUnbound(&f, x, c, pods) {
 				continue
 			}
 		default:
@@ -133,7 +133,7 @@ func bindsLate(class *storagev1.StorageClass) bool {
 }
 
 // explainUnbound explains why a pending claim has no volume, or that nothing is wrong.
-func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim, used bool) bool {
+func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim, users []*corev1.Pod) bool {
 	named := className(c)
 	class := x.storageClass(named)
 	size := c.Spec.Resources.Requests[corev1.ResourceStorage]
@@ -148,7 +148,7 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 	case c.Spec.VolumeName != "":
 		return explainNamedVolume(f, x, c)
 	case named == nil || *named == "" || class != nil && class.Provisioner == noProvisioner:
-		if class != nil && bindsLate(class) && !used {
+		if class != nil && bindsLate(class) && len(users) == 0 {
 			return false // nobody wants it yet
 		}
 		return explainStaticVolumes(f, x, c, named)
@@ -163,6 +163,11 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s, which says %s.", engine.QuoteCode(class.Name), engine.QuoteCode(class.Provisioner), engine.QuoteCode(said)))
 		f.Cause = fmt.Sprintf("The provisioner of the class %s cannot make the volume.", engine.QuoteCode(class.Name))
 		f.Text = "Repair what the provisioner names: most often its quota, its credentials or a parameter of the class."
+	case bindsLate(class) && x.pinned(users) != "":
+		workload := x.pinned(users)
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the binding mode WaitForFirstConsumer: its volume is made when the scheduler has chosen a node for a pod.", engine.QuoteCode(class.Name)))
+		f.Cause = fmt.Sprintf("The template of %s names the node itself (`nodeName`), so the scheduler never sees its pods, and the claim waits for it in vain.", workload)
+		f.Text = "Choose the node by a nodeSelector for kubernetes.io/hostname, or by node affinity, in place of nodeName."
 	case bindsLate(class):
 		return false // it waits for a pod that has a node; what the pod lacks is told there
 	case x.Taken.Sub(c.CreationTimestamp.Time) < provisioning:
@@ -173,6 +178,22 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 		f.Text = "Look whether the pods of this provisioner run, and in their logs."
 	}
 	return true
+}
+
+// pinned is the workload, as a title, of pods that all name their node in their template; empty: there is none.
+func (x *Index) pinned(pods []*corev1.Pod) string {
+	title := ""
+	for _, pod := range pods {
+		w := x.WorkloadOf(pod)
+		if w.Ref.Kind != "Pod" && (w.Template == nil || w.Template.Spec.NodeName == "") || engine.IsUnschedulable(pod) {
+			return ""
+		}
+		if w.Ref.Kind == "Pod" && (pod.Spec.NodeName == "" || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })) {
+			return "" // the scheduler has seen it
+		}
+		title = engine.RefTitle(w.Ref)
+	}
+	return title
 }
 
 func classText(named *string) string {

@@ -44,7 +44,7 @@ func (x *Index) makeTables() {
 // Checks returns the checks of this package.
 func (x *Index) Checks() engine.Checks {
 	return engine.Checks{
-		Pods:    engine.BindPodChecks(x, checkCrashLoops, checkMemory, checkImagePulls, checkReferences, checkPending, checkUnseenPods, checkResourceClaims, checkLiveness, checkReadiness, checkEphemeralStorage, checkInitContainers, checkReadinessGates),
+		Pods:    engine.BindPodChecks(x, checkCrashLoops, checkMemory, checkImagePulls, checkReferences, checkPending, checkUnseenPods, checkResourceClaims, checkLiveness, checkReadiness, checkEphemeralStorage, checkInitContainers, checkLingering, checkReadinessGates),
 		Objects: engine.BindObjectChecks(x, checkTerminating, checkNodes, checkAutoscalers, checkBudgets, checkJobs, checkCronJobs, checkRollouts, checkAPIs, checkStatefulSets),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +15,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// mostChanges limits the changes named in a cause.
-const mostChanges = 3
+const (
+	// mostChanges limits the changes named in a cause.
+	mostChanges = 3
+	// longReady is how long a pod has to be ready before that is what people take for a rollout that hangs.
+	longReady = 5 * time.Minute
+)
 
 // checkRollouts explains RolloutStuck: a deployment whose new revision does not come up, or waits
 // for somebody to resume it. Where the new pods say why, it follows from that.
@@ -41,6 +46,11 @@ func checkRollouts(x *Index) []engine.Finding {
 			f.Cause = "Its rollout is paused, so that the change does not reach the pods."
 			f.Text = "If the change is meant to be rolled out, resume it."
 			f.Fix = engine.ValidFix(engine.NewOperation(operation.Resume, ref))
+		case time.Duration(d.Spec.MinReadySeconds)*time.Second >= longReady && d.Status.ReadyReplicas > d.Status.AvailableReplicas:
+			f.Because, f.Confidence = nil, engine.High
+			f.Evidence = []string{fmt.Sprintf("%d of its pods are ready, and %d count as available.", d.Status.ReadyReplicas, d.Status.AvailableReplicas)}
+			f.Cause = fmt.Sprintf("A pod counts as available only when it has been ready for `minReadySeconds`, which is %d (%s), so the rollout does not end before.", d.Spec.MinReadySeconds, time.Duration(d.Spec.MinReadySeconds)*time.Second)
+			f.Text = "If that is not meant, set minReadySeconds to some seconds."
 		case c != nil && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded":
 			explainStuck(&f, d, c, w)
 		default:

@@ -3,12 +3,15 @@ package workload
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -31,6 +34,7 @@ func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engin
 	case a != nil && a.PodAffinity != nil && strings.Contains(said, "pod affinity"):
 		f.Cause = "The pod's affinity wants it beside other pods, and these run where it does not fit, or not at all."
 		f.Text = "Check the labels that the affinity names."
+		x.explainAffinity(&f, pod, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	case len(pod.Spec.TopologySpreadConstraints) > 0 && strings.Contains(said, "topology spread"):
 		x.explainSpread(&f, pod)
 	case strings.Contains(said, "PersistentVolume's node affinity"), strings.Contains(said, "volume node affinity conflict"), strings.Contains(said, "no available volume zone"):
@@ -316,6 +320,45 @@ func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 		f.Cause = fmt.Sprintf("The pod's topology spread constraints, by the node label %s, leave no node.", engine.QuoteCodes(keys))
 	}
 	f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
+}
+
+// explainAffinity tells which labels a required affinity wants that no pod has.
+func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
+	if x.Unread["pods"] {
+		return
+	}
+	for _, term := range terms {
+		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+		if err != nil || term.NamespaceSelector != nil || len(term.Namespaces) > 0 {
+			continue // who is meant may be elsewhere
+		}
+		values := map[string][]string{} // by key
+		there := false
+		for i := range x.Pods {
+			other := &x.Pods[i]
+			if other.Namespace != pod.Namespace || other.UID == pod.UID {
+				continue
+			}
+			there = there || selector.Matches(labels.Set(other.Labels))
+			for key, value := range other.Labels {
+				values[key] = append(values[key], value)
+			}
+		}
+		if there || selector.Matches(labels.Set(pod.Labels)) { // the first of its own kind is placed
+			continue
+		}
+		text := metav1.FormatLabelSelector(term.LabelSelector)
+		f.Confidence = engine.High
+		f.Cause = fmt.Sprintf("The pod's affinity wants it beside pods with %s, and no pod in the namespace has that.", engine.QuoteCode(text))
+		for _, key := range slices.Sorted(maps.Keys(term.LabelSelector.MatchLabels)) {
+			want := term.LabelSelector.MatchLabels[key]
+			if near, ok := engine.NearestName(want, values[key]); ok && near != want {
+				f.Cause += fmt.Sprintf(" There are pods with %s.", engine.QuoteCode(key+"="+near))
+			}
+		}
+		f.Text = "Correct the labels that the affinity names, or make it a preference."
+		return
+	}
 }
 
 // checkUnseenPods explains PendingPlacement: pods that their scheduler has not looked at, since it does not run or does not work.
