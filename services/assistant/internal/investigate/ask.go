@@ -41,6 +41,10 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if done, err := w.sayOutside(ctx, a); done || err != nil {
 		return err
 	}
+	a, err := w.leaveOut(ctx, a)
+	if err != nil {
+		return err
+	}
 	a, left, err := w.understand(ctx, a)
 	if err != nil {
 		return err
@@ -328,10 +332,10 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	if a.Kind == "route" {
 		a.Kind = "httproute" // the route that people mean where no more is said
 	}
-	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == ""}
+	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: notIn(t.except)}
 	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass"} {
 		if a.Kind == cluster {
-			op.Namespace, op.AllNamespaces = "", false
+			op.Namespace, op.AllNamespaces, op.FieldSelector = "", false, ""
 		}
 	}
 	rest := conditionExpr.FindString(a.Words)
@@ -348,7 +352,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 }
 
 // conditionExpr is the part of a question that limits a list.
-var conditionExpr = regexp.MustCompile(`\b(without|with no|lacking|whose|(that|which) (have|has|do|does|did|can|were|run|runs) |older than|newer than|bigger than|smaller than|more than|less than|fewer than|running as).*`)
+var conditionExpr = regexp.MustCompile(`\b(run as|runs? as root|have a|has a|are (fine|ok|okay|healthy)$|without|with no|lacking|whose|(that|which) (have|has|do|does|did|can|were|run|runs) |older than|newer than|bigger than|smaller than|more than|less than|fewer than|running as).*`)
 
 // describe shows one object, or the revisions of one.
 func (w *work) describe(ctx context.Context, a question.Ask, t *topic) error {

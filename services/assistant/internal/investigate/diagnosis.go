@@ -61,7 +61,7 @@ func (t *topic) found(symptoms []question.Symptom) (about, others []engine.Findi
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
 		where = "" // of nodes and the like
 	}
-	all := playbook.Findings(t.snap, where)
+	all := slices.DeleteFunc(playbook.Findings(t.snap, where), func(f engine.Finding) bool { return slices.Contains(t.except, f.Object.Namespace) })
 	if len(t.objects) > 0 {
 		about, others = partition(all, concernsObjects(t.snap, t.objects))
 		// Of several troubles of one object, what was asked about comes first.
@@ -287,6 +287,8 @@ func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []eng
 	}
 	return slices.DeleteFunc(playbook.Meant(t.snap), func(f engine.Finding) bool {
 		switch {
+		case slices.Contains(t.except, f.Object.Namespace):
+			return true
 		case told[f.Object], t.namespace != "" && f.Object.Namespace != t.namespace:
 			return true
 		case f.Class == engine.AutoscalerIdle && f.Confidence < engine.High && !fitsSymptoms(f, symptoms):

@@ -108,8 +108,8 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	if len(sources) == 0 {
 		w.say(t.whyNoLogs(wish.previous))
-		if about, _ := t.found(a.Symptoms); len(about) > 0 && !wish.previous {
-			w.say(engine.Answer(t.snap, about)) // why there are none is the next question
+		if !wish.previous && (len(t.objects) > 0 || t.namespace != "") {
+			return w.diagnose(ctx, a, t) // why there are none is the next question
 		}
 		return nil
 	}

@@ -30,6 +30,7 @@ type topic struct {
 	noNamespace string
 	// placed says that the sentence begins with its namespace, so that what lies elsewhere is not meant.
 	placed bool
+	except []string         // namespaces that the question leaves out
 	within time.Duration    // the period asked about; 0: not said
 	logs   []logtext.Source // what was read of its pods, if it was
 }
@@ -241,7 +242,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &topic{snap: s, namespace: namespace, within: a.Within}
+	t := &topic{snap: s, namespace: namespace, within: a.Within, except: a.Except}
 	if s == nil {
 		// "what is wrong in api" may speak of an object.
 		if a.Namespace == "" {

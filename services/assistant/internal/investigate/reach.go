@@ -157,12 +157,20 @@ func (w *work) passage(ctx context.Context, a question.Ask) (*passage, error) {
 	if past := w.past(a); scope == "" {
 		scope = past.Namespace
 	}
-	from := a.Route.From
+	from := splitPlace(s, a.Route.From)
 	from.Namespace = cmp.Or(from.Namespace, scope)
 	p.findFrom(from)
-	to := a.Route.To
+	to := splitPlace(s, a.Route.To)
 	p.findTo(to, cmp.Or(to.Namespace, p.namespaceOfFrom(), scope))
 	return p, nil
+}
+
+// splitPlace takes the first of two words for the namespace, if there is such a one and it has something of the second's name.
+func splitPlace(s *engine.Snapshot, e question.End) question.End {
+	if e.Namespace == "" && e.Next != "" && hasNamespace(s, e.Name) && len(objectsNamed(s, e.Name, question.Mention{Kind: e.Kind, Name: e.Next})) > 0 {
+		e.Namespace, e.Name, e.Next = e.Name, e.Next, ""
+	}
+	return e
 }
 
 func (p *passage) namespaceOfFrom() string {

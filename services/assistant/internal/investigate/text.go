@@ -79,14 +79,11 @@ func refTitles(refs []operation.Ref) string {
 }
 
 func (t *topic) where() string {
-	if t.namespace == "" {
-		return "in the cluster"
-	}
-	return "in namespace " + report.Code(t.namespace)
+	return report.Place(t.namespace, t.except)
 }
 
 func (t *topic) view() report.View {
-	return report.View{Snapshot: t.snap, Namespace: t.namespace, Objects: t.objects, Within: t.within}
+	return report.View{Snapshot: t.snap, Namespace: t.namespace, Except: t.except, Objects: t.objects, Within: t.within}
 }
 
 // listUnread lists the kinds that could not be read.

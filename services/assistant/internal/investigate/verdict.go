@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/symptom"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
@@ -29,12 +30,31 @@ func (t *topic) unexplained(found []engine.Finding) []symptom.Symptom {
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
 		where = ""
 	}
-	left := symptom.Unexplained(symptom.List(t.snap, where), found)
+	left := slices.DeleteFunc(symptom.Unexplained(symptom.List(t.snap, where), found), func(s symptom.Symptom) bool { return slices.Contains(t.except, s.Object.Namespace) })
 	if len(t.objects) == 0 {
 		return slices.DeleteFunc(left, func(s symptom.Symptom) bool { return s.Survived })
 	}
 	near := relatedObjects(t.snap, t.objects)
 	return slices.DeleteFunc(left, func(s symptom.Symptom) bool { return !near[s.Object] && !near[s.Owner] })
+}
+
+// sayOfUsers tells, of objects that no playbook judges, whether something is wrong with what uses them.
+func (t *topic) sayOfUsers() string {
+	v := t.view()
+	users := v.UsersOf()
+	if len(users) == 0 {
+		return ""
+	}
+	var wrong []string
+	for _, f := range playbook.Findings(t.snap, t.namespace) {
+		if slices.Contains(users, f.Object) && !slices.Contains(wrong, refTitle(f.Object)) {
+			wrong = append(wrong, refTitle(f.Object))
+		}
+	}
+	if len(wrong) > 0 {
+		return " Something is wrong with what uses them: " + strings.Join(wrong, ", ") + "."
+	}
+	return " In what uses them no fault is known."
 }
 
 // verdict is the answer where no playbook found a cause. It says that nothing is wrong only of
@@ -49,7 +69,7 @@ func (t *topic) verdict(left []symptom.Symptom, gap string) string {
 		return fmt.Sprintf("No known cause was found, but not everything is healthy %s:\n\n%s\nThe log or the description of one of them may tell more.%s", subject, listSymptoms(t.snap, left), listUnread(t.snap))
 	}
 	if kinds := t.unjudged(); len(kinds) > 0 {
-		return fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged. In what uses them no fault is known.%s", strings.Join(kinds, ", "), listUnread(t.snap))
+		return fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged.%s%s", strings.Join(kinds, ", "), t.sayOfUsers(), listUnread(t.snap))
 	}
 	if gap != "" {
 		return fmt.Sprintf("No object shows a fault in %s, but %s.%s", t.subject(), gap, listUnread(t.snap))

@@ -71,7 +71,7 @@ var statesOfPods = []podStateWords{
 	{NotRunning, regexp.MustCompile(`\b(not (in )?(the )?(state |phase |status )?running|non-running|not up|down)\b`)},
 	{IsUnbound, regexp.MustCompile(`\b(unbound|not bound)\b`)},
 	{NotReady, regexp.MustCompile(`\b(not ready|unready|notready|unhealthy|not healthy|failing|broken|unavailable|not available|in trouble|bad)\b`)},
-	{IsCrashing, regexp.MustCompile(`\b(crash ?loop\w*|crashing|in a crash loop|crashed)\b`)},
+	{IsCrashing, regexp.MustCompile(`\b(crash ?loop\w*|crashing|in a crash loop|crashed|crash|crashes)\b`)},
 	{NoImage, regexp.MustCompile(`\b(imagepullbackoff|errimagepull|(not|fail\w*|cannot|can not) (to )?pull\w*( (their|the|an))?( images?)?)\b`)},
 	{WasOOM, regexp.MustCompile(`\b(oom|oomkilled|oom killed|out of memory)\b`)},
 	{WasEvicted, regexp.MustCompile(`\bevicted\b`)},

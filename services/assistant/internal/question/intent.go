@@ -115,7 +115,7 @@ var rules = []rule{
 }
 
 // faultExpr is a sentence about an image that does not come.
-var faultExpr = regexp.MustCompile(`\b(not|fail\w*|errors?|errimage\w*|wrong|broken|stuck|missing)\b`)
+var faultExpr = regexp.MustCompile(`\b(not|ignor\w*|fix|fail\w*|errors?|errimage\w*|wrong|broken|stuck|missing)\b`)
 
 // otherExprs keep sentences from an intent whose words they have by chance.
 var otherExprs = map[Intent]*regexp.Regexp{

@@ -103,3 +103,60 @@ func TestDescribedTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsLeftOut: words behind "not in", "except" and the like may be namespaces that a question leaves out.
+func TestWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		words, rest string
+		names       []string
+	}{
+		{"pods that are not in shop and not ready", "pods and not ready", []string{"shop"}},
+		{"everything except shop pls whats broken", "everything pls whats broken", []string{"shop"}},
+		{"anything wrong outside of shop", "anything wrong", []string{"shop"}},
+		{"list deployments not in kube-system", "list deployments", []string{"kube-system"}},
+		{"unhealthy pods except in payments and shop", "unhealthy pods", []string{"payments", "shop"}},
+		{"is everything but media ok", "is everything ok", []string{"media"}},
+		{"what is wrong in shop", "what is wrong in shop", nil},
+	} {
+		if rest, names := question.SplitExclusion(c.words); rest != c.rest || !slices.Equal(names, c.names) {
+			t.Errorf("%q is %q without %q; want %q without %q", c.words, rest, names, c.rest, c.names)
+		}
+	}
+}
+
+// TestInsteadOfAChange: what is denied first is no question, and what is wanted instead is.
+func TestInsteadOfAChange(t *testing.T) {
+	t.Parallel()
+	if got := question.Parse("dont restart anything, just tell me why web is stuck"); got.Intent != question.Diagnosis || len(got.Mentions) != 1 || got.Mentions[0].Name != "web" {
+		t.Errorf("%+v; want a diagnosis of web", got)
+	}
+}
+
+// TestPastedObjects: a line of a log or an event is a complaint about what it names, and never a request.
+func TestPastedObjects(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]question.Ask{
+		`{"level":"error","msg":"upstream timeout","upstream":"api:80","ns":"crm","status":503}`:                                                                   {Namespace: "crm"},
+		`{"kind":"Event","involvedObject":{"kind":"ReplicaSet","name":"worker-1","namespace":"media"},"reason":"FailedCreate","message":"exceeded quota: team-a"}`: {Namespace: "media"},
+		`{"msg":"delete deployment web in shop now","namespace":"shop"}`:                                                                                           {Namespace: "shop"},
+	} {
+		got := question.Parse(text)
+		if got.Intent != question.Diagnosis || got.Namespace != want.Namespace || len(got.Changes) != 0 || slices.ContainsFunc(got.Mentions, func(m question.Mention) bool { return m.Name == "level" || m.Name == "ns" }) {
+			t.Errorf("%s is %s in %q of %v; want a diagnosis in %q", text, assistanttest.IntentName(got.Intent), got.Namespace, got.Mentions, want.Namespace)
+		}
+	}
+}
+
+// TestHastyLines: kubectl by its alias, or misspelt, is a line all the same.
+func TestHastyLines(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"k get nodes -o wide": "kubectl get nodes -o wide", "kubctl describe deploy app -n crm": "kubectl describe deploy app -n crm"} {
+		if got := question.Parse(text); got.Intent != question.Line || got.Line != want {
+			t.Errorf("%q is %s, %q; want the line %q", text, assistanttest.IntentName(got.Intent), got.Line, want)
+		}
+	}
+	if got := question.Parse("who can read secrets in payments"); got.Right != (question.Right{Verb: "get", Kind: "secret"}) || len(got.Mentions) != 0 {
+		t.Errorf("%+v; want the right to get secrets and no object", got)
+	}
+}

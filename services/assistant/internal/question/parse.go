@@ -25,6 +25,8 @@ type Ask struct {
 	// Perhaps is an ordinary word in the place of a namespace: it counts if there is such a one.
 	Perhaps    string
 	Everywhere bool
+	// Except are namespaces that the question leaves out; Parse does not know them.
+	Except []string
 	// Within is the period that the question is about, such as the last hour; 0: not said.
 	Within time.Duration
 	// UnreadTime is a time, such as "since 10:30", that the answer is not limited to; empty: none.
@@ -60,8 +62,16 @@ var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf(
 // Right is an API verb and a kind.
 type Right struct{ Verb, Kind string }
 
+// insteadExpr denies a change and goes on with what is wanted instead.
+var insteadExpr = regexp.MustCompile(`(?is)^(?:please )?(?:do not|don'?t|dont|never) [^,.;]{1,60}[,.;] *(?:but )?(?:(?:just|only) )?((?:tell|show|explain|say|look|check|find|why|what|which|how)\b.+)$`)
+
 // Parse parses a message. It never fails: a message that is not understood is Unclear.
 func Parse(message string) Ask {
+	if words, ok := readPasted(message); ok {
+		message = words
+	} else if m := insteadExpr.FindStringSubmatch(message); m != nil {
+		message = m[1] // "do not restart anything, just tell me why web is stuck"
+	}
 	if line, ok := findKubectlLine(message); ok {
 		return Ask{Intent: Line, Line: line, Words: line}
 	}
@@ -107,6 +117,11 @@ func Parse(message string) Ask {
 	a.Leans = len(a.Mentions) == 0 && p.namespace == "" && !p.everywhere && (p.pronoun || p.several && a.Intent == Request || bareExpr.MatchString(s.low))
 	if a.Intent == WhoCan {
 		a.Right = rightOf(s)
+		verbs := map[string]bool{}
+		for verb := range verbsOfAPI {
+			verbs[verb] = true
+		}
+		a.drop(verbs)
 	}
 	return a
 }
@@ -224,6 +239,9 @@ func rightOf(s sentence) Right {
 	return r
 }
 
+// misspeltExpr is how people write kubectl in haste: by its usual alias, or with letters that changed places.
+var misspeltExpr = regexp.MustCompile(`^(?:k|kc|kubctl|kubectrl|kubeclt|kubetcl|kubecl|kubelctl|kuebctl) (get|describe|logs|events|top|rollout|scale|delete|apply|edit|explain|drain|cordon|uncordon|patch|set|label|annotate|auth|diff) `)
+
 // commands are the first words of kubectl's lines.
 var commands = setOf("get describe logs events top rollout auth explain diff scale set expose autoscale label annotate patch apply create replace delete evict cordon uncordon drain taint exec attach cp debug run port-forward proxy edit certificate config cluster-info")
 
@@ -232,7 +250,7 @@ var linePrefixes = []string{"please run ", "run ", "execute ", "please execute "
 // findKubectlLine finds a kubectl line: one that says so, or one with a flag that only such a line
 // has.
 func findKubectlLine(message string) (string, bool) {
-	text := strings.TrimSpace(message)
+	text := misspeltExpr.ReplaceAllString(strings.TrimSpace(message), "kubectl $1 ")
 	if isReport(text) {
 		return "", false
 	}

@@ -19,8 +19,10 @@ type Route struct {
 // End is one side of a Route: an object, a host name, or an address outside.
 type End struct {
 	Kind, Name, Namespace string
-	Address               netip.Addr
-	Outside               bool // somewhere outside the cluster
+	// Next is the word behind Name, which is the name if Name is a namespace: "crm app".
+	Next    string
+	Address netip.Addr
+	Outside bool // somewhere outside the cluster
 }
 
 func (e End) isSaid() bool { return e.Name != "" || e.Address.IsValid() || e.Outside }
@@ -105,6 +107,9 @@ func readEnd(words []string) (End, int32) {
 		case kindOf(w) != "":
 			e.Kind = kindOf(w)
 		case e.isSaid():
+			if e.Next == "" && i > 0 && words[i-1] == e.Name && operation.ValidName(w) {
+				e.Next = w
+			}
 		default:
 			if hasPort && portOf(digits) > 0 {
 				w, port = host, portOf(digits)

@@ -201,7 +201,7 @@ func (c *call) endpoints(ctx context.Context, o *unstructured.Unstructured) (bes
 		}
 	}
 	if len(t.Rows) == 0 {
-		return beside{"Endpoints", table.Table{Columns: newColumns("ADDRESS"), Rows: []table.Row{{Cells: []string{"none: no ready pod has the labels of the selector"}}}}}, nil
+		return beside{"Endpoints", table.Table{Columns: newColumns("ADDRESS"), Rows: []table.Row{{Cells: []string{"none: no ready pod has the labels of the selector and the target ports"}}}}}, nil
 	}
 	t.TroubleFirst()
 	title := fmt.Sprintf("Endpoints (%d)", len(t.Rows))

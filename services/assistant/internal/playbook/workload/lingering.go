@@ -15,7 +15,7 @@ import (
 var helperExpr = regexp.MustCompile(`(?i)proxy|sidecar|envoy|istio|linkerd|agent|exporter|collector|otel|fluent|vector|promtail|logger|shipper|vault|daprd|tunnel`)
 
 // lingerTime is how long a helper may take to end once its program has.
-const lingerTime = time.Minute
+const lingerTime = 15 * time.Second
 
 // checkLingering explains Sidecar: a helper in the pod of a Job that goes on when the Job's own program has finished, so that the
 // pod never does. Native sidecars, which are init containers that restart, are ended by the kubelet.

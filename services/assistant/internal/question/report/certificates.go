@@ -13,7 +13,7 @@ import (
 // Certificates lists TLS Secrets with what every client sees of their certificates, those that expire first at the top.
 func Certificates(v View) string {
 	all := slices.DeleteFunc(slices.Clone(v.Snapshot.Secrets), func(s engine.SecretKeys) bool {
-		return s.Certificate == nil || v.Namespace != "" && s.Namespace != v.Namespace
+		return s.Certificate == nil || !v.has(s.Namespace)
 	})
 	slices.SortFunc(all, func(a, b engine.SecretKeys) int {
 		return cmp.Or(a.Certificate.NotAfter.Compare(b.Certificate.NotAfter), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -104,7 +104,7 @@ func Events(v View, warnings bool) string {
 		for _, r := range v.Objects {
 			about = about || r.Kind == on.Kind && r.Name == on.Name && r.Namespace == on.Namespace
 		}
-		if about && (v.Namespace == "" || e.Namespace == v.Namespace) && (!warnings || e.Type == corev1.EventTypeWarning) && v.within(engine.LastSeen(e).Time) {
+		if about && v.has(e.Namespace) && (!warnings || e.Type == corev1.EventTypeWarning) && v.within(engine.LastSeen(e).Time) {
 			all = append(all, e)
 		}
 	}

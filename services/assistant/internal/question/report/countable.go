@@ -135,6 +135,9 @@ func (v View) countablePlain(kind string) (all []countable, known bool) {
 	case "namespace":
 		for i := range v.Namespaces {
 			n := &v.Namespaces[i]
+			if slices.Contains(v.Except, n.Name) {
+				continue
+			}
 			o := countable{meta: n, state: string(n.Status.Phase)}
 			if n.DeletionTimestamp != nil {
 				o.states = []question.PodState{question.IsLeaving}

@@ -37,22 +37,21 @@ func Keys(v View) string {
 	return t.under(fmt.Sprintf("%s %s. Values are not shown:", countNoun(n, "key", "keys"), v.where()), "There are no ConfigMaps and no Secrets "+v.where()+".")
 }
 
-// Users lists the workloads that use the ConfigMaps, Secrets, volume claims and service accounts of a view.
-func Users(v View) string {
-	t := newTable("Namespace", "Workload", "Uses")
-	n := 0
-	all := View{Snapshot: v.Snapshot, Namespace: v.Namespace}
+// usage is a workload and what it uses.
+type usage struct{ by, of operation.Ref }
+
+// usages are the workloads that use the ConfigMaps, Secrets, volume claims and service accounts of a view.
+func (v View) usages() []usage {
+	var found []usage
+	all := View{Snapshot: v.Snapshot, Namespace: v.Namespace, Except: v.Except}
 	owner := all.Owners()
 	for _, r := range v.Objects {
 		if !IsUsed(r.Kind) {
 			continue
 		}
-		seen := map[operation.Ref]bool{}
 		add := func(by operation.Ref) {
-			if by.Namespace == r.Namespace && !seen[by] {
-				seen[by] = true
-				n++
-				t.add(tableCell(by.Namespace), kindName(by), kindName(r))
+			if u := (usage{by, r}); by.Namespace == r.Namespace && !slices.Contains(found, u) {
+				found = append(found, u)
 			}
 		}
 		for _, w := range all.Workloads() {
@@ -72,8 +71,28 @@ func Users(v View) string {
 			}
 		}
 	}
-	about := "of " + joinNames(v.Objects)
-	return t.under(fmt.Sprintf("%s %s %s:", countNoun(n, "workload", "workloads"), useVerb(n), joinNames(v.Objects)), "No workload "+all.where()+" makes use "+about+".")
+	return found
+}
+
+// UsersOf are the workloads that use objects of a view.
+func (v View) UsersOf() []operation.Ref {
+	var users []operation.Ref
+	for _, u := range v.usages() {
+		users = append(users, u.by)
+	}
+	return users
+}
+
+// Users lists the workloads that use the ConfigMaps, Secrets, volume claims and service accounts of a view.
+func Users(v View) string {
+	t := newTable("Namespace", "Workload", "Uses")
+	all := v.usages()
+	for _, u := range all {
+		t.add(tableCell(u.by.Namespace), kindName(u.by), kindName(u.of))
+	}
+	n, names := len(all), joinNames(v.Objects)
+	place := View{Namespace: v.Namespace, Except: v.Except}
+	return t.under(fmt.Sprintf("%s %s %s:", countNoun(n, "workload", "workloads"), useVerb(n), names), "No workload "+place.where()+" makes use of "+names+".")
 }
 
 func useVerb(n int) string {

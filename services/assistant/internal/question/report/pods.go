@@ -25,7 +25,7 @@ func Overview(v View) string {
 		return by[namespace]
 	}
 	for i := range v.Namespaces {
-		if n := v.Namespaces[i].Name; v.Namespace == "" || n == v.Namespace {
+		if n := v.Namespaces[i].Name; v.has(n) {
 			of(n)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 type View struct {
 	*engine.Snapshot
 	Namespace string          // empty: all
+	Except    []string        // namespaces that are left out
 	Objects   []operation.Ref // empty: all
 	// Within is the period that is looked at, before the snapshot; 0: what each report takes.
 	Within time.Duration
@@ -61,17 +62,34 @@ func (v View) where() string {
 				names = append(names, name)
 			}
 		}
-		of := View{Namespace: v.Namespace}
+		of := View{Namespace: v.Namespace, Except: v.Except}
 		return "of " + joinList(names[:min(len(names), 5)]) + " " + of.where()
 	}
-	if v.Namespace == "" {
-		return "in the cluster"
-	}
-	return "in namespace " + Code(v.Namespace)
+	return Place(v.Namespace, v.Except)
 }
 
 // in reports whether an object is looked at by its namespace.
-func (v View) in(o metav1.Object) bool { return v.Namespace == "" || o.GetNamespace() == v.Namespace }
+func (v View) in(o metav1.Object) bool { return v.has(o.GetNamespace()) }
+
+// has reports whether a namespace is looked at.
+func (v View) has(namespace string) bool {
+	return (v.Namespace == "" || namespace == v.Namespace) && !slices.Contains(v.Except, namespace)
+}
+
+// Place names a namespace, or the cluster without some, for sentences.
+func Place(namespace string, except []string) string {
+	switch {
+	case namespace != "":
+		return "in namespace " + Code(namespace)
+	case len(except) > 0:
+		codes := make([]string, len(except))
+		for i, n := range except {
+			codes[i] = Code(n)
+		}
+		return "in the cluster without " + joinList(codes)
+	}
+	return "in the cluster"
+}
 
 // about reports whether an object is one of those in question.
 func (v View) about(kind string, o metav1.Object) bool {
