@@ -52,6 +52,9 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 		}
 	}
 	words := strings.Fields(a.Words)
+	if names, err = w.guessable(ctx, a, words, names); err != nil {
+		return a, nil, err
+	}
 	var guesses []guess
 	for _, unknown := range unknown {
 		g, ok := names.guess(unknown)
@@ -76,6 +79,34 @@ func (w *work) understand(ctx context.Context, a question.Ask) (understood quest
 	}
 	w.say(describeGuesses(guesses))
 	return guessed, left, nil
+}
+
+// guessable are the names that a misspelt word may stand for: those of the namespace that stands in the sentence, if one does.
+func (w *work) guessable(ctx context.Context, a question.Ask, words []string, names clusterNames) (clusterNames, error) {
+	if a.Namespace != "" || a.Everywhere {
+		return names, nil
+	}
+	all, err := w.snapshot(ctx, "")
+	if err != nil || all == nil {
+		return names, err
+	}
+	place := ""
+	for _, word := range words {
+		if hasNamespace(all, word) && strings.Contains(word, "-") { // an ordinary word may be the name of one, too
+			if place != "" {
+				return names, nil
+			}
+			place = word
+		}
+	}
+	if place == "" {
+		return names, nil
+	}
+	s, err := w.snapshot(ctx, place)
+	if err != nil || s == nil {
+		return names, err
+	}
+	return namesOf(s), nil
 }
 
 func guessedWords(guesses []guess) []string {

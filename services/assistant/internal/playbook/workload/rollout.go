@@ -53,6 +53,7 @@ func checkRollouts(x *Index) []engine.Finding {
 			f.Text = "If that is not meant, set minReadySeconds to some seconds."
 		case c != nil && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded":
 			explainStuck(&f, d, c, w)
+			x.quoteWarning(&f, ref)
 		default:
 			continue
 		}
@@ -90,6 +91,19 @@ func explainStuck(f *engine.Finding, d *appsv1.Deployment, c *appsv1.DeploymentC
 	})
 	if fix != nil {
 		f.Fix, f.Text = fix, text
+	}
+}
+
+// quoteWarning shows the newest warning of a pod that is not ready: it may say why where no playbook knows it.
+func (x *Index) quoteWarning(f *engine.Finding, ref operation.Ref) {
+	for _, pod := range x.newest(ref) {
+		if engine.PodReady(pod) {
+			continue
+		}
+		if e := x.EventOf(pod.UID, func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning }); e != nil {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The newest warning of pod %s, %s, says %s.", engine.QuoteCode(pod.Name), engine.QuoteCode(e.Reason), engine.QuoteLine(e.Message)))
+			return
+		}
 	}
 }
 
