@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -76,7 +77,7 @@ func loadDocument(root *os.Root, name string) (*document, []Fault) {
 }
 
 func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
-	f, err := openRegular(root, name)
+	f, err := OpenRegular(root, name)
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) {
@@ -97,22 +98,33 @@ func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 
 var errIrregular = errors.New("it is no regular file")
 
-// openRegular opens a file, and nothing else: opening a named pipe waits for
+var errLink = errors.New("a symbolic link leads there, and links are not followed")
+
+// OpenRegular opens a file of a repository, and nothing else: opening a named pipe waits for
 // whoever writes to it, and opening a device may do something. What is put in
-// its place between the look and the opening is opened without waiting.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errIrregular
+// its place between the look and the opening is opened without waiting. Links are not followed,
+// since whoever commits one would choose what is read: a working copy has its remote's token in .git.
+func OpenRegular(root *os.Root, name string) (*os.File, error) {
+	for at, c := range name + "/" {
+		if c != '/' || at == 0 {
+			continue
+		}
+		info, err := root.Lstat(name[:at])
+		switch {
+		case err != nil:
+			return nil, err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil, errLink
+		case at == len(name) && !info.Mode().IsRegular():
+			return nil, errIrregular
+		}
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
 		err = errIrregular
 	}
 	if err != nil {

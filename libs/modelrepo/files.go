@@ -22,7 +22,7 @@ var imageTypes = map[string]string{
 }
 
 // Readme returns the model's README.md and the hex SHA-256 of its bytes; fs.ErrNotExist if there is none. It is a
-// regular file of at most 1 MiB; links that lead out of the repository are not followed.
+// regular file of at most 1 MiB; symbolic links are not followed.
 func (r *Repo) Readme(m *Model) (text []byte, sha string, err error) {
 	text, err = r.file(m.Dir+"/README.md", maxReadme)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Repo) Readme(m *Model) (text []byte, sha string, err error) {
 }
 
 // Image returns a file of the model's images folder and its media type; fs.ErrNotExist if there is none of that
-// name. It is a regular file of at most 8 MiB; links that lead out of the repository are not followed.
+// name. It is a regular file of at most 8 MiB; symbolic links are not followed.
 func (r *Repo) Image(m *Model, name string) (data []byte, mediaType string, err error) {
 	ext := imageName().FindStringSubmatch(name)
 	if ext == nil {

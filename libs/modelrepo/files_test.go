@@ -46,6 +46,19 @@ func TestReadmeAndImages(t *testing.T) {
 	}
 }
 
+// linkGit links to a file of the working copy's own administration.
+func linkGit(path, file string) error {
+	root := filepath.Dir(path)
+	up := ""
+	for range 6 {
+		if _, err := os.Stat(filepath.Join(root, "models")); err == nil {
+			break
+		}
+		root, up = filepath.Dir(root), "../"+up
+	}
+	return errors.Join(os.MkdirAll(filepath.Join(root, ".git"), 0o700), os.WriteFile(filepath.Join(root, ".git", file), []byte("https://bot:token@forge"), 0o600), os.Symlink(up+".git/"+file, path))
+}
+
 // What is no regular file, too large or elsewhere is neither shown nor waited for.
 func TestFilesThatAreNoFiles(t *testing.T) {
 	t.Parallel()
@@ -57,6 +70,11 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 		"device": func(path string) error { return os.Symlink("/dev/zero", path) },
 		"outside": func(path string) error {
 			return os.Symlink("/etc/hostname", path)
+		},
+		"link inside":        func(path string) error { return os.Symlink("model.yaml", path) },
+		"link to the remote": func(path string) error { return linkGit(path, "config") },
+		"through a linked folder": func(path string) error {
+			return errors.Join(os.Mkdir(path+".d", 0o700), os.WriteFile(path+".d/x", []byte("secret"), 0o600), os.Symlink(filepath.Base(path)+".d/x", path))
 		},
 		"link to a pipe": func(path string) error {
 			return errors.Join(syscall.Mkfifo(filepath.Join(filepath.Dir(path), "pipe"), 0o600), os.Symlink("pipe", path))

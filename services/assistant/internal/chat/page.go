@@ -9,6 +9,15 @@ const (
 	pageEnd   = "\n```"
 )
 
+// Word is the decision that the message consists of. One with a page is none: who decides does so by the word alone, and what a
+// client writes below it must not make a question a decision.
+func (r Request) Word() Word {
+	if r.Page != "" {
+		return Word{}
+	}
+	return ParseWord(r.Query)
+}
+
 // CutPage removes the page from the end of a message. What is in it are not the user's words: it is neither asked nor
 // ordered, and a value in it is as untrusted as one in a log.
 func CutPage(text string) (page, rest string) {

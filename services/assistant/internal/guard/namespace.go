@@ -114,6 +114,16 @@ func (p Policy) Reach(role Role, ops []operation.Expanded) Verdict {
 		} else {
 			writes = append(writes, e)
 		}
+		if !e.Verb.Writes() {
+			continue
+		}
+		for _, t := range e.Targets {
+			// Nor is it rehearsed: whether the server takes a value tells whether it is the one that is there.
+			if r := fixedKind(t.Ref); r != nil {
+				v.Row, v.Risk = Forbidden, operation.High
+				return v.refuse(r.code, r.reason)
+			}
+		}
 	}
 	if read := p.judgeRead(Case{Role: role, Operations: reads}); read.Answer == Refuse {
 		return read
@@ -133,6 +143,13 @@ func (p Policy) refused(ref operation.Ref) *refusal {
 		return &refusal{"not_found", ref.Kind + " " + ref.Name + " is not there."}
 	case slices.Contains(p.Protected, scopeOf(ref)):
 		return p.protected(ref)
+	}
+	return fixedKind(ref)
+}
+
+// fixedKind refuses kinds that nobody writes, wherever they are.
+func fixedKind(ref operation.Ref) *refusal {
+	switch {
 	case ref.Group == "" && (ref.Kind == "Secret" || ref.Kind == "ServiceAccount"):
 		return &refusal{"protected_kind", ref.Kind + " objects are never written here; do it yourself with your own rights."}
 	case fixedGroups[ref.Group] != "":

@@ -61,6 +61,9 @@ func TestReach(t *testing.T) {
 		"rehearsal in hidden":       {target(operation.Label, "Pod", "vault", "api", true), "not_found"},
 		"the hidden namespace":      {target(operation.Delete, "Namespace", "", "vault", false), "not_found"},
 		"a kind that nobody writes": {target(operation.Label, "Secret", "shop", "key", false), "protected_kind"},
+		"rehearsal of a Secret":     {target(operation.Apply, "Secret", "shop", "key", true), "protected_kind"},
+		"and in protected":          {target(operation.Apply, "Secret", "kube-system", "key", true), "protected_kind"},
+		"a read of it":              {target(operation.Get, "Secret", "shop", "key", false), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -132,7 +132,7 @@ func (s *Service) stop(ctx context.Context, t store.Turn) error {
 
 // enter determines, with the session locked, what the request is, and creates its turn.
 func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
-	word := chat.ParseWord(q.Chat.Query)
+	word := q.Chat.Word()
 	hash := sha256.Sum256([]byte(q.Chat.Query))
 	var e entered
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {

@@ -57,7 +57,7 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 		return nil, errors.Join(err, s.abandon(ctx, e.turn))
 	}
 	t := e.turn
-	word := chat.ParseWord(q.Chat.Query)
+	word := q.Chat.Word()
 	base := context.WithoutCancel(ctx) // the turn outlives the request
 	runCtx, cancel := context.WithCancelCause(base)
 	r := &running{

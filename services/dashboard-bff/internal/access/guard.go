@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"time"
@@ -123,6 +124,9 @@ func OperatorTenantIf(fn func(echo.Context) bool) Option {
 func (g *Guard) Public(b Bucket) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
+			if b == Login && !isJSON(c.Request()) {
+				return next(c) // refused for its form, and not counted: a page of another site can send such a request without being asked
+			}
 			err := g.cfg.Limits.checkAddress(c.Request().Context(), b, g.Address(c.Request()))
 			if g.metrics.count(err); err != nil {
 				return err
@@ -130,6 +134,12 @@ func (g *Guard) Public(b Bucket) echo.MiddlewareFunc {
 			return next(c)
 		}
 	}
+}
+
+// isJSON reports whether a request says that it has JSON, which a browser sends to another site only if that one agreed.
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }
 
 // Require lets callers of a role pass, in the order of the package comment, and notes them for caller.From.

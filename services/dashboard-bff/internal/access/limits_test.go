@@ -31,6 +31,17 @@ func wantRetry(t *testing.T, a *accesstest.Answer, most time.Duration) {
 	}
 }
 
+// A page of another site can send a form or plain text, again and again, and must not shut the login for who sits before it.
+func TestALoginOfAnotherFormIsNotCounted(t *testing.T) {
+	t.Parallel()
+	f := accesstest.New(t)
+	a := f.Replica(accesstest.Options{})
+	for range 20 {
+		a.Do("POST", "/api/auth/login", map[string]any{"password": "x"}, accesstest.From("192.0.2.1"), accesstest.Header("Content-Type", "text/plain")).Want(415, "unsupported_media_type")
+	}
+	tryLogin(a, accesstest.AdminPassword, "192.0.2.1").Want(200, "")
+}
+
 func TestElevenLoginsAMinuteOverTwoReplicasAre429(t *testing.T) {
 	t.Parallel()
 	f := accesstest.New(t)

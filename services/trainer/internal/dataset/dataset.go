@@ -175,7 +175,7 @@ func readFiles(ctx context.Context, root *os.Root, files []source.File, ds *mode
 }
 
 func readFile(ctx context.Context, root *os.Root, name string, index int, ds *modelrepo.Dataset, into *Rows, digest hash.Hash) error {
-	f, err := root.Open(name)
+	f, err := modelrepo.OpenRegular(root, name)
 	if err != nil {
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
