@@ -197,6 +197,27 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
+// A burst of frames is spread, so that a reader that takes what is there gets all of them.
+func TestABurstDoesNotMakeAReaderSlow(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	began := time.Now()
+	var took time.Duration
+	b.engine.do = func(ctx context.Context, _ turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+		for range 2000 {
+			sink.Token("token ")
+		}
+		took = time.Since(began)
+		return turn.Outcome{}, nil
+	}
+	if got := strings.Count(frameText(b.rest(b.begin(newRequest(ann, "much", "r-a")))), "token "); got != 2000 {
+		t.Errorf("%d tokens; want 2000", got)
+	}
+	if took < 200*time.Millisecond {
+		t.Errorf("2,000 frames were written within %v; want them spread over 30 pauses of 10 ms", took)
+	}
+}
+
 func TestSlowReaderAtTheBound(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})

@@ -26,6 +26,8 @@ type live struct {
 	turn    uuid.UUID     // distinguishes it from a turn of a later session with the same name
 	frames  *chat.Encoder // nil if there are no readers
 	fence   int64
+	burst   int           // frames added, guarded by one
+	burstAt time.Time     // when the last of burstFrames was, guarded by one
 	one     chan struct{} // held while a frame is added, so that all readers see one order
 	writer  chan struct{} // held while frames are written to the store
 
@@ -83,7 +85,28 @@ func (l *live) add(ctx context.Context, data []byte, durable bool) error {
 	case l.dirty <- struct{}{}:
 	default:
 	}
-	return nil
+	return l.spread(ctx)
+}
+
+// spread pauses a writer that adds many frames at once: readers get time to take them, and are not taken for slow because of a
+// burst. It is called with one held.
+func (l *live) spread(ctx context.Context) error {
+	if l.burst++; l.burst%burstFrames != 0 {
+		return nil
+	}
+	quick := time.Since(l.burstAt) < burstPause
+	l.burstAt = time.Now()
+	if !quick {
+		return nil
+	}
+	t := time.NewTimer(burstPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // put adds an entry. The caller holds mu.

@@ -194,14 +194,16 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	maxUnstored  = 256     // frames that readers may get before they are stored
-	maxLag       = 256     // lag in frames at which a reader is disconnected
-	maxFrames    = 4 << 20 // bytes that engine and tools may write in one turn
-	maxUntrusted = 4 << 20 // bytes of cluster text that a write is judged against
-	maxWrites    = 5       // executed in one turn without a human decision in between
-	maxHistory   = 20      // messages
-	maxEarlier   = 40      // messages before those
-	maxGist      = 300     // characters of each of them
+	maxUnstored  = 256 // frames that readers may get before they are stored
+	maxLag       = 256 // lag in frames at which a reader is disconnected
+	burstFrames  = maxLag / 4
+	burstPause   = 10 * time.Millisecond // no model writes so many frames in that time
+	maxFrames    = 4 << 20               // bytes that engine and tools may write in one turn
+	maxUntrusted = 4 << 20               // bytes of cluster text that a write is judged against
+	maxWrites    = 5                     // executed in one turn without a human decision in between
+	maxHistory   = 20                    // messages
+	maxEarlier   = 40                    // messages before those
+	maxGist      = 300                   // characters of each of them
 	followed     = 15 * time.Second
 )
 
