@@ -138,6 +138,9 @@ func (r *run) diagnose(ctx context.Context, namespace string, first bool) (strin
 	r.e.hooks.Found(found)
 	r.matched, r.fixes = true, append(r.fixes, listFixes(found)...)
 	text := redact.Text(engine.Answer(s, found))
+	if len(found) == 0 { // no all-clear: neither the model nor the user has seen a log yet
+		text = "No object shows a fault that the playbooks know. Logs were not read for this, so it does not say that all is well."
+	}
 	if first {
 		r.known = text
 	}

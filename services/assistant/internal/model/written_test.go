@@ -69,3 +69,15 @@ func TestACallInsteadOfTheLastAnswer(t *testing.T) {
 		t.Errorf("partial %q, answer %q; want what the playbooks found and no call", out.Partial, text)
 	}
 }
+
+// What objects do not show may stand in a log that nobody has read: that is no all-clear.
+func TestNoFindingIsNoAllClear(t *testing.T) {
+	t.Parallel()
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("list", `{"kind":"pods","namespace":"calm"}`)))
+	q := newTurn("is something wrong in calm?")
+	q.Scope = "calm"
+	_, text := b.ask(q)
+	if strings.Contains(text, "Nothing was found wrong") || !strings.Contains(text, "it does not say that all is well") {
+		t.Errorf("answer %q; want no all-clear", text)
+	}
+}
