@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 // The answers of this package.
@@ -29,6 +30,10 @@ const (
 	LegacyPrincipal = "legacy"
 	LegacyTenant    = "default"
 )
+
+// PlatformTenant is that of the platform's own services, such as inference at the control plane: they see what belongs
+// to the models of every tenant.
+const PlatformTenant = "platform"
 
 // Principal is a caller whose credential was accepted.
 type Principal struct {
@@ -314,6 +319,7 @@ func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc 
 			if err != nil {
 				return err
 			}
+			listener.Keep(r.Context(), p.Tenant+"/"+p.Name)
 			c.SetRequest(r.WithContext(WithPrincipal(r.Context(), p)))
 			if !slices.ContainsFunc(scopes, p.Has) {
 				if p.unsettled != nil {

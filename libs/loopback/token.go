@@ -36,10 +36,14 @@ func ValidToken(s string) bool {
 func NewToken() string { return newSecret() }
 
 // TokenMatches reports whether the request has the token in exactly one field, unchanged.
-// The comparison takes constant time.
+// The comparison takes constant time. The connection of one that has it is kept when the port is full.
 func TokenMatches(r *httpd.Request, token string) bool {
 	given, ok := r.Header.Sole(TokenHeader)
-	return ok && token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
+	if !ok || token == "" || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+		return false
+	}
+	r.Keep()
+	return true
 }
 
 // newSecret returns 32 URL-safe characters that encode 192 random bits.

@@ -33,6 +33,8 @@ type Dataset struct {
 	Name string     `yaml:"name"`
 	// Format of the files: csv, parquet or swf (Standard Workload Format). A set without files needs a generator.
 	Format string `yaml:"format"`
+	// Dialect of CSV files; the zero value is RFC 4180 in UTF-8.
+	Dialect `yaml:",inline"`
 	// Files are paths or globs relative to the repository.
 	Files    []string `yaml:"files"`
 	Backends Backends `yaml:"backends"`
@@ -220,6 +222,7 @@ func (d *Dataset) checkSource(doc *document) {
 	} else if !slices.Contains(Formats, d.Format) {
 		doc.fault("format", "format %q is not read by this build; it reads %s", d.Format, strings.Join(Formats, " and "))
 	}
+	d.Dialect.check(doc, d.Format)
 	if d.Backends.Local != nil && len(d.Files) == 0 && d.Generator == nil {
 		doc.fault("backends.local", "backend local reads files or a generator's rows, and the data set has neither")
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/mlp-platform/platform/libs/textfile"
 )
 
 // maxFile limits one YAML file; the largest sample is under 5 KB.
@@ -48,10 +50,18 @@ func loadDocument(root *os.Root, name string) (*document, []Fault) {
 	if err != nil {
 		return nil, []Fault{{File: name, Msg: err.Error()}}
 	}
-	if err := checkShape(src); err != nil {
+	text, err := textfile.Clean(src)
+	var at *textfile.Error
+	if errors.As(err, &at) {
+		return nil, []Fault{{File: name, Line: at.Line, Msg: fmt.Sprintf("column %d: %s; save the file as UTF-8", at.Column, at.Msg)}}
+	}
+	if err == nil {
+		err = checkShape(text)
+	}
+	if err != nil {
 		return nil, []Fault{{File: name, Msg: err.Error()}}
 	}
-	file, err := parser.ParseBytes(src, 0)
+	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil, []Fault{yamlFault(name, err)}
 	}

@@ -30,3 +30,24 @@ func HeadCommit(dir string) (string, error) {
 	}
 	return head.Hash().String(), nil
 }
+
+// HasRemote reports whether the git repository whose root is dir has a remote to push to; isRepository, whether there is
+// one.
+func HasRemote(dir string) (remote, isRepository bool) {
+	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	if err != nil {
+		return false, false
+	}
+	remotes, err := repo.Remotes()
+	return err == nil && len(remotes) > 0, true
+}
+
+// HasCommit reports whether the git repository whose root is dir has a commit; a folder without one has none.
+func HasCommit(dir, sha string) bool {
+	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	if err != nil {
+		return false
+	}
+	_, err = repo.CommitObject(plumbing.NewHash(sha))
+	return err == nil
+}

@@ -1,5 +1,7 @@
 package modelrepo
 
+import "cmp"
+
 // Kind is what a column holds.
 type Kind string
 
@@ -46,6 +48,8 @@ type Model struct {
 	// Enabled is true unless said otherwise; a disabled model is known but never trained on a schedule.
 	Enabled bool   `yaml:"enabled"`
 	Project string `yaml:"project"`
+	// Tenant owns the model: its policy, rules, history and serving records are of that tenant alone. Empty: default.
+	Tenant string `yaml:"tenant"`
 	// BusUUID is the model's name on the message bus; empty means it is not on the bus.
 	BusUUID string `yaml:"bus_uuid"`
 	// Sources are globs, relative to the repository, whose change also touches this model.
@@ -69,6 +73,12 @@ type Model struct {
 	// File is the model.yaml that it was read from.
 	File SourceFile `yaml:"-"`
 }
+
+// DefaultTenant owns what names no other.
+const DefaultTenant = "default"
+
+// Owner is the tenant that the model belongs to.
+func (m *Model) Owner() string { return cmp.Or(m.Tenant, DefaultTenant) }
 
 // Estimator is the learning algorithm and its settings.
 type Estimator struct {

@@ -94,6 +94,19 @@ func (r *registry) unused() {
 	}
 }
 
+// Registries lists the environments that the repository in dir has a registry for; base is not one.
+func Registries(dir string) []string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	return slices.DeleteFunc(slices.Clone(Environments), func(env string) bool {
+		_, err := root.Stat("registries/" + env + ".yaml")
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
 // loadRegistries returns base and the environment's, those that exist.
 func loadRegistries(root *os.Root, env string) (out []*registry, faults []Fault) {
 	names := []string{"base"}

@@ -159,6 +159,10 @@ func TestFaults(t *testing.T) {
 		"type":                  {model, "type: regression", "type: clustering", 3, "want regression, classification or anomaly"},
 		"estimator":             {model, "kind: gbt", "kind: oracle", 5, "not in this build"},
 		"estimator for type":    {model, "kind: gbt", "kind: logistic", 5, "does not suit"},
+		"hyperparameter":        {model, "n_estimators: 10", "n_estimators: 10\n    alpha: 1", 8, `gbt has no hyperparameter "alpha"; known are colsample, `},
+		"its value":             {model, "n_estimators: 10", "n_estimators: 10\n    learning_rate: [0.1, fast]", 8, "learning_rate is fast, want a number from 1e-06 to 1"},
+		"its list":              {model, "n_estimators: 10", "n_estimators: []", 7, "empty list"},
+		"its combinations":      {model, "n_estimators: 10", "n_estimators: [1, 2, 3, 4, 5]\n    max_depth: [1, 2, 3, 4, 5]", 7, "more than 24 combinations"},
 		"bus uuid":              {model, "type: regression", "type: regression\nbus_uuid: x", 4, "no UUID"},
 		"source":                {model, "type: regression", "type: regression\nsources: [../x]", 4, `no ".."`},
 		"no data set":           {model, "name: Jobs", "name: Work", 9, "not declared"},
@@ -187,6 +191,14 @@ func TestFaults(t *testing.T) {
 		"set format":            {set, "format: csv", "format: arrow", 2, "not read by this build"},
 		"set path":              {set, "data/jobs.csv", "/etc/passwd", 3, "relative to the repository"},
 		"set backend":           {set, "{local: {}}", "{}", 4, "no backend"},
+		"set encoding":          {set, "format: csv", "format: csv\nencoding: klingon", 3, `encoding "klingon" is unknown`},
+		"set delimiter":         {set, "format: csv", "format: csv\ndelimiter: tab", 3, `delimiter "tab" must be one character`},
+		"set delimiter quote":   {set, "format: csv", "format: csv\ndelimiter: '\"'", 3, "must be one character"},
+		"set decimal":           {set, "format: csv", "format: csv\ndecimal: ';'", 3, `decimal ";"; want "." or ","`},
+		"set decimal delimiter": {set, "format: csv", "format: csv\ndecimal: ','\nquoting: none", 3, "both ','"},
+		"set quoting":           {set, "format: csv", "format: csv\nquoting: all", 3, "quoting \"all\""},
+		"set dialect of swf":    {set, "format: csv", "format: swf\nna_values: [NA]", 3, "na_values describes files of format csv"},
+		"Latin-1":               {model, "unit: s", "unit: \xb5s", 10, "column 51: not UTF-8 (byte 0xb5); save the file as UTF-8"},
 		"set time":              {set, "submit: t0", "submit: t9", 5, "no number column"},
 		"column kind":           {set, "procs: {type: number", "procs: {type: int", 9, "want number, category or vector"},
 		"column availability":   {set, "emb: {type: vector, length: 3, available: submit}", "emb: {type: vector, length: 3}", 11, "say submit or end"},
@@ -226,6 +238,23 @@ func TestFaults(t *testing.T) {
 				t.Error("a faulty data set is among the sound ones")
 			}
 		})
+	}
+}
+
+// Editors of Windows write a byte order mark and line ends of their own; the lines of faults stay the same.
+func TestFilesOfWindows(t *testing.T) {
+	t.Parallel()
+	windows := func(text string) string { return "\ufeff" + strings.ReplaceAll(text, "\n", "\r\n") }
+	files := map[string]string{
+		"models/performance_prediction/Demo/model.yaml": windows(goodModel), "datasets/Jobs.yaml": windows(goodDataset), "registries/base.yaml": windows(goodRegistry),
+	}
+	r, err := Open(writeRepository(t, files), "")
+	if err != nil || len(r.Faults) > 0 || r.Models["DEMO"] == nil || r.Models["DEMO"].Resources.CPUs != 8 {
+		t.Errorf("got %v, faults %v; want the sound model", err, r.Faults)
+	}
+	files["datasets/Jobs.yaml"] = windows(strings.Replace(goodDataset, "[last, count]", "[first]", 1))
+	if r, err = Open(writeRepository(t, files), ""); err != nil || len(r.Faults) == 0 || r.Faults[0].Line != 14 {
+		t.Errorf("got %v, faults %v; want one in line 14", err, r.Faults)
 	}
 }
 

@@ -25,9 +25,6 @@ func checkShape(src []byte) error {
 	if n := bytes.Count(src, []byte{'\n'}) + bytes.Count(src, []byte{'\r'}); n > maxLines {
 		return fmt.Errorf("has more than %d lines", maxLines)
 	}
-	if bytes.IndexByte(src, 0) >= 0 {
-		return fmt.Errorf("holds a NUL byte")
-	}
 	depth, openers, marks := 0, 0, 0
 	for line := range bytes.FieldsFuncSeq(src, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if len(line) > maxLine {

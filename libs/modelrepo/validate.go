@@ -22,6 +22,7 @@ var (
 	columnName = lazyPattern(`^[A-Za-z][A-Za-z0-9_]{0,127}$`)
 	serveName  = lazyPattern(`^[a-z][a-z0-9_-]{0,63}$`)
 	memSize    = lazyPattern(`^[1-9][0-9]*[KMGT]?$`)
+	tenantName = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	bucketName = lazyPattern(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 	sha256Digest = lazyPattern(`^[0-9a-fA-F]{64}$`)
@@ -85,12 +86,20 @@ func (m *Model) validate(doc *document) {
 		doc.fault("estimator.kind", "estimator %q is not in this build; it has %s", m.Estimator.Kind, strings.Join(sortedKeys(Estimators), ", "))
 	} else if !slices.Contains(types, m.Type) {
 		doc.fault("estimator.kind", "estimator %s does not suit type %s", m.Estimator.Kind, m.Type)
+	} else {
+		faults := m.Estimator.hyperparameterFaults(m.Type)
+		for _, name := range sortedKeys(faults) {
+			doc.fault(strings.TrimSuffix("estimator.hyperparameters."+name, "."), "%v", faults[name])
+		}
 	}
 	if (m.Estimator.Kind == EstimatorCommand) != (len(m.Estimator.Command) > 0) {
 		doc.fault("estimator.command", "command names the argv of an estimator of kind command, and of no other")
 	}
 	if m.BusUUID != "" && uuid.Validate(m.BusUUID) != nil {
 		doc.fault("bus_uuid", "bus_uuid %q is no UUID", m.BusUUID)
+	}
+	if m.Tenant != "" && (!tenantName().MatchString(m.Tenant) || m.Tenant == "platform") {
+		doc.fault("tenant", "tenant %q must be letters, digits, '.', '-' and '_', at most 64; platform is nobody's", m.Tenant)
 	}
 	for i, s := range m.Sources {
 		if err := checkPath(s); err != nil {

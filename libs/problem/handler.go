@@ -14,8 +14,8 @@ import (
 
 // From turns any error into a problem. It knows *Error, *echo.HTTPError (a
 // route that does not exist, a method that is not served), a body over its
-// limit and a passed deadline; all else is a bare 500 whose cause is only
-// logged.
+// limit, a full disk and a passed deadline; all else is a bare 500 whose cause
+// is only logged.
 func From(err error) *Error {
 	var p *Error
 	if errors.As(err, &p) {
@@ -28,6 +28,9 @@ func From(err error) *Error {
 	var he *echo.HTTPError
 	if errors.As(err, &he) {
 		return fromEcho(he)
+	}
+	if detail, full := DescribeFullDisk(err); full {
+		return DiskFull.New(detail).WithCause(err).After(5 * time.Second)
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

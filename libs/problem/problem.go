@@ -42,6 +42,7 @@ var (
 	Internal         = Kind{"internal", http.StatusInternalServerError, "Internal error"}
 	BadGateway       = Kind{"bad_gateway", http.StatusBadGateway, "Upstream failed"}
 	Unavailable      = Kind{"unavailable", http.StatusServiceUnavailable, "Unavailable"}
+	DiskFull         = Kind{"disk_full", http.StatusServiceUnavailable, "Disk full"}
 	Draining         = Kind{"draining", http.StatusServiceUnavailable, "Shutting down"}
 	DeadlineExceeded = Kind{"deadline_exceeded", http.StatusGatewayTimeout, "Deadline exceeded"}
 )

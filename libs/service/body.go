@@ -12,13 +12,13 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 // RequestTimeout answers a body that does not arrive in time.
@@ -41,16 +41,21 @@ func ReadBody(c echo.Context) ([]byte, error) {
 	}
 	switch {
 	case err == nil:
-		setReadDeadline(c, time.Time{}) // else it would end a long answer
 		return raw, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, RequestTimeout.Errorf("The request body did not arrive within %s.", bodyReadTimeout).WithCause(err)
+		return nil, RequestTimeout.Errorf("The request body did not arrive within %s.", listener.BodyTime).WithCause(err)
 	}
+	return nil, BodyFault(err)
+}
+
+// BodyFault is the problem of a body that could not be read.
+func BodyFault(err error) error {
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, problem.From(err)
+	var coding *problem.Error // of DecodeBody
+	if errors.As(err, &tooLarge) || errors.As(err, &coding) {
+		return problem.From(err)
 	}
-	return nil, problem.BadRequest.New("The request body ended early.").WithCause(err)
+	return problem.BadRequest.New("The request body ended early.").WithCause(err)
 }
 
 // DecodeJSON reads the body into dst. The error is a problem: 413, 415, or 422

@@ -43,6 +43,9 @@ type Base struct {
 	// StartTimeout is how long the service waits for its database before it gives up; /livez answers
 	// meanwhile. 0: one try.
 	StartTimeout time.Duration `env:"START_TIMEOUT" envDefault:"60s"`
+	// DataDisk is a directory on the disk that holds the service's state; /readyz answers 503 while that disk is full.
+	// Empty: no disk is checked, as where the database runs elsewhere.
+	DataDisk string `env:"PLATFORM_DATA_DISK"`
 	// DrainSeconds is how long requests and workers may take to finish at shutdown.
 	DrainSeconds int `env:"DRAIN_SECONDS" envDefault:"20"`
 	// Tracing is where spans go.

@@ -4,15 +4,16 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 // A plain client writes its whole body before it reads. It gets the answer, not a connection reset, for as much as is
@@ -23,12 +24,17 @@ func TestRefusedBodiesAreAnswered(t *testing.T) {
 	s.Echo.POST("/", func(c echo.Context) error { _, err := ReadBody(c); return err })
 	s.Echo.POST("/unread", func(echo.Context) error { return problem.NotFound.New("nothing here") })
 	url, _ := startServer(t, s)
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer LimitBody(w, r, 1000)()
+	plain, err := listener.Listen("127.0.0.1:0", "t", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := listener.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 1000)
 		_, err := io.ReadAll(r.Body)
 		http.Error(w, fmt.Sprint(err), http.StatusTeapot)
-	}))
-	t.Cleanup(plain.Close)
+	}), slog.New(slog.DiscardHandler), slog.LevelDebug)
+	go func() { _ = server.Serve(plain) }() // ends with Close
+	t.Cleanup(func() { _ = server.Close() })
 	const size = 12 << 20
 	sized, chunked := fmt.Sprintf("Content-Length: %d", size), "Transfer-Encoding: chunked"
 	for path, want := range map[string]int{"/": 413, "/unread": 404, "/plain": http.StatusTeapot} {
@@ -37,7 +43,7 @@ func TestRefusedBodiesAreAnswered(t *testing.T) {
 				t.Parallel()
 				address := strings.TrimPrefix(url, "http://")
 				if path == "/plain" {
-					address = plain.Listener.Addr().String()
+					address = plain.Addr().String()
 				}
 				conn, err := net.Dial("tcp", address)
 				if err != nil {

@@ -28,10 +28,6 @@ var (
 	closeHeader = []string{"close"}
 )
 
-// bodyReadTimeout limits how long a request's body may take to arrive. The
-// server has no ReadTimeout, see New.
-const bodyReadTimeout = 60 * time.Second
-
 // probePath says which routes answer while draining, under any host, and are
 // not logged unless asked for.
 func probePath(route string) bool {
@@ -74,8 +70,6 @@ func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 			s.inFlight.n.Add(1)
 			s.metrics.inFlight.Inc()
 		}
-		body, length := r.Body, r.ContentLength // r.Body may be bounded below
-		defer linger(c, body, length)
 		defer s.finish(c, route, probe, start)
 		if span != nil {
 			defer s.endSpan(c, span)
@@ -163,16 +157,10 @@ func (s *Server) admit(c echo.Context, r *http.Request, route string, probe bool
 	if r.ContentLength < 0 { // chunked; net/http itself ends a body of known length
 		r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, limit)
 	}
-	setReadDeadline(c, time.Now().Add(bodyReadTimeout))
-	return nil
-}
-
-// setReadDeadline limits reading the body; the zero time lifts it. net/http's
-// writer has the method; a test's recorder need not.
-func setReadDeadline(c echo.Context, t time.Time) {
-	if w, ok := c.Response().Writer.(interface{ SetReadDeadline(time.Time) error }); ok {
-		_ = w.SetReadDeadline(t) // fails only on a connection that is gone
+	if !s.opt.PassCodings[route] {
+		DecodeBody(c.Response().Writer, r, limit)
 	}
+	return nil
 }
 
 // hostOnly is a Host header without port, brackets of IPv6 and final dot, in lower case.

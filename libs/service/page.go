@@ -21,11 +21,10 @@ func PageLimit(c echo.Context) (int, error) { return PageLimitUpTo(c, DefaultPag
 
 // PageLimitUpTo is PageLimit for lists with bounds of their own.
 func PageLimitUpTo(c echo.Context, standard, most int) (int, error) {
-	v := c.QueryParam("limit")
-	if v == "" {
+	if !c.QueryParams().Has("limit") {
 		return standard, nil
 	}
-	n, err := strconv.Atoi(v)
+	n, err := strconv.Atoi(c.QueryParam("limit")) // an empty one is no number
 	if err != nil || n < 1 || n > most {
 		return 0, invalidField([]string{"query", "limit"}, fmt.Sprintf("must be a whole number from 1 to %d", most))
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -21,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 // Version is the program's version; the linker sets it.
@@ -38,12 +38,16 @@ type Options struct {
 
 	// Listener overrides Addr; Run closes it.
 	Listener net.Listener
+	// MaxConns limits the port's connections; default what package listener gives every port.
+	MaxConns int
 	// Registry collects the metrics; default a new one.
 	Registry *prometheus.Registry
 	// BodyLimit limits request bodies in bytes; default 1 MiB.
 	BodyLimit int64
 	// BodyLimits overrides BodyLimit for routes, by their pattern ("/webhooks/:forge").
 	BodyLimits map[string]int64
+	// PassCodings are the routes whose bodies reach the handler in the coding that they were sent in: it passes them on.
+	PassCodings map[string]bool
 	// AllowedHosts are the Host values served, without port; empty or "*" is all.
 	// Probes and metrics are served under any host, since orchestrators probe by address.
 	AllowedHosts []string
@@ -134,18 +138,7 @@ func New(opt Options) *Server {
 	}
 	s.inFlight.zero = make(chan struct{}, 1)
 	e.Use(s.middleware)
-	s.http = &http.Server{
-		Handler:           http.HandlerFunc(s.serve),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       120 * time.Second,
-		// A caller that does not read its answer must not hold a handler for ever.
-		// Streams set a deadline for each write instead, which replaces this one.
-		WriteTimeout:   5 * time.Minute,
-		MaxHeaderBytes: 64 << 10,
-		ErrorLog:       slog.NewLogLogger(opt.Log.Handler(), slog.LevelWarn),
-		// No ReadTimeout: it would end long streams. Bodies have a read deadline of
-		// their own, see admit.
-	}
+	s.http = listener.Server(http.HandlerFunc(s.serve), opt.Log, slog.LevelWarn)
 	s.routes()
 	return s
 }
@@ -289,18 +282,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) listen() (net.Listener, error) {
 	if s.opt.Listener != nil {
-		return s.opt.Listener, nil
+		return listener.New(s.opt.Listener, s.opt.MaxConns), nil
 	}
-	ln, err := net.Listen("tcp", s.opt.Addr)
-	switch {
-	case err == nil:
-		return ln, nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s cannot listen on %s: another process uses this port; stop it, or choose another address: %w", s.opt.Name, s.opt.Addr, syscall.EADDRINUSE)
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s may not listen on %s; choose a port above 1023: %w", s.opt.Name, s.opt.Addr, syscall.EACCES)
-	}
-	return nil, fmt.Errorf("%s cannot listen on %s: %w", s.opt.Name, s.opt.Addr, err)
+	return listener.Listen(s.opt.Addr, s.opt.Name, s.opt.MaxConns)
 }
 
 func registerRuntime(reg *prometheus.Registry) {

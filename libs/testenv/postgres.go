@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -55,7 +56,7 @@ func Migrated(t testing.TB, key string, migrate func(ctx context.Context, url st
 		if err != nil {
 			return "", err
 		}
-		name := fmt.Sprintf("template_%d", databases.Add(1))
+		name := databaseName("template")
 		if err := runAsAdmin(ctx, server, "create database "+name+" template template0"); err != nil {
 			return "", err
 		}
@@ -67,13 +68,18 @@ func Migrated(t testing.TB, key string, migrate func(ctx context.Context, url st
 	return createDatabase(t, template)
 }
 
+// databaseName is unique among the test binaries of a shared server.
+func databaseName(kind string) string {
+	return fmt.Sprintf("%s_%d_%d", kind, os.Getpid(), databases.Add(1))
+}
+
 func createDatabase(t testing.TB, template string) string {
 	t.Helper()
 	server, err := postgresServer.get(startPostgres)
 	if err != nil {
 		t.Fatalf("testenv: Postgres: %v", err)
 	}
-	name := fmt.Sprintf("test_%d", databases.Add(1))
+	name := databaseName("test")
 	if err := runAsAdmin(t.Context(), server, "create database "+name+" template "+template); err != nil {
 		t.Fatalf("testenv: make a database: %v", err)
 	}
@@ -112,6 +118,9 @@ func withDatabase(server, name string) string {
 }
 
 func startPostgres(ctx context.Context) (string, error) {
+	if url := sharedServer(sharedPostgresVariable); url != "" {
+		return url, nil
+	}
 	_, _, missing := pg.FindBinaries()
 	if reason := containerReason(missing); reason != nil {
 		return postgresContainer(ctx, reason)

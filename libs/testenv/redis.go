@@ -44,6 +44,9 @@ func Prefix(t testing.TB) string {
 }
 
 func startRedis(ctx context.Context) (string, error) {
+	if addr := sharedServer(sharedRedisVariable); addr != "" {
+		return addr, nil
+	}
 	bin, missing := exec.LookPath("redis-server")
 	if missing != nil {
 		missing = errors.New("redis-server is not installed")

@@ -1,9 +1,10 @@
 // Package testenv gives tests the real Postgres, NATS and Redis.
 //
-// Postgres and Redis run once per test binary, as child processes that die with
-// it; where their binaries are missing, as containers. Each test gets a database
-// of its own, so that all may run in parallel. NATS runs inside the test binary,
-// once per test, since it starts in milliseconds.
+// Postgres and Redis run once for all test binaries that libs/testenv/testservers
+// starts, else once per test binary, as child processes that die with it; where
+// their binaries are missing, as containers. Each test gets its own database, so
+// that all may run in parallel. NATS runs inside the test binary, once per test,
+// since it starts in milliseconds.
 //
 // TESTENV=containers runs all three in containers, whatever is installed. Their
 // images are POSTGRES_IMAGE, REDIS_IMAGE and NATS_IMAGE, or else the official ones.

@@ -50,7 +50,7 @@ func (w modelWire) model() RegisteredModel {
 type ModelVersion struct {
 	Name        string
 	Version     string // a whole number from 1
-	Source      string // where its files are: mlflow-artifacts:/…, runs:/… or models:/m-…
+	Source      string // where its files are: mlflow-artifacts:/…, runs:/…, models:/m-… or models:/<name>/<version>
 	RunID       string
 	ModelID     string // the logged model it was made from, if any
 	Status      string // READY once usable

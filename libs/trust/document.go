@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/mlp-platform/platform/libs/textfile"
 )
 
 // Bounds that are checked before the parser sees the file: it recurses per level.
@@ -36,11 +38,15 @@ func (d *document) fault(line int, format string, a ...any) {
 
 // parse reads the text's one mapping; nil after a fault.
 func (d *document) parse(src []byte) ast.Node {
+	src, err := textfile.Clean(src)
+	var wrong *textfile.Error
 	switch line := deepLine(src); {
+	case errors.As(err, &wrong):
+		d.fault(wrong.Line, "column %d: %s; save the file as UTF-8", wrong.Column, wrong.Msg)
+	case err != nil:
+		d.fault(0, "%s", err)
 	case len(src) > MaxFile:
 		d.fault(0, "is larger than %d KiB", MaxFile>>10)
-	case !utf8.Valid(src):
-		d.fault(0, "is not UTF-8")
 	case line > 0:
 		d.fault(line, "nests more than %d levels", maxDepth)
 	case bytes.Count(src, []byte("\n---")) > 1: // the parser takes seconds for thousands

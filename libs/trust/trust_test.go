@@ -233,7 +233,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		{"no providers", "version: 1\n", "providers is missing"},
 		{"a provider that is text", "version: 1\nproviders: [x]\n", "providers[0] must be a mapping"},
 		{"too large", "version: 1\nproviders: []\n#" + strings.Repeat("x", trust.MaxFile), "larger than 256 KiB"},
-		{"not UTF-8", "version: 1\nproviders: []\n#\xff", "is not UTF-8"},
+		{"not UTF-8", "version: 1\nproviders: []\n#\xff", "trust.yaml:3: column 2: not UTF-8 (byte 0xff); save the file as UTF-8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

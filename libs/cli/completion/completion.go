@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -86,34 +87,79 @@ func Install(app, shell, home string) (path string, already bool, err error) {
 	return path, false, nil
 }
 
-// Candidates lists what can stand for the last of the words typed so far, and the innermost command they name, or
-// nil: a program may know more, such as names, where that has no commands beneath it.
-func Candidates(app *cli.App, words []string) (candidates []string, leaf *cli.Command) {
+// Query is what is being typed, where only the program knows what may stand there.
+type Query struct {
+	Command *cli.Command // the innermost that the words name; nil: none
+	Option  cli.Flag     // the option whose value is typed; nil: an argument
+	Typed   string       // of the value or argument
+	Prefix  string       // to be put before each candidate, where option and value are one word
+}
+
+// Candidates lists the commands and options that can stand for the last of the words typed so far. Of the values of
+// options and of arguments it knows nothing: the query says what is asked for.
+func Candidates(app *cli.App, words []string) (candidates []string, q Query) {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	last := words[len(words)-1]
+	words, last := splitLast(words)
 	commands, flags := app.Commands, app.Flags
-	for _, w := range words[:len(words)-1] {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
 		if strings.HasPrefix(w, "-") {
+			name, _, joined := argv.Split(w)
+			if f := findOption(flags, name); f != nil && !joined {
+				if i+1 == len(words) {
+					return nil, Query{Command: q.Command, Option: f, Typed: last}
+				}
+				i++ // its value names no command
+			}
 			continue
 		}
 		if c := argv.Find(commands, w); c != nil {
-			leaf, commands, flags = c, c.Subcommands, c.Flags
+			q.Command, commands, flags = c, c.Subcommands, c.Flags
 		}
 	}
 	if strings.HasPrefix(last, "-") {
+		if name, value, joined := argv.Split(last); joined {
+			if f := findOption(flags, name); f != nil {
+				return nil, Query{Command: q.Command, Option: f, Typed: value, Prefix: strings.TrimSuffix(last, value)}
+			}
+		}
 		for _, f := range flags {
 			if n := f.Names()[0]; strings.HasPrefix("--"+n, last) {
 				candidates = append(candidates, "--"+n)
 			}
 		}
-		return candidates, leaf
+		q.Typed = last
+		return candidates, q
 	}
 	for _, c := range commands {
 		if !c.Hidden && strings.HasPrefix(c.Name, last) {
 			candidates = append(candidates, c.Name)
 		}
 	}
-	return candidates, leaf
+	q.Typed = last
+	return candidates, q
+}
+
+// splitLast splits off the word being typed. Bash makes three words of --option=value.
+func splitLast(words []string) (before []string, last string) {
+	n := len(words)
+	switch {
+	case n >= 2 && words[n-1] == "=":
+		return words[:n-1], ""
+	case n >= 3 && words[n-2] == "=":
+		return words[:n-2], words[n-1]
+	}
+	return words[:n-1], words[n-1]
+}
+
+// findOption finds an option that takes a value.
+func findOption(flags []cli.Flag, name string) cli.Flag {
+	for _, f := range flags {
+		if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() && slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
 }

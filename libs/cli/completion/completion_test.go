@@ -110,6 +110,19 @@ func TestCandidates(t *testing.T) {
 			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}
+	for words, want := range map[string]completion.Query{
+		"run list --store ":                {Typed: ""},
+		"run list --store s":               {Typed: "s"},
+		"run list --store=s":               {Typed: "s", Prefix: "--store="},
+		"run list --store =":               {Typed: ""}, // as bash splits the word
+		"run list --store = s":             {Typed: "s"},
+		"run list --store run --store sto": {Typed: "sto"},
+	} {
+		got, q := completion.Candidates(app, strings.Split(words, " "))
+		if len(got) > 0 || q.Option == nil || q.Option.Names()[0] != "store" || q.Command == nil || q.Command.Name != "list" || q.Typed != want.Typed || q.Prefix != want.Prefix {
+			t.Errorf("%q: got %q and %+v, want the option store, %+v", words, got, q, want)
+		}
+	}
 	if got, _ := completion.Candidates(app, nil); !slices.Equal(got, []string{"run"}) {
 		t.Error(got, `want slices.Equal(got, []string{"run"})`)
 	}

@@ -11,14 +11,23 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
 )
 
 // readyTimeout limits the start; recovering the file store is part of it.
 const readyTimeout = 30 * time.Second
+
+// Connections are limited, since each takes a file of this process: those that do not sign in end soon.
+const (
+	maxConns    = 2048
+	authTimeout = 2 * time.Second
+)
 
 // MaxMessage is the largest message in bytes, headers included.
 const MaxMessage = 1 << 20
@@ -66,6 +75,14 @@ func (c Config) addUsers(o *server.Options) {
 type Server struct {
 	srv   *server.Server
 	token string
+	log   *slog.Logger
+
+	diskFull *atomic.Bool // the server failed to write for lack of space
+
+	stopping  chan struct{} // closed by Stop
+	stopOnce  sync.Once
+	jetstream server.JetStreamConfig // to enable JetStream again
+	watching  sync.WaitGroup         // of keepJetStream
 }
 
 // Start runs the server and returns when it takes connections. Every message is
@@ -102,7 +119,7 @@ func startOnce(cfg Config) (*Server, error) {
 	options := &server.Options{
 		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token,
 		JetStream: true, StoreDir: cfg.Dir, SyncAlways: !cfg.Throwaway, JetStreamMaxStore: maxStore(cfg.MaxBytes),
-		MaxPayload: MaxMessage, NoSigs: true, DisableShortFirstPing: true,
+		MaxPayload: MaxMessage, MaxConn: maxConns, AuthTimeout: authTimeout.Seconds(), NoSigs: true, DisableShortFirstPing: true,
 	}
 	cfg.addUsers(options)
 	srv, err := server.NewServer(options)
@@ -110,7 +127,8 @@ func startOnce(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
 	fatal := make(chan string, 1)
-	srv.SetLoggerV2(&logger{log: cfg.Log, fatal: fatal}, false, false, false)
+	diskFull := new(atomic.Bool)
+	srv.SetLoggerV2(&logger{log: cfg.Log, fatal: fatal, diskFull: diskFull}, false, false, false)
 	srv.Start()
 	fault := "no connection after " + readyTimeout.String()
 	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
@@ -122,7 +140,11 @@ func startOnce(cfg Config) (*Server, error) {
 					break
 				}
 			}
-			return &Server{srv: srv, token: cfg.Token}, nil
+			s := &Server{srv: srv, token: cfg.Token, log: cfg.Log, diskFull: diskFull, stopping: make(chan struct{}), jetstream: server.JetStreamConfig{
+				StoreDir: options.StoreDir, MaxStore: options.JetStreamMaxStore, SyncAlways: options.SyncAlways, SyncInterval: options.SyncInterval,
+			}}
+			s.watching.Go(s.keepJetStream)
+			return s, nil
 		}
 		select {
 		case fault = <-fatal:
@@ -159,14 +181,66 @@ func (s *Server) URL() string {
 // Stop disconnects the clients, writes the store out and waits. Safe to call
 // more than once.
 func (s *Server) Stop() {
+	s.stopOnce.Do(func() { close(s.stopping) })
+	s.watching.Wait()
 	s.srv.Shutdown()
 	s.srv.WaitForShutdown()
 }
 
+// restoreEvery is the pause between two tries to enable JetStream again.
+const restoreEvery = time.Second
+
+// keepJetStream enables JetStream again after a full disk. The server gives up a stream whose write failed, or all of
+// JetStream, until it is started again; the streams on the disk are as they were.
+func (s *Server) keepJetStream() {
+	for tick := time.NewTicker(restoreEvery); ; {
+		select {
+		case <-s.stopping:
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		if s.diskFull.Swap(false) {
+			// Publishers are refused at once then, instead of waiting for an acknowledgement.
+			if err := s.srv.ShutdownJetStream(); err != nil {
+				s.log.Warn("JetStream not stopped on a full disk", slog.Any("err", err))
+			}
+		}
+		if s.srv.JetStreamEnabled() || !hasSpace(s.jetstream.StoreDir) {
+			continue
+		}
+		if err := s.restoreJetStream(); err != nil {
+			s.log.Warn("JetStream stays off", slog.Any("err", err))
+			continue
+		}
+		s.log.Info("JetStream is on again")
+	}
+}
+
+func (s *Server) restoreJetStream() error {
+	cfg := s.jetstream // EnableJetStream changes it
+	if err := s.srv.EnableJetStream(&cfg); err != nil {
+		return err
+	}
+	if account := s.srv.GlobalAccount(); !account.JetStreamEnabled() {
+		return account.EnableJetStream(nil, nil)
+	}
+	return nil
+}
+
+// restoreSpace is the free space in bytes from which JetStream is enabled again: less would be filled at once.
+const restoreSpace = 4 << 20
+
+func hasSpace(directory string) bool {
+	var disk unix.Statfs_t
+	return unix.Statfs(directory, &disk) == nil && disk.Bavail*uint64(disk.Bsize) >= restoreSpace
+}
+
 // logger passes the server's log on without its greeting: notices become debug.
 type logger struct {
-	log   *slog.Logger
-	fatal chan<- string // for Start
+	log      *slog.Logger
+	fatal    chan<- string // for Start
+	diskFull *atomic.Bool  // set by an error that is one
 }
 
 func (l *logger) say(level slog.Level, format string, v []any) {
@@ -180,7 +254,15 @@ func (l *logger) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format
 func (l *logger) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *logger) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 
-func (l *logger) Errorf(format string, v ...any) { l.say(slog.LevelError, format, v) }
+// Errorf is also how the server reports a write that failed: it has no other signal for it.
+func (l *logger) Errorf(format string, v ...any) {
+	for _, arg := range v {
+		if err, ok := arg.(error); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+			l.diskFull.Store(true)
+		}
+	}
+	l.say(slog.LevelError, format, v)
+}
 
 // Fatalf ends a stand-alone nats-server; inside another process Start reports it.
 func (l *logger) Fatalf(format string, v ...any) {

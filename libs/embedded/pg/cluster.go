@@ -279,6 +279,17 @@ func (c *cluster) ready(pid int) bool {
 // endOrphan ends a server that a killed parent left behind. The directory's lock
 // is held, so no living parent owns it.
 func (c *cluster) endOrphan(ctx context.Context) error {
+	if err := c.endServer(ctx); err != nil {
+		return err
+	}
+	// It names a process too, as postmaster.pid does.
+	if err := ignoreMissing(os.Remove(filepath.Join(c.data, socketName+".lock"))); err != nil {
+		return fmt.Errorf("postgres: remove the lock of a stale socket: %w", err)
+	}
+	return nil
+}
+
+func (c *cluster) endServer(ctx context.Context) error {
 	pid, _ := c.pidFile()
 	if pid <= 1 || pid == os.Getpid() || !c.serves(pid) {
 		if pid != 0 {

@@ -1,12 +1,14 @@
-// Package pg runs a Postgres server as a child process on loopback, with its
-// data in one directory, for installations that bring no database of their own.
+// Package pg runs a Postgres server as a child process, with its data in one
+// directory, for installations that bring no database of their own.
 //
 // The directory holds:
 //
 //	lock      held while a process uses the directory
 //	password  of the superuser, mode 0600
-//	port      the last one used, so that the address survives a restart
-//	data/     the cluster
+//	data/     the cluster, mode 0700, and in it the server's socket
+//
+// The server listens on that socket alone: a connection takes one of its sessions
+// before the password is asked for, so that whoever can connect can keep others out.
 package pg
 
 import (
@@ -20,7 +22,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -40,19 +41,21 @@ const startTimeout = 60 * time.Second
 // Config says where and how to run the server.
 type Config struct {
 	Dir            string    // holds everything; made when absent
-	Port           int       // 0: the one used last if it is free, else any free one
 	Log            io.Writer // the server's own log, text lines; nil drops it
 	CacheDir       string    // for downloaded binaries; "" means the user's cache directory
 	Database       string    // made with the cluster; "" means platform
 	MaxConnections int       // 0 means 80
-	Throwaway      bool      // gives up durability for speed; for data that only tests need
+	// Throwaway gives up durability for speed, and listens on a free port of
+	// 127.0.0.1 too, which the URL then names; for data that only tests need.
+	Throwaway bool
 }
 
 // Server is a running Postgres.
 type Server struct {
 	proc     *child.Process
 	lock     *flock.Flock
-	port     int
+	socket   *socket
+	port     int // of a throwaway server; else 0
 	password string
 	log      *tail
 	died     chan error
@@ -94,7 +97,16 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := c.endOrphan(ctx); err != nil {
 		return nil, err
 	}
-	s := &Server{lock: lock, password: c.password, log: c.log, died: make(chan error, 1), stopping: make(chan struct{})}
+	at, err := findSocket(c.data)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = at.remove() // as above
+		}
+	}()
+	s := &Server{lock: lock, socket: at, password: c.password, log: c.log, died: make(chan error, 1), stopping: make(chan struct{})}
 	if s.proc, s.port, err = c.serve(ctx, cfg); err != nil {
 		return nil, err
 	}
@@ -119,26 +131,23 @@ func lockDir(dir string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// serve starts the postmaster on the port to use.
+// serve starts the postmaster.
 func (c *cluster) serve(ctx context.Context, cfg Config) (*child.Process, int, error) {
 	for {
-		port, err := c.choosePort(cfg.Port)
-		if err != nil {
-			return nil, 0, err
+		port, err := 0, error(nil)
+		if cfg.Throwaway {
+			if port, err = freePort(); err != nil {
+				return nil, 0, err
+			}
 		}
 		c.log.reset()
 		p, err := c.launch(ctx, cfg, port)
 		switch {
 		case err == nil:
-			// The server runs: an error now would leave it without an owner. A port
-			// that is not remembered costs the next start its old address only.
-			if err := c.keepPort(port); err != nil {
-				fmt.Fprintf(c.log, "WARNING:  the port is not remembered: %v\n", err)
-			}
 			return p, port, nil
 		case ctx.Err() != nil:
 			return nil, 0, err
-		case c.log.has("Address already in use") && cfg.Port == 0:
+		case c.log.has("Address already in use") && cfg.Throwaway:
 			// Another process took the port between the choice and the start.
 		case c.log.has("shared memory block"), c.log.has("lock file"):
 			// Backends of a killed server end within a moment of noticing.
@@ -178,8 +187,14 @@ func (c *cluster) launch(ctx context.Context, cfg Config, port int) (*child.Proc
 // serverArgs keep the memory of an idle server small: it shares a machine with
 // the rest of the platform, whose tables are small too.
 func serverArgs(cfg Config, port int) []string {
+	addresses := "127.0.0.1"
+	if port == 0 {
+		addresses, port = "", socketPort
+	}
 	s := []string{
-		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=",
+		"listen_addresses=" + addresses, "port=" + strconv.Itoa(port), "authentication_timeout=10s",
+		// The server runs in its data directory, whose own path it may be unable to walk and which may be too long for a socket.
+		"unix_socket_directories=.", "unix_socket_permissions=0700",
 		"max_connections=" + strconv.Itoa(cfg.MaxConnections), "shared_buffers=32MB", "work_mem=4MB",
 		"maintenance_work_mem=32MB", "max_wal_size=256MB", "jit=off", "huge_pages=off",
 		"wal_level=minimal", "max_wal_senders=0", "max_logical_replication_workers=0", "max_worker_processes=4", "max_parallel_workers=2",
@@ -198,17 +213,25 @@ func serverArgs(cfg Config, port int) []string {
 
 // URL is the address of a database, password included; "" means the one made
 // with the cluster by default. It is for pgx, or libpq 16 and later: require_auth
-// keeps the password from whoever takes the port of a server that has died.
+// keeps the password from whoever takes the place of a server that has died.
 func (s *Server) URL(db string) string {
 	if db == "" {
 		db = "platform"
 	}
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(User, s.password),
-		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), Path: "/" + db, RawQuery: "sslmode=disable&require_auth=scram-sha-256",
+	query := url.Values{"sslmode": {"disable"}, "require_auth": {"scram-sha-256"}}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(User, s.password), Path: "/" + db}
+	if s.port != 0 {
+		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+	} else {
+		query.Set("host", s.socket.dir)
+		query.Set("port", strconv.Itoa(socketPort))
 	}
+	u.RawQuery = query.Encode()
 	return u.String()
 }
+
+// Socket is the path of the server's socket.
+func (s *Server) Socket() string { return filepath.Join(s.socket.dir, socketName) }
 
 // Wait yields one error when the server dies by itself; after Stop it is closed
 // without one.
@@ -233,24 +256,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		if err := s.proc.Stop(ctx, syscall.SIGINT); err != nil {
 			s.stopErr = fmt.Errorf("postgres: %w", err)
 		}
-		s.stopErr = errors.Join(s.stopErr, s.lock.Unlock())
+		s.stopErr = errors.Join(s.stopErr, s.socket.remove(), s.lock.Unlock())
 	})
 	return s.stopErr
-}
-
-func (c *cluster) choosePort(want int) (int, error) {
-	if want != 0 {
-		if !portFree(want) {
-			return 0, fmt.Errorf("postgres: port %d on 127.0.0.1 is in use; stop what listens there or choose another port", want)
-		}
-		return want, nil
-	}
-	if b, err := os.ReadFile(c.portFile()); err == nil {
-		if p, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && p > 0 && p < 1<<16 && portFree(p) {
-			return p, nil
-		}
-	}
-	return freePort()
 }
 
 func freePort() (int, error) {
@@ -259,23 +267,6 @@ func freePort() (int, error) {
 		return 0, fmt.Errorf("postgres: no free port on 127.0.0.1: %w", err)
 	}
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
-}
-
-func portFree(port int) bool {
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return false
-	}
-	return l.Close() == nil
-}
-
-func (c *cluster) portFile() string { return filepath.Join(c.dir, "port") }
-
-func (c *cluster) keepPort(port int) error {
-	if err := os.WriteFile(c.portFile(), []byte(strconv.Itoa(port)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("keep the port: %w", err)
-	}
-	return nil
 }
 
 // waitFor waits d or until ctx ends.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,22 +51,6 @@ func queryValue[T any](t *testing.T, s *Server, sql string) (v T) {
 	return v
 }
 
-func TestPortThatCannotBeKeptIsOnlyLogged(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "pg")
-	if err := os.MkdirAll(filepath.Join(dir, "port"), 0o700); err != nil { // no file can be written there
-		t.Fatal(err)
-	}
-	var log safeBuffer
-	s := startServer(t, Config{Dir: dir, Log: &log})
-	if queryValue[int](t, s, "select 1") != 1 {
-		t.Error("the server does not answer")
-	}
-	if text := log.String(); !strings.Contains(text, "the port is not remembered") {
-		t.Errorf(`the log says %q; want strings.Contains(text, "the port is not remembered")`, text)
-	}
-}
-
 func TestDataAndAddressSurviveARestart(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: filepath.Join(t.TempDir(), "pg")}
@@ -99,12 +82,52 @@ func TestDataAndAddressSurviveARestart(t *testing.T) {
 		t.Errorf(`read %q; want "quince"`, got)
 	}
 	for setting, want := range map[string]string{
-		"fsync": "on", "shared_buffers": "32MB", "jit": "off", "max_connections": "80", "listen_addresses": "127.0.0.1",
-		"unix_socket_directories": "", "server_encoding": "UTF8", "TimeZone": "UTC",
+		"fsync": "on", "shared_buffers": "32MB", "jit": "off", "max_connections": "80", "listen_addresses": "",
+		"unix_socket_directories": ".", "unix_socket_permissions": "0700", "server_encoding": "UTF8", "TimeZone": "UTC",
 	} {
 		if got := queryValue[string](t, s, "select current_setting('"+setting+"')"); got != want {
 			t.Errorf("%s is %q, want %q", setting, got, want)
 		}
+	}
+}
+
+// Nobody but the server's user and root can reach the socket, and no port is open; nor is the path of the data
+// directory ever too long.
+func TestServerListensOnItsSocketAlone(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{"short": "pg", "long": filepath.Join(strings.Repeat("long", 20), strings.Repeat("longer", 20))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := Config{Dir: filepath.Join(t.TempDir(), dir)}
+			s := startServer(t, cfg)
+			if got := queryValue[string](t, s, "select current_setting('listen_addresses')"); got != "" {
+				t.Errorf("it listens on %q, want no address", got)
+			}
+			info, err := os.Stat(s.Socket())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Mode().Type() != os.ModeSocket || info.Mode().Perm() != 0o700 {
+				t.Errorf("the socket is %v, want a socket of mode 0700", info.Mode())
+			}
+			above, err := os.Stat(filepath.Dir(filepath.Dir(s.Socket())))
+			if err != nil || above.Mode().Perm() != 0o700 {
+				t.Errorf("above the socket: %v, %v; want mode 0700", above.Mode(), err)
+			}
+			if link := s.socket.link; (link != "") != (name == "long") {
+				t.Errorf("clients go by the link %q; want one for a long path alone", link)
+			}
+			// Killed, it leaves its socket and the lock of that behind.
+			if err := syscall.Kill(s.proc.PID(), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			<-s.Wait()
+			stopServer(t, s)
+			if _, err := os.Lstat(s.socket.link); s.socket.link != "" && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the link's directory after the end: %v, want none", err)
+			}
+			queryValue[int](t, startServer(t, cfg), "select 1")
+		})
 	}
 }
 
@@ -354,14 +377,6 @@ func TestFaultsAreSentences(t *testing.T) {
 	file := write(filepath.Join(t.TempDir(), "file"), "")
 	expectError(t, try(Config{Dir: filepath.Join(file, "pg")}), "cannot be made", "choose another one")
 
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	port := l.Addr().(*net.TCPAddr).Port
-	expectError(t, try(Config{Dir: t.TempDir(), Port: port}), strconv.Itoa(port), "in use")
-
 	lost := Config{Dir: filepath.Join(t.TempDir(), "pg"), Throwaway: true}
 	stopServer(t, startServer(t, lost))
 	if err := os.Remove(filepath.Join(lost.Dir, "password")); err != nil {
@@ -418,22 +433,4 @@ func TestStartAndStopFromManySides(t *testing.T) {
 		wg.Go(func() { stopServer(t, s) })
 	}
 	wg.Wait()
-}
-
-// safeBuffer may be read while the server writes.
-type safeBuffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

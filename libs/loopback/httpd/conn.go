@@ -2,10 +2,11 @@ package httpd
 
 import (
 	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 
 // conn is one connection and its one request.
 type conn struct {
-	nc     net.Conn
+	nc     *listener.Conn
 	server *Server
 	state  atomic.Int32
 
@@ -130,6 +131,8 @@ func (c *conn) readBody(n int64) ([]byte, error) {
 	}
 	c.rest += have
 	if have < len(body) {
+		c.nc.Wait()
+		defer c.nc.Work()
 		if c.nc.SetReadDeadline(c.bodyDue) != nil {
 			return nil, ErrTimeout
 		}
@@ -152,8 +155,7 @@ func (c *conn) finish() {
 	if c.broken || !c.writer.answered || !unread && c.stream == nil {
 		return
 	}
-	half, ok := c.nc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || c.nc.SetReadDeadline(time.Now().Add(discardTime)) != nil {
+	if c.nc.CloseWrite() != nil || c.nc.SetReadDeadline(time.Now().Add(discardTime)) != nil {
 		return
 	}
 	if c.stream != nil {

@@ -69,6 +69,13 @@ type Request struct {
 	c *conn
 }
 
+// Keep notes that the caller has shown a credential: its connection stays when the port is full.
+func (r *Request) Keep() {
+	if r.c != nil {
+		r.c.nc.Keep("")
+	}
+}
+
 // ReadBody reads exactly n bytes, which must be there within the request timeout
 // from the first call; a body that ends early is [ErrTimeout] too. It asks for the
 // body first if the client waits for 100 Continue. The caller bounds n.

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 // spareWorkers is how many goroutines wait for the next connection.
@@ -20,7 +22,7 @@ type Handler func(w *Writer, r *Request)
 type Server struct {
 	Handler        Handler
 	RequestTimeout time.Duration           // for a head, a body, an answer, each
-	MaxConns       int                     // open connections; with so many the listener pauses
+	MaxConns       int                     // open connections; with so many, one that waits for its peer gives way
 	Refused        func(status int) Header // fields of the parser's own answers (400, 414, 431, 505); may be nil
 	Log            *slog.Logger            // nil: nothing is logged
 
@@ -52,11 +54,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
 
+	limited := listener.New(l, max(s.MaxConns, 1))
 	var wg sync.WaitGroup
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	err := s.accept(ctx, l, &wg)
+	stop := context.AfterFunc(ctx, func() { _ = limited.Close() })
+	err := s.accept(ctx, limited, &wg)
 	stop()
-	_ = l.Close() // perhaps again: it is closed before the connections are
+	_ = limited.Close() // perhaps again: it is closed before the connections are
 	close(s.ending)
 	s.mu.Lock()
 	for c := range s.conns {
@@ -80,15 +83,9 @@ func (s *Server) Abort() {
 }
 
 // accept starts connections until ctx ends, or the listener fails for good.
-func (s *Server) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup) error {
-	places := make(chan struct{}, max(s.MaxConns, 1))
+func (s *Server) accept(ctx context.Context, l *listener.Listener, wg *sync.WaitGroup) error {
 	var pause time.Duration
 	for {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
 		nc, err := l.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
@@ -105,11 +102,10 @@ func (s *Server) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup)
 			case <-ctx.Done():
 				return nil
 			}
-			<-places
 			continue
 		}
 		pause = 0
-		c := &conn{nc: nc, server: s}
+		c := &conn{nc: listener.Of(nc), server: s}
 		c.request.Accepted = time.Now()
 		s.mu.Lock()
 		s.conns[c] = struct{}{}
@@ -117,7 +113,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup)
 		select {
 		case s.work <- c:
 		default:
-			wg.Go(func() { s.worker(ctx, c, places) })
+			wg.Go(func() { s.worker(ctx, c) })
 		}
 	}
 }
@@ -125,13 +121,12 @@ func (s *Server) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup)
 // worker serves connections, one after the other. The stack of a goroutine grows to
 // what a request takes by being copied again and again; one that waits for the next
 // connection keeps it.
-func (s *Server) worker(ctx context.Context, c *conn, places chan struct{}) {
+func (s *Server) worker(ctx context.Context, c *conn) {
 	for {
 		s.serve(ctx, c)
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
-		<-places
 		select {
 		case s.spare <- struct{}{}:
 		default:
@@ -163,6 +158,8 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 	if !ok || !c.state.CompareAndSwap(readingHead, busy) {
 		return
 	}
+	c.nc.Work()
+	defer c.nc.Wait()
 	if status != 0 {
 		_ = c.writer.refuse(status) // nobody to tell if it fails
 		return

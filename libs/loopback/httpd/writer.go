@@ -52,7 +52,7 @@ func (w *Writer) Answer(status int, h Header, body []byte) error {
 		_, err = c.nc.Write(b)
 	} else {
 		buffers := net.Buffers{b, body}
-		_, err = buffers.WriteTo(c.nc)
+		_, err = c.nc.WriteBuffers(&buffers)
 	}
 	*p = b
 	if err != nil {

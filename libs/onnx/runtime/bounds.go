@@ -79,8 +79,8 @@ func (c *checker) checkNode(n *onnxpb.NodeProto, widths map[string]int64, depth 
 
 // checkTensor refuses a constant that is kept elsewhere, or whose dimensions ask for more than it has.
 func checkTensor(t *onnxpb.TensorProto) error {
-	if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.GetExternalData()) > 0 {
-		return fmt.Errorf("constant %q is kept in another file; export the model as one file", shorten(t.GetName()))
+	if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.GetExternalData()) > 0 { // external.takeIn leaves none
+		return fmt.Errorf("constant %q is kept in another file", shorten(t.GetName()))
 	}
 	n, ok := countElements(t.Dims)
 	if !ok || len(t.Dims) > maxRank {

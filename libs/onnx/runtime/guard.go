@@ -3,7 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"math"
+	"sync"
 	"time"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -14,46 +14,78 @@ var ErrOverran = errors.New("the run was ended: it took too long")
 
 // guard ends a run that takes too long: the library looks at the flag between two operators. One run at a time uses it.
 type guard struct {
-	opts  *ort.RunOptions
-	limit time.Duration
-	timer *time.Timer
-	fired chan struct{} // receives once the flag is set
+	opts    *ort.RunOptions
+	limit   time.Duration        // 0: none
+	clock   func() time.Duration // what the limit counts
+	overran func()
+
+	mu      sync.Mutex // guards all below
+	timer   *time.Timer
+	running bool
+	began   time.Duration // by the clock
+	ended   bool          // the run was ended
 }
 
-// newGuard makes a guard; overran is called beside the run when it takes too long, and must not block.
-func newGuard(limit time.Duration, overran func()) (*guard, error) {
+// newGuard makes a guard of a session's runs.
+func newGuard(o Options) (*guard, error) {
 	opts, err := ort.NewRunOptions()
 	if err != nil {
 		return nil, fmt.Errorf("run options: %w", err)
 	}
-	g := &guard{opts: opts, limit: limit, fired: make(chan struct{}, 1)}
-	if limit > 0 {
-		g.timer = time.AfterFunc(math.MaxInt64, func() { // start sets the limit: none is over before a run
-			_ = g.opts.Terminate() // fails only on options that are gone, and end waits for this function
-			if overran != nil {
-				overran()
-			}
-			g.fired <- struct{}{}
-		})
-		g.timer.Stop()
+	g := &guard{opts: opts, limit: o.RunLimit, clock: o.Clock, overran: o.Overran}
+	if g.clock == nil {
+		start := time.Now()
+		g.clock = func() time.Duration { return time.Since(start) }
 	}
 	return g, nil
 }
 
 func (g *guard) start() {
-	if g.timer != nil {
+	if g.limit <= 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running, g.ended, g.began = true, false, g.clock()
+	if g.timer == nil {
+		g.timer = time.AfterFunc(g.limit, g.judge)
+	} else {
 		g.timer.Reset(g.limit)
+	}
+}
+
+// judge runs when the limit may have passed. It looks again later where the clock is behind: that of a process stands still
+// while others have the processor, and a timer of the run before may be late.
+func (g *guard) judge() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.running || g.ended {
+		return
+	}
+	if left := g.limit - (g.clock() - g.began); left > 0 {
+		g.timer.Reset(left)
+		return
+	}
+	g.ended = true
+	_ = g.opts.Terminate() // fails only on options that are gone, and end waits for this function
+	if g.overran != nil {
+		g.overran()
 	}
 }
 
 // end reports whether the run took too long. The guard is ready for the next one.
 func (g *guard) end() (overran bool) {
-	if g.timer == nil || g.timer.Stop() {
+	if g.limit <= 0 {
 		return false
 	}
-	<-g.fired
-	_ = g.opts.UnsetTerminate()
-	return true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = false
+	g.timer.Stop()
+	if g.ended {
+		_ = g.opts.UnsetTerminate()
+	}
+	return g.ended
 }
 
 func (g *guard) destroy() { _ = g.opts.Destroy() }

@@ -69,7 +69,7 @@ func TestHostileGraphs(t *testing.T) {
 			f.Score(0, 1, 0, 1)
 		}),
 	} {
-		if err := runtime.Check(data); err == nil || !strings.Contains(err.Error(), want) {
+		if err := runtime.Check(data, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -144,7 +144,7 @@ func FuzzCheckMemory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var before, after goruntime.MemStats
 		goruntime.ReadMemStats(&before)
-		err := runtime.Check(data)
+		err := runtime.Check(data, nil)
 		goruntime.ReadMemStats(&after)
 		const base, times = 96 << 20, 64
 		if took, most := after.TotalAlloc-before.TotalAlloc, uint64(base+times*len(data)); took > most {

@@ -59,6 +59,9 @@ func Init(libPath string, dataDirs ...string) error {
 	return nil
 }
 
+// LibraryVersion is that of the library that Init has loaded.
+func LibraryVersion() string { return ort.GetVersion() }
+
 // LibraryPath is the file that Init has loaded; "" before that.
 func LibraryPath() string {
 	initMu.Lock()

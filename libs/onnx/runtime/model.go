@@ -14,16 +14,18 @@ type model struct {
 	inputs, outputs []Info
 	readsSize       bool // what a run takes may depend on the number of rows in any way
 	texts           map[string][]string
+	classes         []string
 }
 
-// Check refuses a model file that Open would refuse before it shows it to the library. It runs none of the library.
-func Check(data []byte) error {
-	_, err := parseModel(data)
+// Check refuses a model file that Open would refuse before it shows it to the library. It runs none of the library. read is
+// Options.ReadFile.
+func Check(data []byte, read func(name string) ([]byte, error)) error {
+	_, err := parseModel(data, read)
 	return err
 }
 
 // parseModel reads the declarations of a model file and refuses what the library must not see.
-func parseModel(data []byte) (model, error) {
+func parseModel(data []byte, read func(name string) ([]byte, error)) (model, error) {
 	var mp onnxpb.ModelProto
 	if len(data) == 0 {
 		return model{}, errors.New("the model file is empty")
@@ -38,30 +40,38 @@ func parseModel(data []byte) (model, error) {
 	if g == nil || len(g.Output) == 0 {
 		return model{}, errors.New("not an ONNX model: it has no graph with outputs")
 	}
-	m := model{data: data}
+	m := model{data: data, classes: findClasses(g)}
+	parts := external{read: read}
+	changed, err := parts.takeIn(g)
+	if err != nil {
+		return model{}, err
+	}
 	labels := removeZipMaps(g)
-	if len(labels) > 0 {
-		var err error
+	halves := castHalves(g)
+	if changed || len(labels) > 0 || len(halves) > 0 {
+		if size := proto.Size(&mp); size > maxModelBytes {
+			return model{}, fmt.Errorf("the model has %d bytes with the files of its constants; at most %d are served", size, maxModelBytes)
+		}
 		if m.data, err = proto.Marshal(&mp); err != nil {
-			return model{}, fmt.Errorf("rewriting the model without ZipMap: %w", err)
+			return model{}, fmt.Errorf("rewriting the model: %w", err)
 		}
 	}
 	constants := make(map[string]bool, len(g.Initializer))
 	for _, t := range g.Initializer {
 		constants[t.GetName()] = true
 	}
-	var err error
 	for _, v := range g.Input {
 		if constants[v.GetName()] {
 			continue // a default value, not an input to be given
 		}
 		in, e := describeValue("input", v)
+		in.Half = halves[in.Name]
 		err = errors.Join(err, e)
 		m.inputs = append(m.inputs, in)
 	}
 	for _, v := range g.Output {
 		out, e := describeValue("output", v)
-		out.Labels = labels[out.Name]
+		out.Labels, out.Half = labels[out.Name], halves[out.Name]
 		err = errors.Join(err, e)
 		m.outputs = append(m.outputs, out)
 	}

@@ -22,9 +22,14 @@ type Options struct {
 	Threads int
 	// RunLimit ends a run that takes longer; 0 means no limit.
 	RunLimit time.Duration
+	// Clock is what RunLimit counts by, never faster than time itself; nil: time.
+	Clock func() time.Duration
 	// Overran is called when a run takes longer than RunLimit, beside the run, which may go on until its current
 	// operator is done. It must not block; nil: not called.
 	Overran func()
+	// ReadFile reads a file in which the model keeps constants, by its path from the model file's folder; nil refuses such
+	// models. The path is local: it has no "..".
+	ReadFile func(name string) ([]byte, error)
 }
 
 // Session is an open model. Run may be called from any number of goroutines at once.
@@ -37,6 +42,7 @@ type Session struct {
 	// readsSize is that of the model.
 	readsSize bool
 	texts     map[string][]string
+	classes   []string
 	pool      atomic.Bool // batches up to maxSlotRows go through slots
 	slots     slots
 }
@@ -56,7 +62,7 @@ func Open(path string, o Options) (*Session, error) {
 
 // OpenBytes opens a model held in memory; data is not kept.
 func OpenBytes(data []byte, o Options) (*Session, error) {
-	m, err := parseModel(data) // before the library, which costs more than most refusals
+	m, err := parseModel(data, o.ReadFile) // before the library, which costs more than most refusals
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +88,7 @@ func OpenBytes(data []byte, o Options) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a model this runtime can serve: %w", err)
 	}
-	s := &Session{session: session, inputs: m.inputs, outputs: m.outputs, options: o, readsSize: m.readsSize, texts: m.texts}
+	s := &Session{session: session, inputs: m.inputs, outputs: m.outputs, options: o, readsSize: m.readsSize, texts: m.texts, classes: m.classes}
 	s.pool.Store(canPool(m.inputs, m.outputs))
 	s.slots.keep = 2 * goruntime.GOMAXPROCS(0)
 	return s, nil
@@ -119,7 +125,11 @@ func (s *Session) ReadsSize() bool { return s.readsSize }
 // KnownTexts are texts that the encoders behind a text input know, a few of them; none where they are not listed.
 func (s *Session) KnownTexts(input string) []string { return s.texts[input] }
 
-func (s *Session) newGuard() (*guard, error) { return newGuard(s.options.RunLimit, s.options.Overran) }
+// Classes are the names of the classes that the graph tells apart, in the order of their probabilities; nil where it names
+// none, or several lists of them.
+func (s *Session) Classes() []string { return s.classes }
+
+func (s *Session) newGuard() (*guard, error) { return newGuard(s.options) }
 
 // Close frees the model once the last run has ended; later runs answer ErrClosed. Closing twice is fine.
 func (s *Session) Close() error {
@@ -147,6 +157,17 @@ func (s *Session) Run(in []Tensor) ([]Tensor, error) {
 	if s.session == nil {
 		return nil, ErrClosed
 	}
+	out, err := s.run(in)
+	for i := range out {
+		if s.outputs[i].Half {
+			out[i].Floats = roundHalves(out[i].Floats)
+		}
+	}
+	return out, err
+}
+
+// run is called with mu held.
+func (s *Session) run(in []Tensor) ([]Tensor, error) {
 	if s.pool.Load() {
 		if rows, ok := sameRows(in); ok {
 			out, err := s.runSlot(in, rows)
@@ -180,6 +201,12 @@ func (s *Session) arrange(in []Tensor) ([]Tensor, error) {
 		}
 		if err := info.check(&in[i]); err != nil {
 			return nil, err
+		}
+		if info.Half {
+			if !copied {
+				in, copied = append([]Tensor(nil), in...), true
+			}
+			in[i].Floats = roundHalves(in[i].Floats)
 		}
 		for _, v := range in[i].Strings {
 			if strings.IndexByte(v, 0) >= 0 { // the C side would end the string there, and match another category

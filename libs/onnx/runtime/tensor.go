@@ -21,7 +21,9 @@ type Info struct {
 	Name string
 	Type string  // one of the element types above
 	Dims []int64 // −1 where the model leaves the size open, as the first (rows) usually is
-	// Labels name the columns of an output where the model says so: the classes of its probabilities.
+	// Half is set for a Float that the file declares in half precision (float16), whose range and digits it has.
+	Half bool
+	// Labels are the classes whose probabilities an output holds, where a ZipMap said that it does; else nil.
 	Labels []string
 }
 

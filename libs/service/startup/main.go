@@ -47,10 +47,24 @@ type Command struct {
 // Main runs the program with the process's own arguments, streams and signals and returns the exit
 // code for os.Exit.
 func Main[C any](p Program[C]) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process without a drain
+	ctx := context.Background()
+	if len(os.Args) < 2 || p.command(os.Args[1]) == nil { // a command has nothing to drain: the first signal ends it
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends the process without a drain
+	}
 	return p.Execute(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+}
+
+// command is the further verb of a name, or nil.
+func (p Program[C]) command(name string) *Command {
+	for i := range p.Commands {
+		if p.Commands[i].Name == name {
+			return &p.Commands[i]
+		}
+	}
+	return nil
 }
 
 // Execute is Main with everything passed in.
@@ -61,10 +75,8 @@ func (p Program[C]) Execute(ctx context.Context, args, environ []string, stdin i
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]
 	}
-	for _, c := range p.Commands {
-		if c.Name == verb {
-			return c.Run(args, stdin, stdout, stderr)
-		}
+	if c := p.command(verb); c != nil {
+		return c.Run(args, stdin, stdout, stderr)
 	}
 	switch verb {
 	case "-h", "--help":

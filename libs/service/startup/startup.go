@@ -92,6 +92,9 @@ func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 	f.OnClose(endTracing)
 	srv.Drain = time.Duration(o.Base.DrainSeconds) * time.Second
 	f.Server = service.New(srv)
+	if o.Base.DataDisk != "" {
+		f.Server.CheckDisk(o.Base.DataDisk)
+	}
 	if err = f.openPool(ctx); err != nil {
 		return nil, err
 	}

@@ -506,6 +506,12 @@ func (s suite) downloadModel(t *testing.T) {
 	files, err := s.c.ListArtifacts(ctx, "models:/"+name+"/1")
 	checkErr(t, err)
 	checkEqual(t, "files of the version", len(files), 2)
+	copied, err := s.c.CreateModelVersion(ctx, name, "models:/"+name+"/1", "", nil) // a version made of a version
+	checkErr(t, err)
+	checkEqual(t, "run of the copy", copied.RunID, v.RunID)
+	files, err = s.c.ListArtifacts(ctx, "models:/"+name+"/"+copied.Version)
+	checkErr(t, err)
+	checkEqual(t, "files of the copy", len(files), 2)
 	none, err := s.c.CreateModelVersion(ctx, name, "runs:/"+v.RunID+"/none", v.RunID, nil)
 	checkErr(t, err)
 	if _, err := s.c.DownloadModel(ctx, none, t.TempDir()); !errors.Is(err, tracker.ErrNotFound) {

@@ -24,7 +24,7 @@ func parseSelectors(r request) (func(resource.Object) bool, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	allowed := fieldSet(r.kind.New())
+	allowed := FieldSet(r.kind.New())
 	for _, need := range byField.Requirements() {
 		if _, ok := allowed[need.Field]; !ok {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: field label not supported: %s",
@@ -33,12 +33,12 @@ func parseSelectors(r request) (func(resource.Object) bool, error) {
 	}
 	name := r.name
 	return func(o resource.Object) bool {
-		return (name == "" || o.GetName() == name) && byLabel.Matches(labels.Set(o.GetLabels())) && (byField.Empty() || byField.Matches(fieldSet(o)))
+		return (name == "" || o.GetName() == name) && byLabel.Matches(labels.Set(o.GetLabels())) && (byField.Empty() || byField.Matches(FieldSet(o)))
 	}, nil
 }
 
-// fieldSet lists the fields that can be selected by; they are those of a real API server.
-func fieldSet(o resource.Object) fields.Set {
+// FieldSet lists the fields that can be selected by; they are those of a real API server.
+func FieldSet(o resource.Object) fields.Set {
 	set := fields.Set{"metadata.name": o.GetName()}
 	if o.GetNamespace() != "" || resourceIsNamespaced(o) {
 		set["metadata.namespace"] = o.GetNamespace()

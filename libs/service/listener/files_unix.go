@@ -1,0 +1,14 @@
+//go:build unix
+
+package listener
+
+import "syscall"
+
+// openFiles is how many files this process may open.
+func openFiles() (uint64, bool) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, false
+	}
+	return limit.Cur, true //nolint:unconvert // signed on some systems
+}
