@@ -38,6 +38,9 @@ type (
 // ErrRequest means that the request itself cannot be served; trying again changes nothing.
 var ErrRequest = training.ErrRequest
 
+// ErrUnknownModel means that no definition of the model has reached the control plane; nothing was recorded.
+var ErrUnknownModel = training.ErrUnknownModel
+
 // LoadConfig reads environ (os.Environ); the error lists every fault.
 func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(environ) }
 

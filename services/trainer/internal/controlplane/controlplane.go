@@ -22,6 +22,9 @@ const timeout = 15 * time.Second
 // ErrUnavailable means that the control plane gave no answer, or one that says to come back later.
 var ErrUnavailable = errors.New("control plane unavailable")
 
+// ErrUnknownModel means that no definition of the model has reached the control plane.
+var ErrUnknownModel = errors.New("the control plane does not know the model")
+
 // Client calls one control plane.
 type Client struct{ api *api.Client }
 
@@ -39,6 +42,16 @@ type Ladder struct {
 	Rungs       []modelrepo.Verdict `json:"rungs"`
 	AliasesSet  []string            `json:"aliases_set"`
 	PromotionID string              `json:"promotion_id"`
+}
+
+// KnowsModel returns [ErrUnknownModel] if the control plane would refuse every version of the model.
+func (c *Client) KnowsModel(ctx context.Context, model string) error {
+	_, err := wire.Decode[api.ModelMeta](c.api.GetModelMeta(ctx, model))
+	var refusal *problem.Error
+	if errors.As(err, &refusal) && refusal.Kind.Code == "model_not_found" {
+		return fmt.Errorf("%w: %s", ErrUnknownModel, refusal.Detail)
+	}
+	return explain(ctx, err, "the question whether it knows "+model)
 }
 
 // Version asks the control plane to apply the ladder to a version.

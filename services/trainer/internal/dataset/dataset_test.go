@@ -346,17 +346,26 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("start,t1,user,emb,run\n0,1,a,\"[1,2]\",3\n"))
 	f.Add([]byte("start,t1,user,emb,run\n0,1,\"a"))
 	f.Add([]byte("\x1f\x8b\x08"))
+	f.Add([]byte("start;t1;user;emb;run\r\n0,5;1;\"a;;NA\r\n"))
+	f.Add([]byte("\xff\xfes\x00t\x00"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		ds := tableSet()
-		r := newRows(ds)
-		if readCSV(bytes.NewReader(in), ds, r) != nil {
-			return
-		}
-		for name, c := range ds.Columns {
-			n := map[modelrepo.Kind]int{modelrepo.Number: len(r.Num[name]), modelrepo.Category: len(r.Cat[name]), modelrepo.Vector: len(r.Vec[name])}[c.Type]
-			if n != r.N {
-				t.Fatalf("column %s has %d values of %d rows; want n == %v", name, n, r.N, r.N)
-			}
-		}
+		checkFuzzedCSV(t, in, modelrepo.Dialect{})
+		checkFuzzedCSV(t, in, modelrepo.Dialect{Encoding: "windows-1252", Delimiter: ";", Decimal: ",", NAValues: []string{"NA"}, Quoting: modelrepo.QuotingNone})
 	})
+}
+
+func checkFuzzedCSV(t *testing.T, in []byte, d modelrepo.Dialect) {
+	t.Helper()
+	ds := tableSet()
+	ds.Dialect = d
+	r := newRows(ds)
+	if readCSV(bytes.NewReader(in), ds, r) != nil {
+		return
+	}
+	for name, c := range ds.Columns {
+		n := map[modelrepo.Kind]int{modelrepo.Number: len(r.Num[name]), modelrepo.Category: len(r.Cat[name]), modelrepo.Vector: len(r.Vec[name])}[c.Type]
+		if n != r.N {
+			t.Fatalf("column %s has %d values of %d rows; want n == %v", name, n, r.N, r.N)
+		}
+	}
 }

@@ -106,6 +106,18 @@ func TestParquetOfAnotherSchema(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
+	buf.Reset()
+	latin1 := parquet.NewGenericWriter[parquetRow](&buf)
+	if _, err := latin1.Write([]parquetRow{{User: "ann"}, {User: "J\xf6rg"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := latin1.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "data/b.parquet", buf.String())
+	if _, err := Load(context.Background(), Source{Repo: dir, Set: parquetSet(), Backend: "local"}); err == nil || !strings.Contains(err.Error(), "data/b.parquet: column user: row group 1: page at byte 126: a text is no UTF-8") {
+		t.Errorf("%v, want a refusal that names the column and the page", err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "data/a.parquet"), []byte("start,t1\n1,2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,9 +20,6 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/score"
 	"github.com/mlp-platform/platform/services/trainer/internal/split"
 )
-
-// MaxCandidates limits the combinations of hyperparameters tried on validation.
-const MaxCandidates = 24
 
 // graphRun limits the time in which the graph of a command answers one batch of rows.
 const graphRun = time.Minute
@@ -83,10 +78,10 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	if r.Duplicates > split.MaxDuplicates && !m.Split.AllowDuplicates {
 		return nil, fmt.Errorf("%.1f %% of the test rows are identical to rows the model learns from, so the test would measure memory; split by group, remove the repeats, or set split.allow_duplicates", 100*r.Duplicates)
 	}
-	grid, err := expandCandidates(m.Estimator.Hyperparameters)
-	if err != nil {
+	if err = m.Estimator.CheckHyperparameters(m.Type); err != nil {
 		return nil, err
 	}
+	grid := m.Estimator.Combinations()
 	metric, direction := m.Primary()
 	train, val := selectRows(s, r.Parts.Train), selectRows(s, r.Parts.Validation)
 	for i, h := range grid {
@@ -301,50 +296,4 @@ func runParallel(n int, fn func(i int)) {
 		})
 	}
 	wg.Wait()
-}
-
-// expandCandidates unfolds hyperparameters whose value is a list into one combination per element.
-func expandCandidates(h map[string]any) ([]map[string]any, error) {
-	out := []map[string]any{maps.Clone(h)}
-	if out[0] == nil {
-		out[0] = map[string]any{}
-	}
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		list, ok := h[name].([]any)
-		if !ok {
-			continue
-		}
-		if len(list) == 0 {
-			return nil, fmt.Errorf("hyperparameter %s is an empty list", name)
-		}
-		if len(out)*len(list) > MaxCandidates {
-			return nil, fmt.Errorf("the lists among the hyperparameters make more than %d combinations", MaxCandidates)
-		}
-		var next []map[string]any
-		for _, c := range out {
-			for _, v := range list {
-				c := maps.Clone(c)
-				c[name] = v
-				next = append(next, c)
-			}
-		}
-		out = next
-	}
-	return out, nil
-}
-
-// Check reports, without data, whether the estimator knows the hyperparameters.
-func Check(m *modelrepo.Model, classes int) error {
-	grid, err := expandCandidates(m.Estimator.Hyperparameters)
-	if err != nil {
-		return err
-	}
-	if m.Estimator.Kind == modelrepo.EstimatorCommand {
-		return nil // the command knows its hyperparameters
-	}
-	var errs []error
-	for _, h := range grid {
-		errs = append(errs, learn.Check(learn.Spec{Kind: m.Estimator.Kind, Hyper: h, Seed: m.Estimator.Seed, Classes: classes}))
-	}
-	return errors.Join(errs...)
 }

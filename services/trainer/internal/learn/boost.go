@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 // boost is gradient boosting on histograms (Friedman 2001; Newton steps as in Chen and Guestrin 2016;
@@ -24,21 +26,15 @@ type boost struct {
 	held      float64 // fraction of the rows held out for that
 }
 
-func boostSettings(h *hyper, classes int) boost {
-	b := boost{loss: "log_loss"}
-	if classes == 0 {
-		b.loss = h.choice("loss", "squared_error", "squared_error", "absolute_error")
+func boostSettings(h modelrepo.HyperValues, classes int) boost {
+	b := boost{
+		loss: "log_loss", trees: h.Int("n_estimators"), rate: h.Float("learning_rate"), depth: h.Int("max_depth"), leaves: h.Int("max_leaves"),
+		minLeaf: h.Int("min_samples_leaf"), l2: h.Float("l2"), subsample: h.Float("subsample"), colsample: h.Float("colsample"),
+		patience: h.Int("early_stopping_rounds"), held: h.Float("validation_fraction"),
 	}
-	b.trees = h.int("n_estimators", 100, 1, 10000)
-	b.rate = h.float("learning_rate", 0.1, 1e-6, 1)
-	b.depth = h.int("max_depth", 0, 0, 64)
-	b.leaves = h.int("max_leaves", 31, 0, 1<<20)
-	b.minLeaf = h.int("min_samples_leaf", 20, 1, 1<<30)
-	b.l2 = h.float("l2", 0, 0, 1e12)
-	b.subsample = h.float("subsample", 1, 0.01, 1)
-	b.colsample = h.float("colsample", 1, 0.001, 1)
-	b.patience = h.int("early_stopping_rounds", 0, 0, 10000)
-	b.held = h.float("validation_fraction", 0.1, 0.01, 0.5)
+	if classes == 0 {
+		b.loss = h.Word("loss")
+	}
 	return b
 }
 

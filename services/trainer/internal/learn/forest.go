@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 // forest is Breiman's random forest (2001): trees on bootstrap samples, each split chosen among a random
@@ -19,20 +21,11 @@ type forest struct {
 	balanced    bool // weigh classes by the inverse of their frequency
 }
 
-func forestSettings(h *hyper, classes int) forest {
-	features := "third"
-	f := forest{}
-	if classes > 0 {
-		features = "sqrt"
-		f.balanced = h.choice("class_weight", "none", "none", "balanced") == "balanced"
+func forestSettings(h modelrepo.HyperValues, classes int) forest {
+	return forest{
+		trees: h.Int("n_estimators"), depth: h.Int("max_depth"), minLeaf: h.Int("min_samples_leaf"), minSplit: h.Int("min_samples_split"),
+		maxFeatures: h.Share("max_features"), bootstrap: h.Bool("bootstrap"), balanced: classes > 0 && h.Word("class_weight") == "balanced",
 	}
-	f.trees = h.int("n_estimators", 100, 1, 10000)
-	f.depth = h.int("max_depth", 0, 0, 64)
-	f.minLeaf = h.int("min_samples_leaf", 1, 1, 1<<30)
-	f.minSplit = h.int("min_samples_split", 2, 2, 1<<30)
-	f.maxFeatures = h.features("max_features", features)
-	f.bootstrap = h.bool("bootstrap", true)
-	return f
 }
 
 func (f forest) fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float64)) (Model, error) {

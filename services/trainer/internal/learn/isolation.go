@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 // isolation is the isolation forest of Liu, Ting and Zhou (2008): trees of random cuts on small samples, in which rows
@@ -17,12 +19,8 @@ type isolation struct {
 	contamination float64
 }
 
-func isolationSettings(h *hyper) isolation {
-	return isolation{
-		trees:         h.int("n_estimators", 100, 1, 10000),
-		samples:       h.int("max_samples", 256, 2, 1<<20),
-		contamination: h.float("contamination", 0.1, 1e-6, 0.5),
-	}
+func isolationSettings(h modelrepo.HyperValues) isolation {
+	return isolation{trees: h.Int("n_estimators"), samples: h.Int("max_samples"), contamination: h.Float("contamination")}
 }
 
 // Isolation scores rows by 2^(−E[h]/c(n)): near 1 for rows that are unlike the others, below 0.5 for common ones.

@@ -10,6 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 // Spec says what to fit.
@@ -37,58 +40,60 @@ type Model interface {
 	Proba(x []float32, out []float64)
 }
 
-// kinds are the estimators and the tasks they suit.
-var kinds = map[string]struct{ regression, classification bool }{
-	"ridge":         {regression: true},
-	"logistic":      {classification: true},
-	"random_forest": {regression: true, classification: true},
-	"gbt":           {regression: true, classification: true},
-	// Of two classes, of which the second are the anomalies.
-	"isolation_forest": {classification: true},
+// modelType is the type of model that the spec makes.
+func (s Spec) modelType() modelrepo.Type {
+	switch {
+	case s.Classes == 0:
+		return modelrepo.Regression
+	case s.Kind == "isolation_forest": // of two classes, of which the second are the anomalies
+		return modelrepo.Anomaly
+	}
+	return modelrepo.Classification
 }
 
-// Check tells whether the estimator exists, suits the task and knows the hyperparameters, without data.
-func Check(s Spec) error {
-	k, ok := kinds[s.Kind]
+// checkKind reports whether the estimator exists and suits the task.
+func (s Spec) checkKind() error {
+	types, ok := modelrepo.Estimators[s.Kind]
 	switch {
-	case !ok:
+	case !ok || s.Kind == modelrepo.EstimatorCommand:
 		return fmt.Errorf("estimator %q is unknown; known are gbt, isolation_forest, logistic, random_forest, ridge", s.Kind)
-	case s.Classes == 0 && !k.regression:
-		return fmt.Errorf("estimator %s classifies; for a number use ridge, random_forest or gbt", s.Kind)
-	case s.Classes != 0 && !k.classification:
-		return fmt.Errorf("estimator %s predicts a number; for classes use logistic, random_forest or gbt", s.Kind)
+	case !slices.Contains(types, s.modelType()):
+		return fmt.Errorf("estimator %s does not suit type %s", s.Kind, s.modelType())
 	case s.Kind == "isolation_forest" && s.Classes != 2:
-		return fmt.Errorf("estimator isolation_forest tells anomalies from other rows, so it needs 2 classes, not %d", s.Classes)
+		return fmt.Errorf("estimator isolation_forest distinguishes anomalies from other rows, so it needs 2 classes, not %d", s.Classes)
 	case s.Classes == 1 || s.Classes < 0:
 		return fmt.Errorf("a classifier needs at least 2 classes, not %d", s.Classes)
 	}
-	_, err := parseSettings(s)
-	return err
+	return nil
 }
 
-// parseSettings reads the hyperparameters of the estimator.
-func parseSettings(s Spec) (any, error) {
-	h := &hyper{kind: s.Kind, values: s.Hyper}
-	var out any
+// settings returns the estimator with its hyperparameters.
+func (s Spec) settings() (any, error) {
+	if err := s.checkKind(); err != nil {
+		return nil, err
+	}
+	h, err := modelrepo.ParseHyperparameters(s.Kind, s.modelType(), s.Hyper)
+	if err != nil {
+		return nil, err
+	}
 	switch s.Kind {
 	case "ridge":
-		out = ridgeSettings(h)
+		return ridgeSettings(h), nil
 	case "logistic":
-		out = logisticSettings(h)
+		return logisticSettings(h), nil
 	case "random_forest":
-		out = forestSettings(h, s.Classes)
+		return forestSettings(h, s.Classes), nil
 	case "gbt":
-		out = boostSettings(h, s.Classes)
-	case "isolation_forest":
-		out = isolationSettings(h)
+		return boostSettings(h, s.Classes), nil
 	}
-	return out, h.err()
+	return isolationSettings(h), nil
 }
 
 // Fit fits the estimator to y: estimates, or class indices from 0 to Classes−1. progress, if given, hears
 // the fraction done, never twice at once. A cancelled ctx ends the fit with its error.
 func Fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float64)) (Model, error) {
-	if err := Check(s); err != nil {
+	set, err := s.settings()
+	if err != nil {
 		return nil, err
 	}
 	if err := checkData(s, x, y); err != nil {
@@ -98,10 +103,6 @@ func Fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float
 		progress = func(float64) {}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	set, err := parseSettings(s)
-	if err != nil {
 		return nil, err
 	}
 	var m Model

@@ -285,8 +285,8 @@ func TestRefusals(t *testing.T) {
 		y    []float64
 	}{
 		"estimator \"svm\" is unknown":               {Spec{Kind: "svm"}, x, number},
-		"estimator logistic classifies":              {Spec{Kind: "logistic"}, x, number},
-		"estimator ridge predicts a number":          {Spec{Kind: "ridge", Classes: 2}, x, class},
+		"estimator logistic does not suit type regr": {Spec{Kind: "logistic"}, x, number},
+		"estimator ridge does not suit type class":   {Spec{Kind: "ridge", Classes: 2}, x, class},
 		"at least 2 classes":                         {Spec{Kind: "gbt", Classes: 1}, x, class},
 		`no hyperparameter "alhpa"; known are alpha`: {Spec{Kind: "ridge", Hyper: map[string]any{"alhpa": 1}}, x, number},
 		"class_weight":                               {Spec{Kind: "random_forest", Hyper: map[string]any{"class_weight": "balanced"}}, x, number},

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 // Linear is a linear model: one output, or one per class. Parameters are float32, as exported.
@@ -48,7 +50,7 @@ func (m *Linear) Proba(x []float32, out []float64) {
 // 1970). Features are taken as they are: standardize them in the model file if their scales differ.
 type ridge struct{ alpha float64 }
 
-func ridgeSettings(h *hyper) ridge { return ridge{h.float("alpha", 1, 0, 1e12)} }
+func ridgeSettings(h modelrepo.HyperValues) ridge { return ridge{h.Float("alpha")} }
 
 func (r ridge) fit(x Matrix, y []float64) (Model, error) {
 	n, p := x.Rows, x.Cols

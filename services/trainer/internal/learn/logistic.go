@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/optimize"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 // logistic is logistic regression: binary, or multinomial for more classes, fitted by L-BFGS to
@@ -18,13 +20,8 @@ type logistic struct {
 	balanced bool
 }
 
-func logisticSettings(h *hyper) logistic {
-	return logistic{
-		c:        h.float("C", 1, 1e-12, 1e12),
-		maxIter:  h.int("max_iter", 500, 1, 100000),
-		tol:      h.float("tol", 1e-6, 1e-14, 1),
-		balanced: h.choice("class_weight", "none", "none", "balanced") == "balanced",
-	}
+func logisticSettings(h modelrepo.HyperValues) logistic {
+	return logistic{c: h.Float("C"), maxIter: h.Int("max_iter"), tol: h.Float("tol"), balanced: h.Word("class_weight") == "balanced"}
 }
 
 func (l logistic) fit(ctx context.Context, classes int, x Matrix, y []float64) (Model, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/textfile"
 )
 
 // Bounds of a dataplane's pages.
@@ -88,6 +89,9 @@ func (s *Sources) page(ctx context.Context, path, cursor string, raw io.Writer) 
 	}
 	if _, err := raw.Write(body); err != nil {
 		return nil, "", err
+	}
+	if body, err = textfile.Clean(body); err != nil { // encoding/json would read U+FFFD
+		return nil, "", fmt.Errorf("the page: %w", err)
 	}
 	return parsePage(body)
 }

@@ -158,6 +158,8 @@ func TestDataplane(t *testing.T) {
 		"neither":             {map[string]string{"": `{"rows": []}`}, 0, "has neither jobs nor items"},
 		"no JSON":             {map[string]string{"": `<html>`}, 0, "is neither a JSON array nor an object"},
 		"an array of numbers": {map[string]string{"": `[1, 2]`}, 0, "no JSON array of objects"},
+		"a byte order mark":   {map[string]string{"": "\ufeff" + `[{"run": 1}]`}, 1, ""},
+		"Latin-1":             {map[string]string{"": "[{\"city\": \"K\xf6ln\"}]"}, 0, "the page: line 1, column 13: not UTF-8 (byte 0xf6)"},
 		"a later refusal":     {map[string]string{"": `{"jobs": [], "next_cursor": "gone"}`}, 0, "page 2: it answers 404"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,14 @@ func Each(src io.Reader, each func(*Log, *Record) error) (*Log, error) {
 	n, kept := 0, 0
 	for lines.Scan() {
 		n++
-		line := strings.TrimSpace(lines.Text())
+		line := lines.Text()
+		if n == 1 {
+			line = strings.TrimPrefix(line, "\ufeff")
+		}
+		if strings.ContainsRune(line, 0) { // comments may be in any encoding with ASCII in it: they are not read
+			return nil, fmt.Errorf("line %d: it holds a NUL byte, which no log has; save a file in UTF-16 as UTF-8", n)
+		}
+		line = strings.TrimSpace(line)
 		if comment, ok := strings.CutPrefix(line, ";"); ok {
 			log.addHeader(comment)
 			continue

@@ -72,6 +72,10 @@ func TestRead(t *testing.T) {
 		"zone":            {"; TimeZone: east\n", 0, 0, "header TimeZone"},
 		"zone name":       {"; TimeZoneString: Local\n", 0, 0, "TimeZoneString"},
 		"start":           {"; UnixStartTime: soon\n", 0, 0, "UnixStartTime"},
+		"mark":            {"\ufeff; UnixStartTime: 5\r\n" + one, 1, 0, ""},
+		"mark and job":    {"\ufeff" + one, 1, 0, ""},
+		"Latin-1 comment": {"; Contact: J\xf6rg\n" + one, 1, 0, ""},
+		"UTF-16":          {"\xff\xfe;\x00 \x00\n\x00", 0, 0, "line 1: it holds a NUL byte"},
 		"broken gzip":     {"\x1f\x8bxx", 0, 0, "unpack"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,6 +52,46 @@ func (f *flow) say(stage string, fraction float64, msg string) {
 	f.progress(stage, f.reached[stage], msg)
 }
 
+// admit asks the control plane whether it knows the model before anything is recorded: otherwise it would refuse the
+// version at the end, and leave it in the tracker without an alias. It may not have read the newest commit yet, so it is
+// asked a second time about a committed definition. If it does not answer, the training runs: it may answer at the end.
+func (f *flow) admit(ctx context.Context) error {
+	if f.control == nil {
+		return nil
+	}
+	err := f.control.KnowsModel(ctx, f.result.Model)
+	if errors.Is(err, controlplane.ErrUnknownModel) && !f.origin.Dirty() && len(f.cfg.RetryDelays) > 0 {
+		delay := f.cfg.RetryDelays[0]
+		f.say("extract", 0, fmt.Sprintf("the control plane does not know %s yet, asking again in %s", f.model.Name, delay))
+		if err := pause(ctx, delay); err != nil {
+			return err
+		}
+		err = f.control.KnowsModel(ctx, f.result.Model)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !errors.Is(err, controlplane.ErrUnavailable):
+		return fmt.Errorf("%w: %s: %w", ErrRequest, f.model.Name, err)
+	}
+	f.log.WarnContext(ctx, "the control plane cannot be asked about the model", slog.String("model", f.result.Model), slog.Any("err", err))
+	return nil
+}
+
+// pause waits, or returns why the context ended.
+func pause(ctx context.Context, delay time.Duration) error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 func (f *flow) run(ctx context.Context) (err error) {
 	if err := f.open(ctx); err != nil {
 		return err
@@ -123,12 +163,8 @@ func (f *flow) retried(ctx context.Context, stage string, do func(context.Contex
 		delay := f.cfg.RetryDelays[attempt]
 		f.log.WarnContext(ctx, "stage failed, trying again", slog.String("stage", stage), slog.Duration("in", delay), slog.Any("err", err))
 		f.say(stage, 0, fmt.Sprintf("trying again in %s: %v", delay, err))
-		timer := time.NewTimer(delay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return "", fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		if ended := pause(ctx, delay); ended != nil {
+			return "", fmt.Errorf("%w: %w", ended, err)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +42,8 @@ type remote struct {
 	tag       string // runs/search finds the run by this tag alone; empty: by any
 	// before may answer a call instead, by a status other than 0; n counts the calls of that path from 1.
 	before func(path string, n int) int
+	// refuse may answer a call with a problem document instead.
+	refuse func(path string, n int) (status int, problem object)
 	// after is called once a call has taken effect, and may lose the answer the same way.
 	after func(path string, n int) int
 }
@@ -86,6 +90,14 @@ func (r *remote) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if r.before != nil {
 		if status := r.before(p, r.calls[p]); status != 0 {
 			w.WriteHeader(status)
+			return
+		}
+	}
+	if r.refuse != nil {
+		if status, problem := r.refuse(p, r.calls[p]); status != 0 {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(problem)
 			return
 		}
 	}
@@ -389,6 +401,55 @@ func TestEndOfAFailedRunWaitsForTheTracker(t *testing.T) {
 	_, err := tr.Train(t.Context(), dummy(), nil)
 	if err == nil || r.status != "FAILED" || !strings.HasPrefix(r.tags["failure_reason"], "log: ") || r.calls["runs/update"] != 3 {
 		t.Errorf(`%v, run %s, reason %q, %d calls; want an error && r.status == "FAILED" && strings.HasPrefix(r.tags["failure_reason"], "log: ") && r.calls["runs/update"] == 3`, err, r.status, r.tags["failure_reason"], r.calls["runs/update"])
+	}
+}
+
+// A version of a model that the control plane would refuse in the end is not trained: nothing is recorded anywhere. One
+// whose commit is read in the meantime is.
+func TestUnknownToTheControlPlane(t *testing.T) {
+	t.Parallel()
+	committed := t.TempDir()
+	if err := os.CopyFS(committed, os.DirFS(samples)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "samples"}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", committed}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	for name, c := range map[string]struct {
+		dir     string
+		unknown int // how many questions are answered so
+		code    string
+		asked   int
+		want    error
+	}{
+		"not committed":  {samples, 2, "model_not_found", 1, ErrUnknownModel},
+		"never read":     {committed, 2, "model_not_found", 2, ErrUnknownModel},
+		"read meanwhile": {committed, 1, "model_not_found", 2, nil},
+		"refused":        {committed, 2, "not_found", 1, ErrRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, tr := newRemote(t)
+			tr.cfg.ModelRepoDir = c.dir
+			r.refuse = func(p string, n int) (int, object) {
+				if p == "/models/JPCP/meta" && n <= c.unknown {
+					return http.StatusNotFound, object{"code": c.code, "status": 404, "title": "x", "detail": "There is no such model."}
+				}
+				return 0, nil
+			}
+			_, err := tr.Train(t.Context(), dummy(), nil)
+			if asked := r.calls["/models/JPCP/meta"]; asked != c.asked {
+				t.Errorf("got %d questions, want %d", asked, c.asked)
+			}
+			if c.want == nil && (err != nil || r.status != "FINISHED") {
+				t.Errorf("got %v, run %q; want a finished run", err, r.status)
+			}
+			if c.want != nil && (!errors.Is(err, c.want) || !errors.Is(err, ErrRequest) || r.run != nil || len(r.calls) != 1) {
+				t.Errorf("got %v, calls %v; want %v and no call but the question", err, r.calls, c.want)
+			}
+		})
 	}
 }
 

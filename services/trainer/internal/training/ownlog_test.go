@@ -76,9 +76,6 @@ func writeDocumentedRepo(t *testing.T) string {
 		}
 	}
 	write("registries/base.yaml", "version: 1\n")
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	files := 0
 	for _, block := range regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(section, -1) {
 		write(block[1], block[2])
@@ -92,7 +89,15 @@ func writeDocumentedRepo(t *testing.T) string {
 		t.Fatal("the section has no command that makes the table")
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", first[1])
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "SAMPLES="+root)
+	// A reader has a clone where the page says, and no variable that the page does not set.
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, "platform", "deploy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(root, filepath.Join(home, "platform", "deploy", "modelrepo")); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

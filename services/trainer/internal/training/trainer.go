@@ -15,7 +15,6 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
 	"github.com/mlp-platform/platform/services/trainer/internal/external"
-	"github.com/mlp-platform/platform/services/trainer/internal/fit"
 	"github.com/mlp-platform/platform/services/trainer/internal/source"
 )
 
@@ -100,6 +99,9 @@ func New(cfg Config) (*Trainer, error) {
 // ErrRequest means that the request itself cannot be served; trying again changes nothing.
 var ErrRequest = errors.New("cannot be trained")
 
+// ErrUnknownModel means that no definition of the model has reached the control plane; nothing was recorded.
+var ErrUnknownModel = controlplane.ErrUnknownModel
+
 // plan is a request with all it names looked up.
 type plan struct {
 	Request
@@ -119,16 +121,13 @@ func (t *Trainer) plan(req Request) (*plan, error) {
 	if p.origin, err = modelrepo.ReadProvenance(t.cfg.ModelRepoDir, p.model.File, p.set.File); err != nil {
 		return nil, err
 	}
-	classes := 0
-	if p.model.Type != modelrepo.Regression {
-		classes = max(len(p.use.Target.Labels), 2)
-	}
 	if p.model.Estimator.Kind == modelrepo.EstimatorCommand {
 		if err := t.cfg.Commands.Check(p.model.Estimator.Command); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrRequest, p.model.Name, err)
 		}
 	}
-	if err := fit.Check(p.model, classes); err != nil {
+	// Those of the file are sound; the request's may not be.
+	if err := p.model.Estimator.CheckHyperparameters(p.model.Type); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRequest, p.model.Name, err)
 	}
 	return p, nil
@@ -218,7 +217,9 @@ func (t *Trainer) Train(ctx context.Context, req Request, progress Progress) (_ 
 		return Result{Model: req.Model, Dataset: req.Dataset}, err
 	}
 	f := &flow{Trainer: t, plan: p, progress: progress, reached: map[string]float64{}, result: Result{Model: p.model.ID(), Dataset: p.use.Name, Aliases: []string{}}}
-	err = f.run(ctx)
+	if err = f.admit(ctx); err == nil {
+		err = f.run(ctx)
+	}
 	return f.result, err
 }
 
