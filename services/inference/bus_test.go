@@ -350,7 +350,8 @@ func TestBusAnswersWhatIsWrong(t *testing.T) {
 	}
 	request(t, nc, infer, runtimeJob)
 	if n, _, _ := events.Pending(); n != 0 {
-		t.Errorf("%d messages came where only the platform publishes; want none", n)
+		m, _ := events.NextMsg(time.Second)
+		t.Errorf("%d messages came where only the platform publishes, the first on %s: %s; want none", n, m.Subject, m.Data)
 	}
 	// Without a reply subject nobody can be told; the next message is answered all the same.
 	if err := nc.Publish(infer, []byte(`{`)); err != nil {

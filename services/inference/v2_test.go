@@ -2,9 +2,12 @@ package inference_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -101,6 +104,46 @@ func TestV2BatchesKeepTheirOrder(t *testing.T) {
 			t.Fatalf("%d rows: %d outputs, data differ from want:\n%s", rows, len(got.Outputs), diff)
 		}
 	}
+}
+
+// Clients of Triton compress the whole body, binary tensors included; the header's length is that of the JSON before.
+func TestV2TakesCompressedBodies(t *testing.T) {
+	t.Parallel()
+	i := start(t, v2Registry(t))
+	text := `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 1], "parameters": {"binary_data_size": 8}}]}`
+	body := append([]byte(text), 0, 0, 128, 63, 0, 0, 0, 64) // 1 and 2
+	packers := map[string]func(io.Writer) io.WriteCloser{
+		"gzip":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+	}
+	for coding, packer := range packers {
+		packed := pack(t, packer, body)
+		got := i.infer("/v2/models/pair/infer", packed, "Content-Encoding", coding, "Inference-Header-Content-Length", strconv.Itoa(len(text)))
+		if diff := cmp.Diff([]any{1.0, 2.0}, got.Outputs[0].Data); diff != "" {
+			t.Errorf("%s: the answer differs:\n%s", coding, diff)
+		}
+		if s, _, out := i.Do(http.MethodPost, "/v2/models/pair/infer", pack(t, packer, make([]byte, 9<<20)), "Content-Encoding", coding); s != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: 9 MiB of zeros: %d %s, want 413", coding, s, out)
+		}
+		row := pack(t, packer, []byte(`{"features": {"a": 1, "v": [0, 0], "b": 0}}`))
+		if s, _, out := i.Do(http.MethodPost, "/predict/rows", row, "Content-Encoding", coding); s != http.StatusOK {
+			t.Errorf("%s at /predict: %d %s, want 200", coding, s, out)
+		}
+	}
+	s, header, out := i.Do(http.MethodPost, "/v2/models/pair/infer", text, "Content-Encoding", "br")
+	if s != http.StatusUnsupportedMediaType || header.Get("Accept-Encoding") != "gzip, deflate, identity" || !strings.Contains(out, `"error":`) {
+		t.Errorf("br: %d %v %s, want 415, the codings that are read, and the protocol's error", s, header, out)
+	}
+}
+
+func pack(t *testing.T, packer func(io.Writer) io.WriteCloser, body []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := packer(&b)
+	if _, err := w.Write(body); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func TestV2ServesModelsWithoutColumns(t *testing.T) {

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/inference"
@@ -30,6 +32,8 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
 	"github.com/mlp-platform/platform/services/inference/internal/openinference"
+	"github.com/mlp-platform/platform/services/inference/internal/owner"
+	"github.com/mlp-platform/platform/services/inference/internal/passed"
 	"github.com/mlp-platform/platform/services/inference/internal/predict"
 	"github.com/mlp-platform/platform/services/inference/internal/pyfunc"
 	"github.com/mlp-platform/platform/services/inference/internal/serving"
@@ -87,12 +91,16 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	if err != nil {
 		return err
 	}
-	cat, err := newCatalog(cfg, admissions, set, events, log)
+	cat, err := newCatalog(cfg, catalogParts{base.Pool, admissions, set, events, log})
 	if err != nil {
 		return err
 	}
 	base.OnClose(cat.Close)
 	srv.Registry.MustRegister(catalog.NewCollector(cat))
+	owners, err := owner.Open(ctx, owner.Config{ControlPlaneURL: cfg.ControlPlaneURL, ControlPlaneToken: cfg.ControlPlaneToken, Pool: base.Pool, Log: log})
+	if err != nil {
+		return err
+	}
 	snapshots := snapshot.New(base.Pool, cfg.SnapshotQueue, set, log)
 	splits, err := traffic.New(traffic.Config{Pool: base.Pool, Catalog: cat, Log: log})
 	if err != nil {
@@ -129,7 +137,7 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 	addRoutes(srv.Echo, authenticator, handlers{
 		predictions: predict.New(core), tensors: tensors,
 		models: inventory.New(cat, events), drift: watch, inputs: inputs, traffic: splits,
-		hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
+		owners: owners, hooks: hook.New(cfg.TrackerWebhookSecret, changed), outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
 	})
 	addChecks(srv, cat)
 	if cfg.Link != nil {
@@ -140,6 +148,7 @@ func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.L
 		return err
 	}
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
+	srv.Go("owners of models", owners.Run)
 	srv.Go("snapshots", snapshots.Run)
 	srv.Go("traffic rules", splits.Run)
 	srv.Go("shadows", shadows.Run)
@@ -165,7 +174,16 @@ func openAdmissions(ctx context.Context, cfg Config, base *startup.Foundation, l
 	return r, nil
 }
 
-func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, events *announce.Writer, log *slog.Logger) (*catalog.Catalog, error) {
+// catalogParts are what the catalog of versions needs beside its settings.
+type catalogParts struct {
+	pool       *pgxpool.Pool
+	admissions catalog.Admissions
+	metrics    *metrics.Set
+	events     *announce.Writer
+	log        *slog.Logger
+}
+
+func newCatalog(cfg Config, p catalogParts) (*catalog.Catalog, error) {
 	client := tracker.New(cfg.TrackingURI, service.HTTPClient(30*time.Second), tracker.Token(cfg.TrackingToken.Reveal()))
 	artifacts, err := artifact.New(cfg.ModelCacheDir, client, cfg.RequireDigest)
 	if err != nil {
@@ -181,18 +199,19 @@ func newCatalog(cfg Config, admissions catalog.Admissions, set *metrics.Set, eve
 	if err != nil {
 		return nil, err
 	}
-	python, err := newPyfunc(cfg, log)
+	python, err := newPyfunc(cfg, p.log)
 	if err != nil {
 		return nil, err
 	}
 	replica := replicaName()
 	return catalog.New(catalog.Config{
-		Tracker: client, Artifacts: artifacts, Trials: trials, Pyfunc: python, Metrics: set, Log: log, Aliases: aliases, Resident: cfg.ModelsResidentMax, Admissions: admissions,
-		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
+		Tracker: client, Artifacts: artifacts, Trials: trials, Pyfunc: python, Metrics: p.metrics, Log: p.log, Aliases: aliases, Resident: cfg.ModelsResidentMax, Admissions: p.admissions,
+		Passed: passed.New(p.pool, p.log),
+		Poll:   time.Duration(cfg.ReloadPollSeconds) * time.Second, Patience: cfg.timeout(),
 		RunLimit: time.Duration(cfg.RunTimeoutMS) * time.Millisecond, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
 		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,
 		Notify: func(e catalog.Event) {
-			events.Put(announce.Load(announce.Loaded{Model: e.Model, Alias: e.Alias, Version: e.Version, Reason: e.Reason, Replica: replica}))
+			p.events.Put(announce.Load(announce.Loaded{Model: e.Model, Alias: e.Alias, Version: e.Version, Reason: e.Reason, Replica: replica}))
 		},
 	}), nil
 }
@@ -237,6 +256,7 @@ type handlers struct {
 	drift       *monitor.Monitor
 	inputs      *monitor.Monitor
 	traffic     *traffic.Traffic
+	owners      *owner.Register
 	hooks       *hook.Handlers
 	outbox      admin.Handlers
 }
@@ -251,30 +271,32 @@ func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
 		return []echo.MiddlewareFunc{a.Require(scope)}
 	}
 	write := append(may(scopeAdmin), sameOrigin)
+	// What is recorded of a model, and the rules for it, are of its owner: 404 to others, and in no list of theirs.
+	read, change, list := append(may(scopePredict), h.owners.Only), append(slices.Clip(write), h.owners.Only), append(may(scopePredict), h.owners.Provide)
 	service.Get(e, "/health", h.models.Health)
 	service.Get(e, "/models", h.models.Models, may(scopePredict)...)
 	e.POST("/predict/:model_name", h.predictions.Predict, may(scopePredict)...)
 	e.POST("/infer-pipeline/infer", h.predictions.Pipeline, may(scopePredict)...)
 	addV2Routes(e, h.tensors, may(scopePredict))
 	e.POST("/reload", h.models.Reload, write...)
-	e.POST("/reload/:model_name", h.models.Reload, write...)
-	service.Get(e, "/drift/status", h.drift.Status, may(scopePredict)...)
-	service.Get(e, "/series/:model_name", h.drift.Series, may(scopePredict)...)
-	e.POST("/drift/:model_name/baseline", h.drift.SetBaseline, write...)
-	e.POST("/drift/:model_name/reset", h.drift.Reset, write...)
-	service.Get(e, "/drift/input/status", h.inputs.Status, may(scopePredict)...)
-	service.Get(e, "/drift/input/:model_name/report", h.inputs.Report, may(scopePredict)...)
-	e.POST("/drift/input/:model_name/baseline", h.inputs.SetBaseline, write...)
-	e.POST("/drift/input/:model_name/reset", h.inputs.Reset, write...)
-	service.Get(e, "/traffic-rules", h.traffic.List, may(scopePredict)...)
-	service.Get(e, "/traffic-rules/:model_name", h.traffic.Get, may(scopePredict)...)
-	e.POST("/traffic-rules/:model_name", h.traffic.Set, write...)
-	e.PUT("/traffic-rules/:model_name", h.traffic.Set, write...)
-	e.DELETE("/traffic-rules/:model_name", h.traffic.Delete, write...)
-	service.Get(e, "/shadow-rules", h.traffic.ListShadows, may(scopePredict)...)
-	service.Get(e, "/shadow-rules/:model_name", h.traffic.GetShadow, may(scopePredict)...)
-	e.PUT("/shadow-rules/:model_name", h.traffic.SetShadow, write...)
-	e.DELETE("/shadow-rules/:model_name", h.traffic.DeleteShadow, write...)
+	e.POST("/reload/:model_name", h.models.Reload, change...)
+	service.Get(e, "/drift/status", h.drift.Status, list...)
+	service.Get(e, "/series/:model_name", h.drift.Series, read...)
+	e.POST("/drift/:model_name/baseline", h.drift.SetBaseline, change...)
+	e.POST("/drift/:model_name/reset", h.drift.Reset, change...)
+	service.Get(e, "/drift/input/status", h.inputs.Status, list...)
+	service.Get(e, "/drift/input/:model_name/report", h.inputs.Report, read...)
+	e.POST("/drift/input/:model_name/baseline", h.inputs.SetBaseline, change...)
+	e.POST("/drift/input/:model_name/reset", h.inputs.Reset, change...)
+	service.Get(e, "/traffic-rules", h.traffic.List, list...)
+	service.Get(e, "/traffic-rules/:model_name", h.traffic.Get, read...)
+	e.POST("/traffic-rules/:model_name", h.traffic.Set, change...)
+	e.PUT("/traffic-rules/:model_name", h.traffic.Set, change...)
+	e.DELETE("/traffic-rules/:model_name", h.traffic.Delete, change...)
+	service.Get(e, "/shadow-rules", h.traffic.ListShadows, list...)
+	service.Get(e, "/shadow-rules/:model_name", h.traffic.GetShadow, read...)
+	e.PUT("/shadow-rules/:model_name", h.traffic.SetShadow, change...)
+	e.DELETE("/shadow-rules/:model_name", h.traffic.DeleteShadow, change...)
 	e.POST("/webhooks/tracker", h.hooks.Tracker) // proved by its signature
 	service.Get(e, "/outbox", h.outbox.List, may(scopeAdmin)...)
 	e.POST("/outbox/republish", h.outbox.Republish, write...)

@@ -2,12 +2,11 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/services/inference/internal/grpcserver"
 	"github.com/mlp-platform/platform/services/inference/internal/openinference"
 	"github.com/mlp-platform/platform/services/inference/internal/openinference/oippb"
@@ -21,8 +20,8 @@ func serveGRPC(cfg Config, srv *service.Server, a *auth.Authenticator, tensors *
 			return nil
 		}
 		var err error
-		if ln, err = net.Listen("tcp", cfg.GRPCAddr); err != nil {
-			return fmt.Errorf("%s cannot listen for gRPC on %s (INFERENCE_GRPC_ADDR): %w", name, cfg.GRPCAddr, err)
+		if ln, err = listener.Listen(cfg.GRPCAddr, name+", for gRPC (INFERENCE_GRPC_ADDR),", 0); err != nil {
+			return err
 		}
 	}
 	s, err := grpcserver.New(grpcserver.Config{

@@ -57,11 +57,11 @@ type Artifact struct {
 	Dir, Digest string
 	Verified    bool
 	files       map[string]string // SHA-256 in hex by slash-separated path
-	largest     int64
+	size        int64
 }
 
-// LargestFile is the size of the largest file, in bytes.
-func (a Artifact) LargestFile() int64 { return a.largest }
+// Size is that of all files, in bytes.
+func (a Artifact) Size() int64 { return a.size }
 
 // ReadFile returns a file of at most limit bytes. What it returns is what was hashed: a file that was changed since is
 // an error.
@@ -148,7 +148,7 @@ func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, er
 // used marks the folder as recent for Trim. A read-only cache keeps its old mark, which costs a download
 // at worst.
 func (s *Store) used(digest string, verified bool, f folder) Artifact {
-	a := Artifact{Dir: filepath.Join(s.dir, digest), Digest: digest, Verified: verified, files: f.files, largest: f.largest}
+	a := Artifact{Dir: filepath.Join(s.dir, digest), Digest: digest, Verified: verified, files: f.files, size: f.size}
 	now := time.Now()
 	_ = os.Chtimes(a.Dir, now, now)
 	return a
@@ -156,8 +156,8 @@ func (s *Store) used(digest string, verified bool, f folder) Artifact {
 
 // folder is what the files below a folder are.
 type folder struct {
-	files   map[string]string // SHA-256 in hex by slash-separated path
-	largest int64             // bytes
+	files map[string]string // SHA-256 in hex by slash-separated path
+	size  int64             // bytes of all
 }
 
 func (f folder) digest() string { return tracker.Digest(f.files) }
@@ -187,7 +187,8 @@ func hashFolder(dir string) (folder, error) {
 		if err != nil {
 			return err
 		}
-		out.files[p], out.largest = hex.EncodeToString(sum.Sum(nil)), max(out.largest, n)
+		out.files[p] = hex.EncodeToString(sum.Sum(nil))
+		out.size += n
 		return nil
 	})
 	return out, err

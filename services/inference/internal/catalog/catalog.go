@@ -48,8 +48,17 @@ type Config struct {
 	Waiting   int // requests of one model that may be inside at once
 	// Admissions says which versions may serve Production; nil: those that the tracker's aliases name.
 	Admissions Admissions
+	// Passed remembers which artifacts have passed their trial; nil: none.
+	Passed Passed
 	// Notify is called for each load and failed load. It must not block.
 	Notify func(Event)
+}
+
+// Passed remembers the artifacts whose trial has passed, and how many rows a run of each may have. Without an answer there is
+// a trial.
+type Passed interface {
+	Rows(ctx context.Context, digest, conditions string) (rows int, ok bool)
+	Keep(ctx context.Context, digest, conditions string, rows int)
 }
 
 // Event is a load or, with Reason, a failed one.

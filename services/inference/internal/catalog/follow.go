@@ -13,8 +13,10 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/batch"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 	"github.com/mlp-platform/platform/services/inference/internal/pyfunc"
+	"github.com/mlp-platform/platform/services/inference/internal/trial"
 )
 
 const (
@@ -290,14 +292,56 @@ func (c *Catalog) openModel(ctx context.Context, v tracker.ModelVersion, a artif
 		return FlavorPython, m, err
 	}
 	o := model.Options{Threads: c.cfg.Threads, Rows: c.cfg.BatchRows, RunLimit: c.cfg.RunLimit, Overran: overran}
+	if m = c.openPassed(ctx, a, o); m != nil {
+		return FlavorONNX, m, nil
+	}
 	tried, err := c.cfg.Trials.Try(ctx, a, o, c.rankOf(rawKey{v.Name, v.Version}) == rankKnown)
-	c.cfg.Metrics.CountTrial(err == nil)
 	if err != nil {
+		c.cfg.Metrics.CountTrial(metrics.TrialRefused)
 		return "", nil, err
 	}
-	o.Rows = tried.Rows
-	m, err = model.Open(tried.Files, o)
+	c.cfg.Metrics.CountTrial(metrics.TrialPassed)
+	m, err = c.openTried(ctx, a.Digest, tried, o)
 	return FlavorONNX, m, err
+}
+
+// openTried opens a model that has just passed its trial. What does not open here is not remembered: it would be opened in
+// this process again, by every replica, before it is tried.
+func (c *Catalog) openTried(ctx context.Context, digest string, tried trial.Result, o model.Options) (*model.Model, error) {
+	conditions, conditionsErr := c.cfg.Trials.Conditions(o)
+	o.Rows, o.Tried = tried.Rows, true
+	m, err := model.Open(tried.Files, o)
+	if err != nil {
+		return nil, err
+	}
+	if conditionsErr == nil && c.cfg.Passed != nil {
+		c.cfg.Passed.Keep(ctx, digest, conditions, tried.Rows)
+	}
+	return m, nil
+}
+
+// openPassed opens a model whose trial has passed before, of the same files; nil if there was none, or if it does not open,
+// for which the trial has a process of its own.
+func (c *Catalog) openPassed(ctx context.Context, a artifact.Artifact, o model.Options) *model.Model {
+	if c.cfg.Passed == nil {
+		return nil
+	}
+	conditions, err := c.cfg.Trials.Conditions(o)
+	if err != nil {
+		return nil // the trial says why
+	}
+	rows, ok := c.cfg.Passed.Rows(ctx, a.Digest, conditions)
+	if !ok || rows < 1 || rows > max(o.Rows, 1) {
+		return nil
+	}
+	o.Rows, o.Tried = rows, true
+	m, err := model.Open(trial.NewFolder(a), o)
+	if err != nil {
+		c.cfg.Log.WarnContext(ctx, "a model whose trial has passed does not open; it is tried again", slog.String("digest", a.Digest), slog.Any("err", err))
+		return nil
+	}
+	c.cfg.Metrics.CountTrial(metrics.TrialKnown)
+	return m
 }
 
 // failed records why an alias does not hold its version and reports it once per version and reason.

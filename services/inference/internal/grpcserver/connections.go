@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/stats"
+
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 // connectionKey holds the *connection of a call.
@@ -32,12 +34,34 @@ func (c *connections) TagConn(ctx context.Context, info *stats.ConnTagInfo) cont
 	conn := &connection{all: &c.unread, patience: c.patience}
 	if accepted, ok := c.accepted.LoadAndDelete(info.RemoteAddr.String()); ok {
 		conn.net = accepted.(net.Conn)
+		conn.port = listener.Of(conn.net)
 	}
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
 // TagRPC implements stats.Handler.
 func (*connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// keep notes whose connection it is, so that it stays when the port is full.
+func (c *connection) keep(caller string) {
+	if c.port != nil {
+		c.port.Keep(caller)
+	}
+}
+
+// begin notes that a whole request has come. A connection without one waits for its client, whatever else that sends.
+func (c *connection) begin() {
+	if c != nil && c.port != nil && c.calls.Add(1) == 1 {
+		c.port.Work()
+	}
+}
+
+// done notes that a request was answered.
+func (c *connection) done() {
+	if c != nil && c.port != nil && c.calls.Add(-1) == 0 {
+		c.port.Wait()
+	}
+}
 
 // HandleRPC implements stats.Handler.
 func (*connections) HandleRPC(context.Context, stats.RPCStats) {}
@@ -51,14 +75,14 @@ func (*connections) HandleConn(ctx context.Context, s stats.ConnStats) {
 	}
 }
 
-// listener remembers the connections that it accepts.
-type listener struct {
+// accepting remembers the connections that it accepts.
+type accepting struct {
 	net.Listener
 	connections *connections
 }
 
 // Accept implements net.Listener.
-func (l listener) Accept() (net.Conn, error) {
+func (l accepting) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err == nil {
 		conn = &acceptedConn{Conn: conn, all: &l.connections.accepted}
@@ -72,6 +96,9 @@ type acceptedConn struct {
 	net.Conn
 	all *sync.Map
 }
+
+// NetConn is the connection below, for listener.Of.
+func (c *acceptedConn) NetConn() net.Conn { return c.Conn }
 
 func (c *acceptedConn) Close() error {
 	c.all.CompareAndDelete(c.RemoteAddr().String(), net.Conn(c)) // another may have its address by now

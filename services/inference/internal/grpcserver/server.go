@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -26,6 +25,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
@@ -58,8 +58,6 @@ const (
 	idleTime      = 120 * time.Second
 	// ageTime is how long a connection lives.
 	ageTime = 30 * time.Minute
-	// maxConns limits the connections; further ones wait.
-	maxConns = 1024
 	// Messages of open methods take places of their own, since anybody may send them, and for a shorter time.
 	openReceiving, openTime = 8, 5 * time.Second
 	// endTime is how long connections may take to end once no call is left.
@@ -111,7 +109,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		}
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener{netutil.LimitListener(ln, maxConns), s.conns}) }() // ends with Stop
+	go func() { served <- s.Serve(accepting{listener.New(ln, 0), s.conns}) }() // ends with Stop
 	s.cfg.Log.InfoContext(ctx, "listening for gRPC", slog.String("addr", ln.Addr().String()))
 	select {
 	case err := <-served:
@@ -148,6 +146,7 @@ func (s *Server) admit(stream context.Context, info *tap.Info) (context.Context,
 		ctx = auth.WithPrincipal(ctx, p)
 		if conn, ok := stream.Value(connectionKey{}).(*connection); ok {
 			conn.belongTo(s.conns.share(p.Name))
+			conn.keep(p.Tenant + "/" + p.Name)
 		}
 	}
 	leave, err := s.enter(stream, info.FullMethodName)
@@ -221,6 +220,9 @@ func (s *Server) handle(ctx context.Context, req any, info *grpc.UnaryServerInfo
 	if received, ok := ctx.Value(receivedKey{}).(func()); ok {
 		received()
 	}
+	conn, _ := ctx.Value(connectionKey{}).(*connection)
+	conn.begin()
+	defer conn.done()
 	md, _ := metadata.FromIncomingContext(ctx)
 	ctx = service.WithTrace(service.WithTracing(ctx, s.cfg.Tracing), only(md, "x-request-id"), only(md, "traceparent"))
 	if s.cfg.Tracing != nil {
@@ -247,7 +249,6 @@ func (s *Server) handle(ctx context.Context, req any, info *grpc.UnaryServerInfo
 	if answer, err = next(ctx, req); err != nil {
 		return nil, s.refuse(ctx, info.FullMethod, err)
 	}
-	conn, _ := ctx.Value(connectionKey{}).(*connection)
 	if err := s.codec.keep(conn, answer); err != nil {
 		return nil, s.refuse(ctx, info.FullMethod, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
 )
@@ -24,8 +25,10 @@ const (
 
 // connection is one connection and the answers that wait for its client.
 type connection struct {
-	arriving catalog.Gate // the messages that arrive over it
-	net      net.Conn     // nil if it is not known
+	arriving catalog.Gate   // the messages that arrive over it
+	net      net.Conn       // nil if it is not known
+	port     *listener.Conn // as the port has it; nil as above
+	calls    atomic.Int64   // requests that are being answered
 	all      *atomic.Int64
 	patience time.Duration // between two parts of answers that the client takes
 

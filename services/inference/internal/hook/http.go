@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -56,7 +55,7 @@ func (h *Handlers) Tracker(c echo.Context) error {
 	if !h.isRecent(header) { // before the body, which anybody may send
 		return invalidProof()
 	}
-	body, err := io.ReadAll(c.Request().Body)
+	body, err := service.ReadBody(c)
 	if err != nil {
 		return err
 	}

@@ -187,6 +187,9 @@ func describe(s *catalog.Slot) api.LoadedModel {
 		if col.Kind == schema.Vector {
 			in.Length = ptr(col.Length)
 		}
+		if col.Optional {
+			in.Optional = ptr(true)
+		}
 		m.Inputs = append(m.Inputs, in)
 	}
 	m.Output.Kind = api.OutputKind(sc.Output.Kind)

@@ -93,14 +93,15 @@ func New(reg prometheus.Registerer) *Set {
 	return s
 }
 
+// How the trial of a model ends; that of a known one has passed before.
+const (
+	TrialPassed  = "passed"
+	TrialRefused = "refused"
+	TrialKnown   = "known"
+)
+
 // CountTrial counts one trial of a model.
-func (s *Set) CountTrial(passed bool) {
-	status := "refused"
-	if passed {
-		status = "passed"
-	}
-	s.trials.WithLabelValues(status).Inc()
-}
+func (s *Set) CountTrial(status string) { s.trials.WithLabelValues(status).Inc() }
 
 // For returns the counters of a loaded model and alias ("" for raw versions).
 func (s *Set) For(model, alias string) *Predictions {

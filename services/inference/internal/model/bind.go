@@ -118,9 +118,13 @@ func suitColumn(c *schema.Column, info runtime.Info) error {
 	if (c.Kind == schema.Category) != (info.Type == runtime.String) {
 		return bad()
 	}
+	c.Optional = c.Optional && (info.Type == runtime.Float || info.Type == runtime.Double)
 	switch info.Type {
 	case runtime.Float:
-		if c.Kind != schema.Integer {
+		switch {
+		case info.Half:
+			c.Limit = runtime.MaxHalf
+		case c.Kind != schema.Integer:
 			c.Limit = math.MaxFloat32
 		}
 	case runtime.Int64, runtime.Int32:
@@ -150,44 +154,49 @@ type output struct {
 	probabilities int // index, or −1
 }
 
-// findOutputs finds the answer by the names of the platform's own graphs and of skl2onnx, mlflow.onnx's usual
-// source.
+// findOutputs finds a label with its probabilities, else a number.
 func findOutputs(s *schema.Schema, graph []runtime.Info) (output, error) {
-	o := output{kind: s.Output.Kind, answer: -1, probabilities: -1}
-	find := func(ok func(runtime.Info) bool) int {
-		for i, info := range graph {
-			if ok(info) {
-				return i
-			}
-		}
-		return -1
-	}
-	if o.kind != schema.Value {
-		o.answer = find(func(i runtime.Info) bool {
-			return (i.Type == runtime.Int64 || i.Type == runtime.String) && strings.Contains(strings.ToLower(i.Name), "label") && isSingleValue(i)
-		})
-		o.probabilities = find(func(i runtime.Info) bool {
-			return (i.Type == runtime.Float || i.Type == runtime.Double) && strings.Contains(strings.ToLower(i.Name), "probabilit") && len(i.Dims) == 2
-		})
-		if o.answer >= 0 {
-			o.kind = schema.Label
+	if s.Output.Kind != schema.Value {
+		if o := findLabel(graph); o.answer >= 0 {
 			return o, o.checkUnserved(graph)
 		}
-		if o.kind == schema.Label {
-			return o, fmt.Errorf("the graph has no label output; it has %s", listTensors(graph))
+		if s.Output.Kind == schema.Label {
+			return output{kind: schema.Label, answer: -1, probabilities: -1}, fmt.Errorf("the graph has no label output; it has %s", listTensors(graph))
 		}
 	}
-	o.kind, o.probabilities = schema.Value, -1
+	o := output{kind: schema.Value, answer: -1, probabilities: -1}
 	isNumber := func(i runtime.Info) bool {
 		return i.Type != runtime.String && i.Type != runtime.Bool && isSingleValue(i)
 	}
-	if o.answer = find(func(i runtime.Info) bool { return i.Name == "prediction" && isNumber(i) }); o.answer < 0 {
-		o.answer = find(isNumber)
+	if o.answer = slices.IndexFunc(graph, func(i runtime.Info) bool { return i.Name == "prediction" && isNumber(i) }); o.answer < 0 {
+		o.answer = slices.IndexFunc(graph, isNumber)
 	}
 	if o.answer < 0 {
 		return o, &unansweredError{"the graph answers no single value a row; its outputs are " + listTensors(graph)}
 	}
 	return o, o.checkUnserved(graph)
+}
+
+// findLabel finds a label and its probabilities. What a ZipMap read are probabilities by construction, and so a text, or a
+// whole number beside them, is the label, in any order and under any names. Names decide where nothing else does: those of
+// the platform's own graphs and of skl2onnx, mlflow.onnx's usual source.
+func findLabel(graph []runtime.Info) output {
+	o := output{kind: schema.Label, answer: -1, probabilities: -1}
+	mapped := func(i runtime.Info) bool { return i.Labels != nil }
+	named := func(i runtime.Info) bool {
+		return (i.Type == runtime.Float || i.Type == runtime.Double) && len(i.Dims) == 2 && strings.Contains(strings.ToLower(i.Name), "probabilit")
+	}
+	if o.probabilities = slices.IndexFunc(graph, mapped); o.probabilities < 0 {
+		o.probabilities = slices.IndexFunc(graph, named)
+	}
+	isLabel := func(i runtime.Info) bool {
+		return (i.Type == runtime.Int64 || i.Type == runtime.String) && isSingleValue(i)
+	}
+	o.answer = slices.IndexFunc(graph, func(i runtime.Info) bool { return isLabel(i) && strings.Contains(strings.ToLower(i.Name), "label") })
+	if o.answer < 0 {
+		o.answer = slices.IndexFunc(graph, func(i runtime.Info) bool { return isLabel(i) && (i.Type == runtime.String || o.probabilities >= 0) })
+	}
+	return o
 }
 
 // unansweredError is why the graph's outputs make no answer to a row of columns. They can still be had as tensors.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
@@ -38,6 +40,8 @@ type Graph interface {
 	// KnownTexts are the texts that the graph lists for an input, and ReadsSize whether it computes with the number of rows.
 	KnownTexts(input string) []string
 	ReadsSize() bool
+	// Classes are the names of the classes that the graph tells apart, if it names them.
+	Classes() []string
 	// Close frees the graph after its last run.
 	Close() error
 }
@@ -76,8 +80,12 @@ type Options struct {
 	Rows    int // of one run, at most
 	// RunLimit ends a run that takes longer, warm-up included; 0 means no limit.
 	RunLimit time.Duration
+	// Clock is what RunLimit and Sweep count by, never faster than time itself; nil: time.
+	Clock func() time.Duration
 	// Overran is called when a run takes longer than RunLimit, before it has ended. It must not block; nil: not called.
 	Overran func()
+	// Tried is set for a model that has passed a trial: its warm-up, which is known to end, may take its time.
+	Tried bool
 	// Sweep is how long Open may take to try every number of rows, if the graph computes with sizes, so that what one
 	// number takes says nothing of the next. Rows ends at the last number tried. 0 means that all are known to be good.
 	Sweep time.Duration
@@ -96,11 +104,13 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, classes, err := stripZipMap(data)
-	if err != nil {
-		return nil, err
+	warm := func() {}
+	if o.Tried {
+		o.Clock, warm = startLater()
 	}
-	session, err := runtime.OpenBytes(data, runtime.Options{Threads: o.Threads, RunLimit: o.RunLimit, Overran: o.Overran})
+	session, err := runtime.OpenBytes(data, runtime.Options{Threads: o.Threads, RunLimit: o.RunLimit, Clock: o.Clock, Overran: o.Overran, ReadFile: func(name string) ([]byte, error) {
+		return readGraph(dir, path.Join(path.Dir(s.GraphFile), name))
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -108,20 +118,36 @@ func Open(dir fs.FS, o Options) (*Model, error) {
 	if noColumns != nil {
 		m.tensorsOnly = noColumns.Error()
 	}
-	if err := m.settle(classes, o.Sweep); err != nil {
+	if err := m.settle(o); err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
+	warm()
 	return m, nil
+}
+
+// startLater returns a clock that stands still until start is called.
+func startLater() (clock func() time.Duration, start func()) {
+	var began atomic.Pointer[time.Time]
+	clock = func() time.Duration {
+		if at := began.Load(); at != nil {
+			return time.Since(*at)
+		}
+		return 0
+	}
+	return clock, func() {
+		now := time.Now()
+		began.Store(&now)
+	}
 }
 
 // FromGraph is a model of named columns that graph computes, tried on a row. Where columns are texts, of which a graph may
 // know none, it may refuse that row.
 func FromGraph(s *schema.Schema, graph Graph, rows int) (*Model, error) {
 	m := &Model{schema: s, session: graph, rows: max(rows, 1)}
-	if err := m.bind(nil); err != nil {
+	if err := m.bind(); err != nil {
 		return nil, err
 	}
-	err := m.warmUp(0)
+	err := m.warmUp(Options{})
 	texts := slices.ContainsFunc(s.Columns, func(c schema.Column) bool { return c.Kind == schema.Category })
 	if err != nil && (concernsAll(err) || !texts) {
 		return nil, err
@@ -137,6 +163,7 @@ func (m *Model) Fault() string {
 	return ""
 }
 
+// readGraph reads a model file, or one with constants of it.
 func readGraph(dir fs.FS, name string) ([]byte, error) {
 	st, err := fs.Stat(dir, name)
 	switch {
@@ -152,15 +179,15 @@ func readGraph(dir fs.FS, name string) ([]byte, error) {
 	return data, nil
 }
 
-func (m *Model) settle(classes []string, sweep time.Duration) (err error) {
-	if err := m.bind(classes); err != nil {
+func (m *Model) settle(o Options) (err error) {
+	if err := m.bind(); err != nil {
 		return err
 	}
-	return m.warmUp(sweep)
+	return m.warmUp(o)
 }
 
 // bind brings the schema and the graph together.
-func (m *Model) bind(classes []string) (err error) {
+func (m *Model) bind() (err error) {
 	if m.tensorsOnly == "" {
 		if m.inputs, err = bindInputs(m.schema, m.session.Inputs()); err != nil {
 			return fmt.Errorf("signature and graph differ: %w", err)
@@ -186,6 +213,18 @@ func (m *Model) bind(classes []string) (err error) {
 			m.rows = 1
 		}
 	}
+	m.nameClasses()
+	return nil
+}
+
+// nameClasses settles the names of the probabilities and labels: those that the files declare, else the graph's.
+func (m *Model) nameClasses() {
+	classes := m.session.Classes()
+	if m.output.probabilities >= 0 {
+		if mapped := m.session.Outputs()[m.output.probabilities].Labels; mapped != nil {
+			classes = mapped
+		}
+	}
 	if declared := m.schema.Output.Labels; len(declared) > 0 {
 		classes = nil
 		for _, l := range declared {
@@ -206,7 +245,6 @@ func (m *Model) bind(classes []string) (err error) {
 			m.schema.Output.Labels = append(m.schema.Output.Labels, c)
 		}
 	}
-	return nil
 }
 
 // labelText is a label of platform.json as the probabilities name it.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixturetest"
@@ -289,5 +290,27 @@ func BenchmarkBatch(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/row")
 		})
+	}
+}
+
+// The limit of a run holds for a model that has passed its trial once it is open, not while it warms up: there, a machine
+// under load would make it fail.
+func TestTriedModelsWarmUpWithoutALimit(t *testing.T) {
+	t.Parallel()
+	files := Files(fixturetest.Slow(t, "m"))
+	o := Options{Threads: 1, Rows: 1, RunLimit: time.Millisecond}
+	if _, err := Open(files, o); !errors.Is(err, runtime.ErrOverran) {
+		t.Fatalf("not tried: %v, want %v", err, runtime.ErrOverran)
+	}
+	o.Tried = true
+	m, err := Open(files, o)
+	if err != nil {
+		t.Fatalf("tried: %v", err)
+	}
+	defer m.Close()
+	results := make([]Result, 1)
+	m.NewBatch().Run([]*schema.Row{parseRow(t, m, `{"x": 1}`)}, results)
+	if !errors.Is(results[0].Err, runtime.ErrOverran) {
+		t.Errorf("a run of the open model: %v, want %v", results[0].Err, runtime.ErrOverran)
 	}
 }

@@ -15,13 +15,13 @@ const textsTried = 16
 
 // warmUp runs a plausible row alone and in the largest batch, so that the first callers do not pay for the library's
 // lazy set-up, and learns how many rows a run may have.
-func (m *Model) warmUp(sweep time.Duration) error {
+func (m *Model) warmUp(o Options) error {
 	run, err := m.acceptedRun()
 	if err != nil {
 		return err
 	}
-	if sweep > 0 && m.session.ReadsSize() {
-		return m.tryEachSize(run, sweep)
+	if o.Sweep > 0 && m.session.ReadsSize() {
+		return m.tryEachSize(run, o)
 	}
 	for _, n := range []int{2, m.rows} {
 		if n > m.rows {
@@ -88,10 +88,15 @@ func (m *Model) meanRow(attempt int) (row *schema.Row, more bool) {
 }
 
 // tryEachSize runs every number of rows, as far as the time goes. Batches get no larger than what was tried.
-func (m *Model) tryEachSize(run func(rows int) error, limit time.Duration) error {
-	end := time.Now().Add(limit)
+func (m *Model) tryEachSize(run func(rows int) error, o Options) error {
+	clock := o.Clock
+	if clock == nil {
+		start := time.Now()
+		clock = func() time.Duration { return time.Since(start) }
+	}
+	end := clock() + o.Sweep
 	for n := 2; n <= m.rows; n++ {
-		if time.Now().After(end) {
+		if clock() > end {
 			m.rows = n - 1
 			return nil
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/drift"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/owner"
 )
 
 // Limits of the status query's window.
@@ -67,7 +68,7 @@ func (m *Monitor) Status(c echo.Context) error {
 		return storeFault(err)
 	}
 	places = slices.DeleteFunc(places, func(p place) bool {
-		return model != "" && p.model != model || alias != "" && p.alias != alias || p.compare(place{after[0], after[1]}) <= 0
+		return !owner.Visible(c, p.model) || model != "" && p.model != model || alias != "" && p.alias != alias || p.compare(place{after[0], after[1]}) <= 0
 	})
 	if len(places) > limit {
 		places = places[:limit]

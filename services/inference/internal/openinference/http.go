@@ -121,14 +121,14 @@ func describe(slot *catalog.Slot) api.V2Model {
 	m := slot.Model
 	out := api.V2Model{Name: slot.Name, Versions: []string{slot.Version}, Platform: "onnx_onnxv1", Inputs: []api.V2TensorInfo{}, Outputs: []api.V2TensorInfo{}}
 	for i, in := range m.Inputs() {
-		out.Inputs = append(out.Inputs, api.V2TensorInfo{Name: in.Name, Datatype: api.V2TensorInfoDatatype(datatypes[in.Type]), Shape: m.InputDims(i)})
+		out.Inputs = append(out.Inputs, api.V2TensorInfo{Name: in.Name, Datatype: api.V2TensorInfoDatatype(datatypeOf(in)), Shape: m.InputDims(i)})
 	}
 	for _, o := range m.Outputs() {
 		shape := append([]int64{}, o.Dims...)
 		if len(shape) > 0 {
 			shape[0] = -1
 		}
-		out.Outputs = append(out.Outputs, api.V2TensorInfo{Name: o.Name, Datatype: api.V2TensorInfoDatatype(datatypes[o.Type]), Shape: shape})
+		out.Outputs = append(out.Outputs, api.V2TensorInfo{Name: o.Name, Datatype: api.V2TensorInfoDatatype(datatypeOf(o)), Shape: shape})
 	}
 	return out
 }

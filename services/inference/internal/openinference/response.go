@@ -65,13 +65,13 @@ func appendResponse(dst []byte, slot *catalog.Slot, id string, outs []runtime.Te
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendTensor(dst, &outs[w.index], slot.Model.Outputs()[w.index].Type, w.binary)
+		dst = appendTensor(dst, &outs[w.index], slot.Model.Outputs()[w.index], w.binary)
 	}
 	dst = append(dst, "]}"...)
 	json = len(dst)
 	for _, w := range wanted {
 		if w.binary {
-			dst = appendBinary(dst, &outs[w.index])
+			dst = appendBinary(dst, &outs[w.index], slot.Model.Outputs()[w.index].Half)
 		}
 	}
 	return dst, json
@@ -106,12 +106,12 @@ func wantedAnswer(slot *catalog.Slot, wanted []wantedOutput) (name string, ok bo
 	return slot.Model.Outputs()[answer].Name, true
 }
 
-// appendTensor appends a tensor of the type elem, which the slices of one without values do not tell.
-func appendTensor(dst []byte, t *runtime.Tensor, elem string, binary bool) []byte {
+// appendTensor appends a tensor of the type that info has, which the slices of one without values do not tell.
+func appendTensor(dst []byte, t *runtime.Tensor, info runtime.Info, binary bool) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = serving.AppendString(dst, t.Name)
 	dst = append(dst, `,"datatype":"`...)
-	dst = append(dst, datatypes[elem]...)
+	dst = append(dst, datatypeOf(info)...)
 	dst = append(dst, `","shape":[`...)
 	for i, d := range t.Dims {
 		if i > 0 {
@@ -122,7 +122,7 @@ func appendTensor(dst []byte, t *runtime.Tensor, elem string, binary bool) []byt
 	dst = append(dst, ']')
 	if binary {
 		dst = append(dst, `,"parameters":{"binary_data_size":`...)
-		dst = strconv.AppendInt(dst, int64(binarySize(t)), 10)
+		dst = strconv.AppendInt(dst, int64(binarySize(t, info.Half)), 10)
 		return append(dst, "}}"...)
 	}
 	dst = append(dst, `,"data":[`...)
@@ -153,7 +153,11 @@ func appendList[T any](dst []byte, values []T, each func([]byte, T) []byte) []by
 	return dst
 }
 
-func binarySize(t *runtime.Tensor) int {
+// binarySize is what appendBinary appends, in bytes.
+func binarySize(t *runtime.Tensor, halves bool) int {
+	if halves {
+		return 2 * len(t.Floats)
+	}
 	n := 4*len(t.Floats) + 8*len(t.Doubles) + 8*len(t.Int64s) + 4*len(t.Int32s) + len(t.Bools) + 4*len(t.Strings)
 	for _, s := range t.Strings {
 		n += len(s)
@@ -161,9 +165,14 @@ func binarySize(t *runtime.Tensor) int {
 	return n
 }
 
-// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length.
-func appendBinary(dst []byte, t *runtime.Tensor) []byte {
+// appendBinary appends a tensor's values, little-endian and in row-major order; a text follows its length. Floats are of half
+// precision if that is said.
+func appendBinary(dst []byte, t *runtime.Tensor, halves bool) []byte {
 	for _, v := range t.Floats {
+		if halves {
+			dst = binary.LittleEndian.AppendUint16(dst, runtime.FloatToHalf(v))
+			continue
+		}
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
 	}
 	for _, v := range t.Doubles {

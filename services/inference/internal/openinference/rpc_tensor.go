@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
@@ -152,6 +153,8 @@ func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, 
 		field, n, t.Bools = "bool_contents", len(c.BoolContents), c.BoolContents
 	case "BYTES":
 		field, n = "bytes_contents", len(c.BytesContents)
+	case half:
+		return nil, "the protocol has no contents of FP16; send raw_input_contents"
 	default:
 		return []byte{}, "" // the model says which datatype it takes
 	}
@@ -160,7 +163,7 @@ func encodeContents(datatype string, c *oippb.InferTensorContents) (raw []byte, 
 		return nil, fmt.Sprintf("%d values are in other members than %s, which is that of %s", all-n, field, datatype)
 	}
 	if datatype != "BYTES" {
-		return appendBinary(make([]byte, 0, binarySize(&t)), &t), ""
+		return appendBinary(make([]byte, 0, binarySize(&t, false)), &t, false), ""
 	}
 	raw = []byte{}
 	for _, v := range c.BytesContents {
@@ -184,11 +187,12 @@ func makeMessage(slot *catalog.Slot, id string, outs []runtime.Tensor, wanted []
 	if name, ok := wantedAnswer(slot, wanted); ok {
 		text("answer", name)
 	}
+	halves := slices.ContainsFunc(wanted, func(w wantedOutput) bool { return slot.Model.Outputs()[w.index].Half }) // which have no contents
 	for _, w := range wanted {
 		t, info := &outs[w.index], slot.Model.Outputs()[w.index]
-		o := &oippb.ModelInferResponse_InferOutputTensor{Name: info.Name, Datatype: datatypes[info.Type], Shape: t.Dims}
-		if w.binary {
-			out.RawOutputContents = append(out.RawOutputContents, appendBinary(make([]byte, 0, binarySize(t)), t))
+		o := &oippb.ModelInferResponse_InferOutputTensor{Name: info.Name, Datatype: datatypeOf(info), Shape: t.Dims}
+		if w.binary || halves {
+			out.RawOutputContents = append(out.RawOutputContents, appendBinary(make([]byte, 0, binarySize(t, info.Half)), t, info.Half))
 		} else {
 			o.Contents = contentsOf(t)
 		}

@@ -5,6 +5,7 @@ package openinference
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,17 @@ const MaxRows = 1024
 // datatypes are the protocol's names of element types.
 var datatypes = map[string]string{
 	runtime.Float: "FP32", runtime.Double: "FP64", runtime.Int64: "INT64", runtime.Int32: "INT32", runtime.Bool: "BOOL", runtime.String: "BYTES",
+}
+
+// half is the protocol's name of floats of half precision, which are single ones everywhere else.
+const half = "FP16"
+
+// datatypeOf is the protocol's name of a tensor's element type.
+func datatypeOf(info runtime.Info) string {
+	if info.Half {
+		return half
+	}
+	return datatypes[info.Type]
 }
 
 // matrixName is the input that holds all columns side by side, whatever the graph's own inputs are.
@@ -128,7 +140,8 @@ func listNames(names []string) string {
 func (a *assembler) byGraph(byName map[string]*sent) []runtime.Tensor {
 	out := make([]runtime.Tensor, len(a.m.Inputs()))
 	for i, info := range a.m.Inputs() {
-		out[i] = a.decode(byName[info.Name], info.Type, a.m.InputDims(i))
+		out[i] = a.decode(byName[info.Name], info, a.m.InputDims(i), a.optional(i))
+		a.refuseMissing(byName[info.Name], &out[i], i)
 	}
 	return out
 }
@@ -145,7 +158,7 @@ func (a *assembler) byColumn(byName map[string]*sent) []runtime.Tensor {
 			if columns[c].Kind == schema.Vector {
 				dims[1] = int64(columns[c].Length)
 			}
-			part := a.decode(byName[columns[c].Name], info.Type, dims)
+			part := a.decode(byName[columns[c].Name], info, dims, columns[c].Optional)
 			parts = append(parts, part)
 			total += int(dims[1])
 		}
@@ -161,7 +174,7 @@ func (a *assembler) byMatrix(t *sent) []runtime.Tensor {
 	graph, columns := a.m.Inputs(), a.m.Schema().Columns
 	total := 0
 	for i, info := range graph {
-		if info.Type != graph[0].Type {
+		if datatypeOf(info) != datatypeOf(graph[0]) {
 			a.fault(fmt.Sprintf("the model's inputs have different datatypes, so that one matrix cannot hold them; send %s", listNames(a.m.Schema().Names())), "0", "name")
 			return nil
 		}
@@ -169,7 +182,7 @@ func (a *assembler) byMatrix(t *sent) []runtime.Tensor {
 			total += columnWidth(&columns[c])
 		}
 	}
-	all := a.decode(t, graph[0].Type, []int64{-1, int64(total)})
+	all := a.decode(t, graph[0], []int64{-1, int64(total)}, slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Optional }))
 	if a.faults != nil {
 		return nil
 	}
@@ -191,8 +204,34 @@ func (a *assembler) byMatrix(t *sent) []runtime.Tensor {
 			width += w
 		}
 		out[i] = concatColumns(info, parts, int(a.rows), width)
+		a.refuseMissing(t, &out[i], i)
 	}
 	return out
+}
+
+// optional reports whether values may be missing in a column of the graph's input.
+func (a *assembler) optional(input int) bool {
+	columns := a.m.Schema().Columns
+	return len(columns) > 0 && slices.ContainsFunc(a.m.Feeds(input), func(c int) bool { return columns[c].Optional })
+}
+
+// refuseMissing refuses what is missing in columns that must not lack it.
+func (a *assembler) refuseMissing(t *sent, values *runtime.Tensor, input int) {
+	if a.faults != nil || !a.optional(input) {
+		return
+	}
+	columns, at := a.m.Schema().Columns, 0
+	for row := range a.rows {
+		for _, c := range a.m.Feeds(input) {
+			for range columnWidth(&columns[c]) {
+				if !columns[c].Optional && math.IsNaN(floatAt(values, at)) {
+					a.fault(fmt.Sprintf("row %d: the column %q is missing, and the signature requires it", row, problem.Shorten(columns[c].Name)), strconv.Itoa(t.at), "data")
+					return
+				}
+				at++
+			}
+		}
+	}
 }
 
 func columnWidth(c *schema.Column) int {
@@ -202,15 +241,16 @@ func columnWidth(c *schema.Column) int {
 	return 1
 }
 
-// decode reads a tensor, which must have the element type and the size of a row; the first of dims is the rows.
-func (a *assembler) decode(t *sent, elem string, dims []int64) (out runtime.Tensor) {
-	at := strconv.Itoa(t.at)
-	read := elem
+// decode reads a tensor, which must have the element type and the size of a row; the first of dims is the rows. Values may be
+// missing where that is said.
+func (a *assembler) decode(t *sent, info runtime.Info, dims []int64, missing bool) (out runtime.Tensor) {
+	at, elem := strconv.Itoa(t.at), info.Type
+	read, want := elem, datatypeOf(info)
 	if a.matrix {
 		read = matrixElem(t.Datatype, elem)
 	}
-	if t.Datatype != datatypes[read] {
-		a.fault(fmt.Sprintf("the tensor %q has the datatype %q, the model takes %s", problem.Shorten(t.Name), problem.Shorten(t.Datatype), datatypes[elem]), at, "datatype")
+	if t.Datatype != want && (!a.matrix || t.Datatype != datatypes[read]) {
+		a.fault(fmt.Sprintf("the tensor %q has the datatype %q, the model takes %s", problem.Shorten(t.Name), problem.Shorten(t.Datatype), want), at, "datatype")
 		return out
 	}
 	shape, ok := matchShape(t.Shape, dims)
@@ -241,13 +281,19 @@ func (a *assembler) decode(t *sent, elem string, dims []int64) (out runtime.Tens
 	}
 	out = model.NewTensor(read, shape)
 	var msg string
-	if t.Data != nil {
-		msg = request.FillJSON(t.Data, t.Shape, &out)
-	} else {
-		msg = request.FillBinary(t.binary, &out)
+	switch {
+	case t.Data != nil:
+		msg = request.FillJSON(t.Data, t.Shape, &out, missing)
+	case t.Datatype == half:
+		msg = request.FillHalves(t.binary, &out, missing)
+	default:
+		msg = request.FillBinary(t.binary, &out, missing)
 	}
 	if msg == "" && read != elem {
 		out, msg = convertFloats(&out, elem)
+	}
+	if msg == "" && info.Half {
+		msg = request.CheckHalves(&out)
 	}
 	if msg != "" {
 		a.fault(msg, at, "data")

@@ -76,6 +76,9 @@ func (g *graph) KnownTexts(string) []string { return nil }
 // ReadsSize implements model.Graph.
 func (g *graph) ReadsSize() bool { return false }
 
+// Classes implements model.Graph: a scoring server answers no probabilities.
+func (g *graph) Classes() []string { return nil }
+
 // Close implements model.Graph.
 func (g *graph) Close() error {
 	err := g.server.close()

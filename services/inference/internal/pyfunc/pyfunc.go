@@ -60,9 +60,6 @@ type Version struct {
 	Rows          int // of one run, at most
 }
 
-// maxDescription limits MLmodel and platform.json, in bytes; package schema has closer limits.
-const maxDescription = 4 << 20
-
 // Open returns the version as a model that a scoring server answers, or nil if it is for this process to serve.
 func (s *Servers) Open(ctx context.Context, v Version) (*model.Model, error) {
 	endpoint := s.endpoint(v)
@@ -146,7 +143,7 @@ func (s *Servers) try(ctx context.Context, g *graph, columns *schema.Schema, ans
 func descriptions(src Source) (model.Files, error) {
 	files := model.Files{}
 	for _, name := range []string{"MLmodel", "platform.json"} {
-		data, err := src.ReadFile(name, maxDescription)
+		data, err := src.ReadFile(name, schema.MaxDescription)
 		switch {
 		case err == nil:
 			files[name] = data

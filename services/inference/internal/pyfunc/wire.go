@@ -53,6 +53,9 @@ func appendValue(dst []byte, t *runtime.Tensor, at int) []byte {
 	case t.Strings != nil:
 		return appendText(dst, t.Strings[at])
 	}
+	if math.IsNaN(t.Doubles[at]) { // what is missing
+		return append(dst, "null"...)
+	}
 	return strconv.AppendFloat(dst, t.Doubles[at], 'g', -1, 64)
 }
 

@@ -109,6 +109,10 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *schema.Row) string {
 	switch col.Kind {
 	case schema.Number:
+		if raw[0] == 'n' && col.Optional {
+			s.Numbers(row, i)[0] = math.NaN()
+			return ""
+		}
 		v, msg := parseNumber(raw, col.Limit)
 		s.Numbers(row, i)[0] = v
 		return msg

@@ -33,9 +33,9 @@ func FuzzInfer(f *testing.F) {
 				{Floats: make([]float32, n)}, {Doubles: make([]float64, n)}, {Int64s: make([]int64, n)}, {Int32s: make([]int32, n)}, {Bools: make([]bool, n)}, {Strings: make([]string, n)},
 			} {
 				if in.Data != nil {
-					FillJSON(in.Data, in.Shape, &tensor)
+					FillJSON(in.Data, in.Shape, &tensor, true)
 				} else {
-					FillBinary(raw, &tensor)
+					FillBinary(raw, &tensor, true)
 				}
 			}
 		}

@@ -12,13 +12,13 @@ import (
 )
 
 // FillJSON writes the JSON data of a tensor, flat or nested by its shape, into t, whose slice of the element type has
-// as many values as the shape. It returns what is wrong, or "".
-func FillJSON(raw []byte, shape []int64, t *runtime.Tensor) string {
+// as many values as the shape. Where values may be missing, null is NaN. It returns what is wrong, or "".
+func FillJSON(raw []byte, shape []int64, t *runtime.Tensor, missing bool) string {
 	switch {
 	case t.Floats != nil:
-		return fillData(raw, shape, t.Floats, parseFloat32)
+		return fillData(raw, shape, t.Floats, orMissing(missing, parseFloat32))
 	case t.Doubles != nil:
-		return fillData(raw, shape, t.Doubles, func(v []byte) (float64, string) { return parseNumber(v, 0) })
+		return fillData(raw, shape, t.Doubles, orMissing(missing, func(v []byte) (float64, string) { return parseNumber(v, 0) }))
 	case t.Int64s != nil:
 		return fillData(raw, shape, t.Int64s, func(v []byte) (int64, string) { return parseInteger(v, 0) })
 	case t.Int32s != nil:
@@ -27,6 +27,19 @@ func FillJSON(raw []byte, shape []int64, t *runtime.Tensor) string {
 		return fillData(raw, shape, t.Bools, parseBool)
 	}
 	return fillData(raw, shape, t.Strings, parseString)
+}
+
+// orMissing is parse, to which null is a missing value if there may be any.
+func orMissing[T float32 | float64](missing bool, parse func([]byte) (T, string)) func([]byte) (T, string) {
+	if !missing {
+		return parse
+	}
+	return func(v []byte) (T, string) {
+		if v[0] == 'n' {
+			return T(math.NaN()), ""
+		}
+		return parse(v)
+	}
 }
 
 func parseFloat32(raw []byte) (float32, string) {
@@ -128,9 +141,9 @@ func (f *dataFiller[T]) level(sizes []int64) string {
 	return ""
 }
 
-// FillBinary writes the binary data of a tensor, little-endian and in row-major order, into t. It returns what is
-// wrong, or "".
-func FillBinary(raw []byte, t *runtime.Tensor) string {
+// FillBinary writes the binary data of a tensor, little-endian and in row-major order, into t. Where values may be missing,
+// NaN is one. It returns what is wrong, or "".
+func FillBinary(raw []byte, t *runtime.Tensor, missing bool) string {
 	size := func(n, width int) string {
 		if len(raw) != n*width {
 			return fmt.Sprintf("has %d bytes of data, its shape needs %d", len(raw), n*width)
@@ -144,7 +157,7 @@ func FillBinary(raw []byte, t *runtime.Tensor) string {
 		}
 		for i := range t.Floats {
 			t.Floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-			if f := float64(t.Floats[i]); math.IsNaN(f) || math.IsInf(f, 0) {
+			if !isFinite(float64(t.Floats[i]), missing) {
 				return fmt.Sprintf("value %d%s", i, notFinite)
 			}
 		}
@@ -154,7 +167,7 @@ func FillBinary(raw []byte, t *runtime.Tensor) string {
 		}
 		for i := range t.Doubles {
 			t.Doubles[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
-			if f := t.Doubles[i]; math.IsNaN(f) || math.IsInf(f, 0) {
+			if !isFinite(t.Doubles[i], missing) {
 				return fmt.Sprintf("value %d%s", i, notFinite)
 			}
 		}
@@ -184,6 +197,34 @@ func FillBinary(raw []byte, t *runtime.Tensor) string {
 		}
 	default:
 		return fillBinaryTexts(raw, t.Strings)
+	}
+	return ""
+}
+
+func isFinite(v float64, missing bool) bool {
+	return !math.IsInf(v, 0) && (missing || !math.IsNaN(v))
+}
+
+// FillHalves is FillBinary for floats of half precision, which t holds as single ones.
+func FillHalves(raw []byte, t *runtime.Tensor, missing bool) string {
+	if len(raw) != 2*len(t.Floats) {
+		return fmt.Sprintf("has %d bytes of data, its shape needs %d", len(raw), 2*len(t.Floats))
+	}
+	for i := range t.Floats {
+		t.Floats[i] = runtime.HalfToFloat(binary.LittleEndian.Uint16(raw[2*i:]))
+		if !isFinite(float64(t.Floats[i]), missing) {
+			return fmt.Sprintf("value %d%s", i, notFinite)
+		}
+	}
+	return ""
+}
+
+// CheckHalves returns what keeps single floats from being half ones, or "".
+func CheckHalves(t *runtime.Tensor) string {
+	for i, v := range t.Floats {
+		if math.Abs(float64(v)) > runtime.MaxHalf { // false for what is missing
+			return fmt.Sprintf("value %d: %sFP16", i, beyond)
+		}
 	}
 	return ""
 }

@@ -63,8 +63,9 @@ func (s *Schema) Describe(r *Row) (in Input) {
 		for i := range s.Columns {
 			switch c := &s.Columns[i]; c.Kind {
 			case Number:
-				v := s.Numbers(r, i)[0]
-				in.add(&m, v, c.scale(v))
+				if v := s.Numbers(r, i)[0]; !c.Optional || !math.IsNaN(v) { // what is missing is no fault
+					in.add(&m, v, c.scale(v))
+				}
 			case Integer:
 				v := float64(*s.Int(r, i))
 				in.add(&m, v, c.scale(v))

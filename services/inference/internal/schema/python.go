@@ -65,7 +65,7 @@ func ReadPython(dir fs.FS) (*Schema, Answer, error) {
 }
 
 func readAnswer(raw []byte) (Answer, error) {
-	var specs []spec
+	var specs list[spec]
 	if err := json.Unmarshal(raw, &specs); err != nil {
 		return "", err
 	}

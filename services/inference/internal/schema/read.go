@@ -4,22 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-)
-
-// Bounds of MLmodel and platform.json in bytes, where a signature of 4,000 columns fits, and of brackets
-// within brackets in MLmodel.
-const (
-	maxMLmodel  = 256 << 10
-	maxPlatform = 2 << 20
-	maxDepth    = 64
 )
 
 // defaultGraphFile is mlflow.onnx's name for the model file.
@@ -34,32 +21,23 @@ type ColumnlessError struct{ reason string }
 
 func (e *ColumnlessError) Error() string { return e.reason }
 
-// mlmodel is the part of MLflow's MLmodel file that serving needs.
-type mlmodel struct {
-	Flavors   map[string]map[string]any `yaml:"flavors"`
-	Signature *struct {
-		Inputs  string `yaml:"inputs"`
-		Outputs string `yaml:"outputs"`
-	} `yaml:"signature"`
-}
-
 // platform is platform.json, which the platform's own trainer writes beside MLmodel.
 type platform struct {
 	Format int `json:"format"`
-	Inputs []struct {
+	Inputs list[struct {
 		Name   string `json:"name"`
 		Kind   Kind   `json:"kind"`
 		Length int    `json:"length"`
-	} `json:"inputs"`
+	}] `json:"inputs"`
 	Output struct {
 		Kind   OutputKind `json:"kind"`
 		Unit   string     `json:"unit"`
-		Labels []any      `json:"labels"`
+		Labels list[any]  `json:"labels"`
 	} `json:"output"`
-	TrainingStats map[string]struct {
+	TrainingStats table[struct {
 		Mean float64 `json:"mean"`
 		Std  float64 `json:"std"`
-	} `json:"training_stats"`
+	}] `json:"training_stats"`
 }
 
 // platformFormat is the newest format of platform.json that Read knows.
@@ -86,20 +64,9 @@ func Read(dir fs.FS) (*Schema, error) {
 	return s, s.readColumns(dir, m)
 }
 
-func readMLmodel(dir fs.FS) (m mlmodel, err error) {
-	raw, err := readFile(dir, "MLmodel", maxMLmodel)
-	if err != nil {
-		return m, fmt.Errorf("the artifact has no readable MLmodel file: %w", err)
-	}
-	if err := unmarshalMLmodel(raw, &m); err != nil {
-		return m, fmt.Errorf("MLmodel: %w", err)
-	}
-	return m, nil
-}
-
 // readColumns takes the columns from platform.json, else from the signature.
 func (s *Schema) readColumns(dir fs.FS, m mlmodel) error {
-	raw, err := readFile(dir, "platform.json", maxPlatform)
+	raw, err := readFile(dir, "platform.json")
 	switch {
 	case err == nil:
 		return s.fromPlatform(raw)
@@ -109,55 +76,6 @@ func (s *Schema) readColumns(dir fs.FS, m mlmodel) error {
 		return &ColumnlessError{"MLmodel has no signature, so the columns are unknown; log the model with one"}
 	}
 	return s.fromSignature([]byte(m.Signature.Inputs))
-}
-
-// unmarshalMLmodel refuses what makes YAML dear: anchors and aliases, with which a kilobyte unfolds into more than
-// any memory, and lists within lists without end, which the library reads in quadratic time. Outsiders
-// write these files, so that a fault of the library must not end the service either.
-func unmarshalMLmodel(raw []byte, m *mlmodel) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("not readable: %v", p)
-		}
-	}()
-	depth := 0
-	for _, c := range raw {
-		switch c {
-		case '[', '{':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("brackets are nested more than %d deep", maxDepth)
-			}
-		case ']', '}':
-			depth--
-		}
-	}
-	file, err := parser.ParseBytes(raw, 0)
-	if err != nil {
-		return err
-	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return errors.New("the file is empty")
-	}
-	body := file.Docs[0].Body
-	for _, kind := range []ast.NodeType{ast.AliasType, ast.AnchorType} {
-		if nodes := ast.Filter(kind, body); len(nodes) > 0 {
-			return fmt.Errorf("line %d: anchors and aliases are not read", nodes[0].GetToken().Position.Line)
-		}
-	}
-	return yaml.NodeToValue(body, m)
-}
-
-func readFile(dir fs.FS, name string, most int) ([]byte, error) {
-	f, err := dir.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err == nil && len(raw) > most {
-		err = fmt.Errorf("larger than %d bytes", most)
-	}
-	return raw, err
 }
 
 func listFlavors(m map[string]map[string]any) string {
@@ -198,19 +116,21 @@ func (s *Schema) fromPlatform(raw []byte) error {
 // spec is one input of an MLflow signature: a column (ColSpec), or a tensor (TensorSpec).
 // https://mlflow.org/docs/latest/ml/model/signatures
 type spec struct {
-	Type  string `json:"type"`
-	Name  string `json:"name"`
-	Items *struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+	// Required is false for a column in which values may be missing, nil in signatures that do not say.
+	Required *bool `json:"required"`
+	Items    *struct {
 		Type string `json:"type"`
 	} `json:"items"`
 	Tensor *struct {
-		Dtype string `json:"dtype"`
-		Shape []int  `json:"shape"`
+		Dtype string    `json:"dtype"`
+		Shape list[int] `json:"shape"`
 	} `json:"tensor-spec"`
 }
 
 func (s *Schema) fromSignature(raw []byte) error {
-	var specs []spec
+	var specs list[spec]
 	if err := json.Unmarshal(raw, &specs); err != nil {
 		return fmt.Errorf("MLmodel: signature.inputs: %w", err)
 	}
@@ -256,6 +176,7 @@ func tableColumn(in spec) (Column, error) {
 	default:
 		return c, fmt.Errorf("type %q is not served", in.Type)
 	}
+	c.Optional = in.Required != nil && !*in.Required && c.Kind == Number // a float can say that it is missing, others cannot
 	if in.Name == "" {
 		return c, errors.New("the column has no name")
 	}

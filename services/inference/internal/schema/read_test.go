@@ -10,6 +10,9 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 )
 
 func modelFiles(mlmodel, platform string) fstest.MapFS {
@@ -191,4 +194,118 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("features %s; want JSON", f)
 		}
 	})
+}
+
+// foldYAML writes a text in single quotes as PyYAML does: lines of 80 characters, broken at spaces.
+func foldYAML(text string) string {
+	var out strings.Builder
+	width := 0
+	for i, word := range strings.Split(strings.ReplaceAll(text, "'", "''"), " ") {
+		if i > 0 && width+len(word) > 80 {
+			out.WriteString("\n    ")
+			width = 4
+		} else if i > 0 {
+			out.WriteByte(' ')
+		}
+		width += len(word) + 1
+		out.WriteString(word)
+	}
+	return "'" + out.String() + "'"
+}
+
+// A model may have as many columns as a row has values; the files that describe them are read whole.
+func TestReadsAsManyColumnsAsARowMayHave(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{10_000, maxValues} {
+		var inputs, columns, stats []string
+		for i := range n {
+			name := fmt.Sprintf("the operator's column %d", i)
+			inputs = append(inputs, fmt.Sprintf(`{"type": "double", "name": %q, "required": true}`, name))
+			columns = append(columns, fmt.Sprintf(`{"name": %q, "kind": "number"}`, name))
+			stats = append(stats, fmt.Sprintf(`%q: {"mean": -1.2345678901234567, "std": 1.2345678901234567e-10}`, name))
+		}
+		mlmodel := "flavors:\n  onnx: {data: m.onnx}\nsignature:\n  inputs: " + foldYAML("["+strings.Join(inputs, ", ")+"]") +
+			"\n  outputs: '[{\"type\": \"double\"}]'\n  params: null\nutc_time_created: '2026-11-28'\n"
+		platform := `{"format": 1, "inputs": [` + strings.Join(columns, ", ") + `], "output": {"kind": "number"}, "training_stats": {` + strings.Join(stats, ", ") + `}}`
+		for _, files := range []fstest.MapFS{modelFiles(mlmodel, ""), modelFiles("flavors: {onnx: {data: m.onnx}}\n", platform)} {
+			s, err := Read(files)
+			if err != nil {
+				t.Fatalf("%d columns: %v", n, err)
+			}
+			if got := s.Columns[n-1].Name; len(s.Columns) != n || got != fmt.Sprintf("the operator's column %d", n-1) || s.Seal() != nil {
+				t.Errorf("%d columns were read, the last one %q; want %d, sealed", len(s.Columns), got, n)
+			}
+		}
+	}
+}
+
+// What is taken out of MLmodel reads as YAML would have read it.
+func TestCutSignatureReadsAsYAML(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]string{
+		"folded":         "signature:\n  inputs: '[{\"a\":\n    1}]'\n  outputs: 'x'\nflavors: {onnx: {}}\n",
+		"quotes":         "signature:\n  inputs: 'it''s ''here'''\n",
+		"empty lines":    "signature:\n  inputs: 'a\n\n\n    b'\n\n  outputs: 'c'\n",
+		"double quotes":  "signature:\n  inputs: \"a\\n'b'\"\n",
+		"plain":          "signature:\n  inputs: abc\n",
+		"block":          "signature:\n  inputs: |\n    outputs: 'b'\n",
+		"a comment":      "signature:\n  inputs: 'a' # b\n",
+		"not closed":     "signature:\n  outputs: x\nflavors: {a: {b: 'c'}}\n",
+		"another key":    "flavors:\n  inputs: {a: 'b'}\nsignature:\n    inputs: 'x'\n    outputs: ''\n",
+		"no end of line": "signature:\n  inputs: 'a'",
+	} {
+		var want mlmodel
+		if err := yaml.Unmarshal([]byte(file), &want); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := readMLmodel(modelFiles(file, ""))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v; differs from YAML:\n%s", name, err, diff)
+		}
+	}
+}
+
+// Entries that describe nothing are cheap to write and dear to keep.
+func TestRefusesDescriptionsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	var many, members strings.Builder
+	for i := range 70_000 {
+		fmt.Fprintf(&many, "{},")
+		fmt.Fprintf(&members, "%q:{},", strconv.Itoa(i))
+	}
+	list, object := "["+many.String()+"{}]", "{"+members.String()+`"":{}}`
+	for name, files := range map[string]fstest.MapFS{
+		"signature": withInputs(list),
+		"inputs":    modelFiles("flavors: {onnx: {}}\n", `{"format": 1, "inputs": `+list+`}`),
+		"labels":    modelFiles("flavors: {onnx: {}}\n", `{"format": 1, "output": {"kind": "label", "labels": `+list+`}}`),
+		"stats":     modelFiles("flavors: {onnx: {}}\n", `{"format": 1, "training_stats": `+object+`}`),
+	} {
+		if _, err := Read(files); err == nil || !strings.Contains(err.Error(), "more than 65536") {
+			t.Errorf("%s: %v, want more than 65536", name, err)
+		}
+	}
+}
+
+// What is missing says nothing of the row's other numbers, and is no fault of its producer.
+func TestMissingValuesAreLeftOutOfTheInput(t *testing.T) {
+	t.Parallel()
+	s, err := Read(withInputs(`[{"type":"double","name":"a","required":true},{"type":"double","name":"b","required":false},{"type":"long","name":"c","required":false},{"type":"string","name":"d","required":false}]`))
+	if err != nil || s.Seal() != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true, false, false} { // a whole number or a text cannot say that it is missing
+		if s.Columns[i].Optional != want {
+			t.Errorf("column %s: optional is %v, want %v", s.Columns[i].Name, s.Columns[i].Optional, want)
+		}
+	}
+	var r Row
+	s.Fit(&r)
+	s.Numbers(&r, 0)[0], s.Numbers(&r, 1)[0], *s.Int(&r, 2) = 3, math.NaN(), 4
+	if in := s.Describe(&r); in.Norm != 5 || in.Mean != 3.5 || string(in.Features.JSON()) != `{"a":3,"b":null,"c":4,"d":""}` {
+		t.Errorf("%+v, features %s; want the norm and mean of 3 and 4, and null", in, in.Features.JSON())
+	}
+	s.Numbers(&r, 0)[0] = math.NaN()
+	if in := s.Describe(&r); !math.IsNaN(in.Norm) {
+		t.Errorf("a required number that is none: %+v; want it to show", in)
+	}
 }

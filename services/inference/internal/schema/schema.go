@@ -33,6 +33,8 @@ type Column struct {
 	Limit float64
 	// Whole is set for a vector that takes only integers.
 	Whole bool
+	// Optional is set for a number that a row may lack: it is NaN then.
+	Optional bool
 	// Mean and Std are those of the training rows; Known says whether the files give them.
 	Mean, Std float64
 	Known     bool

@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/metrics"
 )
 
@@ -39,10 +40,8 @@ func (call *Call) ReadBody(c echo.Context, dst []byte) ([]byte, error) {
 		return dst, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return dst, problem.DeadlineExceeded.New(fmt.Sprintf("The request body did not arrive within %s.", call.Limit)).WithCause(err)
-	case problem.BodyTooLarge.Has(problem.From(err)):
-		return dst, problem.From(err)
 	}
-	return dst, problem.BadRequest.New("The request body ended early.").WithCause(err)
+	return dst, service.BodyFault(err)
 }
 
 // OutcomeOfBody is what a body that could not be read counts as.

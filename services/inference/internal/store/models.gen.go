@@ -48,6 +48,18 @@ type DriftState struct {
 	Overall   *string
 }
 
+type ModelOwner struct {
+	Model  string
+	Tenant string
+}
+
+type ModelTrial struct {
+	Digest     string
+	Conditions string
+	Rows       int32
+	UsedAt     time.Time
+}
+
 type RefusedInput struct {
 	ID      int64
 	Model   string

@@ -21,6 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/owner"
 	"github.com/mlp-platform/platform/services/inference/internal/store"
 )
 
@@ -75,7 +76,9 @@ func (t *Traffic) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := t.queries.TrafficRules(c.Request().Context(), store.TrafficRulesParams{AfterModel: after, Most: int32(limit) + 1})
+	rows, err := visibleRows(c, limit+1, after, func(after string, most int32) ([]store.TrafficRule, error) {
+		return t.queries.TrafficRules(c.Request().Context(), store.TrafficRulesParams{AfterModel: after, Most: most})
+	}, func(r store.TrafficRule) string { return r.Model })
 	if err != nil {
 		return storeFault(err)
 	}
@@ -93,6 +96,25 @@ func (t *Traffic) List(c echo.Context) error {
 		out.Items = append(out.Items, item)
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// visibleRows reads rows by model until there are so many that the caller may see, or no more.
+func visibleRows[T any](c echo.Context, want int, after string, read func(after string, most int32) ([]T, error), model func(T) string) ([]T, error) {
+	var out []T
+	for {
+		rows, err := read(after, int32(want))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if after = model(r); owner.Visible(c, after) {
+				out = append(out, r)
+			}
+		}
+		if len(rows) < want || len(out) >= want {
+			return out[:min(len(out), want)], nil
+		}
+	}
 }
 
 // pageOf reads the page that a list is asked for: how many rows, after which model.

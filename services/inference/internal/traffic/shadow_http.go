@@ -52,7 +52,9 @@ func (t *Traffic) ListShadows(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := t.queries.ShadowRules(c.Request().Context(), store.ShadowRulesParams{AfterModel: after, Most: int32(limit) + 1})
+	rows, err := visibleRows(c, limit+1, after, func(after string, most int32) ([]store.ShadowRule, error) {
+		return t.queries.ShadowRules(c.Request().Context(), store.ShadowRulesParams{AfterModel: after, Most: most})
+	}, func(r store.ShadowRule) string { return r.Model })
 	if err != nil {
 		return storeFault(err)
 	}

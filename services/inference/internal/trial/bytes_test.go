@@ -1,10 +1,12 @@
 package trial_test
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,5 +72,57 @@ func TestLoadedBytesAreTheHashedOnes(t *testing.T) {
 				t.Errorf("got %v, want %v", err, artifact.ErrDigest)
 			}
 		})
+	}
+}
+
+// The files of a model's constants are loaded as they were hashed, too, and only by the model they belong to.
+func TestConstantsInOtherFilesAreTheHashedOnes(t *testing.T) {
+	t.Parallel()
+	files := map[string][]byte{}
+	dir := filepath.Join("..", "model", "testdata", "external")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := ""
+	for _, e := range entries {
+		if e.Name() == "expected.json" {
+			continue
+		}
+		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(e.Name()) == ".data" {
+			weights = e.Name()
+		}
+	}
+	r, _ := newRunner(t, time.Minute)
+	o := model.Options{Threads: 1, Rows: 8, RunLimit: time.Minute}
+	a := fetch(t, files)
+	tried, err := r.Try(t.Context(), a, o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(files, map[string][]byte(tried.Files)); diff != "" {
+		t.Errorf("what was tried and is opened differs from what was hashed (-hashed +tried):\n%s", diff)
+	}
+	m, err := model.Open(tried.Files, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	changed := bytes.Clone(files[weights])
+	changed[0] ^= 1
+	if err := os.WriteFile(filepath.Join(a.Dir, weights), changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Try(t.Context(), a, o, false); !errors.Is(err, artifact.ErrDigest) {
+		t.Errorf("a changed file of constants: %v, want %v", err, artifact.ErrDigest)
+	}
+	delete(files, weights)
+	if _, err := r.Try(t.Context(), fetch(t, files), o, false); err == nil || !strings.Contains(err.Error(), weights) {
+		t.Errorf("without its constants: %v, want the file named", err)
 	}
 }

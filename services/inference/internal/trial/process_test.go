@@ -68,7 +68,7 @@ func TestProcessHasNothingOfTheService(t *testing.T) {
 	if err != nil || data > 4<<30 {
 		t.Errorf("the process may have %s of memory; want less than 4 GiB", limits["Max data size"])
 	}
-	for name, want := range map[string]string{"Max cpu time": "61", "Max file size": "0", "Max open files": "64"} {
+	for name, want := range map[string]string{"Max cpu time": "60", "Max file size": "0", "Max open files": "64"} {
 		if limits[name] != want {
 			t.Errorf("%s: got %q, want %q", name, limits[name], want)
 		}

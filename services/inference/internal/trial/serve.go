@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,8 +18,11 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
-// sweepTime is how long a trial may run numbers of rows one after the other.
+// sweepTime is how long, in processor time, a trial may run numbers of rows one after the other.
 const sweepTime = 2 * time.Second
+
+// orphanTime is when a process ends that nobody waits for, having done nothing: no trial takes as long.
+const orphanTime = 15 * time.Minute
 
 // Serve serves a trial if the arguments (without the program's name) ask for one; asked is false if they do not. Every
 // binary that serves models calls it before anything else and exits with the code.
@@ -81,66 +84,45 @@ func try(in *bufio.Reader, out io.Writer, req request) answer {
 		}
 		files[f.Name] = data
 	}
-	folder := &wanting{Files: files, in: in, out: out}
-	m, err := model.Open(folder, model.Options{Threads: req.Threads, Rows: req.Rows, RunLimit: req.RunLimit, Sweep: sweepTime})
+	folder := &Folder{Files: files, fetch: func(name string) ([]byte, error) {
+		if slices.Contains(descriptions, name) {
+			return nil, nil // they came with the request, if there are any
+		}
+		return wantFile(in, out, name)
+	}}
+	m, err := model.Open(folder, model.Options{Threads: req.Threads, Rows: req.Rows, RunLimit: req.RunLimit, Clock: processorTime, Sweep: sweepTime})
 	if err != nil {
 		return answer{Reason: err.Error(), Memory: runtime.IsOutOfMemory(err)}
 	}
 	return answer{Rows: m.Rows()} // the process ends with the answer; nothing needs closing
 }
 
-// wanting is an artifact folder whose graph is asked for when it is first looked at.
-type wanting struct {
-	model.Files
-	in    *bufio.Reader
-	out   io.Writer
-	asked bool
+// processorTime is what this process, which does nothing beside the trial, has had of the processors. On a machine under load
+// it says how long the model takes, and the clock how long others do.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0 // cannot be for the calling process; the parent's clock ends the trial all the same
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Open implements fs.FS.
-func (w *wanting) Open(name string) (fs.File, error) {
-	if err := w.want(name); err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+// wantFile asks for a file, nil if there is none.
+func wantFile(in *bufio.Reader, out io.Writer, name string) ([]byte, error) {
+	if err := sendJSON(out, answer{Want: name}); err != nil {
+		return nil, err
 	}
-	return w.Files.Open(name)
-}
-
-// ReadFile implements fs.ReadFileFS.
-func (w *wanting) ReadFile(name string) ([]byte, error) {
-	if err := w.want(name); err != nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
-	}
-	return w.Files.ReadFile(name)
-}
-
-func (w *wanting) want(name string) error {
-	if _, have := w.Files[name]; have || name == "MLmodel" || name == "platform.json" {
-		return nil
-	}
-	if w.asked {
-		return errors.New("another file was wanted before")
-	}
-	w.asked = true
-	if err := sendJSON(w.out, answer{Want: name}); err != nil {
-		return err
-	}
-	line, err := w.in.ReadBytes('\n')
+	line, err := in.ReadBytes('\n')
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var h fileHeader
-	if err := json.Unmarshal(line, &h); err != nil {
-		return err
-	}
-	if h.Size < 0 {
-		return nil // there is no such file, as the caller is about to see
+	if err := json.Unmarshal(line, &h); err != nil || h.Size < 0 {
+		return nil, err
 	}
 	data := make([]byte, h.Size)
-	if _, err := io.ReadFull(w.in, data); err != nil {
-		return err
-	}
-	w.Files[name] = data
-	return nil
+	_, err = io.ReadFull(in, data)
+	return data, err
 }
 
 // limitProcess takes from this process what a trial has no need of.
@@ -169,7 +151,7 @@ func limitProcess(req request) error {
 	}
 	debug.SetMemoryLimit(req.Memory / 2) // the rest is the library's
 	// If the service dies, nobody kills this process: the clock does.
-	time.AfterFunc(time.Duration(req.Seconds)*time.Second, func() { os.Exit(1) })
+	time.AfterFunc(orphanTime, func() { os.Exit(1) })
 	return nil
 }
 

@@ -17,12 +17,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
 
 // Config of a Runner; all fields are required.
@@ -31,24 +36,29 @@ type Config struct {
 	Dir string
 	// Memory is what all trials that run at once may take, in bytes, beyond what the binary itself needs.
 	Memory int64
-	// Time limits one trial, by the clock and by the processor.
+	// Time limits the processor time of one trial, and how long it may do nothing.
 	Time time.Duration
 }
 
 const (
-	// A trial gets baseMemory and timesSize the largest file: a graph is in memory as bytes, decoded, in the library's
+	// A trial gets baseMemory and timesSize the artifact: a graph is in memory as bytes, decoded, in the library's
 	// own form, and packed for the processor. What a small file announces to need is not believed.
 	baseMemory = 256 << 20
 	timesSize  = 8
 	// killWait is how long the pipes of a killed process may stay open.
 	killWait = 2 * time.Second
+	// By the clock a trial takes at most timesTime its processor time, and longest at most, which is before the load that it
+	// is part of gives up: a process that computes a little from time to time is never idle.
+	timesTime = 20
+	longest   = 9 * time.Minute
 )
 
 // Runner runs trials; it is safe for concurrent use.
 type Runner struct {
 	cfg     Config
 	budget  *budget
-	command []string // of the process
+	command []string      // of the process
+	longest time.Duration // of one trial, by the clock
 }
 
 // New returns a Runner, which has nothing to close.
@@ -60,15 +70,20 @@ func New(cfg Config) (*Runner, error) {
 		return nil, fmt.Errorf("model trials: %w", err)
 	}
 	// The running file itself, even if an upgrade has replaced it since.
-	return &Runner{cfg: cfg, budget: newBudget(cfg.Memory), command: []string{"/proc/self/exe", Verb}}, nil
+	return &Runner{cfg: cfg, budget: newBudget(cfg.Memory), command: []string{"/proc/self/exe", Verb}, longest: clockLimit(cfg.Time)}, nil
+}
+
+// clockLimit is how long a trial of that much processor time may take by the clock.
+func clockLimit(processor time.Duration) time.Duration {
+	return timesTime * min(processor, longest/timesTime)
 }
 
 // Source reads an artifact's files, each checked against its digest.
 type Source interface {
 	// ReadFile returns a file of at most limit bytes, or an error that wraps fs.ErrNotExist.
 	ReadFile(name string, limit int64) ([]byte, error)
-	// LargestFile is the size of the largest, in bytes.
-	LargestFile() int64
+	// Size is that of all files, in bytes.
+	Size() int64
 }
 
 // Result is a model that may be opened here.
@@ -86,6 +101,16 @@ func (r *Refusal) Error() string { return r.Reason }
 
 func refuse(format string, a ...any) error { return &Refusal{cleanText(fmt.Sprintf(format, a...))} }
 
+// Conditions are what the verdict on an artifact depends on beside its files. What passed under the same ones need not be
+// tried again. The version is among them, since another one may check more, or run otherwise.
+func (r *Runner) Conditions(o model.Options) (string, error) {
+	if err := runtime.Init(""); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("platform %s, ONNX Runtime %s %s, %d threads, %d rows, %s a run, %s and %d bytes a trial",
+		service.Version, runtime.LibraryVersion(), goruntime.GOARCH, o.Threads, o.Rows, o.RunLimit, r.cfg.Time, r.cfg.Memory), nil
+}
+
 // Try runs one trial. It waits while others have the memory, part of which is kept for known models: those that have
 // served before. An error that is no Refusal says nothing of the model.
 func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known bool) (Result, error) {
@@ -99,7 +124,7 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known boo
 	if err != nil {
 		return Result{}, fmt.Errorf("model trial: %w", err)
 	}
-	memory := min(baseMemory+timesSize*src.LargestFile(), r.cfg.Memory)
+	memory := min(baseMemory+timesSize*src.Size(), r.cfg.Memory)
 	if err := r.budget.acquire(ctx, memory, known); err != nil {
 		return Result{}, err
 	}
@@ -108,25 +133,31 @@ func (r *Runner) Try(ctx context.Context, src Source, o model.Options, known boo
 		return Result{}, err
 	}
 	began := time.Now()
-	req := request{Library: library, Memory: memory, Seconds: int(r.cfg.Time/time.Second) + 1, Threads: o.Threads, Rows: o.Rows, RunLimit: o.RunLimit}
+	req := request{Library: library, Memory: memory, Seconds: int((r.cfg.Time + time.Second - 1) / time.Second), Threads: o.Threads, Rows: o.Rows, RunLimit: o.RunLimit}
 	res, err := r.run(ctx, src, req)
 	res.Duration = time.Since(began)
 	return res, err
 }
 
-// maxPrecheck limits the files that are checked without a process, whose decoded form is some tens of megabytes.
+// maxPrecheck limits the artifacts that are checked without a process, whose decoded form is some tens of megabytes.
 const maxPrecheck = 1 << 20
 
 // precheck refuses a small file for what its encoding and its operators show, which needs no process.
 func precheck(src Source) error {
-	if src.LargestFile() > maxPrecheck {
+	if src.Size() > maxPrecheck {
 		return nil
 	}
 	data, err := readOptional(src, defaultGraphFile, maxPrecheck)
 	if err != nil || data == nil { // the graph has another name, or cannot be read; the trial finds out
 		return nil
 	}
-	if err := runtime.Check(data); err != nil {
+	unread := false
+	err = runtime.Check(data, func(name string) ([]byte, error) {
+		constants, err := src.ReadFile(name, maxPrecheck)
+		unread = unread || err != nil
+		return constants, err
+	})
+	if err != nil && !unread {
 		return refuse("%s", err)
 	}
 	return nil
@@ -141,7 +172,7 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 		return Result{}, fmt.Errorf("model trial: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	limited, cancel := context.WithTimeout(ctx, r.cfg.Time)
+	limited, cancel := context.WithTimeout(ctx, r.longest)
 	defer cancel()
 	cmd := exec.CommandContext(limited, r.command[0], r.command[1:]...)
 	cmd.Args[0] = filepath.Base(os.Args[0])
@@ -168,10 +199,19 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 		in.Close()
 		out.Close()
 	})
-	res, talkErr := converse(in, newAnswers(out), src, req)
+	files := &watched{Source: src}
+	var idle atomic.Bool
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() {
+		if files.awaitIdle(limited, cmd.Process.Pid, r.cfg.Time) {
+			idle.Store(true)
+			cancel()
+		}
+	})
+	res, talkErr := converse(in, newAnswers(out), files, req)
 	hangUp()
 	in.Close()
-	timedOut := limited.Err() != nil
 	// Whatever it still does, nobody waits for it. Its id is not reused before Wait, even if it has ended.
 	_ = killGroup(cmd.Process)
 	cancel()
@@ -190,8 +230,10 @@ func (r *Runner) run(ctx context.Context, src Source, req request) (Result, erro
 		return res, ctx.Err()
 	case errors.As(talkErr, &source):
 		return res, source.err
-	case timedOut:
-		return res, refuse("loading and trying the model took longer than %s", r.cfg.Time)
+	case idle.Load():
+		return res, refuse("loading and trying the model did nothing for %s", r.cfg.Time)
+	case errors.Is(limited.Err(), context.DeadlineExceeded):
+		return res, refuse("loading and trying the model took more than %s by the clock", r.longest)
 	}
 	return res, explainEnd(waitErr, cmd.ProcessState, stderr.String(), req)
 }
@@ -223,17 +265,14 @@ func refuseMemory(memory int64) error {
 // converse sends the request and the files that are wanted, and reads the verdict.
 func converse(in io.Writer, answers *answers, src Source, req request) (Result, error) {
 	res := Result{Files: model.Files{}}
-	for _, f := range []struct {
-		name  string
-		limit int64
-	}{{"MLmodel", maxDescription}, {"platform.json", maxDescription}} {
-		data, err := readOptional(src, f.name, f.limit)
+	for _, name := range descriptions {
+		data, err := readOptional(src, name, schema.MaxDescription)
 		if err != nil {
 			return res, err
 		}
 		if data != nil {
-			res.Files[f.name] = data
-			req.Files = append(req.Files, fileHeader{f.name, int64(len(data))})
+			res.Files[name] = data
+			req.Files = append(req.Files, fileHeader{name, int64(len(data))})
 		}
 	}
 	if err := sendJSON(in, req); err != nil {
@@ -248,11 +287,16 @@ func converse(in io.Writer, answers *answers, src Source, req request) (Result, 
 	if err != nil {
 		return res, err
 	}
-	if a.Want != "" {
-		data, err := readOptional(src, a.Want, model.MaxGraph)
+	asked := 0
+	for left := int64(model.MaxGraph); a.Want != ""; {
+		if asked++; asked > maxFiles {
+			return res, refuse("the trial wanted more than %d files", maxFiles)
+		}
+		data, err := readOptional(src, a.Want, left)
 		if err != nil {
 			return res, err
 		}
+		left -= int64(len(data))
 		header := fileHeader{a.Want, -1}
 		if data != nil {
 			res.Files[a.Want] = data
@@ -283,8 +327,12 @@ func converse(in io.Writer, answers *answers, src Source, req request) (Result, 
 // answers reads what the process says. It is not trusted: by then a model may have taken it over.
 type answers struct{ lines *json.Decoder }
 
-// maxAnswers limits all that a process says, in bytes.
-const maxAnswers = 64 << 10
+// maxFiles limits the files that a process gets: a model, its description, and the files of its constants. maxAnswers
+// limits all that it says, in bytes.
+const (
+	maxFiles   = 4100
+	maxAnswers = 1 << 20
+)
 
 func newAnswers(r io.Reader) *answers {
 	return &answers{json.NewDecoder(io.LimitReader(r, maxAnswers))}
@@ -325,8 +373,9 @@ func firstLine(s string) string {
 // maxReason limits the text of a refusal, in bytes.
 const maxReason = 600
 
-// cleanText makes text of a process one line that a terminal and a log can show.
+// cleanText makes text of a process one line that a terminal and a log can show. Each line of it is a fault of its own.
 func cleanText(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; ")
 	if len(s) > maxReason {
 		s = s[:maxReason] + "…"
 	}

@@ -12,8 +12,8 @@ const Verb = "try-model"
 // marker is the variable that a trial's process finds in its environment.
 const marker = "PLATFORM_MODEL_TRIAL"
 
-// maxDescription limits MLmodel and platform.json on their way to the process, which has limits of its own.
-const maxDescription = 4 << 20
+// descriptions are the files that go to the process with the request; it asks for the others.
+var descriptions = []string{"MLmodel", "platform.json"}
 
 // request is the first line that the process reads; the bytes of Files follow in their order.
 type request struct {

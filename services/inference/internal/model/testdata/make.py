@@ -12,6 +12,7 @@ import tempfile
 import mlflow
 import mlflow.onnx
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pandas as pd
 from mlflow.models import ModelSignature, infer_signature
@@ -20,8 +21,10 @@ from mlflow.types.schema import Array, DataType
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import BooleanTensorType, DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import GradientBoostingRegressor, IsolationForest
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, IsolationForest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -38,20 +41,22 @@ classes = np.where(y > 4, "high", np.where(y > 2, "mid", "low"))
 
 def save(name, onx, signature, rows, features):
     target = HERE / name
+    raw = onx.SerializeToString()  # mlflow takes the weights out of the model that it saves
     shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as tmp:
         path = pathlib.Path(tmp) / "model"
         mlflow.onnx.save_model(onx, str(path), signature=signature)
         target.mkdir()
-        shutil.copy(path / "MLmodel", target)
-        shutil.copy(path / "model.onnx", target)
-    session = ort.InferenceSession(onx.SerializeToString(), providers=["CPUExecutionProvider"])
+        for file in path.iterdir():  # and not what describes the environment
+            if file.suffix not in (".yaml", ".txt"):
+                shutil.copy(file, target)
+    session = ort.InferenceSession(raw, providers=["CPUExecutionProvider"])
     outputs = [o.name for o in session.get_outputs()]
     got = dict(zip(outputs, session.run(None, rows)))
     cases = []
-    label = next((n for n in outputs if "label" in n), None)
+    label = next((n for n in outputs if "label" in n), next((n for n in outputs if got[n][0].__class__ is str), None))
     value = got[label if label else outputs[0]]
-    probability = next((n for n in outputs if "probabilit" in n), None)
+    probability = next((n for n in outputs if "probabilit" in n or isinstance(got[n], list)), None)
     for i, f in enumerate(features):
         v = np.asarray(value)[i]
         case = {"features": f, "prediction": v.item() if hasattr(v, "item") else v}
@@ -114,3 +119,52 @@ save("columns", onx, infer_signature(table, target),
 forest = IsolationForest(n_estimators=5, random_state=0).fit(X)
 onx = to_onnx(forest, initial_types=[("X", FloatTensorType([None, 3]))], target_opset=OPSET)
 save("isolation", onx, infer_signature(frame, np.ones(3, dtype=np.int64)), {"X": X[:4].astype(np.float32)}, rows_of(frame))
+
+# Classifiers whose probabilities have other names before the ZipMap, of two classes and of three.
+def classifier(name, model, target):
+    onx = to_onnx(model.fit(X, target), initial_types=[("X", FloatTensorType([None, 3]))], target_opset=OPSET)
+    save(name, onx, infer_signature(frame, target), {"X": X[:4].astype(np.float32)}, rows_of(frame))
+    return onx
+
+
+halves = (y > 3).astype(int)
+classifier("boosted", GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0), classes)
+classifier("boosted_halves", GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0), halves)
+classifier("perceptron", MLPClassifier((4,), max_iter=50, random_state=0), classes)
+onx = classifier("perceptron_halves", MLPClassifier((4,), max_iter=50, random_state=0), halves)
+
+# The label second, and no output named for what it is.
+onx = to_onnx(logistic, initial_types=[("X", FloatTensorType([None, 3]))], target_opset=OPSET)
+names_of = {"label": "first", "output_label": "answer", "probabilities": "inner", "output_probability": "shares"}
+for part in [n for node in onx.graph.node for n in (node.input, node.output)]:
+    part[:] = [names_of.get(n, n) for n in part]
+for o in onx.graph.output:
+    o.name = names_of[o.name]
+onx.graph.output.append(onx.graph.output.pop(0))
+save("renamed", onx, infer_signature(frame, classes), {"X": X[:4].astype(np.float32)}, rows_of(frame))
+
+# Weights as PyTorch exports them, raw, which mlflow.onnx keeps in a file of their own by default. Its name is random.
+first, second = rng.normal(size=(3, 128)).astype(np.float32), rng.normal(size=(128, 1)).astype(np.float32)
+graph = onnx.helper.make_graph(
+    [onnx.helper.make_node("MatMul", ["X", "first"], ["wide"]), onnx.helper.make_node("MatMul", ["wide", "second"], ["prediction"])], "net",
+    [onnx.helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["N", 3])], [onnx.helper.make_tensor_value_info("prediction", onnx.TensorProto.FLOAT, ["N", 1])],
+    [onnx.numpy_helper.from_array(first, "first"), onnx.numpy_helper.from_array(second, "second")])
+onx = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+save("external", onx, infer_signature(frame, y), {"X": X[:4].astype(np.float32)}, rows_of(frame))
+
+# Missing values, of which the signature says where they may be: it is inferred from rows that have some.
+holes = frame.copy()
+holes.loc[::3, "height"] = np.nan
+imputed = Pipeline([("impute", SimpleImputer()), ("model", LinearRegression())]).fit(holes, y)
+onx = to_onnx(imputed, initial_types=[("X", FloatTensorType([None, 3]))], target_opset=OPSET)
+save("missing", onx, infer_signature(holes, y), {"X": holes.to_numpy()[:4].astype(np.float32)}, rows_of(holes))
+
+# Half precision, within and without.
+weights = rng.normal(size=(3, 1)).astype(np.float16)
+halves = pd.DataFrame(X.astype(np.float16).astype(np.float64), columns=names)
+graph = onnx.helper.make_graph(
+    [onnx.helper.make_node("MatMul", ["X", "weights"], ["prediction"])], "net",
+    [onnx.helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT16, ["N", 3])], [onnx.helper.make_tensor_value_info("prediction", onnx.TensorProto.FLOAT16, ["N", 1])],
+    [onnx.numpy_helper.from_array(weights, "weights")])
+onx = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+save("half", onx, infer_signature(halves, y), {"X": halves.to_numpy()[:4].astype(np.float16)}, rows_of(halves))

@@ -1,0 +1,63 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// idleChecks are how often a process is looked at while it may be idle.
+const idleChecks = 20
+
+// watched is a source whose reads count as work: the process waits for them.
+type watched struct {
+	Source
+	reading atomic.Bool
+}
+
+// ReadFile implements Source. One goroutine at a time calls it.
+func (w *watched) ReadFile(name string, limit int64) ([]byte, error) {
+	w.reading.Store(true)
+	defer w.reading.Store(false)
+	return w.Source.ReadFile(name, limit)
+}
+
+// awaitIdle returns true once the process has had no processor time for the limit, and false when ctx ends before. What waits
+// for a processor on a machine under load gets one from time to time; what waits for something else does not.
+func (w *watched) awaitIdle(ctx context.Context, pid int, limit time.Duration) bool {
+	tick := time.NewTicker(max(limit/idleChecks, time.Millisecond))
+	defer tick.Stop()
+	last, since := "", time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		used, err := processTime(pid)
+		switch now := time.Now(); {
+		case err != nil, used != last, w.reading.Load(): // an ended process is nobody's to wait for here
+			last, since = used, now
+		case now.Sub(since) >= limit:
+			return true
+		}
+	}
+}
+
+// processTime is what the process has had of the processors, in user and system mode, in the system's ticks.
+func processTime(pid int) (string, error) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", err
+	}
+	// The name in brackets may hold anything; the times are the 12th and 13th field after it.
+	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+	if len(fields) < 13 {
+		return "", fmt.Errorf("/proc/%d/stat has %d fields after the name", pid, len(fields))
+	}
+	return string(fields[11]) + " " + string(fields[12]), nil
+}
