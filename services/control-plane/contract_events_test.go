@@ -34,8 +34,8 @@ var eventTable = []struct {
 	{"job.state_changed", "job_id scheduler model state previous", true},
 	{"drift.retrain_requested", "model z_score? outcome reason?", true},
 	{"drift.retrain_blocked", "model z_score? outcome reason?", true},
-	{"alert.firing", "id source severity title labels", true}, // of drift; of budgets they are the tenant's
-	{"alert.resolved", "id source severity title labels", true},
+	{"alert.firing", "id source severity title labels", false}, // the tenant of the model or budget
+	{"alert.resolved", "id source severity title labels", false},
 	{"deploy.alias_changed", "model alias version? previous_version? via digest?", true},
 	{"deploy.promoted", "model version from to promotion_id? reasons?", true},
 	{"deploy.promotion_denied", "model version from to promotion_id? reasons?", true},

@@ -109,6 +109,15 @@ func trainingRows(row rows, head, first string) {
 		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+p.Notice("MACK", "deadbeef")+"/diff", all, nil)
 		p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/diff", controlplanetest.Foreign, nil)
 	})
+	row("GET /approvals/{id}/effect", func(t *testing.T, p *controlplanetest.Plane) {
+		id := p.Notice("MCBound", head)
+		e := decodeObject(t, callWithScope(p, 200, "read", "GET", "/approvals/"+id+"/effect", nil),
+			"approval_id kind model_id decidable mode policy_enabled target current_version new_version dataset_name starts_training moves first_of_two action sentences")
+		if e["mode"] != "each" || e["moves"] != "after_another_approval" || e["starts_training"] != true || e["action"] != "Approve and train" {
+			t.Error(e, "want a training run, and another approval before Production moves")
+		}
+		p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/effect", controlplanetest.Foreign, nil)
+	})
 	row("GET /runs?model=&state=", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, model := range []string{"JPCP", "MACK"} {
 			p.Want(200, "POST", "/approve/"+model, controlplanetest.Operator, nil)

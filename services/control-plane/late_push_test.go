@@ -1,10 +1,13 @@
 package controlplane_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
@@ -74,5 +77,40 @@ func TestPusherOfALatePushCannotPromote(t *testing.T) {
 	}
 	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Approver, nil).Object(t); pr["state"] != "promoted" {
 		t.Errorf("approval of another: got %v, want promoted", pr)
+	}
+}
+
+// A push stays beyond its retention while a version or a run names its commit: it says who may not approve them.
+func TestPushesOfVersionsAndRunsAreKept(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Neighbours(t, enforce, "MODELREPO_WEBHOOK_SECRET="+webhookSecret, `MODELREPO_IDENTITIES_JSON={"forge-a:olga": "operator"}`, "PUSH_RETENTION_DAYS=30")
+	stop := p.Serve()
+	commit := func(digits string) string { return strings.Repeat(digits, 20) }
+	version, run, nothing, head := commit("a1"), commit("b1"), commit("c1"), commit("d1")
+	for _, sha := range []string{version, run, nothing, head} {
+		p.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", map[string]any{
+			"ref": "refs/heads/main", "checkout_sha": sha, "user_username": "olga", "total_commits_count": 1,
+			"commits": []any{map[string]any{"id": sha, "modified": []string{"README.md"}}},
+		}, "X-Gitlab-Token", webhookSecret, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Event-UUID", sha)
+	}
+	v := controlplanetest.Good("rmse", 12.0)
+	v.RunTags = map[string]string{"modelrepo_commit": version}
+	p.Report("JPCP", p.Tracker.Add("jpcp", v))
+	stop()
+	p.SQL(`insert into control_plane.runs (flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, requested_by, commit_sha, state_type, state_name, terminal, dispatched_at, checked_at)
+		values ('r', gen_random_uuid(), 'default', 'JPCP', 'd', false, 'api', 'x', $1, 'COMPLETED', 'Completed', true, now(), now())`, run)
+	p.SQL("update control_plane.pushes set received_at = received_at - interval '40 days', work_until = null")
+	p.SQL("update control_plane.push_deliveries set received_at = received_at - interval '40 days'")
+	p.Serve()
+	testenv.Eventually(t, 30*time.Second, func() error {
+		if n := p.Count("select count(*) from control_plane.pushes where commit_sha = '" + nothing + "'"); n != 0 {
+			return fmt.Errorf("%d pushes that nothing names", n)
+		}
+		return nil
+	})
+	for what, sha := range map[string]string{"a version": version, "a run": run, "the branch, as its head,": head} {
+		if n := p.Count("select count(*) from control_plane.pushes where commit_sha = '" + sha + "'"); n != 1 {
+			t.Errorf("%d pushes of the commit that %s names, want 1", n, what)
+		}
 	}
 }

@@ -324,10 +324,10 @@ func TestPolicies(t *testing.T) {
 	if got := p.Audits("promotion_policy.set"); len(got) != 1 || got[0]["details"].(map[string]any)["old"].(map[string]any)["metric"] != "rmse" {
 		t.Fatalf(`audit %v; want len(got) == 1 && got[0]["details"].(map[string]any)["old"].(map[string]any)["metric"] == "rmse"`, got)
 	}
-	p.Want(204, "DELETE", "/promotion-policies/MACK", controlplanetest.Foreign, nil) // policies belong to no tenant, so every tenant may read who changes them
-	if got := p.Audits("promotion_policy.removed"); len(got) != 1 || got[0]["tenant"] != "platform" || got[0]["actor"] != "mallory" ||
-		got[0]["details"].(map[string]any)["actor_tenant"] != "other" || p.Audits("promotion_policy.set")[0]["tenant"] != "platform" {
-		t.Fatalf(`audit %v; want len(got) == 1 && got[0]["tenant"] == "platform" && got[0]["actor"] == "mallory" && got[0]["details"].(map[string]any)["actor_tenant"] == "other" && …`, got)
+	p.Refused(404, "model_not_found", "DELETE", "/promotion-policies/MACK", controlplanetest.Foreign, nil)
+	p.Want(204, "DELETE", "/promotion-policies/MACK", controlplanetest.Operator, nil)
+	if got := p.Audits("promotion_policy.removed"); len(got) != 1 || got[0]["tenant"] != "default" || got[0]["actor"] != "operator" || p.Audits("promotion_policy.set")[0]["tenant"] != "default" {
+		t.Fatalf("got %v, want the owner's own facts", got)
 	}
 	p.Refused(404, "policy_not_found", "DELETE", "/promotion-policies/MACK", controlplanetest.Operator, nil)
 	stop()

@@ -64,6 +64,7 @@ func TestObjectsOfAnotherTenantLookAbsent(t *testing.T) {
 		method, route, id, absent string
 	}{
 		{"GET", "/approvals/{id}", o.approval, nobody}, {"GET", "/approvals/{id}/diff", o.approval, nobody},
+		{"GET", "/approvals/{id}/effect", o.approval, nobody},
 		{"POST", "/approvals/{id}/approve", o.approval, nobody}, {"POST", "/approvals/{id}/reject", o.approval, nobody},
 		{"POST", "/approve/{id}", "RuntimeClass", "RuntimeRegressor"}, {"POST", "/reject/{id}", "RuntimeClass", "RuntimeRegressor"},
 		{"GET", "/retrain/{id}", o.run, nobody}, {"POST", "/retrain/{id}/cancel", o.run, nobody},

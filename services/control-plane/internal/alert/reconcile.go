@@ -112,7 +112,26 @@ func (r *Reconciler) source(ctx context.Context, name string) error {
 		}
 		seen[id{a.Tenant, a.Key}] = a
 	}
+	if seen, err = r.ofOwners(ctx, seen); err != nil {
+		return err
+	}
 	return r.Store.InTx(ctx, func(tx store.Tx) error { return reconcileSource(ctx, tx, name, seen, at) })
+}
+
+// ofOwners gives what is said of a model to the tenant that the model belongs to.
+func (r *Reconciler) ofOwners(ctx context.Context, seen map[id]Alert) (map[id]Alert, error) {
+	out := make(map[id]Alert, len(seen))
+	for _, a := range seen {
+		if model := a.Labels["model"]; model != "" && a.Tenant == event.PlatformTenant {
+			owner, err := r.Store.OwnerOf(ctx, model)
+			if err != nil {
+				return nil, err
+			}
+			a.Tenant = owner
+		}
+		out[id{a.Tenant, a.Key}] = a
+	}
+	return out, nil
 }
 
 // id identifies an alert within its source.

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -25,7 +26,9 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q := store.ListHoldersParams{Before: page.After, MaxRows: page.Fetch()}
+	p, _ := auth.FromContext(ctx)
+	tenant := p.Tenant
+	q := store.ListHoldersParams{Tenant: tenant, Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("model"); v != "" {
 		q.ModelID = wire.OptionalText(registry.ID(v))
 	}
@@ -50,7 +53,7 @@ func (a API) List(c echo.Context) error {
 			return fault.Invalid("needs model and alias as well", "query", "at")
 		}
 		out := api.AliasHistory{Items: []api.AliasHolder{}}
-		row, err := a.Store.HolderAt(ctx, store.HolderAtParams{ModelID: *q.ModelID, Alias: *q.Alias, At: at})
+		row, err := a.Store.HolderAt(ctx, store.HolderAtParams{Tenant: tenant, ModelID: *q.ModelID, Alias: *q.Alias, At: at})
 		switch {
 		case store.None(err):
 		case err != nil:

@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -270,6 +271,10 @@ func (m *Mover) replacedFiles(ctx context.Context, move store.AliasMove) (string
 
 // finish records a move that the tracker has carried out.
 func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
+	commit, err := m.trainedFrom(ctx, move.ModelID, move.Alias, move.Version)
+	if err != nil {
+		return err
+	}
 	return m.Store.InTx(ctx, func(tx store.Tx) error {
 		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: Done})
 		if err != nil || n == 0 { // already recorded by another process
@@ -278,6 +283,7 @@ func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 		if err := m.record(ctx, tx, change{
 			model: move.ModelID, alias: move.Alias, version: &move.Version, previous: move.PreviousVersion,
 			actor: move.Actor, tenant: move.Tenant, via: move.Via, promotion: move.PromotionID, digest: move.Digest,
+			commit: commit,
 		}); err != nil {
 			return err
 		}
@@ -308,6 +314,7 @@ type change struct {
 	via               string
 	promotion         *uuid.UUID
 	digest            *string
+	commit            string // that the version was trained from, if that counts for the model's freshness
 }
 
 // record writes the history, event and audit fact of one change.
@@ -326,6 +333,13 @@ func (m *Mover) record(ctx context.Context, tx store.Tx, c change) error {
 	details := map[string]any{"alias": c.alias, "version": c.version, "previous_version": c.previous, "via": c.via}
 	if c.promotion != nil {
 		details["promotion_id"] = *c.promotion
+	}
+	if c.commit != "" {
+		if err := freshness.Trained(ctx, tx, freshness.Training{
+			Model: c.model, Version: *c.version, Commit: c.commit, Head: m.Registry.Head(), Actor: c.actor,
+		}, now); err != nil {
+			return err
+		}
 	}
 	return tx.Emit(ctx,
 		event.Of(event.PlatformTenant, c.actor, "deploy", "alias_changed", id.String(), event.AliasChanged{

@@ -42,7 +42,7 @@ type Requester interface {
 func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
 	found := false
 	var past *OutsideMove
-	digest, err := m.digestOfOutside(ctx, model, holders)
+	outside, err := m.readOutside(ctx, model, holders)
 	if err != nil {
 		return err
 	}
@@ -70,14 +70,18 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 			}
 			found = true
 			if alias == Production && m.Enforced() {
-				past = &OutsideMove{Model: model, Version: wire.Deref(now), Holder: wire.Deref(known), Mover: UnknownMover, Digest: digest}
+				past = &OutsideMove{Model: model, Version: wire.Deref(now), Holder: wire.Deref(known), Mover: UnknownMover, Digest: outside.digest}
 				if err := m.Outside.MovedPast(ctx, tx, *past); err != nil {
 					return err
 				}
 				continue
 			}
 			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", wire.Deref(now)))
-			if err := m.recordExternal(ctx, tx, model, alias, known, now); err != nil {
+			c := externalChange(model, alias, known, now)
+			if alias == Production {
+				c.commit = outside.commit
+			}
+			if err := m.record(ctx, tx, c); err != nil {
 				return err
 			}
 		}
@@ -92,27 +96,35 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 	return err
 }
 
-// digestOfOutside reads the digest of what holds Production past an enforced gate, before the transaction that asks for
-// it: those who decide are shown which files it was about.
-func (m *Mover) digestOfOutside(ctx context.Context, model string, holders Holders) (string, error) {
+// outsideVersion is the tracker's record of a version that others gave Production to.
+type outsideVersion struct {
+	digest string // under an enforced gate: those who decide are shown which files it was about
+	commit string // else: what counts for the model's freshness
+}
+
+// readOutside reads it before the transaction that needs it; it is empty if Production did not move.
+func (m *Mover) readOutside(ctx context.Context, model string, holders Holders) (out outsideVersion, err error) {
 	version := holders[Production]
-	if version == "" || !m.Enforced() {
-		return "", nil
+	if version == "" {
+		return out, nil
 	}
 	row, err := m.Store.CurrentHolder(ctx, store.CurrentHolderParams{ModelID: model, Alias: Production})
 	if err != nil && !store.None(err) {
-		return "", err
+		return out, err
 	}
-	if err == nil && wire.Deref(row.Version) == version {
-		return "", nil
+	switch {
+	case err == nil && wire.Deref(row.Version) == version:
+		return out, nil
+	case m.Enforced():
+		out.digest, err = m.taggedDigest(ctx, model, version)
+	default:
+		out.commit, err = m.trainedFrom(ctx, model, Production, version)
 	}
-	return m.taggedDigest(ctx, model, version)
+	return out, err
 }
 
-func (m *Mover) recordExternal(ctx context.Context, tx store.Tx, model, alias string, previous, version *string) error {
-	return m.record(ctx, tx, change{
-		model: model, alias: alias, version: version, previous: previous, actor: external, tenant: event.PlatformTenant, via: ViaExternal,
-	})
+func externalChange(model, alias string, previous, version *string) change {
+	return change{model: model, alias: alias, version: version, previous: previous, actor: external, tenant: event.PlatformTenant, via: ViaExternal}
 }
 
 // putBack gives Production back to the version that was admitted. Nothing is planned for it: the
@@ -148,7 +160,7 @@ func (m *Mover) putBack(ctx context.Context, move OutsideMove, holders Holders) 
 		slog.String("moved_to", move.Version), slog.String("put_back_to", holder))
 	return m.Store.InTx(ctx, func(tx store.Tx) error {
 		if holder != move.Holder {
-			if err := m.recordExternal(ctx, tx, move.Model, Production, &move.Holder, nil); err != nil {
+			if err := m.record(ctx, tx, externalChange(move.Model, Production, &move.Holder, nil)); err != nil {
 				return err
 			}
 		}

@@ -143,6 +143,9 @@ func (p *parts) start(ctx context.Context) error {
 	if err := p.guarded.Load(ctx); err != nil {
 		return err
 	}
+	if err := p.registry.RecordOwners(ctx, p.store.Queries, time.Now()); err != nil {
+		return err
+	}
 	if err := errors.Join(p.policies.Load(ctx), p.repoConfig.Load(ctx)); err != nil {
 		return err
 	}

@@ -98,6 +98,9 @@ type Config struct {
 	// CITriggerToken is the token that triggers CIProject's pipeline.
 	CITriggerToken service.Secret `env:"AI_PROD_PIPELINE_TRIGGER_TOKEN"`
 
+	// PushRetentionDays is how long the record of a push is kept once nothing needs it: neither a model that is stale
+	// because of it, nor a version or run of its commit, nor the head. 0: for ever.
+	PushRetentionDays int `env:"PUSH_RETENTION_DAYS" envDefault:"365"`
 	// ApprovalExpiryHours is the age at which a pending approval expires; 0: never.
 	ApprovalExpiryHours int `env:"APPROVAL_EXPIRY_HOURS" envDefault:"72"`
 	// CommandLeaseSeconds is how long the sending process owns a dispatch before another
@@ -123,6 +126,9 @@ type Config struct {
 	// AuditKeyFile holds the key that signs checkpoints of the audit ledger; it is created
 	// if missing. Empty: checkpoints are not signed. All replicas share one key.
 	AuditKeyFile string `env:"AUDIT_SIGNING_KEY_FILE"`
+	// AuditStateDir is the folder of the files that remember the end of the audit ledger outside of the database:
+	// audit_high_water and those that begin with the name of the key. All replicas share it. Empty: the key's folder.
+	AuditStateDir string `env:"AUDIT_STATE_DIR"`
 	// AuditTrustedKeys lists further public keys whose checkpoints are trusted, in hex or
 	// base64, separated by commas; needed for a retired key until its successor has
 	// vouched for it. Empty: only the key in AuditKeyFile and the keys it vouches for.
@@ -236,6 +242,7 @@ func (c *Config) checkRanges(fault func(format string, a ...any)) {
 		{"AUTO_RETRAIN_SECONDS", c.AutoRetrainSeconds, 1, 3600},
 		{"ALERT_SECONDS", c.AlertSeconds, 1, 3600},
 		{"APPROVAL_EXPIRY_HOURS", c.ApprovalExpiryHours, 0, 24 * 365},
+		{"PUSH_RETENTION_DAYS", c.PushRetentionDays, 0, 36_500},
 		{"COMMAND_LEASE_SECONDS", c.CommandLeaseSeconds, 15, 24 * 3600},
 		{"CHANGES_RATE_LIMIT_PER_MIN", c.ChangesPerMinute, 0, 1_000_000},
 		{"RETRAIN_RATE_LIMIT_PER_MIN", c.RetrainsPerMinute, 0, 1_000_000},

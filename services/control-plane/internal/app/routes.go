@@ -16,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
@@ -59,6 +60,7 @@ func (p *parts) modelRoutes() []route {
 		{http.MethodGet, "/models/:model/meta", "", classNone, p.registry.Meta},
 		{http.MethodGet, "/models/:model/readme", "", classNone, p.registry.ReadmeText},
 		{http.MethodGet, "/models/:model/images/:file", "", classNone, p.registry.Image},
+		{http.MethodGet, "/model-owners", Read, classNone, p.listOwners},
 		{http.MethodGet, "/modelrepo/status", Read, classNone, p.freshness.Status},
 		{http.MethodGet, "/modelrepo/events", Read, classNone, p.pushes.List},
 		{http.MethodGet, "/modelrepo/config", Read, classNone, p.repoConfig.Get},
@@ -69,6 +71,8 @@ func (p *parts) modelRoutes() []route {
 		{http.MethodPost, "/webhooks/modelrepo/forge-b", signed, classNone, p.webhooks.ForgeB},
 	}
 }
+
+func (p *parts) listOwners(c echo.Context) error { return registry.ListOwners(p.store.Queries)(c) }
 
 func (p *parts) trainingRoutes() []route {
 	return []route{
@@ -81,6 +85,7 @@ func (p *parts) trainingRoutes() []route {
 		{http.MethodGet, "/approvals", Read, classNone, p.approvals.List},
 		{http.MethodGet, "/approvals/:id", Read, classNone, p.approvals.Get},
 		{http.MethodGet, "/approvals/:id/diff", Read, classNone, p.diffs.Get},
+		{http.MethodGet, "/approvals/:id/effect", Read, classNone, p.approvals.Effect},
 		{http.MethodPost, "/approvals/:id/approve", Approve, classDecision, p.approvals.ApproveByID},
 		{http.MethodPost, "/approvals/:id/reject", Approve, classDecision, p.approvals.RejectByID},
 		{http.MethodPost, "/approve/:model", Approve, classDecision, p.approvals.ApproveModel},
@@ -113,6 +118,7 @@ func (p *parts) auditRoutes() []route {
 		{http.MethodGet, "/audit/verify", Read, classNone, p.audit.Verify},
 		{http.MethodGet, "/audit/checkpoints", Read, classNone, p.audit.Checkpoints},
 		{http.MethodPost, "/audit/checkpoints", Manage, classOther, p.audit.MakeCheckpoint},
+		{http.MethodPost, "/audit/acknowledgements", Govern, classDecision, p.audit.Acknowledge},
 		{http.MethodGet, "/audit/keys", Read, classNone, p.audit.Keys},
 		{http.MethodGet, "/audit/export", Read, classNone, p.audit.Export},
 	}
@@ -164,6 +170,13 @@ func (p *parts) operationRoutes() []route {
 	}
 }
 
+// ownRecords begin the routes of records that a tenant keeps itself about any model: two tenants have two of them. Every
+// other route whose path names a model answers 404 to all but the model's owner.
+var ownRecords = []string{"/approve/", "/reject/", "/llm/endpoints/", "/compliance/", "/model-cards/"}
+
+// repositoryRoutes belong to the tenant of the model repository.
+var repositoryRoutes = []string{"/modelrepo/config", "/modelrepo/sync", "/admin/reload"}
+
 // mount adds the routes. Each request is checked in this order: credentials, scope, rate
 // limit, storable text, known query parameters, size of the body.
 func (p *parts) mount(e *echo.Echo, limiter *wire.Limiter) {
@@ -194,6 +207,13 @@ func (p *parts) mount(e *echo.Echo, limiter *wire.Limiter) {
 			chain = append(chain, limits[r.class])
 		}
 		chain = append(chain, wire.RequireStorableText, parameters, wire.BoundBody)
+		switch {
+		case r.scope == "": // what everybody may read needs no tenant
+		case strings.Contains(r.path, ":model") && !slices.ContainsFunc(ownRecords, func(prefix string) bool { return strings.HasPrefix(r.path, prefix) }):
+			chain = append(chain, p.registry.OwnedOnly(p.store.Queries))
+		case slices.Contains(repositoryRoutes, r.path):
+			chain = append(chain, registry.RepositoryOnly)
+		}
 		if r.method == http.MethodGet {
 			service.Get(e, r.path, r.handler, chain...)
 			continue

@@ -80,6 +80,9 @@ func (p *parts) connectRegistry() {
 	// Metrics and policies need the registry; it swaps its reading only after start.
 	p.registry = registry.Open(p.cfg.ModelRepoDir, p.cfg.ModelRepoEnv, func(ctx context.Context) error {
 		p.expectMetrics()
+		if err := p.registry.RecordOwners(ctx, p.store.Queries, time.Now()); err != nil {
+			return err
+		}
 		return p.policies.Load(ctx)
 	}, p.log)
 	p.metrics = metrics.New(p.server.Registry, p.registry.Label)

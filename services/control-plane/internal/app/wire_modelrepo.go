@@ -29,6 +29,7 @@ func (p *parts) connectPushes() error {
 		Store: p.store, Config: p.repoConfig, Registry: p.registry, Approvals: p.approvals.Service, Retrain: p.retrain, Now: time.Now, Log: p.log, People: p.people,
 		OnHead: func() { p.poller.OnHead() }, // the poller records pushes too, so it is made after them
 	}
+	pushes.Keep = time.Duration(p.cfg.PushRetentionDays) * 24 * time.Hour
 	if p.cfg.CIProject != "" {
 		pushes.Pipeline = &push.Pipeline{URL: p.cfg.GitLabURL, Project: p.cfg.CIProject, Token: p.cfg.CITriggerToken, HTTP: p.http}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/status"
@@ -97,9 +98,12 @@ func (p *parts) connectAudit() (err error) {
 	}
 	if p.audit.Ledger, err = audit.New(audit.Parts{
 		Store: p.store, Conn: p.nats, Stream: p.cfg.eventStream(), Coordinator: p.cfg.Coordinator, Now: time.Now, Log: p.log,
+		StateDir: p.cfg.AuditStateDir,
 	}, p.cfg.AuditKeyFile, p.cfg.AuditTrustedKeys); err != nil {
 		return err
 	}
+	p.audit.Guard = p.guarded
+	p.guarded.Handle(guarded.AuditFailure, p.audit.Ledger.ApplyAcknowledgement)
 	p.server.Registry.MustRegister(p.audit.Ledger)
 	p.server.CheckOptional("audit", p.audit.Ledger.Check)
 	return nil

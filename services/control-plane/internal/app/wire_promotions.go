@@ -16,8 +16,9 @@ import (
 )
 
 // maxDescription bounds what the gate downloads of an artifact, in bytes: the
-// file that holds a version's signature.
-const maxDescription = 1 << 20
+// file that holds a version's signature. That of 65,536 columns, as many as are
+// served, has room for 256 bytes each.
+const maxDescription = 16 << 20
 
 // environment lists the settings that guard others, as the environment has them.
 func (p *parts) environment() []guarded.Environment {

@@ -1,18 +1,23 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/autoretrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
 	"github.com/mlp-platform/platform/services/control-plane/internal/metrics"
+	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/run"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -41,7 +46,9 @@ func (p *parts) connectDispatch() (err error) {
 
 // connectRuns makes what starts training runs and follows them.
 func (p *parts) connectRuns() error {
-	book, err := run.NewBook(run.BookParts{Store: p.store, Head: p.registry.Head, Count: p.metrics.Run, Now: time.Now})
+	book, err := run.NewBook(run.BookParts{
+		Store: p.store, TrackerRun: p.findTrackerRun, Head: p.registry.Head, Count: p.metrics.Run, Now: time.Now,
+	})
 	if err != nil {
 		return err
 	}
@@ -74,4 +81,23 @@ func observeDispatch(m *metrics.Metrics) func(store.Command, error, time.Duratio
 			m.Approval(action, c.ModelID, 1)
 		}
 	}
+}
+
+// findTrackerRun finds the run that the trainer began in the tracker for a flow run, in the experiment that it keeps for
+// the model and data set; empty without one.
+func (p *parts) findTrackerRun(ctx context.Context, model, dataset, flowRunID string) (string, error) {
+	experiment, err := p.tracker.GetExperimentByName(ctx, strings.ToLower(model+"_"+dataset))
+	if errors.Is(err, tracker.ErrNotFound) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	found, _, err := p.tracker.SearchRuns(ctx, tracker.RunQuery{
+		ExperimentIDs: []string{experiment.ID}, Filter: "tags." + promotion.TagFlowRun + " = " + tracker.Quote(flowRunID),
+		OrderBy: []string{"attributes.start_time DESC"}, PageSize: 1,
+	})
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0].ID, nil
 }

@@ -189,6 +189,15 @@ func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, he
 		return nil
 	}
 	q := store.New(tx)
+	keys, err := l.trustedKeys(ctx, q)
+	if err != nil {
+		return err
+	}
+	// signDue signs what lies behind an acknowledgement, where no checkpoint can come before.
+	known, open, err := l.openFailures(ctx, q, keys, e.Tenant)
+	if err != nil || open || known.Base().Seq > e.Seq-checkpointEntries {
+		return err
+	}
 	walk := chain.Walk{Tenant: e.Tenant, Next: 1, Prev: chain.Genesis}
 	if e.Seq > checkpointEntries {
 		mark, err := q.AuditCheckpoint(ctx, store.AuditCheckpointParams{Tenant: e.Tenant, Seq: e.Seq - checkpointEntries})
@@ -261,6 +270,11 @@ func (l *Ledger) heads(ctx context.Context, q *store.Queries, tenants []string) 
 	}
 	for _, t := range tails {
 		head := out[t.Tenant]
+		if head.Next-1-maxUnknown > t.Seq {
+			if err := l.bringBack(ctx, q, head, t.Seq); err != nil {
+				return nil, err
+			}
+		}
 		if t.Seq != head.Next-1 {
 			l.Log.ErrorContext(ctx, "the audit ledger was altered: its head is not its last entry", slog.String("tenant", t.Tenant),
 				slog.Int64("head", head.Next-1), slog.Int64("last", t.Seq))
@@ -268,4 +282,23 @@ func (l *Ledger) heads(ctx context.Context, q *store.Queries, tenants []string) 
 		}
 	}
 	return out, nil
+}
+
+// bringBack lets a chain go on behind what there was, if its head lies further behind the last entry than anything
+// signed tells: somebody moved it, and could leave no number behind it.
+func (l *Ledger) bringBack(ctx context.Context, q *store.Queries, head *chain.Walk, last int64) error {
+	keys, err := l.trustedKeys(ctx, q)
+	if err != nil {
+		return err
+	}
+	known, err := l.recall(ctx, q, keys, head.Tenant)
+	if err != nil {
+		return err
+	}
+	anchor, err := l.anchors.of(head.Tenant)
+	if last = max(last, anchor.Seq, known.High.Seq, known.Base().Seq); head.Next-1-maxUnknown > last {
+		l.Log.ErrorContext(ctx, "the audit ledger was altered: its head is not followed", slog.String("tenant", head.Tenant), slog.Int64("head", head.Next-1), slog.Int64("last", last))
+		head.Next = last + 1
+	}
+	return err
 }

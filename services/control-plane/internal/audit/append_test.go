@@ -183,3 +183,18 @@ func TestAMovedHeadStopsNothing(t *testing.T) {
 	b.chained("default", 5)
 	b.fails("moved head", "", 5, "link")
 }
+
+// A head that leaves no numbers behind it is not followed: the chain would end there for ever.
+func TestAHeadFarAwayIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	b := startWithEntries(t, 4)
+	b.alter("update audit_heads set seq = 9223372036854775806 where tenant = 'default'")
+	for n := 5; n <= 6; n++ {
+		b.emit(auditFact("default", n))
+		b.chained("default", n)
+	}
+	var last int64
+	if err := b.pool.QueryRow(t.Context(), "select max(seq) from audit_events where tenant = 'default'").Scan(&last); err != nil || last != 6 {
+		t.Errorf("got the last number %d, %v, want 6", last, err)
+	}
+}

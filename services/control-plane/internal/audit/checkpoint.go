@@ -59,15 +59,15 @@ func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c cha
 	if err != nil {
 		return c, false, err
 	}
-	if end.HeadSeq == 0 && end.LastSeq == 0 {
-		return c, false, fault.AuditEmpty.New("The chain has no entry yet, so that there is nothing to sign.")
-	}
 	v, err := l.Verify(ctx, tenant, max(end.CheckpointSeq, 1), 0)
 	if err != nil {
 		return c, false, err
 	}
 	if v.Fault != nil {
-		return c, false, fault.AuditUnverified.New("The chain does not verify, so that it is not signed; see GET /audit/verify.").WithCause(v.Fault)
+		return c, false, fault.AuditUnverified.New("The chain does not verify, so that it is not signed; see GET /audit/verify. A failure stays one until two people acknowledge it: POST /audit/acknowledgements.").WithCause(v.Fault)
+	}
+	if end.HeadSeq == 0 && end.LastSeq == 0 {
+		return c, false, fault.AuditEmpty.New("The chain has no entry yet, so that there is nothing to sign.")
 	}
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
 		// What grew while there was no key: from the first checkpoint on none is left out.

@@ -28,8 +28,8 @@ func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {
 
 // stretch returns the header of an export: the range of entries that contains all those
 // between two instants. It has no gaps, or it could not be verified.
-func (l *Ledger) stretch(ctx context.Context, tenant string, since, until *time.Time) (chain.Header, error) {
-	h := chain.Header{Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}
+func (l *Ledger) stretch(ctx context.Context, tenant string, memory chain.Memory, since, until *time.Time) (chain.Header, error) {
+	h := chain.Header{Acknowledgements: memory.Acknowledgements, Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}
 	var err error
 	if h.Keys, err = l.listed(ctx, l.Store.Queries); err != nil {
 		return h, err

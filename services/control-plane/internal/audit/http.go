@@ -23,6 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/guarded"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
@@ -41,7 +42,10 @@ const maxDepth = 32
 var action = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._:-]{0,127}$`)
 
 // API serves the routes under /audit.
-type API struct{ Ledger *Ledger }
+type API struct {
+	Ledger *Ledger
+	Guard  *guarded.Service // keeps acknowledgements until a second person approves
+}
 
 // tenantOf is whose chain is meant: the caller's own, or the one that belongs to
 // none. Others look like those that do not exist.
@@ -248,12 +252,7 @@ func (a API) Verify(c echo.Context) error {
 			return err
 		}
 	}
-	out := api.AuditVerdict{Verified: v.Verified(), Checked: v.Checked, Head: api.AuditHead{Seq: v.HeadSeq, Hash: v.Head}, VerifiedAt: v.At.UTC(), SignedSeq: v.SignedSeq}
-	if v.Fault != nil {
-		reason := api.AuditVerdictReason(v.Fault.Reason)
-		out.FirstBadSeq, out.Reason = &v.Fault.Seq, &reason
-	}
-	return c.JSON(http.StatusOK, out)
+	return c.JSON(http.StatusOK, verdictView(v))
 }
 
 // Checkpoints serves GET /audit/checkpoints.
@@ -344,7 +343,7 @@ func (a API) Export(c echo.Context) error {
 	if err := a.Ledger.remember(ctx, tenant, v); err != nil {
 		return err
 	}
-	head, err := a.Ledger.stretch(ctx, tenant, since, until)
+	head, err := a.Ledger.stretch(ctx, tenant, v.Memory, since, until)
 	if err != nil {
 		return err
 	}

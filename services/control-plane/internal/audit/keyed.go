@@ -39,6 +39,11 @@ func (b *epochBook) list() []chain.Epoch {
 	return slices.Clone(b.mine)
 }
 
+// has reports whether a trusted key has signed an epoch of the tenant here.
+func (b *epochBook) has(keys chain.Keys, tenant string) bool {
+	return slices.ContainsFunc(b.list(), func(e chain.Epoch) bool { return e.Tenant == tenant && keys.Signed(e) })
+}
+
 // noteEpoch keeps an epoch in this process and in the file. A folder that cannot be
 // written is logged once; the database has the epoch all the same.
 func (l *Ledger) noteEpoch(ctx context.Context, e chain.Epoch) {

@@ -10,10 +10,12 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -51,8 +53,10 @@ type Parts struct {
 	Stream outbox.StreamConfig
 	// Coordinator is the kind of coordinator that grants leases and their fences.
 	Coordinator string
-	Now         func() time.Time
-	Log         *slog.Logger
+	// StateDir is the folder of the files beside the database; empty: that of the signing key.
+	StateDir string `part:"optional"`
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Ledger is the audit ledger of one replica.
@@ -64,6 +68,7 @@ type Ledger struct {
 	macKey  []byte             // derived of key; nil without it
 	anchors *anchors           // nil without a key
 	epochs  *epochBook         // nil without a key
+	memory  *memoryBook        // nil without a key
 	seen    gauges
 	busy    *semaphore.Weighted
 }
@@ -90,10 +95,12 @@ func (l *Ledger) openKeys(keyFile, trusted string) (err error) {
 	if l.macKey, err = chain.DeriveMACKey(l.key); err != nil {
 		return err
 	}
-	if l.epochs, err = openEpochBook(keyFile + ".epochs"); err != nil {
+	stateFile := filepath.Join(cmp.Or(l.StateDir, filepath.Dir(keyFile)), filepath.Base(keyFile))
+	if l.epochs, err = openEpochBook(stateFile + ".epochs"); err != nil {
 		return err
 	}
-	l.anchors = &anchors{path: keyFile + ".anchors"}
+	l.anchors = &anchors{path: stateFile + ".anchors"}
+	l.memory = newMemoryBook(stateFile)
 	_, err = l.anchors.read()
 	return err
 }
@@ -119,6 +126,7 @@ func (l *Ledger) Lead(ctx context.Context) error {
 	g.Go(func() error {
 		runEvery(ctx, checkpointTick, func(ctx context.Context) {
 			l.vouchDue(ctx)
+			l.noteEnds(ctx)
 			l.signDue(ctx)
 			l.anchorDue(ctx)
 		})

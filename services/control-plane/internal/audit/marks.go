@@ -15,6 +15,7 @@ type checkpoints struct {
 	tenant    string
 	after, to int64
 	anchor    chain.Checkpoint // Seq 0: none
+	high      chain.Head       // the largest that was ever verified; Seq 0: none
 	last      int64            // up to which checkpoints must be complete
 	next      []store.AuditCheckpoint
 	done      bool
@@ -29,6 +30,9 @@ type checkpoints struct {
 // A checkpoint covers all before it, so that one that was removed below another
 // hides nothing. It is a fault nevertheless: somebody was at the tables.
 func (c *checkpoints) check(ctx context.Context, e chain.Link) (*chain.Fault, error) {
+	if e.Seq == c.high.Seq && e.Hash != c.high.Hash {
+		return &chain.Fault{Seq: e.Seq, Reason: chain.BadGap, Detail: "another entry stood here when it was verified: the chain was cut, or restored from a backup, and went on"}, nil
+	}
 	mark, err := c.at(ctx, e.Seq)
 	if err != nil {
 		return nil, err

@@ -369,6 +369,10 @@ func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	b.Want(200, "GET", "/readyz", "", nil)
 	// So does whoever asks.
 	b.alter("update audit_events set actor = 'alice' where tenant = 'default' and seq = 2")
+	if v := b.verify(""); v["verified"] != false {
+		t.Errorf("got %v of an entry that was put right again, want the failure to stay", v)
+	}
+	b.Want(200, "POST", "/audit/acknowledgements", controlplanetest.Legacy, map[string]any{"reason": "put right"})
 	b.verify("")
 	metric("platform_audit_verified 1")
 }

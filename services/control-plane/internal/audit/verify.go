@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -30,6 +31,9 @@ type Verdict struct {
 	SignedSeq int64
 	// LastSeq is the last entry that the chain ever had, whatever is left of it; 0: none.
 	LastSeq int64
+	// Memory is what is known of the chain beyond its tables, and State whether it is kept.
+	Memory chain.Memory
+	State  string
 
 	unsigned []chain.Head // entries beyond the last checkpoint that are due for their number
 }
@@ -41,7 +45,8 @@ func (v Verdict) Verified() bool { return v.Fault == nil }
 var errBeyond = errors.New("the range begins after the last entry")
 
 // Verify recomputes a tenant's chain from one sequence to another; 0 is the first
-// and the last. It sees the chain as it was when it began.
+// and the last. It sees the chain as it was when it began. What it finds is kept: a
+// failure stays one until two people acknowledge it.
 func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Verdict, error) {
 	if err := l.busy.Acquire(ctx, 1); err != nil {
 		return Verdict{}, err
@@ -51,6 +56,32 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	if err != nil {
 		return Verdict{}, err
 	}
+	for {
+		r, err := l.recall(ctx, l.Store.Queries, keys, tenant)
+		if err != nil {
+			return Verdict{}, err
+		}
+		v, err := l.verifyChain(ctx, chainRange{tenant, from, to}, keys, r.Memory)
+		if err != nil {
+			return Verdict{}, err
+		}
+		err = l.memorize(ctx, keys, &v, r, to == 0 && from <= max(r.High.Seq, 1))
+		if errors.Is(err, errAcknowledged) {
+			continue
+		}
+		return v, err
+	}
+}
+
+// chainRange is a stretch of a tenant's chain.
+type chainRange struct {
+	tenant   string
+	from, to int64
+}
+
+// verifyChain compares the tables with themselves and with what is remembered.
+func (l *Ledger) verifyChain(ctx context.Context, which chainRange, keys chain.Keys, memory chain.Memory) (Verdict, error) {
+	tenant, from, to := which.tenant, which.from, which.to
 	anchor, err := l.anchors.of(tenant) // before the chain: what it tells of is in there by now
 	if err != nil {
 		return Verdict{}, err
@@ -63,7 +94,7 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	if v.HeadSeq == 0 {
 		v.Head = chain.Genesis
 	}
-	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq, anchor.Seq)
+	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq, anchor.Seq, memory.High.Seq, memory.Base().Seq)
 	v.LastSeq = last
 	keyed, err := l.keyedChains(ctx, l.Store.Queries, keys, tenant) // after the end: what lies before it has its epoch by now
 	if err != nil {
@@ -76,8 +107,14 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	if open {
 		to = last
 	}
-	walk := chain.Walk{Tenant: tenant, Next: max(from, 1), Prev: chain.Genesis}
-	if walk.Next > 1 {
+	base := memory.Base()
+	walk := chain.Walk{Tenant: tenant, Next: max(from, base.Seq+1), Prev: base.Hash}
+	if from <= base.Seq && base.Seq > 0 {
+		if v.Checked, v.Fault, err = l.checkAcknowledged(ctx, tenant, base); err != nil || v.Fault != nil || to <= base.Seq && !open {
+			return v, err
+		}
+	}
+	if walk.Next > base.Seq+1 {
 		before, err := l.Store.AuditEntry(ctx, store.AuditEntryParams{Tenant: tenant, Seq: walk.Next - 1})
 		switch {
 		case store.None(err):
@@ -88,10 +125,12 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 		}
 		walk.Prev = before.Hash
 	}
-	marks := &checkpoints{ledger: l, keys: keys, tenant: tenant, after: walk.Next - 1, to: to, anchor: anchor, last: max(end.CheckpointSeq, anchor.Seq)}
-	if v.Checked, v.Fault, err = l.walk(ctx, &walk, to, marks, keyed[tenant]); err != nil {
+	marks := &checkpoints{ledger: l, keys: keys, tenant: tenant, after: walk.Next - 1, to: to, anchor: anchor, high: memory.High, last: max(end.CheckpointSeq, anchor.Seq)}
+	checked, found, err := l.walk(ctx, &walk, to, marks, keyed[tenant])
+	if err != nil {
 		return Verdict{}, err
 	}
+	v.Checked, v.Fault = v.Checked+checked, found
 	v.unsigned = marks.unsigned
 	if v.SignedSeq = marks.signedBefore(v.Fault); v.Fault != nil {
 		return v, nil
@@ -102,9 +141,51 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	case end.LastSeq > end.HeadSeq:
 		v.Fault = &chain.Fault{Seq: end.HeadSeq + 1, Reason: chain.BadLink, Detail: "the entry lies beyond the head: the ledger has not appended it"}
 	default:
-		v.Fault = chain.First(walk.Ends(end.HeadSeq, v.Head), walk.Ends(max(end.CheckpointSeq, end.VerifiedSeq, anchor.Seq), walk.Prev))
+		v.Fault = chain.First(walk.Ends(end.HeadSeq, v.Head), walk.Ends(max(end.CheckpointSeq, end.VerifiedSeq, anchor.Seq, memory.High.Seq), walk.Prev))
 	}
 	return v, nil
+}
+
+// checkAcknowledged compares the entries that two people have accepted as they were with what is there. Their hashes
+// and links were wrong then, and stay so.
+func (l *Ledger) checkAcknowledged(ctx context.Context, tenant string, base chain.Acknowledgement) (int64, *chain.Fault, error) {
+	state, err := digestChain(ctx, l.Store.Queries, tenant, base.Seq)
+	if err != nil {
+		return 0, nil, err
+	}
+	if state.digest != base.Digest {
+		return state.count, &chain.Fault{Seq: base.Seq, Reason: chain.BadHash, Detail: fmt.Sprintf("the entries up to it are not those that %s acknowledged", base.By)}, nil
+	}
+	return state.count, nil, nil
+}
+
+// chainState is a stretch from the first entry on, as it stands in the tables.
+type chainState struct {
+	count  int64
+	hash   string // of the last entry
+	digest string
+}
+
+// digestChain reads the entries up to a sequence, whether they hold or not.
+func digestChain(ctx context.Context, q *store.Queries, tenant string, to int64) (chainState, error) {
+	out, sum := chainState{hash: chain.Genesis}, chain.NewDigester()
+	for after := int64(math.MinInt64); ; {
+		rows, err := q.AuditPage(ctx, store.AuditPageParams{Tenant: tenant, After: after, UntilSeq: to, MaxRows: pageRows})
+		if err != nil {
+			return out, err
+		}
+		for _, r := range rows {
+			if err := sum.Add(linkOf(r)); err != nil {
+				return out, err
+			}
+			out.count++
+			out.hash, after = r.Hash, r.Seq
+		}
+		if len(rows) < pageRows {
+			out.digest = sum.Sum()
+			return out, nil
+		}
+	}
 }
 
 // walk follows the chain up to an entry: pages are read one after the other, and

@@ -89,12 +89,12 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 		t.Errorf("dataset_name %v is not taken back; want nil", row["dataset_name"])
 	}
 	enabled := p.Audits("auto_retrain.enabled")
-	if len(enabled) != 2 || enabled[1]["actor"] != "operator" || enabled[1]["tenant"] != "platform" {
-		t.Fatalf(`audit: %v; want len(enabled) == 2 && enabled[1]["actor"] == "operator" && enabled[1]["tenant"] == "platform"`, enabled)
+	if len(enabled) != 2 || enabled[1]["actor"] != "operator" || enabled[1]["tenant"] != "default" {
+		t.Fatalf(`audit: %v; want len(enabled) == 2 && enabled[1]["actor"] == "operator" && enabled[1]["tenant"] == "default"`, enabled)
 	}
 	details := enabled[1]["details"].(map[string]any)
-	if details["actor_tenant"] != "default" || details["old"].(map[string]any)["min_z"] != 3.0 || details["new"].(map[string]any)["min_z"] != 4.5 {
-		t.Errorf(`audit details %v; want details["actor_tenant"] == "default" && details["old"].(map[string]any)["min_z"] == 3.0 && details["new"].(map[string]any)["min_z"] == 4.5`, details)
+	if details["old"].(map[string]any)["min_z"] != 3.0 || details["new"].(map[string]any)["min_z"] != 4.5 {
+		t.Errorf(`audit details %v; want details["old"].(map[string]any)["min_z"] == 3.0 && details["new"].(map[string]any)["min_z"] == 4.5`, details)
 	}
 	if n := len(p.Audits("auto_retrain.disabled")); n != 2 {
 		t.Errorf("%d audit facts of disabling; want 2", n)
@@ -217,9 +217,10 @@ func TestCooldownIsTheTenantsOwn(t *testing.T) {
 		}
 		return r
 	}
-	theirs := as(controlplanetest.Foreign, "requested")
-	p.Want(200, "POST", "/approvals/"+theirs["approval_id"].(string)+"/reject", controlplanetest.Foreign, nil)
-	as(controlplanetest.Foreign, "cooling_down")
+	if r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Foreign, nil).Object(t)["results"].([]any); len(r) != 0 {
+		t.Errorf("got %v, want no model of another tenant", r)
+	}
+	p.Refused(404, "model_not_found", "POST", "/drift/trigger", controlplanetest.Foreign, map[string]any{"model": "JPCP"})
 	if row := settingsOf(p, "JPCP"); row["last_triggered_at"] != nil {
 		t.Errorf(`settings show another tenant's trigger: %v; want row["last_triggered_at"] == nil`, row)
 	}
@@ -239,16 +240,13 @@ func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 	p, s := startWithServing(t)
 	enableAutoRetrain(p, "JPCP", map[string]any{"gate": "direct"})
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", zScore(9), "")
-	r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Foreign, nil).Object(t)["results"].([]any)[0].(map[string]any)
-	run, _ := r["flow_run_id"].(string)
-	if r["outcome"] != "dispatched" || run == "" {
-		t.Fatalf(`result %v; want r["outcome"] == "dispatched" && run != ""`, r)
-	}
+	run := p.Want(200, "POST", "/retrain", controlplanetest.Foreign, map[string]any{"model_name": "JPCP", "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
+	p.SQL("update control_plane.runs set origin = 'drift' where flow_run_id = $1", run)
 	ours := expectOutcome(p, "already_pending", nil)
 	if strings.Contains(ours["reason"].(string), run) {
 		t.Errorf(`result %v; want !strings.Contains(ours["reason"].(string), run)`, ours)
 	}
-	for bearer, want := range map[string]any{controlplanetest.Foreign: run, controlplanetest.Legacy: run, controlplanetest.Reader: nil} {
+	for bearer, want := range map[string]any{controlplanetest.Legacy: run, controlplanetest.Reader: nil} {
 		for _, m := range p.Want(200, "GET", "/modelrepo/status", bearer, nil).Object(t)["models"].([]any) {
 			if row := m.(map[string]any); row["model_id"] == "JPCP" && row["active_run"] != want {
 				t.Errorf(`%s sees the run %v; want (row["model_id"] != "JPCP" || row["active_run"] == want)`, bearer, row["active_run"])

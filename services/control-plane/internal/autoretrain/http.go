@@ -28,7 +28,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.Service.Store.ListAutoRetrain(c.Request().Context(), store.ListAutoRetrainParams{After: page.Start(), MaxRows: page.Fetch()})
+	rows, err := a.Service.Store.ListAutoRetrain(c.Request().Context(), store.ListAutoRetrainParams{Tenant: wire.CallerTenant(c), After: page.Start(), MaxRows: page.Fetch()})
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Service) put(ctx context.Context, tx store.Tx, p auth.Principal, row st
 	if after.Enabled {
 		action = "auto_retrain.enabled" // a standing authorisation to train
 	}
-	return after, tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, event.Model(row.ModelID), event.OK, details))
+	return after, tx.Emit(ctx, event.Audit(p.Tenant, p.Name, action, event.Model(row.ModelID), event.OK, details))
 }
 
 // applyChange carries out an approved change.
@@ -171,6 +171,11 @@ func (a API) Trigger(c echo.Context) error {
 		model = m.ID()
 	}
 	p, _ := auth.FromContext(ctx)
+	if model != "" {
+		if err := a.Service.Registry.RequireOwned(ctx, a.Service.Store.Queries, p.Tenant, model); err != nil {
+			return err
+		}
+	}
 	results, err := a.Service.Trigger(ctx, p, model, body.DryRun != nil && *body.DryRun)
 	if err != nil {
 		return err

@@ -94,7 +94,11 @@ func (s *Service) Run(ctx context.Context) error {
 // Trigger looks at the model, or at all that are enabled, and trains those that
 // drift. A dry run only tells what would happen. The error is the store's.
 func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, dry bool) ([]Result, error) {
-	rows, err := s.Store.EnabledAutoRetrain(ctx, wire.OptionalText(model))
+	var tenant *string // nil: of every tenant, each in its name
+	if !auth.System(p.Name) {
+		tenant = &p.Tenant
+	}
+	rows, err := s.Store.EnabledAutoRetrain(ctx, store.EnabledAutoRetrainParams{ModelID: wire.OptionalText(model), Tenant: tenant})
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +109,11 @@ func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, d
 	out := make([]Result, 0, len(rows))
 	for _, row := range rows {
 		res := judgeDrift(row, levels)
+		if tenant == nil {
+			if p.Tenant, err = s.Registry.Owner(ctx, s.Store.Queries, row.ModelID); err != nil {
+				return out, err
+			}
+		}
 		if res.Outcome == WouldTrigger {
 			if res, err = s.act(ctx, p, row, res, dry); err != nil {
 				return out, err

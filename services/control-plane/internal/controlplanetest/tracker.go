@@ -34,6 +34,7 @@ type Tracker struct {
 	Looks  int // at the aliases of a model
 	Seen   chan struct{}
 	Go     chan struct{}
+	Idle   bool // no trainer has begun a run for the flow runs that are asked for
 }
 
 type trackedModel struct {
@@ -185,6 +186,10 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		replyJSON(w, 200, map[string]any{"files": files})
 	case path == "/model-versions/get":
 		f.version(w, q.Get("name"), q.Get("version"))
+	case path == "/experiments/get-by-name":
+		replyJSON(w, 200, map[string]any{"experiment": map[string]any{"experiment_id": "1", "name": q.Get("experiment_name")}})
+	case path == "/runs/search":
+		f.begunRuns(w, r)
 	case path == "/runs/get":
 		f.run(w, q.Get("run_id"))
 	case strings.HasPrefix(r.URL.Path, "/api/2.0/mlflow-artifacts/artifacts/"):
@@ -296,6 +301,26 @@ func (f *Tracker) run(w http.ResponseWriter, id string) {
 		"info": map[string]any{"run_id": id, "status": "FINISHED", "artifact_uri": "mlflow-artifacts:/" + id},
 		"data": map[string]any{"metrics": metrics, "tags": keyValuePairs(v.RunTags)},
 	}})
+}
+
+// begunRuns answers for a trainer, which begins a run in the tracker as soon as its flow run starts.
+func (f *Tracker) begunRuns(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Filter string }
+	if json.NewDecoder(r.Body).Decode(&in) != nil || f.Idle {
+		replyJSON(w, 200, map[string]any{"runs": []any{}})
+		return
+	}
+	_, id, _ := strings.Cut(in.Filter, "'")
+	replyJSON(w, 200, map[string]any{"runs": []any{map[string]any{
+		"info": map[string]any{"run_id": "tracked-" + strings.TrimSuffix(id, "'"), "status": "RUNNING"}, "data": map[string]any{},
+	}}})
+}
+
+// SetIdle says whether the trainer has yet to begin its runs.
+func (f *Tracker) SetIdle(idle bool) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Idle = idle
 }
 
 func keyValuePairs(m map[string]string) []any {

@@ -24,6 +24,9 @@ import (
 // Beyond it there is a unit wrong.
 const maxHours = 1e8
 
+// maxRate bounds the price of an hour, as in the service's settings.
+const maxRate = 1e4
+
 // trackerTimeout bounds the question whether the tracker knows a model.
 const trackerTimeout = 5 * time.Second
 
@@ -145,7 +148,21 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 		RunID: b.RunId, Project: defaultProject, Synthetic: synthetic, Now: s.now(),
 		GpuHours: hours("gpu_hours", b.GpuHours, modelrepo.MockGPUHours(b.Model, b.Version)), CpuHours: hours("cpu_hours", b.CpuHours, 0),
 	}
-	in.CostUsd = s.rates.USD(in.Scheduler, in.GpuHours, in.CpuHours)
+	rates := s.rates
+	for _, r := range []struct {
+		name  string
+		given *float64
+		rate  *float64
+	}{{"gpu_cost_per_hour", b.GpuCostPerHour, &rates.GPUHourUSD}, {"cpu_cost_per_hour", b.CpuCostPerHour, &rates.CPUHourUSD}} {
+		switch {
+		case r.given == nil:
+		case !(*r.given >= 0 && *r.given <= maxRate):
+			bad(fmt.Sprintf("must be a price in USD from 0 to %.0f", maxRate), r.name)
+		default:
+			*r.rate = *r.given
+		}
+	}
+	in.CostUsd = rates.USD(in.Scheduler, in.GpuHours, in.CpuHours)
 	if m, ok := s.registry.Find(b.Model); ok {
 		in.Project = m.Project
 	}

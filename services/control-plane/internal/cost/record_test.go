@@ -114,6 +114,19 @@ func TestRepeatUpdates(t *testing.T) {
 }
 
 // Many reports of one job at once are one row, recorded once.
+// Who reports a job may know its prices better than the service does.
+func TestPricesOfTheReport(t *testing.T) {
+	t.Parallel()
+	p := controlplanetest.Start(t)
+	expectDocument(t, recordCost(p, map[string]any{"gpu_cost_per_hour": 9}), map[string]any{"recorded": true, "cost_usd": 18.0})
+	flux := map[string]any{"scheduler": "flux", "job_id": "f1", "gpu_cost_per_hour": 0, "cpu_cost_per_hour": 0.5}
+	expectDocument(t, recordCost(p, flux), map[string]any{"recorded": true, "cost_usd": 4.0})
+	expectDocument(t, recordCost(p, nil), map[string]any{"recorded": false, "cost_usd": 5.0}) // without them, by the service's
+	for _, wrong := range []any{-1, 10_001} {
+		p.Want(422, "POST", "/costs", controlplanetest.Trainer, costReport(map[string]any{"gpu_cost_per_hour": wrong}))
+	}
+}
+
 func TestReportsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)

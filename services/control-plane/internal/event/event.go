@@ -38,7 +38,7 @@ type Job struct {
 	Reason     *string            `json:"reason,omitempty"`
 }
 
-// JobStarted is the data of job.started; run_id is null until the trainer has reported it.
+// JobStarted is the data of job.started; run_id is null of a run that began no run in the tracker.
 type JobStarted struct {
 	Model     string  `json:"model"`
 	RunID     *string `json:"run_id"`

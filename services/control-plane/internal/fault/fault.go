@@ -22,16 +22,17 @@ var (
 	OwnRequest     = problem.Kind{Code: "own_request", Status: http.StatusForbidden, Title: "Own request"}
 	SecondApprover = problem.Kind{Code: "second_approver_required", Status: http.StatusForbidden, Title: "Second approver required"}
 
-	ModelNotFound     = problem.Kind{Code: "model_not_found", Status: http.StatusNotFound, Title: "No such model"}
-	ReadmeNotFound    = problem.Kind{Code: "readme_not_found", Status: http.StatusNotFound, Title: "No README"}
-	RunNotFound       = problem.Kind{Code: "run_not_found", Status: http.StatusNotFound, Title: "No such run"}
-	ApprovalNotFound  = problem.Kind{Code: "approval_not_found", Status: http.StatusNotFound, Title: "No such approval"}
-	NoPendingApproval = problem.Kind{Code: "no_pending_approval", Status: http.StatusNotFound, Title: "No pending approval"}
-	VersionNotFound   = problem.Kind{Code: "version_not_found", Status: http.StatusNotFound, Title: "No such version"}
-	PolicyNotFound    = problem.Kind{Code: "policy_not_found", Status: http.StatusNotFound, Title: "No promotion policy"}
-	AliasNotFound     = problem.Kind{Code: "alias_not_found", Status: http.StatusNotFound, Title: "No such alias"}
-	NoPreviousVersion = problem.Kind{Code: "no_previous_version", Status: http.StatusNotFound, Title: "No previous version"}
-	PromotionNotFound = problem.Kind{Code: "promotion_not_found", Status: http.StatusNotFound, Title: "No such promotion"}
+	ModelNotFound      = problem.Kind{Code: "model_not_found", Status: http.StatusNotFound, Title: "No such model"}
+	RepositoryNotFound = problem.Kind{Code: "repository_not_found", Status: http.StatusNotFound, Title: "No such model repository"}
+	ReadmeNotFound     = problem.Kind{Code: "readme_not_found", Status: http.StatusNotFound, Title: "No README"}
+	RunNotFound        = problem.Kind{Code: "run_not_found", Status: http.StatusNotFound, Title: "No such run"}
+	ApprovalNotFound   = problem.Kind{Code: "approval_not_found", Status: http.StatusNotFound, Title: "No such approval"}
+	NoPendingApproval  = problem.Kind{Code: "no_pending_approval", Status: http.StatusNotFound, Title: "No pending approval"}
+	VersionNotFound    = problem.Kind{Code: "version_not_found", Status: http.StatusNotFound, Title: "No such version"}
+	PolicyNotFound     = problem.Kind{Code: "policy_not_found", Status: http.StatusNotFound, Title: "No promotion policy"}
+	AliasNotFound      = problem.Kind{Code: "alias_not_found", Status: http.StatusNotFound, Title: "No such alias"}
+	NoPreviousVersion  = problem.Kind{Code: "no_previous_version", Status: http.StatusNotFound, Title: "No previous version"}
+	PromotionNotFound  = problem.Kind{Code: "promotion_not_found", Status: http.StatusNotFound, Title: "No such promotion"}
 
 	ChangeNotFound = problem.Kind{Code: "change_not_found", Status: http.StatusNotFound, Title: "No such guarded change"}
 
@@ -62,10 +63,11 @@ var (
 
 	SyncInProgress = problem.Kind{Code: "sync_in_progress", Status: http.StatusConflict, Title: "Sync in progress"}
 
-	AuditEmpty      = problem.Kind{Code: "audit_empty", Status: http.StatusConflict, Title: "Empty audit ledger"}
-	AuditUnverified = problem.Kind{Code: "audit_unverified", Status: http.StatusConflict, Title: "Audit ledger does not verify"}
-	AuditKeyMissing = problem.Kind{Code: "audit_key_missing", Status: http.StatusServiceUnavailable, Title: "No audit signing key"}
-	TenantNotFound  = problem.Kind{Code: "tenant_not_found", Status: http.StatusNotFound, Title: "No such tenant"}
+	AuditEmpty       = problem.Kind{Code: "audit_empty", Status: http.StatusConflict, Title: "Empty audit ledger"}
+	AuditUnverified  = problem.Kind{Code: "audit_unverified", Status: http.StatusConflict, Title: "Audit ledger does not verify"}
+	AuditNothingOpen = problem.Kind{Code: "audit_nothing_open", Status: http.StatusConflict, Title: "No open failure of the audit ledger"}
+	AuditKeyMissing  = problem.Kind{Code: "audit_key_missing", Status: http.StatusServiceUnavailable, Title: "No audit signing key"}
+	TenantNotFound   = problem.Kind{Code: "tenant_not_found", Status: http.StatusNotFound, Title: "No such tenant"}
 
 	AdmissionFull = problem.Kind{Code: "admission_full", Status: http.StatusTooManyRequests, Title: "Too many dispatches at once"}
 

@@ -2,8 +2,9 @@
 // of the model repository.
 //
 //	any     → stale     a push that concerns the model, unless it was trained from that commit
-//	any     → current   a run completed with a version made from the newest commit
-//	stale   → stale     a run was dispatched, failed or was a dummy; a version was promoted
+//	any     → current   a run completed with a version made from the newest commit, or Production was given to one,
+//	                    however it was trained
+//	stale   → stale     a run was dispatched, failed or was a dummy; Production was given to a version of an older commit
 //
 // A model without a record is unknown.
 package freshness
@@ -83,60 +84,78 @@ func freshnessChanged(actor, model, status, previous string) []outbox.Event {
 		event.FreshnessChanged{Model: model, Status: status, Previous: previous})}
 }
 
-// Trained records that a run completed with a version trained from commit. The model is
-// current only if that is the newest known commit: the last push's, or without a push
+// Training is a version and the commit that it was trained from.
+type Training struct {
+	Model, Version, Commit string
+	// Head is the commit that the registry was read from.
+	Head string
+	// Actor caused the change: the follower of runs, or the actor of the move to Production.
+	Actor string
+}
+
+// Trained records that a run completed with the version, or that the version holds Production. The model is
+// current only if the version's commit is the newest known one: the last push's, or without a push
 // head, the commit the registry was read from, or the model's own. If pushes make only
 // touched models stale, an older commit is enough if no later push touched the model.
-// Dummy runs do not count; the caller leaves them out.
-func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now time.Time) error {
+// Dummy versions do not count; the caller leaves them out.
+func Trained(ctx context.Context, tx store.Tx, t Training, now time.Time) error {
 	if err := LockPushes(ctx, tx); err != nil {
 		return err
 	}
-	row, err := tx.LockFreshness(ctx, model)
+	row, err := tx.LockFreshness(ctx, t.Model)
 	switch {
 	case store.None(err):
-		row = store.Freshness{ModelID: model, Status: Unknown}
+		row = store.Freshness{ModelID: t.Model, Status: Unknown}
 	case err != nil:
 		return err
 	}
-	newest, pushed := head, false
-	switch last, err := tx.LastPush(ctx); {
-	case err == nil:
-		newest, pushed = last.CommitSha, true
-	case !store.None(err):
+	newest, isNewest, err := newestCommit(ctx, tx, row, t)
+	if err != nil {
 		return err
 	}
-	isNewest := commit == newest
-	switch {
-	case isNewest:
-	case pushed:
-		if isNewest, err = untouchedSince(ctx, tx, model, commit); err != nil {
-			return err
+	if !isNewest {
+		// An older run that finished after a newer one, or Production that went back to an older version.
+		if row.Status == Current {
+			return nil
 		}
-	default: // no newer commit than the model's own is known
-		isNewest = row.LatestModelrepoCommit != nil && commit == *row.LatestModelrepoCommit
-	}
-	if !isNewest && row.Status == Current {
-		return nil // an older run that finished after a newer one
+		if last := row.LastRetrainCommit; last != nil && *last != t.Commit {
+			later, err := tx.TrainedLater(ctx, store.TrainedLaterParams{ModelID: t.Model, CommitSha: *last, NewerThan: t.Version})
+			if err != nil || later {
+				return err
+			}
+		}
 	}
 	previous := row.Status
 	switch {
 	case isNewest:
-		row.Status, row.StaleSince, row.LatestModelrepoCommit = Current, nil, &commit
+		row.Status, row.StaleSince, row.LatestModelrepoCommit = Current, nil, &t.Commit
 	case row.LatestModelrepoCommit == nil && newest != "":
 		row.LatestModelrepoCommit = &newest
 	}
 	if err := tx.PutFreshness(ctx, store.PutFreshnessParams{
-		ModelID: model, Status: row.Status, LatestModelrepoCommit: row.LatestModelrepoCommit,
-		LastRetrainCommit: &commit, StaleSince: row.StaleSince, Now: now,
+		ModelID: t.Model, Status: row.Status, LatestModelrepoCommit: row.LatestModelrepoCommit,
+		LastRetrainCommit: &t.Commit, StaleSince: row.StaleSince, Now: now,
 	}); err != nil {
 		return err
 	}
-	return tx.Emit(ctx, freshnessChanged(follower, model, row.Status, previous)...)
+	return tx.Emit(ctx, freshnessChanged(t.Actor, t.Model, row.Status, previous)...)
 }
 
-// follower is the actor of changes caused by a completed run.
-const follower = "system:follower"
+// newestCommit returns the newest known commit, and whether the training's counts as the newest for its model.
+func newestCommit(ctx context.Context, tx store.Tx, row store.Freshness, t Training) (newest string, isNewest bool, err error) {
+	last, err := tx.LastPush(ctx)
+	switch {
+	case store.None(err): // no newer commit than the registry's, or than the model's own, is known
+		own := row.LatestModelrepoCommit
+		return t.Head, t.Commit == t.Head || own != nil && t.Commit == *own, nil
+	case err != nil:
+		return "", false, err
+	case t.Commit == last.CommitSha:
+		return last.CommitSha, true, nil
+	}
+	isNewest, err = untouchedSince(ctx, tx, t.Model, t.Commit)
+	return last.CommitSha, isNewest, err
+}
 
 // untouchedSince reports whether pushes make only touched models stale and no push after
 // the commit touched this one.

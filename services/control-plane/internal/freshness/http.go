@@ -23,12 +23,13 @@ type API struct {
 // that left it.
 func (a API) Status(c echo.Context) error {
 	ctx := c.Request().Context()
-	rows, err := a.Store.ListFreshness(ctx)
+	p, _ := auth.FromContext(ctx)
+	rows, err := a.Store.ListFreshness(ctx, p.Tenant)
 	if err != nil {
 		return err
 	}
 	var tenant *string // nil: every one's
-	if p, _ := auth.FromContext(ctx); !p.Legacy {
+	if !p.Legacy {
 		tenant = &p.Tenant
 	}
 	active, err := a.Store.ActiveRuns(ctx, tenant)
@@ -40,12 +41,14 @@ func (a API) Status(c echo.Context) error {
 		running[r.ModelID] = r.FlowRunID
 	}
 	out := api.FreshnessSnapshot{Models: []api.Freshness{}}
-	last, err := a.Store.LastPush(ctx)
-	pushed := err == nil
-	if err != nil && !store.None(err) {
+	pushes, err := a.Store.ListPushes(ctx, store.ListPushesParams{Tenant: p.Tenant, MaxRows: 1})
+	if err != nil {
 		return err
 	}
+	var last store.Push
+	pushed := len(pushes) > 0
 	if pushed {
+		last = pushes[0]
 		out.LastEvent = &api.LastPush{CommitSha: last.CommitSha, Timestamp: last.ReceivedAt.UTC(), Source: api.LastPushSource(last.Source)}
 	}
 	seen := make(map[string]bool, len(rows))
@@ -69,12 +72,12 @@ func (a API) Status(c echo.Context) error {
 		add(f)
 	}
 	for _, m := range a.Registry.Models() {
-		if !seen[m.ID()] {
+		if !seen[m.ID()] && m.Owner() == p.Tenant {
 			add(store.Freshness{ModelID: m.ID(), Status: Unknown})
 		}
 	}
 	for _, t := range a.Registry.External() {
-		if !seen[t.ID] {
+		if !seen[t.ID] && p.Tenant == auth.LegacyTenant {
 			add(store.Freshness{ModelID: t.ID, Status: NoDefinition})
 		}
 	}

@@ -6,6 +6,7 @@
 package guarded
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,8 @@ const (
 	RepoConfig  = "modelrepo_config"
 	AutoRetrain = "auto_retrain"
 	Setting     = "setting"
+	// AuditFailure is the acknowledgement of failed verifications of a chain of the audit ledger.
+	AuditFailure = "audit_failure"
 )
 
 // The states of a change.
@@ -87,7 +90,9 @@ func (s *Service) Rules() separation.Rules {
 
 // Change is one that p wants to make.
 type Change struct {
+	ID           uuid.UUID // nil: it gets one
 	Kind, Target string
+	Tenant       string // whose change it is; empty: that of who makes it
 	// Old and New are shown to who decides; New nil removes the target.
 	Old, New any
 }
@@ -104,6 +109,29 @@ func (s *Service) Propose(ctx context.Context, tx store.Tx, p auth.Principal, c 
 		return nil, s.Supersede(ctx, tx, p, c.Kind, c.Target)
 	}
 	return s.propose(ctx, tx, p, c, false)
+}
+
+// ProposeToOther keeps the change until somebody else approves it, also where separation of duties is off. Only those
+// whom it never concerns make it at once: then it returns nil.
+func (s *Service) ProposeToOther(ctx context.Context, tx store.Tx, p auth.Principal, c Change) (*store.GuardedChange, error) {
+	if separation.IsExempt(p.Name) {
+		return nil, s.Supersede(ctx, tx, p, c.Kind, c.Target)
+	}
+	return s.propose(ctx, tx, p, c, false)
+}
+
+// RunsPlatform reports whether p belongs to those who answer for what belongs to no tenant.
+func RunsPlatform(p auth.Principal) bool {
+	return p.Tenant == auth.LegacyTenant || p.Tenant == event.PlatformTenant
+}
+
+// rulesFor are the rules of a change: a failure of the audit ledger needs two people always.
+func (s *Service) rulesFor(c store.GuardedChange) separation.Rules {
+	r := s.Rules()
+	if c.Kind == AuditFailure {
+		r.Duties = func() bool { return true }
+	}
+	return r
 }
 
 // Supersede ends a pending change of what p changes at once: whoever approved it later would undo what p has set.
@@ -135,7 +163,10 @@ func (s *Service) propose(ctx context.Context, tx store.Tx, p auth.Principal, c 
 	if err != nil {
 		return nil, err
 	}
-	id := uuid.Must(uuid.NewV7())
+	id := c.ID
+	if id == uuid.Nil {
+		id = uuid.Must(uuid.NewV7())
+	}
 	switch had, err := tx.PendingGuardedChange(ctx, store.PendingGuardedChangeParams{Kind: c.Kind, Target: c.Target}); {
 	case err == nil && unknown && sameJSON(had.New, next):
 		return &had, nil // proposed at an earlier start
@@ -148,7 +179,7 @@ func (s *Service) propose(ctx context.Context, tx store.Tx, p auth.Principal, c 
 	}
 	now := s.Now()
 	row, err := tx.InsertGuardedChange(ctx, store.InsertGuardedChangeParams{
-		ID: id, Kind: c.Kind, Target: c.Target, Old: old, New: next, Tenant: p.Tenant, RequestedBy: p.Name, Now: now,
+		ID: id, Kind: c.Kind, Target: c.Target, Old: old, New: next, Tenant: cmp.Or(c.Tenant, p.Tenant), RequestedBy: p.Name, Now: now,
 		PersonUnknown: unknown, ExpiresAt: s.Rules().ExpiresAt(now),
 	})
 	if err != nil {
@@ -172,6 +203,9 @@ func (s *Service) fact(c store.GuardedChange, p auth.Principal, action, outcome,
 	details := map[string]any{"change_id": c.ID, "kind": c.Kind, "old": c.Old, "new": c.New, "requested_by": c.RequestedBy, "state": c.State}
 	if reason != "" {
 		details["reason"] = reason
+	}
+	if c.Kind == Policy || c.Kind == AutoRetrain || c.Kind == AuditFailure { // they belong to the tenant of the model, or of the chain
+		return event.Audit(c.Tenant, p.Name, "guarded_change."+action, c.Kind+":"+c.Target, outcome, details)
 	}
 	return event.Shared(p.Tenant, p.Name, "guarded_change."+action, c.Kind+":"+c.Target, outcome, details)
 }
@@ -220,12 +254,16 @@ func (s *Service) Decide(ctx context.Context, p auth.Principal, id uuid.UUID, ap
 	var refused *problem.Error
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 		refused = nil
-		if out, err = tx.LockGuardedChange(ctx, id); err != nil {
+		if out, err = tx.LockGuardedChange(ctx, store.LockGuardedChangeParams{ID: id, Tenant: p.Tenant}); err != nil {
 			if store.None(err) {
 				refused = fault.ChangeNotFound.New("There is no such change; GET /governance/changes lists them.")
 				return nil
 			}
 			return err
+		}
+		if out.Kind == AuditFailure && out.Tenant != p.Tenant && !RunsPlatform(p) {
+			refused = fault.ChangeNotFound.New("The ledger of the tenant " + out.Tenant + " is acknowledged by the tenant " + auth.LegacyTenant + ".")
+			return nil
 		}
 		if out.State == Pending && out.ExpiresAt != nil && !s.Now().Before(*out.ExpiresAt) {
 			refused = fault.AlreadyDecided.New("This change was not decided in time.").With(map[string]any{"id": id, "state": Expired})
@@ -238,10 +276,10 @@ func (s *Service) Decide(ctx context.Context, p auth.Principal, id uuid.UUID, ap
 		case !approve:
 			return s.end(ctx, tx, out, Rejected, p, reason)
 		}
-		if refused = s.Rules().Refuse(p, ask(out)); refused != nil {
+		if refused = s.rulesFor(out).Refuse(p, ask(out)); refused != nil {
 			return tx.Emit(ctx, s.fact(out, p, "approve", event.Denied, refused.Kind.Code))
 		}
-		if s.Rules().NeedsAnother(p, ask(out)) {
+		if s.rulesFor(out).NeedsAnother(p, ask(out)) {
 			if out, err = tx.FirstGuardedApproval(ctx, store.FirstGuardedApprovalParams{ID: id, FirstApprover: &p.Name}); err != nil {
 				return err
 			}

@@ -20,7 +20,8 @@ func (s *Service) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q := store.ListGuardedChangesParams{Before: page.After, MaxRows: page.Fetch()}
+	p, _ := auth.FromContext(c.Request().Context())
+	q := store.ListGuardedChangesParams{Tenant: p.Tenant, Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("state"); v != "" {
 		if !api.GuardedChangeState(v).Valid() {
 			return fault.Invalid("must be pending, applied, rejected, expired or superseded", "query", "state")

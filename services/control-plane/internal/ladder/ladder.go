@@ -130,15 +130,15 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 	}
 	in := store.InsertVersionParams{
 		ModelID: m.ID(), Version: version, Tenant: p.Tenant, FlowRunID: wire.OptionalText(flowRunID), TrackerRunID: wire.OptionalText(mv.RunID),
-		CommitSha: wire.OptionalText(firstNonEmpty(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
-		IsDummy:   promotion.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
+		CommitSha: wire.OptionalText(alias.Commit(mv, tr)),
+		IsDummy:   alias.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
 		ReportedBy: p.Name, RequestID: wire.OptionalText(service.RequestID(ctx)), Traceparent: wire.OptionalText(service.Traceparent(ctx)), Now: s.Now(),
 		Digest: wire.OptionalText(mv.Tags[promotion.TagDigest]), Binds: s.MayBind(p),
 	}
 	if in.Metrics, err = json.Marshal(finiteMetrics(tr.Metrics)); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
 	}
-	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, origin{dummy: in.IsDummy, generated: in.IsGenerated, dirty: promotion.Dirty(mv, tr)})); err != nil {
+	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, origin{dummy: in.IsDummy, generated: in.IsGenerated, dirty: alias.Dirty(mv, tr)})); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode rungs: %w", err)
 	}
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.write(ctx, tx, in) }); err != nil {
@@ -161,6 +161,19 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 			in.Tenant = row.Tenant // the version belongs to who asked for the run, not to the trainer
 		}
 	}
+	owner, err := s.Registry.Owner(ctx, tx.Queries, in.ModelID)
+	if err != nil {
+		return err
+	}
+	if !known {
+		// Without a run the trainer reports for the owner. Nobody else may: a version is reported once.
+		if in.Tenant != auth.LegacyTenant {
+			if err := s.Registry.RequireOwned(ctx, tx.Queries, in.Tenant, in.ModelID); err != nil {
+				return err
+			}
+		}
+		in.Tenant = owner
+	}
 	n, err := tx.InsertVersion(ctx, in)
 	if err != nil || n == 0 { // another replica took the same report
 		return err
@@ -176,7 +189,7 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 		bound = n == 1
 	}
 	if bound {
-		v := store.Version{CommitSha: in.CommitSha, IsDummy: in.IsDummy}
+		v := store.Version{Version: in.Version, CommitSha: in.CommitSha, IsDummy: in.IsDummy}
 		if err := run.Trained(ctx, tx, row, v, s.Registry.Head(), in.Now); err != nil {
 			return err
 		}
@@ -191,15 +204,6 @@ func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersion
 // completed has none, so nobody may pass theirs off as its own.
 func mayProduce(row store.Run) bool {
 	return !row.Terminal || row.StateType == string(orchestrator.Completed)
-}
-
-func firstNonEmpty(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // finiteMetrics leaves out what JSON cannot hold; the judgement has seen it.
@@ -242,11 +246,19 @@ func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, from ori
 	return out
 }
 
+// notOwned is why a version that another tenant has trained takes no alias: the model's policy, and whoever approves
+// under it, speak for its owner alone.
+var notOwned = "passed, but the version was trained for another tenant than the model's owner"
+
 // climb does what the rungs allow, and settles the report.
 func (s *Service) climb(ctx context.Context, row store.Version) (api.LadderResult, error) {
 	var rungs []api.RungResult
 	if err := json.Unmarshal(row.Rungs, &rungs); err != nil {
 		return api.LadderResult{}, fmt.Errorf("ladder: decode rungs of %s %s: %w", row.ModelID, row.Version, err)
+	}
+	owner, err := s.Registry.Owner(ctx, s.Store.Queries, row.ModelID)
+	if err != nil {
+		return api.LadderResult{}, err
 	}
 	set := []string{}
 	var promotionID *uuid.UUID
@@ -254,6 +266,8 @@ func (s *Service) climb(ctx context.Context, row store.Version) (api.LadderResul
 		r := &rungs[i]
 		switch {
 		case !r.Pass:
+		case row.Tenant != owner:
+			r.Reason = &notOwned
 		case r.Alias == alias.Production:
 			id, reason, err := s.promote(ctx, row)
 			if err != nil {
@@ -354,7 +368,7 @@ func (s *Service) isDummy(ctx context.Context, model, version string) (bool, err
 	if err != nil {
 		return false, alias.Problem(err)
 	}
-	return promotion.Dummy(mv, tr), nil
+	return alias.Dummy(mv, tr), nil
 }
 
 // newerVersion compares the tracker's version numbers.

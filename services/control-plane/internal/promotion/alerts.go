@@ -50,7 +50,7 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 		}
 		_, external := g.Registry.FindExternal(r.ModelID) // its digest is computed at first sight, and being external is not a fault
 		switch {
-		case Dummy(mv, run) && r.Alias != alias.Staging:
+		case alias.Dummy(mv, run) && r.Alias != alias.Staging:
 			a.Title = fmt.Sprintf("%s of %s was moved from outside to version %s, which is a dummy.", r.Alias, r.ModelID, *r.Version)
 			a.Labels["fault"] = "dummy"
 		case !alias.ValidDigest(mv.Tags[TagDigest]) && !external:

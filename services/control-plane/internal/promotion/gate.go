@@ -22,11 +22,8 @@ import (
 
 // Tags in which the trainer records what a version was built from.
 const (
-	TagDummy     = "dummy"
 	TagOrigin    = "data_origin"
 	TagDigest    = alias.TagDigest
-	TagCommit    = "modelrepo_commit"
-	TagDirty     = "modelrepo_dirty"
 	TagFlowRun   = "prefect_flow_run_id"
 	originMadeUp = "generated"
 	gateTimeout  = 20 * time.Second
@@ -144,11 +141,11 @@ func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Ve
 	if err := g.artifactChecks(ctx, &v, mv); err != nil {
 		return v, err
 	}
-	v.Dummy = Dummy(mv, run)
+	v.Dummy = alias.Dummy(mv, run)
 	v.check("dummy", !v.Dummy || v.To == alias.Staging, "%s", map[bool]string{
 		true: "version " + v.Version + " is a dummy; it goes no further than Staging", false: "not a dummy",
 	}[v.Dummy])
-	if Dirty(mv, run) {
+	if alias.Dirty(mv, run) {
 		v.check("definition", v.To == alias.Staging, "version %s was trained on a definition that no commit holds; it goes no further than Staging", v.Version)
 	}
 	if Generated(mv, run) {
@@ -170,25 +167,9 @@ func Version(ctx context.Context, t *tracker.Client, name, version string) (trac
 // largest float.
 func Finite(v float64) bool { return math.Abs(v) < math.MaxFloat64 } // false for NaN
 
-// Dummy reports whether a version was trained on a dummy sample: its tag or its run's
-// has any value but empty and false.
-func Dummy(v tracker.ModelVersion, r tracker.Run) bool {
-	for _, s := range []string{v.Tags[TagDummy], r.Tags[TagDummy]} {
-		if s = strings.ToLower(strings.TrimSpace(s)); s != "" && s != "false" {
-			return true
-		}
-	}
-	return false
-}
-
 // Generated reports whether a version was trained on generated data.
 func Generated(v tracker.ModelVersion, r tracker.Run) bool {
 	return versionOrRunTag(v, r, TagOrigin) == originMadeUp
-}
-
-// Dirty reports whether a version was trained on an uncommitted definition.
-func Dirty(v tracker.ModelVersion, r tracker.Run) bool {
-	return strings.EqualFold(v.Tags[TagDirty], "true") || strings.EqualFold(r.Tags[TagDirty], "true")
 }
 
 // versionOrRunTag reads the version's tag, or its run's.

@@ -52,6 +52,9 @@ func (a API) Open(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.Service.Gate.Registry.RequireOwned(ctx, a.Service.Store.Queries, p.Tenant, m.ID); err != nil {
+		return err
+	}
 	r.Model, r.Tenant, r.By, r.Origin = m.ID, p.Tenant, p.Name, FromRequest
 	if body.Approve != nil && *body.Approve {
 		r.Decide = &p
@@ -401,7 +404,7 @@ func (s *Policies) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.Store.ListPolicies(c.Request().Context(), store.ListPoliciesParams{After: page.Start(), MaxRows: page.Fetch()})
+	rows, err := s.Store.ListPolicies(c.Request().Context(), store.ListPoliciesParams{Tenant: wire.CallerTenant(c), After: page.Start(), MaxRows: page.Fetch()})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
@@ -25,10 +24,7 @@ func (s *Settler) MovedPast(ctx context.Context, tx store.Tx, m alias.OutsideMov
 	if m.Version == "" {
 		return nil
 	}
-	tenant, err := tx.TenantOfVersion(ctx, store.TenantOfVersionParams{ModelID: m.Model, Version: m.Version})
-	if store.None(err) {
-		tenant, err = auth.LegacyTenant, nil
-	}
+	tenant, err := tx.OwnerOf(ctx, m.Model)
 	if err != nil {
 		return err
 	}

@@ -181,7 +181,7 @@ func (s *Policies) set(ctx context.Context, tx store.Tx, who auth.Principal, row
 		return after, err
 	}
 	details["new"] = policyView(after)
-	return after, tx.Emit(ctx, event.Shared(who.Tenant, who.Name, "promotion_policy.set", event.Model(row.ModelID), event.OK, details))
+	return after, tx.Emit(ctx, event.Audit(who.Tenant, who.Name, "promotion_policy.set", event.Model(row.ModelID), event.OK, details))
 }
 
 // proposeRemoval is propose, for deleting the model's policy; found is false where it has none.
@@ -216,5 +216,5 @@ func (s *Policies) remove(ctx context.Context, tx store.Tx, who auth.Principal, 
 	if _, err := tx.RemovePolicy(ctx, store.RemovePolicyParams{ModelID: model, Now: &now, UpdatedBy: who.Name}); err != nil {
 		return true, err
 	}
-	return true, tx.Emit(ctx, event.Shared(who.Tenant, who.Name, "promotion_policy.removed", event.Model(model), event.OK, map[string]any{"old": policyView(before)}))
+	return true, tx.Emit(ctx, event.Audit(who.Tenant, who.Name, "promotion_policy.removed", event.Model(model), event.OK, map[string]any{"old": policyView(before)}))
 }

@@ -111,7 +111,7 @@ func (s *Service) servable(ctx context.Context, model, name, version string) (du
 	if mv.Status != "" && mv.Status != "READY" {
 		reasons = append(reasons, fmt.Sprintf("version %s is not ready (%s)", version, strings.ToLower(mv.Status)))
 	}
-	if dummy = Dummy(mv, run); dummy && name != alias.Staging {
+	if dummy = alias.Dummy(mv, run); dummy && name != alias.Staging {
 		reasons = append(reasons, "version "+version+" is a dummy; it goes no further than Staging")
 	}
 	if Generated(mv, run) && !s.Gate.GeneratedAllowed(name) {

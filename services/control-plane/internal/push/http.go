@@ -6,6 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
@@ -20,7 +21,8 @@ func (s *Service) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.Store.ListPushes(c.Request().Context(), store.ListPushesParams{Before: page.After, MaxRows: page.Fetch()})
+	p, _ := auth.FromContext(c.Request().Context())
+	rows, err := s.Store.ListPushes(c.Request().Context(), store.ListPushesParams{Tenant: p.Tenant, Before: page.After, MaxRows: page.Fetch()})
 	if err != nil {
 		return err
 	}

@@ -104,8 +104,10 @@ type Parts struct {
 	People func() identity.Map
 	// OnHead is called after a new head was recorded.
 	OnHead func()
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Keep is how long pushes are kept that nothing needs any more; 0: for ever.
+	Keep time.Duration `part:"optional"`
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Service records pushes. It is safe for concurrent use.
@@ -130,10 +132,10 @@ func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 	p = sanitizePush(p)
 	var out Outcome
 	var row store.Push
-	var noted approval.Noted
+	var noted []approval.Noted // of each owner
 	recorded := false
 	if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
-		out, noted = Outcome{}, approval.Noted{}
+		out, noted = Outcome{}, nil
 		row, recorded, err = s.record(ctx, tx, p, &out, &noted)
 		return err
 	}); err != nil {
@@ -142,11 +144,13 @@ func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 	if !recorded {
 		return out, nil
 	}
-	s.Approvals.Counted(noted)
+	for _, n := range noted {
+		s.Approvals.Counted(n)
+	}
 	if !out.Duplicate {
 		s.OnHead()
 	}
-	if row.WorkUntil != nil {
+	if row.WorkUntil != nil && !out.Duplicate {
 		out.RetrainTriggered, out.CITriggered = s.work(ctx, row)
 	}
 	return out, nil
@@ -156,7 +160,7 @@ func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 const recordTimeout = 45 * time.Second
 
 // record writes the push; recorded is false if there is nothing to write.
-func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome, noted *approval.Noted) (row store.Push, recorded bool, err error) {
+func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome, noted *[]approval.Noted) (row store.Push, recorded bool, err error) {
 	if err := freshness.LockPushes(ctx, tx); err != nil {
 		return row, false, err
 	}
@@ -200,7 +204,7 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 		until := now.Add(workLease)
 		add.WorkUntil = &until
 	}
-	if row, err = tx.InsertPush(ctx, add); err != nil {
+	if row, err = putPush(ctx, tx, add, out.Duplicate, last); err != nil {
 		return row, false, err
 	}
 	out.EventID = row.ID
@@ -211,14 +215,15 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 	}
 	if retrain && cfg.Gate == repoconfig.Approval {
 		models := slices.DeleteFunc(slices.Clone(touched), func(m string) bool { return !slices.Contains(out.MarkedStale, m) })
-		if len(models) > 0 {
-			if *noted, err = s.Approvals.NoteIn(ctx, tx, system, approval.Notice{
+		for owner, models := range s.byOwner(models) {
+			n, err := s.Approvals.NoteIn(ctx, tx, auth.Principal{Name: system.Name, Tenant: owner}, approval.Notice{
 				Models: models, CommitSHA: p.CommitSHA, CommitMsg: p.Message, ChangedFiles: p.Files[:min(len(p.Files), approval.MaxFiles)], Origin: "modelrepo",
 				RequestedBy: person,
-			}); err != nil {
+			})
+			if err != nil {
 				return row, false, err
 			}
-			out.ApprovalsCreated = noted.Created
+			*noted, out.ApprovalsCreated = append(*noted, n), append(out.ApprovalsCreated, n.Created...)
 		}
 	}
 	return row, true, tx.Emit(ctx,
@@ -230,6 +235,47 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 			"files_known": !touchedAll, "approvals": len(out.ApprovalsCreated), "requesters": add.Requesters, "person_unknown": add.PersonUnknown, "account": p.Pusher.String(),
 		}),
 	)
+}
+
+// byOwner groups models by the tenant that they belong to: the records that a push asks for are that tenant's.
+func (s *Service) byOwner(models []string) map[string][]string {
+	out := map[string][]string{}
+	for _, id := range models {
+		if m, ok := s.Registry.Find(id); ok {
+			out[m.Owner()] = append(out[m.Owner()], id)
+		}
+	}
+	return out
+}
+
+// putPush keeps one record per commit and branch, the newest, whatever number of deliveries tell of it. A known head
+// stays where it is; a former one that the branch was set back to becomes the newest.
+func putPush(ctx context.Context, tx store.Tx, add store.InsertPushParams, known bool, last store.Push) (store.Push, error) {
+	if known {
+		return tx.JoinPush(ctx, store.JoinPushParams{ID: last.ID, Requesters: separation.MergeNames(last.Requesters, add.Requesters), PersonUnknown: add.PersonUnknown})
+	}
+	old, err := tx.LockPush(ctx, store.LockPushParams{CommitSha: add.CommitSha, Branch: add.Branch})
+	if store.None(err) {
+		return tx.InsertPush(ctx, add)
+	}
+	if err != nil {
+		return store.Push{}, err
+	}
+	add.Requesters, add.PersonUnknown = separation.MergeNames(old.Requesters, add.Requesters), add.PersonUnknown || old.PersonUnknown
+	add.TouchedAll = add.TouchedAll || old.TouchedAll
+	for _, m := range old.Touched {
+		if !slices.Contains(add.Touched, m) {
+			add.Touched = append(slices.Clone(add.Touched), m)
+		}
+	}
+	if err := tx.RetirePush(ctx, old.ID); err != nil {
+		return store.Push{}, err
+	}
+	row, err := tx.InsertPush(ctx, add)
+	if err != nil {
+		return row, err
+	}
+	return row, tx.MovePush(ctx, store.MovePushParams{FromID: old.ID, ToID: row.ID})
 }
 
 // screenPush sets in out why a push is skipped, or that it repeats the last head; wanted

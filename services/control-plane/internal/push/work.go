@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -44,6 +45,9 @@ func (s *Service) Run(ctx context.Context) error {
 		err := s.resume(ctx)
 		if now := s.Now(); now.Sub(swept) >= sweepEvery {
 			_, sweep := s.Store.DeleteOldDeliveries(ctx, now.Add(-keepDeliveries))
+			if sweep == nil && s.Keep > 0 {
+				_, sweep = s.Store.DeleteOldPushes(ctx, now.Add(-s.Keep))
+			}
 			if err = errors.Join(err, sweep); sweep == nil {
 				swept = now
 			}
@@ -147,7 +151,7 @@ func (s *Service) start(ctx context.Context, row store.Push, model string) error
 	if err != nil {
 		return err
 	}
-	_, err = s.Retrain.Dispatch(ctx, system, fmt.Sprintf("modelrepo:%s:%s:%s", row.CommitSha, model, d.Name),
+	_, err = s.Retrain.Dispatch(ctx, auth.Principal{Name: system.Name, Tenant: m.Owner()}, fmt.Sprintf("modelrepo:%s:%s:%s", row.CommitSha, model, d.Name),
 		dispatch.Request{Model: model, Dataset: d.Name, CommitSHA: row.CommitSha, Origin: "modelrepo"})
 	return err
 }

@@ -102,7 +102,7 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 			}
 		case !ok:
 			unknown = append(unknown, row.FlowRunID)
-		case string(r.StateType) == row.StateType && r.StateName == row.StateName:
+		case string(r.StateType) == row.StateType && r.StateName == row.StateName && (row.StartedAt != nil || !hasBegun(seenFromRun(r))):
 			same = append(same, row.FlowRunID)
 		default:
 			if _, err := f.Book.Apply(ctx, row.FlowRunID, seenFromRun(r)); err != nil {

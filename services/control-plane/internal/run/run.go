@@ -72,9 +72,11 @@ func seenFromRun(r orchestrator.FlowRun) Seen {
 // BookParts are what a Book needs.
 type BookParts struct {
 	Store *store.Store
-	Head  func() string
-	Count func(model, state string)
-	Now   func() time.Time
+	// TrackerRun finds the tracker's run of a flow run; empty while the trainer has not begun one.
+	TrackerRun func(ctx context.Context, model, dataset, flowRunID string) (string, error)
+	Head       func() string
+	Count      func(model, state string)
+	Now        func() time.Time
 }
 
 // Book records the observed states of runs. Head returns the commit of the model
@@ -93,13 +95,14 @@ func NewBook(p BookParts) (*Book, error) {
 func (b *Book) Apply(ctx context.Context, flowRunID string, s Seen) (store.Run, error) {
 	var after store.Run
 	ended := false
+	begun := b.lookUpBegun(ctx, flowRunID, s)
 	err := b.Store.InTx(ctx, func(tx store.Tx) (err error) {
 		ended = false
 		row, err := tx.LockRun(ctx, flowRunID)
 		if err != nil {
 			return err
 		}
-		after, ended, err = b.apply(ctx, tx, row, s)
+		after, ended, err = b.apply(ctx, tx, row, s, begun)
 		return err
 	})
 	if err == nil && ended && b.Count != nil {
@@ -108,19 +111,57 @@ func (b *Book) Apply(ctx context.Context, flowRunID string, s Seen) (store.Run, 
 	return after, err
 }
 
-func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen) (store.Run, bool, error) {
+// begun is what is known of a run that the orchestrator sees running for the first time.
+type begun struct {
+	announce     bool // now: its tracker run is known, or will not be
+	trackerRunID *string
+}
+
+const (
+	// lookUpTimeout limits the question to the tracker.
+	lookUpTimeout = 2 * time.Second
+	// trackerRunGrace is how long a run may run before it is announced without its tracker run. The trainer begins one
+	// first of all, so one that has none by then is of another kind.
+	trackerRunGrace = 30 * time.Second
+)
+
+func hasBegun(s Seen) bool { return s.Type == orchestrator.Running || s.StartTime != nil }
+
+// lookUpBegun asks the tracker for the run's id before the run is announced as started, so that job.started carries it:
+// the trainer itself reports it only with the version, at the end.
+func (b *Book) lookUpBegun(ctx context.Context, flowRunID string, s Seen) begun {
+	if !hasBegun(s) {
+		return begun{}
+	}
+	row, err := b.Store.GetRun(ctx, flowRunID)
+	if err != nil || row.StartedAt != nil || row.Terminal || row.TrackerRunID != nil {
+		return begun{true, row.TrackerRunID}
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	id, err := b.TrackerRun(ctx, row.ModelID, row.DatasetName, flowRunID)
+	if err == nil && id != "" {
+		return begun{true, &id}
+	}
+	waits := !s.Type.Terminal() && s.StartTime != nil && b.Now().Sub(*s.StartTime) < trackerRunGrace
+	return begun{announce: !waits}
+}
+
+func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen, begun begun) (store.Run, bool, error) {
 	now := b.Now()
 	if row.Terminal || s.Type == "" {
 		return row, false, nil
 	}
-	if string(s.Type) == row.StateType && s.Name == row.StateName {
+	announces := row.StartedAt == nil && hasBegun(s) && begun.announce
+	if string(s.Type) == row.StateType && s.Name == row.StateName && !announces {
 		row.CheckedAt, row.UnknownSince = now, nil
 		return row, false, tx.TouchRuns(ctx, store.TouchRunsParams{Now: now, Ids: []string{row.FlowRunID}})
 	}
 	wasStarted := row.StartedAt != nil
 	row.StateType, row.StateName, row.Terminal = string(s.Type), s.Name, s.Type.Terminal()
 	row.CheckedAt, row.UnknownSince = now, nil
-	if row.StartedAt == nil {
+	// Both in one transaction: a run that has a start was announced.
+	if row.StartedAt == nil && begun.announce {
 		row.StartedAt = s.StartTime
 		if s.Type == orchestrator.Running && row.StartedAt == nil {
 			row.StartedAt = &now
@@ -143,6 +184,9 @@ func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen) (s
 	}
 	// A run may start and end between two reads: both events are published.
 	if !wasStarted && row.StartedAt != nil {
+		if row.TrackerRunID == nil {
+			row.TrackerRunID = begun.trackerRunID
+		}
 		if err := tx.Emit(ctx, event.Of(row.Tenant, follower, "job", "started", row.FlowRunID, event.JobStarted{
 			Model: row.ModelID, RunID: row.TrackerRunID, FlowRunID: row.FlowRunID, Dataset: row.DatasetName,
 		})); err != nil {
@@ -201,7 +245,13 @@ func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Vers
 	if version.CommitSha == nil || row.IsDummy || version.IsDummy || row.StateType != string(orchestrator.Completed) {
 		return nil
 	}
-	return freshness.Trained(ctx, tx, row.ModelID, *version.CommitSha, head, now)
+	// A run of another tenant than the owner says nothing of what the owner has.
+	if owner, err := tx.OwnerOf(ctx, row.ModelID); err != nil || owner != row.Tenant {
+		return err
+	}
+	return freshness.Trained(ctx, tx, freshness.Training{
+		Model: row.ModelID, Version: version.Version, Commit: *version.CommitSha, Head: head, Actor: follower,
+	}, now)
 }
 
 func auditOutcome(t orchestrator.StateType) string {

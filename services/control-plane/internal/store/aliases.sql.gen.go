@@ -241,18 +241,24 @@ func (q *Queries) GetAliasMove(ctx context.Context, id uuid.UUID) (AliasMove, er
 
 const holderAt = `-- name: HolderAt :one
 select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id, digest from alias_history
-where model_id = $1 and alias = $2 and from_at <= $3 and (until_at is null or until_at > $3)
+where owned_by(model_id, $1::text) and model_id = $2 and alias = $3 and from_at <= $4 and (until_at is null or until_at > $4)
 order by from_at desc limit 1
 `
 
 type HolderAtParams struct {
+	Tenant  string
 	ModelID string
 	Alias   string
 	At      time.Time
 }
 
 func (q *Queries) HolderAt(ctx context.Context, arg HolderAtParams) (AliasHistory, error) {
-	row := q.db.QueryRow(ctx, holderAt, arg.ModelID, arg.Alias, arg.At)
+	row := q.db.QueryRow(ctx, holderAt,
+		arg.Tenant,
+		arg.ModelID,
+		arg.Alias,
+		arg.At,
+	)
 	var i AliasHistory
 	err := row.Scan(
 		&i.ID,
@@ -372,15 +378,17 @@ func (q *Queries) InsertHolder(ctx context.Context, arg InsertHolderParams) erro
 
 const listHolders = `-- name: ListHolders :many
 select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id, digest from alias_history
-where ($1::text is null or model_id = $1)
-  and ($2::text is null or alias = $2)
-  and ($3::uuid is null or id < $3)
-  and (not $4::bool or until_at is null and version is not null)
+where owned_by(model_id, $1::text)
+  and ($2::text is null or model_id = $2)
+  and ($3::text is null or alias = $3)
+  and ($4::uuid is null or id < $4)
+  and (not $5::bool or until_at is null and version is not null)
 order by id desc
-limit $5
+limit $6
 `
 
 type ListHoldersParams struct {
+	Tenant  string
 	ModelID *string
 	Alias   *string
 	Before  *uuid.UUID
@@ -390,6 +398,7 @@ type ListHoldersParams struct {
 
 func (q *Queries) ListHolders(ctx context.Context, arg ListHoldersParams) ([]AliasHistory, error) {
 	rows, err := q.db.Query(ctx, listHolders,
+		arg.Tenant,
 		arg.ModelID,
 		arg.Alias,
 		arg.Before,

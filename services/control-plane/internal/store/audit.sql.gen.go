@@ -184,6 +184,17 @@ func (q *Queries) AuditHeadsToSign(ctx context.Context, before time.Time) ([]str
 	return items, nil
 }
 
+const auditMemory = `-- name: AuditMemory :one
+select document from audit_memory where tenant = $1
+`
+
+func (q *Queries) AuditMemory(ctx context.Context, tenant string) (string, error) {
+	row := q.db.QueryRow(ctx, auditMemory, tenant)
+	var document string
+	err := row.Scan(&document)
+	return document, err
+}
+
 const auditPage = `-- name: AuditPage :many
 select tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash, mac from audit_events where tenant = $1 and seq > $2 and seq <= $3 order by seq limit $4
 `
@@ -295,7 +306,7 @@ func (q *Queries) AuditTails(ctx context.Context, tenants []string) ([]AuditTail
 
 const auditTenants = `-- name: AuditTenants :many
 select tenant from audit_heads union select tenant from audit_checkpoints union select tenant from audit_verdicts
-union select tenant from audit_events order by tenant
+union select tenant from audit_memory union select tenant from audit_events order by tenant
 `
 
 // Also those of whom only a part is left.
@@ -682,6 +693,31 @@ func (q *Queries) LockAuditHeads(ctx context.Context, tenants []string) ([]Audit
 	return items, nil
 }
 
+const lockAuditWriters = `-- name: LockAuditWriters :many
+select fence from audit_writers order by coordinator for update
+`
+
+// Nothing is appended to any chain until the transaction ends: who appends raises the fence first.
+func (q *Queries) LockAuditWriters(ctx context.Context) ([]int64, error) {
+	rows, err := q.db.Query(ctx, lockAuditWriters)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var fence int64
+		if err := rows.Scan(&fence); err != nil {
+			return nil, err
+		}
+		items = append(items, fence)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const putAuditCheckpoint = `-- name: PutAuditCheckpoint :execrows
 insert into audit_checkpoints (tenant, seq, hash, ts, key_id, signature)
 values ($1, $2, $3, $4, $5, $6) on conflict do nothing
@@ -769,6 +805,22 @@ type PutAuditKeyParams struct {
 
 func (q *Queries) PutAuditKey(ctx context.Context, arg PutAuditKeyParams) error {
 	_, err := q.db.Exec(ctx, putAuditKey, arg.KeyID, arg.PublicKey, arg.Now)
+	return err
+}
+
+const putAuditMemory = `-- name: PutAuditMemory :exec
+insert into audit_memory (tenant, document, updated_at) values ($1, $2, $3)
+on conflict (tenant) do update set document = excluded.document, updated_at = excluded.updated_at
+`
+
+type PutAuditMemoryParams struct {
+	Tenant   string
+	Document string
+	Now      time.Time
+}
+
+func (q *Queries) PutAuditMemory(ctx context.Context, arg PutAuditMemoryParams) error {
+	_, err := q.db.Exec(ctx, putAuditMemory, arg.Tenant, arg.Document, arg.Now)
 	return err
 }
 

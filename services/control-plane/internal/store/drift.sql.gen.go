@@ -42,11 +42,17 @@ func (q *Queries) ClaimTrigger(ctx context.Context, arg ClaimTriggerParams) erro
 }
 
 const enabledAutoRetrain = `-- name: EnabledAutoRetrain :many
-select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where enabled and ($1::text is null or model_id = $1) order by model_id
+select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where enabled and ($1::text is null or model_id = $1)
+  and ($2::text is null or owned_by(model_id, $2::text)) order by model_id
 `
 
-func (q *Queries) EnabledAutoRetrain(ctx context.Context, modelID *string) ([]AutoRetrain, error) {
-	rows, err := q.db.Query(ctx, enabledAutoRetrain, modelID)
+type EnabledAutoRetrainParams struct {
+	ModelID *string
+	Tenant  *string
+}
+
+func (q *Queries) EnabledAutoRetrain(ctx context.Context, arg EnabledAutoRetrainParams) ([]AutoRetrain, error) {
+	rows, err := q.db.Query(ctx, enabledAutoRetrain, arg.ModelID, arg.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -127,16 +133,17 @@ func (q *Queries) GetTriggered(ctx context.Context, arg GetTriggeredParams) (tim
 }
 
 const listAutoRetrain = `-- name: ListAutoRetrain :many
-select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id > $1::text order by model_id limit $2
+select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id > $1::text and owned_by(model_id, $2::text) order by model_id limit $3
 `
 
 type ListAutoRetrainParams struct {
 	After   string
+	Tenant  string
 	MaxRows int32
 }
 
 func (q *Queries) ListAutoRetrain(ctx context.Context, arg ListAutoRetrainParams) ([]AutoRetrain, error) {
-	rows, err := q.db.Query(ctx, listAutoRetrain, arg.After, arg.MaxRows)
+	rows, err := q.db.Query(ctx, listAutoRetrain, arg.After, arg.Tenant, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -30,11 +30,11 @@ func (q *Queries) GetFreshness(ctx context.Context, modelID string) (Freshness, 
 }
 
 const listFreshness = `-- name: ListFreshness :many
-select model_id, status, latest_modelrepo_commit, last_retrain_commit, stale_since, retrain_triggered_at, updated_at from freshness order by model_id
+select model_id, status, latest_modelrepo_commit, last_retrain_commit, stale_since, retrain_triggered_at, updated_at from freshness where owned_by(model_id, $1::text) order by model_id
 `
 
-func (q *Queries) ListFreshness(ctx context.Context) ([]Freshness, error) {
-	rows, err := q.db.Query(ctx, listFreshness)
+func (q *Queries) ListFreshness(ctx context.Context, tenant string) ([]Freshness, error) {
+	rows, err := q.db.Query(ctx, listFreshness, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -146,4 +146,25 @@ func (q *Queries) PutFreshness(ctx context.Context, arg PutFreshnessParams) erro
 		arg.Now,
 	)
 	return err
+}
+
+const trainedLater = `-- name: TrainedLater :one
+select exists (
+    select 1 from versions where model_id = $1 and commit_sha = $2::text and not is_dummy
+        and version::bigint > ($3::text)::bigint
+)
+`
+
+type TrainedLaterParams struct {
+	ModelID   string
+	CommitSha string
+	NewerThan string
+}
+
+// Whether the model has a version of that commit that is newer than the given one.
+func (q *Queries) TrainedLater(ctx context.Context, arg TrainedLaterParams) (bool, error) {
+	row := q.db.QueryRow(ctx, trainedLater, arg.ModelID, arg.CommitSha, arg.NewerThan)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }

@@ -200,20 +200,27 @@ func (q *Queries) InsertGuardedChange(ctx context.Context, arg InsertGuardedChan
 
 const listGuardedChanges = `-- name: ListGuardedChanges :many
 select id, kind, target, old, new, state, tenant, requested_by, requested_at, person_unknown, first_approver, decided_by, decided_at, reason, expires_at from guarded_changes
-where ($1::text is null or state = $1)
-  and ($2::uuid is null or id < $2)
+where tenant in ($1::text, 'platform')
+  and ($2::text is null or state = $2)
+  and ($3::uuid is null or id < $3)
 order by id desc
-limit $3
+limit $4
 `
 
 type ListGuardedChangesParams struct {
+	Tenant  string
 	State   *string
 	Before  *uuid.UUID
 	MaxRows int32
 }
 
 func (q *Queries) ListGuardedChanges(ctx context.Context, arg ListGuardedChangesParams) ([]GuardedChange, error) {
-	rows, err := q.db.Query(ctx, listGuardedChanges, arg.State, arg.Before, arg.MaxRows)
+	rows, err := q.db.Query(ctx, listGuardedChanges,
+		arg.Tenant,
+		arg.State,
+		arg.Before,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -249,11 +256,16 @@ func (q *Queries) ListGuardedChanges(ctx context.Context, arg ListGuardedChanges
 }
 
 const lockGuardedChange = `-- name: LockGuardedChange :one
-select id, kind, target, old, new, state, tenant, requested_by, requested_at, person_unknown, first_approver, decided_by, decided_at, reason, expires_at from guarded_changes where id = $1 for update
+select id, kind, target, old, new, state, tenant, requested_by, requested_at, person_unknown, first_approver, decided_by, decided_at, reason, expires_at from guarded_changes where id = $1 and tenant in ($2::text, 'platform') for update
 `
 
-func (q *Queries) LockGuardedChange(ctx context.Context, id uuid.UUID) (GuardedChange, error) {
-	row := q.db.QueryRow(ctx, lockGuardedChange, id)
+type LockGuardedChangeParams struct {
+	ID     uuid.UUID
+	Tenant string
+}
+
+func (q *Queries) LockGuardedChange(ctx context.Context, arg LockGuardedChangeParams) (GuardedChange, error) {
+	row := q.db.QueryRow(ctx, lockGuardedChange, arg.ID, arg.Tenant)
 	var i GuardedChange
 	err := row.Scan(
 		&i.ID,

@@ -55,6 +55,29 @@ func (q *Queries) DeleteOldDeliveries(ctx context.Context, before time.Time) (in
 	return result.RowsAffected(), nil
 }
 
+const deleteOldPushes = `-- name: DeleteOldPushes :execrows
+delete from pushes p
+where p.received_at < $1 and p.work_until is null and p.id < (select max(id) from pushes)
+  and not exists (select 1 from push_deliveries d where d.push_id = p.id)
+  and not exists (select 1 from freshness f where f.last_retrain_commit = p.commit_sha)
+  and not exists (select 1 from versions v where v.commit_sha = p.commit_sha)
+  and not exists (select 1 from runs r where r.commit_sha = p.commit_sha)
+  and not exists (
+    select 1 from freshness f
+    where f.status = 'stale' and (p.touched_all or f.model_id = any(p.touched))
+      and p.id > coalesce((select max(c.id) from pushes c where c.commit_sha = f.last_retrain_commit), 0))
+`
+
+// Never the head, nor what still says who asked for a training or may not approve its result: a push that a stale model was
+// not trained from yet, or a commit that a model, a version or a run names.
+func (q *Queries) DeleteOldPushes(ctx context.Context, before time.Time) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOldPushes, before)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const findDelivery = `-- name: FindDelivery :one
 select push_id from push_deliveries where delivery_id = $1
 `
@@ -191,6 +214,40 @@ func (q *Queries) InsertPush(ctx context.Context, arg InsertPushParams) (Push, e
 	return i, err
 }
 
+const joinPush = `-- name: JoinPush :one
+update pushes set requesters = $1, person_unknown = person_unknown or $2 where id = $3
+returning id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown
+`
+
+type JoinPushParams struct {
+	Requesters    []string
+	PersonUnknown bool
+	ID            int64
+}
+
+// The known head was told of again: who did so counts as having asked too.
+func (q *Queries) JoinPush(ctx context.Context, arg JoinPushParams) (Push, error) {
+	row := q.db.QueryRow(ctx, joinPush, arg.Requesters, arg.PersonUnknown, arg.ID)
+	var i Push
+	err := row.Scan(
+		&i.ID,
+		&i.CommitSha,
+		&i.Branch,
+		&i.PushedBy,
+		&i.Source,
+		&i.DeliveryID,
+		&i.Touched,
+		&i.TouchedAll,
+		&i.Dispatch,
+		&i.TriggerCi,
+		&i.WorkUntil,
+		&i.ReceivedAt,
+		&i.Requesters,
+		&i.PersonUnknown,
+	)
+	return i, err
+}
+
 const keepPushWork = `-- name: KeepPushWork :exec
 update pushes set dispatch = $1, trigger_ci = $2, work_until = $3 where id = $4
 `
@@ -240,16 +297,23 @@ func (q *Queries) LastPush(ctx context.Context) (Push, error) {
 }
 
 const listPushes = `-- name: ListPushes :many
-select id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown from pushes where $1::bigint is null or id < $1::bigint order by id desc limit $2
+select id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown from pushes p
+where ($1::bigint is null or p.id < $1::bigint)
+  and ($2::text = 'platform' or exists (select 1 from model_owners o where o.tenant = $2::text and (p.touched_all or o.model_id = any(p.touched)))
+    or $2::text = 'default' and not exists (select 1 from model_owners o where o.tenant <> 'default' and o.model_id = any(p.touched)))
+order by p.id desc limit $3
 `
 
 type ListPushesParams struct {
 	Before  *int64
+	Tenant  string
 	MaxRows int32
 }
 
+// Those that touched a model of the tenant; the tenant default has the repository, and so all of them that touched no
+// other tenant's model alone.
 func (q *Queries) ListPushes(ctx context.Context, arg ListPushesParams) ([]Push, error) {
-	rows, err := q.db.Query(ctx, listPushes, arg.Before, arg.MaxRows)
+	rows, err := q.db.Query(ctx, listPushes, arg.Before, arg.Tenant, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -335,6 +399,55 @@ func (q *Queries) LockModelrepoConfig(ctx context.Context) (ModelrepoConfig, err
 	return i, err
 }
 
+const lockPush = `-- name: LockPush :one
+select id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at, requesters, person_unknown from pushes where commit_sha = $1 and branch = $2 for update
+`
+
+type LockPushParams struct {
+	CommitSha string
+	Branch    string
+}
+
+func (q *Queries) LockPush(ctx context.Context, arg LockPushParams) (Push, error) {
+	row := q.db.QueryRow(ctx, lockPush, arg.CommitSha, arg.Branch)
+	var i Push
+	err := row.Scan(
+		&i.ID,
+		&i.CommitSha,
+		&i.Branch,
+		&i.PushedBy,
+		&i.Source,
+		&i.DeliveryID,
+		&i.Touched,
+		&i.TouchedAll,
+		&i.Dispatch,
+		&i.TriggerCi,
+		&i.WorkUntil,
+		&i.ReceivedAt,
+		&i.Requesters,
+		&i.PersonUnknown,
+	)
+	return i, err
+}
+
+const movePush = `-- name: MovePush :exec
+with moved as (
+    update push_deliveries set push_id = $2 where push_id = $1
+)
+delete from pushes where id = $1
+`
+
+type MovePushParams struct {
+	FromID int64
+	ToID   int64
+}
+
+// The record of a commit gives way to a newer one, to which its deliveries belong from then on.
+func (q *Queries) MovePush(ctx context.Context, arg MovePushParams) error {
+	_, err := q.db.Exec(ctx, movePush, arg.FromID, arg.ToID)
+	return err
+}
+
 const pushersOf = `-- name: PushersOf :one
 select coalesce((select array_agg(distinct r) from pushes p, unnest(p.requesters) r where p.commit_sha = $1::text), '{}')::text[] as requesters,
     coalesce((select bool_or(p.person_unknown) from pushes p where p.commit_sha = $1::text), false)::boolean as person_unknown
@@ -402,6 +515,16 @@ func (q *Queries) PutModelrepoConfig(ctx context.Context, arg PutModelrepoConfig
 		arg.Now,
 		arg.UpdatedBy,
 	)
+	return err
+}
+
+const retirePush = `-- name: RetirePush :exec
+update pushes set branch = branch || ' (replaced)' where id = $1
+`
+
+// Out of the way of a newer record of the same commit, within one transaction.
+func (q *Queries) RetirePush(ctx context.Context, id int64) error {
+	_, err := q.db.Exec(ctx, retirePush, id)
 	return err
 }
 

@@ -138,6 +138,12 @@ type AuditKey struct {
 	CreatedAt time.Time
 }
 
+type AuditMemory struct {
+	Tenant    string
+	Document  string
+	UpdatedAt time.Time
+}
+
 type AuditRound struct {
 	One        bool
 	VerifiedAt time.Time
@@ -343,6 +349,12 @@ type ModelCard struct {
 	Source    string
 	UpdatedAt time.Time
 	UpdatedBy string
+}
+
+type ModelOwner struct {
+	ModelID   string
+	Tenant    string
+	UpdatedAt time.Time
 }
 
 type ModelrepoConfig struct {

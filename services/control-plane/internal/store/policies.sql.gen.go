@@ -36,18 +36,19 @@ func (q *Queries) GetPolicy(ctx context.Context, modelID string) (Policy, error)
 
 const listPolicies = `-- name: ListPolicies :many
 select model_id, metric, operator, threshold, from_alias, to_alias, enabled, require_eval, approval_mode, updated_at, updated_by, removed_at from policies
-where removed_at is null and model_id > $1::text
+where removed_at is null and model_id > $1::text and owned_by(model_id, $2::text)
 order by model_id
-limit $2
+limit $3
 `
 
 type ListPoliciesParams struct {
 	After   string
+	Tenant  string
 	MaxRows int32
 }
 
 func (q *Queries) ListPolicies(ctx context.Context, arg ListPoliciesParams) ([]Policy, error) {
-	rows, err := q.db.Query(ctx, listPolicies, arg.After, arg.MaxRows)
+	rows, err := q.db.Query(ctx, listPolicies, arg.After, arg.Tenant, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

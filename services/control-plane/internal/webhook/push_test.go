@@ -240,8 +240,8 @@ func TestDuplicateHead(t *testing.T) {
 	if m := freshnessOf(p, "RUNTIMECLASS"); m["status"] != "stale" || m["touched_by_last_push"] != true {
 		t.Errorf(`not trained: %v; want m["status"] == "stale" && m["touched_by_last_push"] == true`, m)
 	}
-	if len(listEvents(p)) != 2 {
-		t.Errorf("events %v; want len(listEvents(p)) == 2", listEvents(p))
+	if len(listEvents(p)) != 1 || second["event_id"] != first["event_id"] {
+		t.Errorf("got %v and the events %v, want one push, told of twice", second, listEvents(p))
 	}
 	// A newer head, and then the older one again by force.
 	newer := strings.Repeat("ab", 20)
@@ -255,6 +255,31 @@ func TestDuplicateHead(t *testing.T) {
 	}
 	if m := freshnessOf(p, "JPCP"); m["status"] != "current" || m["stale_since"] != nil {
 		t.Errorf(`set back to what it was trained from: %v; want m["status"] == "current" && m["stale_since"] == nil`, m)
+	}
+}
+
+// One record per commit and branch, whatever number of deliveries tell of it, and also if the branch goes back and forth.
+func TestPushIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	p := startWithSecret(t)
+	newer, first := strings.Repeat("ab", 20), ""
+	for range 4 {
+		for _, body := range []string{sampleA(t, nil), sampleA(t, pushA(newer, "README.md"))} {
+			for range 3 {
+				delivery := uuid.NewString()
+				deliverA(p, body, "Idempotency-Key", delivery)
+				if first == "" {
+					first = delivery
+				}
+			}
+		}
+	}
+	events := listEvents(p)
+	if len(events) != 2 || events[0]["commit_sha"] != newer {
+		t.Errorf("got %v, want two pushes, the newest first", events)
+	}
+	if again := deliverA(p, sampleA(t, nil), "Idempotency-Key", first); again["reason"] != "duplicate delivery" {
+		t.Errorf("got %v of the first delivery, want it known although its record gave way to a newer one", again)
 	}
 }
 

@@ -41,6 +41,8 @@ type Header struct {
 	Until     *string     `json:"until"`
 	CreatedAt string      `json:"created_at"`
 	Keys      []BundleKey `json:"keys"`
+	// Acknowledgements are those of failures of the chain, oldest first. The last one says from where on it is checked.
+	Acknowledgements []Acknowledgement `json:"acknowledgements,omitempty"`
 }
 
 // BundleKey is a public key that a bundle, or a table, brings along. It shows who is
@@ -141,9 +143,13 @@ func (b *Writer) line(v any) error {
 	if err != nil {
 		return err
 	}
-	raw = append(raw, '\n')
-	b.sum.Write(raw)
-	_, err = b.w.Write(raw)
+	return b.raw(raw)
+}
+
+func (b *Writer) raw(line []byte) error {
+	line = append(line, '\n')
+	b.sum.Write(line)
+	_, err := b.w.Write(line)
 	return err
 }
 
@@ -152,7 +158,11 @@ func (b *Writer) line(v any) error {
 func (b *Writer) Entry(l Link) error {
 	b.count++
 	b.head = Head{l.Seq, l.Hash}
-	return b.line(entryLine{"entry", l.Entry, l.PrevHash, l.Hash})
+	raw, err := lineOf(l)
+	if err != nil {
+		return err
+	}
+	return b.raw(raw)
 }
 
 // Checkpoint adds a checkpoint; all entries come before.
@@ -194,6 +204,8 @@ type Report struct {
 	FirstBadSeq *int64   `json:"first_bad_seq,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 	Detail      string   `json:"detail,omitempty"`
+	// Acknowledgements are those that the bundle names: of failures that two people have accepted.
+	Acknowledgements []Acknowledgement `json:"acknowledgements,omitempty"`
 }
 
 // reader checks a bundle as it reads it.
@@ -208,6 +220,8 @@ type reader struct {
 	whole  bool             // the header asks for all entries to the end of the chain
 	hashes map[int64]string // of entries, for their checkpoints
 	marked int64            // the last checkpoint's sequence
+	base   Acknowledgement  // entries up to its Seq are compared with its digest alone
+	state  *Digester        // of those entries; nil once they are past
 }
 
 // VerifyBundle reads a bundle and checks all of it, with trusted keys and those that
@@ -337,6 +351,10 @@ func (r *reader) header() error {
 	r.report.Tenant, r.report.FromSeq, r.to, r.whole = h.Tenant, h.FromSeq, h.ToSeq, h.Until == nil
 	r.walk = Walk{Tenant: h.Tenant, Next: h.FromSeq, Prev: h.PrevHash}
 	r.report.Head = Head{h.FromSeq - 1, h.PrevHash}
+	r.report.Acknowledgements = h.Acknowledgements
+	if r.base = lastAcknowledgement(h.Acknowledgements); r.base.Seq >= h.FromSeq {
+		r.state = NewDigester()
+	}
 	r.add(raw)
 	return nil
 }
@@ -350,6 +368,12 @@ func (r *reader) entry(raw []byte) error {
 		return r.bad("an entry comes after the checkpoints")
 	}
 	l := Link{Entry: e.Entry, PrevHash: e.PrevHash, Hash: e.Hash}
+	if r.state != nil && l.Seq <= r.base.Seq {
+		return r.acknowledged(raw, l)
+	}
+	if err := r.leaveAcknowledged(true); err != nil {
+		return err
+	}
 	if f := r.walk.Step(l); f != nil {
 		return f
 	}
@@ -368,10 +392,46 @@ func (r *reader) entry(raw []byte) error {
 	return nil
 }
 
+// acknowledged takes an entry that was accepted as it is.
+func (r *reader) acknowledged(raw []byte, l Link) error {
+	if l.Seq <= r.report.Head.Seq || l.Tenant != r.walk.Tenant {
+		return &Fault{l.Seq, BadLink, "the entry is out of order, or of another chain"}
+	}
+	r.state.addLine(raw)
+	r.report.Checked++
+	r.report.Head = Head{l.Seq, l.Hash}
+	return nil
+}
+
+// leaveAcknowledged goes on behind the entries that were accepted as they are. Their digest is that of the whole chain
+// up to there: a bundle that begins or ends within relies on its signed trailer.
+func (r *reader) leaveAcknowledged(complete bool) error {
+	if r.state == nil {
+		return nil
+	}
+	if complete && r.report.FromSeq == 1 && r.state.Sum() != r.base.Digest {
+		return &Fault{r.base.Seq, BadHash, "the entries up to it are not those that were acknowledged"}
+	}
+	r.state = nil
+	r.walk.Next, r.walk.Prev = r.base.Seq+1, r.base.Hash
+	if !complete {
+		r.walk.Prev = r.report.Head.Hash
+	}
+	r.to = max(r.to, r.base.Seq)
+	return nil
+}
+
 func (r *reader) checkpoint(raw []byte) error {
 	var c checkpointLine
 	if err := r.decode(raw, &c); err != nil {
 		return err
+	}
+	if err := r.leaveAcknowledged(r.whole); err != nil {
+		return err
+	}
+	if c.Seq <= r.base.Seq {
+		r.report.Checkpoints++ // of entries that were accepted as they are
+		return nil
 	}
 	hash, ok := r.hashes[c.Seq]
 	if !ok || c.Seq <= r.marked {
@@ -394,10 +454,15 @@ func (r *reader) trailer(raw []byte) error {
 	if err := r.decode(raw, &t); err != nil {
 		return err
 	}
+	if err := r.leaveAcknowledged(r.whole); err != nil {
+		return err
+	}
 	if f := r.walk.Ends(max(r.to, t.Head.Seq), t.Head.Hash); f != nil {
 		return f
 	}
 	switch {
+	case len(r.report.Acknowledgements) > 0 && t.KeyID == "":
+		return r.bad("the bundle names acknowledgements, and nobody has signed them")
 	case t.Count != r.report.Checked || t.Head != r.report.Head:
 		return r.bad("the trailer tells of other entries than there are")
 	case t.Checkpoints != r.report.Checkpoints:
@@ -457,9 +522,9 @@ func (r *reader) completeness(t trailer) error {
 			f.Seq, f.Reason = *v.FirstBadSeq, *v.Reason
 		}
 		return f
-	case t.Count == 0 && t.LastSeq > 0:
+	case t.Count == 0 && t.LastSeq > r.base.Seq:
 		return &Fault{1, BadGap, fmt.Sprintf("the bundle is empty, the ledger is not: it went on to %d", t.LastSeq)}
-	case r.whole && t.Head.Seq < t.LastSeq:
+	case r.whole && max(t.Head.Seq, r.base.Seq) < t.LastSeq:
 		return &Fault{t.Head.Seq + 1, BadGap, fmt.Sprintf("the entry is missing; the ledger went on to %d", t.LastSeq)}
 	}
 	return nil

@@ -136,9 +136,10 @@ type Fault struct {
 func (f *Fault) Error() string { return fmt.Sprintf("entry %d: %s: %s", f.Seq, f.Reason, f.Detail) }
 
 // First is the fault with the lower sequence; of equals the former, but what was
-// changed says more than that the ledger has not appended it. Either may be nil.
+// changed says more than that the ledger has not appended it, or that another entry
+// stood there. Either may be nil.
 func First(a, b *Fault) *Fault {
-	if a == nil || b != nil && (b.Seq < a.Seq || b.Seq == a.Seq && a.Reason == BadForged) {
+	if a == nil || b != nil && (b.Seq < a.Seq || b.Seq == a.Seq && (a.Reason == BadForged || a.Reason == BadGap && b.Reason != BadForged)) {
 		return b
 	}
 	return a

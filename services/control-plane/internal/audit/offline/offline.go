@@ -137,6 +137,10 @@ func printReport(out io.Writer, r chain.Report) error {
 				r.Checkpoints, strings.Join(r.KeyIDs, ", "), r.SignedSeq, r.Head.Seq-r.SignedSeq)
 		}
 	}
+	for _, a := range r.Acknowledgements {
+		fmt.Fprintf(&b, "ACKNOWLEDGED %s by %s, requested by %s: %q. Entries up to %d are as they were then, altered or not; the chain is checked from %d on.\n",
+			a.At, a.By, a.RequestedBy, a.Reason, a.Seq, a.Seq+1)
+	}
 	if r.Verified && !r.Signed {
 		fmt.Fprintln(&b, "The trailer is not signed: how long the ledger was is only claimed.")
 	}

@@ -35,7 +35,8 @@ update alias_history set digest = @digest where id = @id and until_at is null an
 
 -- name: ListHolders :many
 select * from alias_history
-where (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
+where owned_by(model_id, @tenant::text)
+  and (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
   and (sqlc.narg(alias)::text is null or alias = sqlc.narg(alias))
   and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before))
   and (not @holding::bool or until_at is null and version is not null)
@@ -44,7 +45,7 @@ limit @max_rows;
 
 -- name: HolderAt :one
 select * from alias_history
-where model_id = @model_id and alias = @alias and from_at <= @at and (until_at is null or until_at > @at)
+where owned_by(model_id, @tenant::text) and model_id = @model_id and alias = @alias and from_at <= @at and (until_at is null or until_at > @at)
 order by from_at desc limit 1;
 
 -- name: GetAliasMove :one

@@ -69,7 +69,7 @@ where tenant = @tenant
 -- name: AuditTenants :many
 -- Also those of whom only a part is left.
 select tenant from audit_heads union select tenant from audit_checkpoints union select tenant from audit_verdicts
-union select tenant from audit_events order by tenant;
+union select tenant from audit_memory union select tenant from audit_events order by tenant;
 
 -- name: AuditHeadsToSign :many
 -- Chains that have grown since their last checkpoint, where that is not newer than before.
@@ -135,3 +135,14 @@ values (@tenant, @from_seq, @ts, @key_id, @signature) on conflict do nothing;
 
 -- name: ListAuditEpochs :many
 select * from audit_epochs where tenant = any(@tenants::text[]) order by tenant, from_seq, ts;
+
+-- name: AuditMemory :one
+select document from audit_memory where tenant = @tenant;
+
+-- name: PutAuditMemory :exec
+insert into audit_memory (tenant, document, updated_at) values (@tenant, @document, @now)
+on conflict (tenant) do update set document = excluded.document, updated_at = excluded.updated_at;
+
+-- name: LockAuditWriters :many
+-- Nothing is appended to any chain until the transaction ends: who appends raises the fence first.
+select fence from audit_writers order by coordinator for update;

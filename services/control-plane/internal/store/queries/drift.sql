@@ -1,8 +1,9 @@
 -- name: ListAutoRetrain :many
-select * from auto_retrain where model_id > @after::text order by model_id limit @max_rows;
+select * from auto_retrain where model_id > @after::text and owned_by(model_id, @tenant::text) order by model_id limit @max_rows;
 
 -- name: EnabledAutoRetrain :many
-select * from auto_retrain where enabled and (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id)) order by model_id;
+select * from auto_retrain where enabled and (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
+  and (sqlc.narg(tenant)::text is null or owned_by(model_id, sqlc.narg(tenant)::text)) order by model_id;
 
 -- name: GetAutoRetrain :one
 select * from auto_retrain where model_id = @model_id;

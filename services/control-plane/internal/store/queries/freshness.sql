@@ -1,5 +1,5 @@
 -- name: ListFreshness :many
-select * from freshness order by model_id;
+select * from freshness where owned_by(model_id, @tenant::text) order by model_id;
 
 -- name: GetFreshness :one
 select * from freshness where model_id = @model_id;
@@ -23,3 +23,10 @@ insert into freshness (model_id, status, latest_modelrepo_commit, stale_since, u
 select m.id, @status, @commit_sha, case when @status = 'stale' then @now::timestamptz end, @now from unnest(@models::text[]) m (id)
 on conflict (model_id) do update set status = @status, latest_modelrepo_commit = @commit_sha,
     stale_since = case when @status = 'stale' then coalesce(freshness.stale_since, @now) end, updated_at = @now;
+
+-- name: TrainedLater :one
+-- Whether the model has a version of that commit that is newer than the given one.
+select exists (
+    select 1 from versions where model_id = @model_id and commit_sha = @commit_sha::text and not is_dummy
+        and version::bigint > (@newer_than::text)::bigint
+);

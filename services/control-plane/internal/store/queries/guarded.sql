@@ -10,11 +10,12 @@ select * from guarded_changes where kind = @kind and target = @target and state 
 select * from guarded_changes where state = 'pending' and expires_at <= @now order by id limit 500 for update skip locked;
 
 -- name: LockGuardedChange :one
-select * from guarded_changes where id = @id for update;
+select * from guarded_changes where id = @id and tenant in (@tenant::text, 'platform') for update;
 
 -- name: ListGuardedChanges :many
 select * from guarded_changes
-where (sqlc.narg(state)::text is null or state = sqlc.narg(state))
+where tenant in (@tenant::text, 'platform')
+  and (sqlc.narg(state)::text is null or state = sqlc.narg(state))
   and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before))
 order by id desc
 limit @max_rows;

@@ -31,8 +31,47 @@ insert into pushes (commit_sha, branch, pushed_by, source, delivery_id, touched,
 values (@commit_sha, @branch, @pushed_by, @source, @delivery_id, @touched, @touched_all, @dispatch, @trigger_ci, @work_until, @now, @requesters, @person_unknown)
 returning *;
 
+-- name: JoinPush :one
+-- The known head was told of again: who did so counts as having asked too.
+update pushes set requesters = @requesters, person_unknown = person_unknown or @person_unknown where id = @id
+returning *;
+
+-- name: LockPush :one
+select * from pushes where commit_sha = @commit_sha and branch = @branch for update;
+
+-- name: MovePush :exec
+-- The record of a commit gives way to a newer one, to which its deliveries belong from then on.
+with moved as (
+    update push_deliveries set push_id = @to_id where push_id = @from_id
+)
+delete from pushes where id = @from_id;
+
+-- name: RetirePush :exec
+-- Out of the way of a newer record of the same commit, within one transaction.
+update pushes set branch = branch || ' (replaced)' where id = @id;
+
+-- name: DeleteOldPushes :execrows
+-- Never the head, nor what still says who asked for a training or may not approve its result: a push that a stale model was
+-- not trained from yet, or a commit that a model, a version or a run names.
+delete from pushes p
+where p.received_at < @before and p.work_until is null and p.id < (select max(id) from pushes)
+  and not exists (select 1 from push_deliveries d where d.push_id = p.id)
+  and not exists (select 1 from freshness f where f.last_retrain_commit = p.commit_sha)
+  and not exists (select 1 from versions v where v.commit_sha = p.commit_sha)
+  and not exists (select 1 from runs r where r.commit_sha = p.commit_sha)
+  and not exists (
+    select 1 from freshness f
+    where f.status = 'stale' and (p.touched_all or f.model_id = any(p.touched))
+      and p.id > coalesce((select max(c.id) from pushes c where c.commit_sha = f.last_retrain_commit), 0));
+
 -- name: ListPushes :many
-select * from pushes where sqlc.narg('before')::bigint is null or id < sqlc.narg('before')::bigint order by id desc limit @max_rows;
+-- Those that touched a model of the tenant; the tenant default has the repository, and so all of them that touched no
+-- other tenant's model alone.
+select * from pushes p
+where (sqlc.narg('before')::bigint is null or p.id < sqlc.narg('before')::bigint)
+  and (@tenant::text = 'platform' or exists (select 1 from model_owners o where o.tenant = @tenant::text and (p.touched_all or o.model_id = any(p.touched)))
+    or @tenant::text = 'default' and not exists (select 1 from model_owners o where o.tenant <> 'default' and o.model_id = any(p.touched)))
+order by p.id desc limit @max_rows;
 
 -- name: TouchedSince :one
 -- Whether a push later than the newest one of a commit touched the model; a commit that no push

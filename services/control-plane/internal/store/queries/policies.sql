@@ -1,6 +1,6 @@
 -- name: ListPolicies :many
 select * from policies
-where removed_at is null and model_id > @after::text
+where removed_at is null and model_id > @after::text and owned_by(model_id, @tenant::text)
 order by model_id
 limit @max_rows;
 

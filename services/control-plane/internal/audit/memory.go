@@ -1,0 +1,304 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// The states of what is remembered.
+const (
+	memoryNone = "none" // a ledger without a signing key remembers nothing
+	memoryKept = "kept"
+	memoryLost = "lost" // the file beside the signing key is gone or cannot be written
+)
+
+// memoryFile is its name, in the folder of the signing key.
+const memoryFile = "audit_high_water"
+
+// memoryBook is the copy of what is remembered that whoever owns the database does not reach. A nil pointer is that of
+// a ledger without a key.
+type memoryBook struct {
+	path string
+	loss string     // the failure that stands for the loss of the file, while this process runs
+	mu   sync.Mutex // guards told
+	told bool       // it is known that the file cannot be used
+}
+
+func newMemoryBook(stateFile string) *memoryBook {
+	return &memoryBook{path: filepath.Join(filepath.Dir(stateFile), memoryFile), loss: uuid.NewString()}
+}
+
+// recollection is what this process remembers of a chain now.
+type recollection struct {
+	chain.Memory
+	state string
+	why   string // what is wrong with the memory itself
+}
+
+// recall merges the file and the table. It comes before the chain is read: what it tells of is in there by now.
+func (l *Ledger) recall(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (recollection, error) {
+	r := recollection{Memory: chain.Memory{Tenant: tenant}, state: memoryNone}
+	if l.memory == nil {
+		sealed, err := l.sealedWithoutKey(ctx, q)
+		if sealed {
+			r.state, r.why = memoryLost, "this process has no signing key, and so not the file beside it that keeps the largest head"
+		}
+		return r, err
+	}
+	noted, altered, err := l.recallTable(ctx, q, keys, tenant)
+	if err != nil {
+		return r, err
+	}
+	r.Memory, r.state = r.Merge(noted), memoryKept
+	if altered {
+		r.why = "the copy in the database of what is remembered of the chain was altered"
+	}
+	filed, err := chain.ReadMemories(l.memory.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = l.renewMemory(ctx, q, keys, r.Memory); err == nil {
+			return r, nil
+		}
+	}
+	if err != nil {
+		r.state, r.why = memoryLost, err.Error()
+		l.memory.mu.Lock()
+		defer l.memory.mu.Unlock()
+		if !l.memory.told {
+			l.Log.ErrorContext(ctx, "the file that remembers the end of the audit ledger is lost: nothing verifies until two people acknowledge it", slog.Any("err", err))
+		}
+		l.memory.told = true
+		return r, nil
+	}
+	if m, ok := filed[tenant]; ok {
+		if !keys.Remembers(m) && l.lossAcknowledged(r.Memory) {
+			return r, l.writeMemory(keys, r.Memory)
+		}
+		if !keys.Remembers(m) {
+			r.state, r.why = memoryLost, "the file beside the signing key is not signed by a key that counts"
+			return r, nil
+		}
+		r.Memory = r.Merge(m.Memory)
+	}
+	return r, nil
+}
+
+// recallTable is what the table remembers; altered says that its signature is wrong, so that it counts for nothing.
+func (l *Ledger) recallTable(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (m chain.Memory, altered bool, err error) {
+	raw, err := q.AuditMemory(ctx, tenant)
+	if store.None(err) {
+		return chain.Memory{Tenant: tenant}, false, nil
+	}
+	if err != nil {
+		return m, false, err
+	}
+	var signed chain.SignedMemory
+	if json.Unmarshal([]byte(raw), &signed) != nil || signed.Tenant != tenant || !keys.Remembers(signed) {
+		return chain.Memory{Tenant: tenant}, true, nil
+	}
+	return signed.Memory, false, nil
+}
+
+// errMemoryLost says why the file is not made anew.
+var errMemoryLost = errors.New("it is gone: the disk was lost, or somebody removed it")
+
+// renewMemory makes the file of a ledger that is new, of one from a version that had none, or of one whose loss two
+// people have acknowledged. Any other absence is a loss.
+func (l *Ledger) renewMemory(ctx context.Context, q *store.Queries, keys chain.Keys, m chain.Memory) error {
+	begun := l.epochs.has(keys, chain.MemoryTenant)
+	if !begun {
+		rows, err := q.ListAuditEpochs(ctx, []string{chain.MemoryTenant})
+		if err != nil {
+			return err
+		}
+		begun = len(rows) > 0
+	}
+	if !begun {
+		tenants, err := q.AuditTenants(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(l.epochs.path); err != nil && len(tenants) > 0 {
+			begun = true // neither new nor left as the former version left it
+		}
+	}
+	if begun && !l.lossAcknowledged(m) {
+		return errMemoryLost
+	}
+	if err := l.copyMemories(ctx, q, keys, begun); err != nil {
+		return err
+	}
+	e := chain.SignEpoch(l.key, chain.MemoryTenant, 1, l.Now())
+	l.noteEpoch(ctx, e)
+	return l.putEpoch(ctx, q, e)
+}
+
+// lossAcknowledged reports whether two people know that this process found no file that counts.
+func (l *Ledger) lossAcknowledged(m chain.Memory) bool {
+	return slices.ContainsFunc(m.Acknowledgements, func(a chain.Acknowledgement) bool { return slices.Contains(a.Failures, l.memory.loss) })
+}
+
+// copyMemories begins the file with what the table remembers of each chain. After a loss, each tenant that has not
+// acknowledged it keeps it as a failure: one tenant's people do not accept it for another's.
+func (l *Ledger) copyMemories(ctx context.Context, q *store.Queries, keys chain.Keys, lost bool) error {
+	if err := chain.WriteMemory(l.memory.path, "", true, nil); err != nil {
+		return err
+	}
+	tenants, err := q.AuditTenants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		m, _, err := l.recallTable(ctx, q, keys, tenant)
+		if err != nil {
+			return err
+		}
+		if lost && !l.lossAcknowledged(m) {
+			m.Failures = append(m.Failures, chain.Failure{
+				ID: l.memory.loss, Seq: max(m.High.Seq, 1), Reason: chain.BadMemory, Detail: "what this process remembers of the chain was lost: " + errMemoryLost.Error(), FoundAt: chain.Time(l.Now()),
+			})
+		}
+		if err := l.writeMemory(keys, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeMemory adds to the file what is known of a chain.
+func (l *Ledger) writeMemory(keys chain.Keys, m chain.Memory) error {
+	return chain.WriteMemory(l.memory.path, m.Tenant, false, func(have chain.SignedMemory) (chain.SignedMemory, error) {
+		if keys.Remembers(have) {
+			m = m.Merge(have.Memory)
+		}
+		return chain.SignMemory(l.key, m)
+	})
+}
+
+// noteMemory adds to the table what is known of a chain; the caller holds its lock.
+func (l *Ledger) noteMemory(ctx context.Context, tx store.Tx, keys chain.Keys, m chain.Memory) error {
+	have, _, err := l.recallTable(ctx, tx.Queries, keys, m.Tenant)
+	if err != nil {
+		return err
+	}
+	signed, err := chain.SignMemory(l.key, m.Merge(have))
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(signed)
+	if err != nil {
+		return err
+	}
+	return tx.PutAuditMemory(ctx, store.PutAuditMemoryParams{Tenant: m.Tenant, Document: string(raw), Now: l.Now()})
+}
+
+// memorize keeps what a verification found, in the file first, and lets the verdict tell of what is open. A head is not
+// reported as verified before it is remembered.
+func (l *Ledger) memorize(ctx context.Context, keys chain.Keys, v *Verdict, r recollection, raises bool) error {
+	known := r.Memory
+	if v.Fault == nil && r.state == memoryKept && r.why != "" {
+		v.Fault = &chain.Fault{Seq: max(v.HeadSeq, 1), Reason: chain.BadMemory, Detail: r.why}
+	}
+	if v.Fault != nil {
+		f := chain.Failure{ID: uuid.NewString(), Seq: v.Fault.Seq, Reason: v.Fault.Reason, Detail: v.Fault.Detail, FoundAt: chain.Time(v.At)}
+		known, _ = known.WithFailure(f)
+	} else if raises && v.HeadSeq > known.High.Seq {
+		known.High = chain.Head{Seq: v.HeadSeq, Hash: v.Head}
+	}
+	if err := l.keepMemory(ctx, keys, known, &r); err != nil {
+		return err
+	}
+	if r.state == memoryLost && l.memory != nil {
+		known.Failures = append(slices.Clone(known.Failures), chain.Failure{
+			ID: l.memory.loss, Seq: max(v.HeadSeq, 1), Reason: chain.BadMemory, Detail: "what this process remembers of the chain is lost: " + r.why, FoundAt: chain.Time(v.At),
+		})
+	} else if r.state == memoryLost && v.Fault == nil {
+		v.Fault = &chain.Fault{Seq: max(v.HeadSeq, 1), Reason: chain.BadMemory, Detail: r.why}
+	}
+	v.State, v.Memory = r.state, known
+	if open := known.Open(); v.Fault == nil && len(open) > 0 {
+		v.Fault = open[0].Fault()
+	}
+	return nil
+}
+
+// keepMemory writes both copies, if there is anything new for them. A process that has lost the file, or the key that
+// signed it, adds nothing: what it finds says more of itself than of the chain, and nothing verifies anyway.
+func (l *Ledger) keepMemory(ctx context.Context, keys chain.Keys, known chain.Memory, r *recollection) error {
+	if r.state != memoryKept {
+		return nil
+	}
+	same := known.High == r.High && len(known.Failures) == len(r.Failures) && r.why == ""
+	if same && l.filed(keys, known) {
+		return nil
+	}
+	return l.Store.InTx(ctx, func(tx store.Tx) error {
+		if err := lockMemory(ctx, tx, known.Tenant); err != nil {
+			return err
+		}
+		if have, _, err := l.recallTable(ctx, tx.Queries, keys, known.Tenant); err != nil {
+			return err
+		} else if len(known.Failures) > len(r.Failures) && len(have.Merge(r.Memory).Acknowledgements) > len(r.Acknowledgements) {
+			return errAcknowledged
+		}
+		if err := l.writeMemory(keys, known); err != nil {
+			r.state, r.why = memoryLost, err.Error()
+		}
+		return l.noteMemory(ctx, tx, keys, known)
+	})
+}
+
+// errAcknowledged says that two people accepted the chain while it was verified: what was found may be what they accepted.
+var errAcknowledged = errors.New("the chain was acknowledged while it was verified")
+
+// lockMemory keeps failures and acknowledgements of one chain apart: either knows of the other.
+func lockMemory(ctx context.Context, tx store.Tx, tenant string) error {
+	return tx.LockKeys(ctx, []string{"audit memory:" + tenant})
+}
+
+// filed reports whether the file knows all of it.
+func (l *Ledger) filed(keys chain.Keys, m chain.Memory) bool {
+	all, err := chain.ReadMemories(l.memory.path)
+	have := all[m.Tenant]
+	return err == nil && have.High == m.High && len(have.Failures) == len(m.Failures) && len(have.Acknowledgements) == len(m.Acknowledgements) && (m.High.Seq == 0 || keys.Remembers(have))
+}
+
+// openFailures reports whether a chain has a failure that nobody has acknowledged: nothing is signed then.
+func (l *Ledger) openFailures(ctx context.Context, q *store.Queries, keys chain.Keys, tenant string) (recollection, bool, error) {
+	r, err := l.recall(ctx, q, keys, tenant)
+	return r, r.state == memoryLost || len(r.Open()) > 0, err
+}
+
+// noteEnds verifies what was appended since the last time, so that little of it can be cut off unnoticed.
+func (l *Ledger) noteEnds(ctx context.Context) {
+	if l.key == nil {
+		return
+	}
+	tenants, err := l.Store.AuditTenants(ctx)
+	for _, t := range tenants {
+		keys, one := l.keys(ctx)
+		if one == nil {
+			var r recollection
+			if r, one = l.recall(ctx, l.Store.Queries, keys, t); one == nil {
+				_, one = l.Verify(ctx, t, max(r.High.Seq, 1), 0)
+			}
+		}
+		if err = errors.Join(err, one); one != nil {
+			break
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		l.Log.WarnContext(ctx, "the end of the audit ledger is not noted", slog.Any("err", err))
+	}
+}

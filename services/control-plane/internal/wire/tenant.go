@@ -1,0 +1,13 @@
+package wire
+
+import (
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+)
+
+// CallerTenant is the tenant of whoever calls.
+func CallerTenant(c echo.Context) string {
+	p, _ := auth.FromContext(c.Request().Context())
+	return p.Tenant
+}
