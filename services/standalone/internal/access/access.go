@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 const message = "This server needs a credential; platform env prints it. Send it as a bearer, or as the password of basic authentication."
@@ -30,6 +32,7 @@ func Require(secret, health string, next http.Handler) http.Handler {
 			refuse(w)
 			return
 		}
+		listener.Keep(r.Context(), "") // one secret, whoever bears it
 		next.ServeHTTP(w, r)
 	})
 }

@@ -143,7 +143,7 @@ func (p *platform) startEmbedded(ctx context.Context) (stop func() error, err er
 		t := time.Now()
 		_, port, _ := net.SplitHostPort(p.cfg.NATSAddr)
 		number, _ := strconv.Atoi(port) // the address was validated
-		n, err := natsd.Start(natsd.Config{Dir: p.path("nats"), Port: number, Token: p.creds.NATSToken, Users: p.busUsers(), Log: p.log})
+		n, err := natsd.Start(natsd.Config{Dir: p.path("nats"), Port: number, Token: p.creds.NATSToken, Users: p.busUsers(), MaxBytes: streamMaxBytes, Log: p.log})
 		if err != nil {
 			return fmt.Errorf("start NATS: %w", err)
 		}
@@ -173,7 +173,7 @@ func (p *platform) startPostgres(ctx context.Context) error {
 		p.con.Step("postgres", "PLATFORM_DATABASE_URL", time.Since(t))
 		return nil
 	}
-	srv, err := pg.Start(ctx, pg.Config{Dir: p.path("postgres"), Port: p.cfg.PostgresPort, CacheDir: p.path("cache", "postgres"), Log: logWriter(p.log, "postgres")})
+	srv, err := pg.Start(ctx, pg.Config{Dir: p.path("postgres"), CacheDir: p.path("cache", "postgres"), Log: logWriter(p.log, "postgres")})
 	if err != nil {
 		return fmt.Errorf("start Postgres: %w", err)
 	}
@@ -226,6 +226,9 @@ func (p *platform) serve(ctx context.Context, ls *listeners, services []hosted) 
 	trainer, err := p.startStandIns(backCtx, back, ls)
 	if err != nil {
 		return errors.Join(err, back.Wait())
+	}
+	if ls.postgres != nil && p.embeddedPG != nil {
+		back.Go(func() error { return servePostgres(backCtx, ls.postgres, p.embeddedPG.Socket()) })
 	}
 	p.startServices(frontCtx, front, services)
 	talk, talkCtx := errgroup.WithContext(ctx)

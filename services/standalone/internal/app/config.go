@@ -28,7 +28,7 @@ type Config struct {
 	AssistantAddr    string         `env:"ASSISTANT_ADDR" envDefault:"127.0.0.1:18004"`      // loopback host:port
 	BusAddr          string         `env:"BUS_ADDR" envDefault:"127.0.0.1:18003"`            // loopback host:port
 	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`            // loopback host:port
-	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`            // of the embedded Postgres; 0: a free one
+	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`            // the embedded Postgres on 127.0.0.1 too; 0: on its socket alone
 	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`     // training runs at once
 	KeepTokens       bool           `env:"PLATFORM_KEEP_TOKENS" envDefault:"false"`          // of tracker and orchestrator: those of the start before
 	LogLevel         string         `env:"LOG_LEVEL" envDefault:"info"`                      // debug, info, warn, error
@@ -65,6 +65,9 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s must be on 127.0.0.1, where the broker listens, not on %q", a.env, host))
 		}
 	}
+	if c.PostgresPort < 0 || c.PostgresPort > 65535 {
+		errs = append(errs, fmt.Errorf("PLATFORM_POSTGRES_PORT must be 1 to 65535, or 0 for none, not %d", c.PostgresPort))
+	}
 	if c.LogTo != "file" && c.LogTo != "stderr" {
 		errs = append(errs, fmt.Errorf("PLATFORM_LOG_TO must be file or stderr, not %q", c.LogTo))
 	}
@@ -86,7 +89,7 @@ func isPort(s string) bool {
 type address struct{ name, env, addr string }
 
 func (c Config) addresses() []address {
-	return []address{
+	list := []address{
 		{"dashboard", "DASHBOARD_ADDR", c.DashboardAddr},
 		{"dashboard tools", "DASHBOARD_TOOLS_ADDR", c.ToolsAddr},
 		{"inference", "INFERENCE_ADDR", c.InferenceAddr},
@@ -99,4 +102,8 @@ func (c Config) addresses() []address {
 		{"bus bridge", "BUS_ADDR", c.BusAddr},
 		{"NATS", "NATS_ADDR", c.NATSAddr},
 	}
+	if c.PostgresPort > 0 && c.DatabaseURL == "" {
+		list = append(list, address{"Postgres", "PLATFORM_POSTGRES_PORT", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.PostgresPort))})
+	}
+	return list
 }

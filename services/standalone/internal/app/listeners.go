@@ -9,6 +9,7 @@ import (
 // listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
 type listeners struct {
 	dashboard, tools, inference, inferenceGRPC, controlPlane, evidence, assistant, bus, tracker, orchestrator net.Listener
+	postgres                                                                                                  net.Listener // nil unless PLATFORM_POSTGRES_PORT asks for it
 }
 
 func (p *platform) listen() (*listeners, error) {
@@ -47,6 +48,8 @@ func (p *platform) listen() (*listeners, error) {
 			ls.bus, p.cfg.BusAddr = l, addr
 		case "tracker":
 			ls.tracker, p.cfg.TrackerAddr = l, addr
+		case "Postgres":
+			ls.postgres = l
 		case "orchestrator":
 			ls.orchestrator, p.cfg.OrchestratorAddr = l, addr
 		}
@@ -56,7 +59,7 @@ func (p *platform) listen() (*listeners, error) {
 
 // close is harmless on listeners that a server has closed.
 func (ls *listeners) close() {
-	for _, l := range []net.Listener{ls.dashboard, ls.tools, ls.inference, ls.inferenceGRPC, ls.controlPlane, ls.evidence, ls.assistant, ls.bus, ls.tracker, ls.orchestrator} {
+	for _, l := range []net.Listener{ls.dashboard, ls.tools, ls.inference, ls.inferenceGRPC, ls.controlPlane, ls.evidence, ls.assistant, ls.bus, ls.tracker, ls.orchestrator, ls.postgres} {
 		if l != nil {
 			_ = l.Close()
 		}

@@ -57,6 +57,7 @@ func (p *platform) common() map[string]string {
 		"TRACKING_URI":          p.cfg.trackerURL(),
 		"MLFLOW_TRACKING_TOKEN": p.creds.TrackerToken,
 		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
+		"PLATFORM_DATA_DISK":    p.dir.Path(),
 		"LOG_LEVEL":             p.cfg.LogLevel,
 		"OTEL_SERVICE_NAME":     "",   // each service keeps its own
 		"DRAIN_DELAY":           "0s", // there is no other replica to send requests to

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/libs/service/otlp"
 	"github.com/mlp-platform/platform/services/standalone/internal/access"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
@@ -88,14 +89,13 @@ func (p *platform) startStandIns(ctx context.Context, g *errgroup.Group, ls *lis
 
 // serveHTTP serves until ctx ends, then calls after. The channel closes when all that is done.
 func (p *platform) serveHTTP(ctx context.Context, g *errgroup.Group, l net.Listener, h http.Handler, after func()) <-chan struct{} {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}
+	srv := listener.Server(h, p.log, slog.LevelWarn)
 	done := make(chan struct{})
 	g.Go(func() error {
 		defer close(done)
 		defer after()
 		failed := make(chan error, 1)
-		go func() { failed <- srv.Serve(l) }()
+		go func() { failed <- srv.Serve(listener.New(l, 0)) }()
 		select {
 		case err := <-failed:
 			return fmt.Errorf("serve %s: %w", l.Addr(), err)

@@ -56,7 +56,7 @@ type Result struct {
 // left are the parts of a data directory that a start makes anew, and the secrets of containers beside it, which have a
 // backup of their own.
 var left = map[string]bool{
-	"cache": true, "platform.lock": true, "runtime.json": true, "postgres/data/postmaster.pid": true, datadir.ContainersDir: true,
+	"cache": true, "platform.lock": true, "runtime.json": true, "postgres/data/postmaster.pid": true, "postgres/data/.s.PGSQL.5432.lock": true, datadir.ContainersDir: true,
 }
 
 // isLeftOut reports whether an entry of a data directory, by its name in it, is not backed up.

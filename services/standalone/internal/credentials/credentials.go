@@ -5,6 +5,7 @@ package credentials
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -213,7 +214,7 @@ type grant struct {
 
 func credentialMap(m map[string]grant) string {
 	for secret, g := range m {
-		g.Tenant = "default"
+		g.Tenant = cmp.Or(g.Tenant, auth.LegacyTenant)
 		m[secret] = g
 	}
 	b, err := json.Marshal(m)
@@ -237,7 +238,7 @@ func (c Credentials) ControlPlaneSystemMap() string {
 	return credentialMap(map[string]grant{
 		c.TrainerToken:         {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
 		c.SeedToken:            {Principal: "system:seed", Scopes: []string{"read", "write"}},
-		c.InferenceToken:       {Principal: "system:inference", Scopes: []string{"read"}},
+		c.InferenceToken:       {Principal: "system:inference", Tenant: auth.PlatformTenant, Scopes: []string{"read"}},
 		c.BusControlPlaneToken: {Principal: "system:bus", Scopes: []string{"retrain"}},
 	})
 }
@@ -246,7 +247,7 @@ func (c Credentials) ControlPlaneSystemMap() string {
 func (c Credentials) InferenceMap() string {
 	return credentialMap(map[string]grant{
 		c.ServingToken:             {Principal: "operator", Scopes: []string{"admin"}},
-		c.ServingControlPlaneToken: {Principal: "control-plane", Scopes: []string{"admin"}},
+		c.ServingControlPlaneToken: {Principal: "control-plane", Tenant: auth.PlatformTenant, Scopes: []string{"admin"}},
 		c.BusServingToken:          {Principal: "bus-bridge", Scopes: []string{"predict"}},
 	})
 }
@@ -298,6 +299,8 @@ func (c Credentials) Exports(a Addresses) string {
 		{"MLFLOW_TRACKING_TOKEN", c.TrackerToken}, // the name under which the mlflow client expects it
 		{"ORCHESTRATOR_API_URL", a.Orchestrator},
 		{"PREFECT_API_KEY", c.OrchestratorKey}, // the name under which the prefect client expects it
+		// Its websockets bear this one alone, of which it makes basic authentication.
+		{"PREFECT_API_AUTH_STRING", "platform:" + c.OrchestratorKey},
 		{"MODELREPO_WEBHOOK_SECRET", c.WebhookSecret},
 		{"BUS_BRIDGE_URL", a.Bus},
 		{"BUS_NATS_URL", (&url.URL{Scheme: "nats", User: url.UserPassword(BusUser, c.BusPassword), Host: a.NATS}).String()},

@@ -135,13 +135,13 @@ func TestMaps(t *testing.T) {
 		t.Fatalf("people: %s; want %s", got, want)
 	}
 	own := grants(c.ControlPlaneSystemMap())
-	if got, want := fmt.Sprint(own[c.TrainerToken], own[c.SeedToken], own[c.InferenceToken], own[c.BusControlPlaneToken], len(own)), "{system:trainer default [read manage]} {system:seed default [read write]} {system:inference default [read]} {system:bus default [retrain]} 4"; got != want {
+	if got, want := fmt.Sprint(own[c.TrainerToken], own[c.SeedToken], own[c.InferenceToken], own[c.BusControlPlaneToken], len(own)), "{system:trainer default [read manage]} {system:seed default [read write]} {system:inference platform [read]} {system:bus default [retrain]} 4"; got != want {
 		t.Fatalf("components: %s; want %s", got, want)
 	}
 	inf := grants(c.InferenceMap())
 	if got := fmt.Sprint(inf[c.ServingToken], inf[c.ServingControlPlaneToken], inf[c.BusServingToken], len(inf)); got !=
-		"{operator default [admin]} {control-plane default [admin]} {bus-bridge default [predict]} 3" {
-		t.Fatal(got, `want "{operator default [admin]} {control-plane default [admin]} {bus-bridge default [predict]} 3"`)
+		"{operator default [admin]} {control-plane platform [admin]} {bus-bridge default [predict]} 3" {
+		t.Fatal(got, `want "{operator default [admin]} {control-plane platform [admin]} {bus-bridge default [predict]} 3"`)
 	}
 }
 
@@ -166,6 +166,7 @@ func TestExports(t *testing.T) {
 		"export MLFLOW_TRACKING_TOKEN='tr'\n" +
 		"export ORCHESTRATOR_API_URL='http://127.0.0.1:14200/api'\n" +
 		"export PREFECT_API_KEY='or'\n" +
+		"export PREFECT_API_AUTH_STRING='platform:or'\n" +
 		`export MODELREPO_WEBHOOK_SECRET='wh'\''x'` + "\n" +
 		"export BUS_BRIDGE_URL='http://127.0.0.1:18003'\n" +
 		"export BUS_NATS_URL='nats://bus:bp@127.0.0.1:4222'\n" +

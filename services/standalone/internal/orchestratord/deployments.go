@@ -1,10 +1,8 @@
 package orchestratord
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"time"
 
@@ -262,9 +260,9 @@ func (s *Server) updateDeployment(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(r.Body)
+	body, err := readBody(r)
 	if err != nil {
-		return nil, refuseRequest(http.StatusRequestEntityTooLarge, "The body is over %d bytes.", maxBody)
+		return nil, err
 	}
 	err = s.tx(r.Context(), func(q *store.Queries) error {
 		if _, err := q.LockDeployment(r.Context(), id); err != nil {
@@ -281,8 +279,7 @@ func (s *Server) updateDeployment(r *http.Request) (any, error) {
 			WorkPoolName: now.WorkPoolName, WorkQueueName: now.WorkQueueName, Path: now.Path,
 			Entrypoint: now.Entrypoint, JobVariables: object{now.JobVariables},
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if err := decodeBody(r, &in); err != nil {
+		if err := decodeBytes(body, &in); err != nil {
 			return err
 		}
 		in.Name, in.FlowID = now.Name, now.FlowID
@@ -369,7 +366,7 @@ func (s *Server) filterDeployments(r *http.Request) (any, error) {
 		Deployments *deploymentFilter `json:"deployments"`
 		FlowRuns    notOffered        `json:"flow_runs"`
 		TaskRuns    notOffered        `json:"task_runs"`
-		WorkPools   notOffered        `json:"work_pools"`
+		WorkPools   *namedFilter      `json:"work_pools"`
 		WorkQueues  notOffered        `json:"work_pool_queues"`
 	}
 	if err := decodeBody(r, &in); err != nil {
@@ -379,12 +376,25 @@ func (s *Server) filterDeployments(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Sort != "" && in.Sort != "NAME_ASC" {
-		return nil, invalidMember("sort", "this server offers NAME_ASC alone")
+	if err := checkSort(in.Sort); err != nil {
+		return nil, err
 	}
 	arg := store.DeploymentIDsParams{
 		Ids: []uuid.UUID{}, Names: []string{}, FlowIds: []uuid.UUID{}, FlowNames: []string{}, Tags: []string{},
-		Max: int32(limit), Skip: int32(offset),
+		Pools: []string{}, Sort: in.Sort, Max: int32(limit), Skip: int32(offset),
+	}
+	if p := in.WorkPools; p != nil {
+		if p.matchesNothing() {
+			return []deploymentDoc{}, nil
+		}
+		ids, names, err := p.lists()
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) > 0 {
+			return nil, invalidMember("work_pools.id", "this server offers work_pools.name.any_ alone here")
+		}
+		arg.Pools = names
 	}
 	if f := in.Flows; f != nil {
 		if f.matchesNothing() {

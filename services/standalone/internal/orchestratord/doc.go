@@ -14,6 +14,11 @@
 // Every answer follows its commit, and each change of a run is one transaction
 // that locks the run's row.
 //
-// Not offered: task runs, automations, events, blocks, variables, artifacts,
-// pausing, schedules other than cron.
+// The official client and its process worker work against it: flows that are
+// called, served or deployed. What a process of theirs carries out is marked, so
+// that the executor neither starts nor settles it. Events are read and dropped,
+// with them the task runs; one is told, that a run is to be cancelled. Not
+// offered: automations, blocks, artifacts, pausing, inputs, concurrency limits
+// other than those of deployments and pools, queues other than "default",
+// schedules other than cron.
 package orchestratord

@@ -39,6 +39,9 @@ type attempt struct {
 
 // entered tells the executor what state a run was put in.
 func (s *Server) entered(id uuid.UUID, t orchestrator.StateType) {
+	if t == orchestrator.Cancelling {
+		s.events.cancelling(id, s.now())
+	}
 	s.stopUnless(id, t)
 	s.poke()
 }
@@ -59,6 +62,7 @@ func (s *Server) stopUnless(id uuid.UUID, t orchestrator.StateType) {
 // Run executes until ctx ends, whenever no other process does; it returns nil
 // once every attempt has ended and been recorded.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.end()
 	for ctx.Err() == nil {
 		if err := s.lead(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "executor interrupted; it starts again", slog.Any("err", err))

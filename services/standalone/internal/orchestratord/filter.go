@@ -2,7 +2,6 @@ package orchestratord
 
 import (
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -58,9 +57,9 @@ func (n *nameFilter) add(c *store.Cond, column string) {
 }
 
 type span struct {
-	After  *time.Time `json:"after_"`
-	Before *time.Time `json:"before_"`
-	IsNull *bool      `json:"is_null_"`
+	After  *moment `json:"after_"`
+	Before *moment `json:"before_"`
+	IsNull *bool   `json:"is_null_"`
 }
 
 func (s *span) add(c *store.Cond, column string) {
@@ -68,10 +67,10 @@ func (s *span) add(c *store.Cond, column string) {
 		return
 	}
 	if s.After != nil {
-		c.Add(column+" >= ?", *s.After)
+		c.Add(column+" >= ?", s.After.time())
 	}
 	if s.Before != nil {
-		c.Add(column+" <= ?", *s.Before)
+		c.Add(column+" <= ?", s.Before.time())
 	}
 	if s.IsNull != nil {
 		c.Add("("+column+" is null) = ?", *s.IsNull)
@@ -159,6 +158,7 @@ type runFilter struct {
 	ExpectedStart  *span             `json:"expected_start_time"`
 	NextStart      *span             `json:"next_scheduled_start_time"`
 	IdempotencyKey *anyOf[string]    `json:"idempotency_key"`
+	ParentTaskRun  *anyOf[uuid.UUID] `json:"parent_task_run_id"`
 }
 
 type runStateFilter struct {
@@ -208,6 +208,7 @@ func (f *runFilter) add(c *store.Cond) {
 	f.ExpectedStart.add(c, "r.expected_start_time")
 	f.NextStart.add(c, "r.next_start_time")
 	f.IdempotencyKey.add(c, "r.idempotency_key")
+	f.ParentTaskRun.add(c, "r.parent_task_run_id")
 	if f.Operator == "or_" {
 		c.Or(mark)
 	}

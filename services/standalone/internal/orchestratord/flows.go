@@ -131,10 +131,10 @@ func (s *Server) filterFlows(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Sort != "" && in.Sort != "NAME_ASC" {
-		return nil, invalidMember("sort", "this server offers NAME_ASC alone")
+	if err := checkSort(in.Sort); err != nil {
+		return nil, err
 	}
-	arg := store.FlowsParams{Ids: []uuid.UUID{}, Names: []string{}, Max: int32(limit), Skip: int32(offset)}
+	arg := store.FlowsParams{Ids: []uuid.UUID{}, Names: []string{}, Sort: in.Sort, Max: int32(limit), Skip: int32(offset)}
 	if f := in.Flows; f != nil {
 		if f.matchesNothing() {
 			return []flowDoc{}, nil
@@ -152,4 +152,37 @@ func (s *Server) filterFlows(r *http.Request) (any, error) {
 		out = append(out, flowOf(f))
 	}
 	return out, nil
+}
+
+// checkSort knows the orders of flows and of deployments; absent, they are by name.
+func checkSort(sort string) error {
+	switch sort {
+	case "", "NAME_ASC", "NAME_DESC", "CREATED_DESC", "UPDATED_DESC":
+		return nil
+	}
+	return invalidMember("sort", "Input should be 'CREATED_DESC', 'UPDATED_DESC', 'NAME_ASC' or 'NAME_DESC'")
+}
+
+// deleteFlow removes a flow that no deployment needs, with its runs.
+func (s *Server) deleteFlow(r *http.Request) (any, error) {
+	id, err := pathID(r)
+	if err != nil {
+		return nil, err
+	}
+	err = s.tx(r.Context(), func(q *store.Queries) error {
+		used, err := q.DeploymentIDs(r.Context(), store.DeploymentIDsParams{FlowIds: []uuid.UUID{id}, Ids: []uuid.UUID{},
+			Names: []string{}, FlowNames: []string{}, Tags: []string{}, Pools: []string{}, Max: 1})
+		if err != nil {
+			return err
+		}
+		if len(used) > 0 {
+			return refuseRequest(http.StatusConflict, "The flow has deployments; delete those first.")
+		}
+		n, err := q.DeleteFlow(r.Context(), id)
+		if err == nil && n == 0 {
+			err = notFound("Flow")
+		}
+		return err
+	})
+	return answer{status: http.StatusNoContent}, err
 }

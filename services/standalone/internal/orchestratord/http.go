@@ -12,53 +12,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	sharedproblem "github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 )
 
-// maxBody limits a request; a batch of 1,000 log lines stays below it.
-const maxBody = 1 << 20
+// maxBody limits a request. The official client sends log lines in batches of up to 4 MB.
+const maxBody = 5 << 20
 
 // Handler serves the API below /api. It starts training past every approval, so it answers no web page of
 // another site; who wraps it asks for a credential.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, fn := range map[string]endpoint{
-		"GET /api/health":        func(*http.Request) (any, error) { return true, nil },
-		"GET /api/admin/version": func(*http.Request) (any, error) { return protocolVersion, nil },
-
-		"POST /api/flows":            s.createFlow,
-		"GET /api/flows/{id}":        s.readFlow,
-		"GET /api/flows/name/{name}": s.readFlowByName,
-		"POST /api/flows/filter":     s.filterFlows,
-
-		"POST /api/deployments":                         s.createDeployment,
-		"GET /api/deployments/{id}":                     s.readDeployment,
-		"GET /api/deployments/name/{flow}/{deployment}": s.readDeploymentByName,
-		"PATCH /api/deployments/{id}":                   s.updateDeployment,
-		"DELETE /api/deployments/{id}":                  s.deleteDeployment,
-		"POST /api/deployments/filter":                  s.filterDeployments,
-		"POST /api/deployments/{id}/pause_deployment":   s.pauseDeployment(true),
-		"POST /api/deployments/{id}/resume_deployment":  s.pauseDeployment(false),
-		"POST /api/deployments/{id}/create_flow_run":    s.createFlowRun,
-
-		"GET /api/flow_runs/{id}":            s.readFlowRun,
-		"POST /api/flow_runs/filter":         s.filterFlowRuns,
-		"POST /api/flow_runs/count":          s.countFlowRuns,
-		"POST /api/flow_runs/{id}/set_state": s.setState,
-		"GET /api/flow_run_states":           s.listStates,
-		"GET /api/flow_run_states/{id}":      s.readState,
-
-		"POST /api/logs":        s.createLogs,
-		"POST /api/logs/filter": s.filterLogs,
-
-		"POST /api/work_pools":                                s.createWorkPool,
-		"GET /api/work_pools/{name}":                          s.readWorkPool,
-		"POST /api/work_pools/{name}/workers/heartbeat":       s.heartbeat,
-		"POST /api/work_pools/{name}/workers/filter":          s.filterWorkers,
-		"POST /api/work_pools/{name}/get_scheduled_flow_runs": s.scheduledFlowRuns,
-	} {
-		mux.Handle(pattern, s.handle(fn))
+	mux.Handle("GET /api/events/in", s.stream(dropEvents))
+	mux.Handle("GET /api/events/out", s.stream(s.tellEvents))
+	for _, routes := range []map[string]endpoint{s.ownRoutes(), s.flowRoutes(), s.runRoutes(), s.poolRoutes(), absentRoutes()} {
+		for pattern, fn := range routes {
+			mux.Handle(pattern, s.handle(fn))
+		}
 	}
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The interface has a slash at the end of collections; both are taken.
@@ -126,7 +97,7 @@ func (s *Server) handle(fn endpoint) http.Handler {
 				writeJSON(w, http.StatusInternalServerError, problem{Message: "Internal Server Error"})
 			}
 		}()
-		defer service.LimitBody(w, r, maxBody)()
+		service.LimitBody(w, r, maxBody)
 		body, err := fn(r)
 		if err != nil {
 			s.writeError(w, r, err)
@@ -143,11 +114,16 @@ func (s *Server) handle(fn endpoint) http.Handler {
 func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	var ref *refusal
 	var pg *pgconn.PgError
+	fullDisk, full := sharedproblem.DescribeFullDisk(err)
 	switch {
 	case errors.As(err, &ref):
 		writeJSON(w, ref.status, ref.body)
 	case errors.As(err, &pg) && (pg.Code == "22P05" || pg.Code == "22021"): // NUL in jsonb or text
 		writeJSON(w, http.StatusUnprocessableEntity, problem{Detail: "The character U+0000 cannot be stored."})
+	case full:
+		s.log.ErrorContext(r.Context(), "disk full", slog.String("path", r.URL.Path), slog.Any("err", err))
+		w.Header().Set("Retry-After", "5")
+		writeJSON(w, http.StatusServiceUnavailable, problem{Message: fullDisk})
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil: // the caller has gone
 		writeJSON(w, 499, problem{Message: "Client closed the request."})
 	case postgres.Unavailable(err) || errors.Is(err, context.DeadlineExceeded):

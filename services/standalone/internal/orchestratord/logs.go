@@ -85,7 +85,7 @@ func (s *Server) createLogs(r *http.Request) (any, error) {
 		Name      string     `json:"name"`
 		Level     int32      `json:"level"`
 		Message   string     `json:"message"`
-		Timestamp *time.Time `json:"timestamp"`
+		Timestamp *moment    `json:"timestamp"`
 		FlowRunID *uuid.UUID `json:"flow_run_id"`
 	}
 	if err := decodeBody(r, &in); err != nil {
@@ -103,7 +103,7 @@ func (s *Server) createLogs(r *http.Request) (any, error) {
 		if byRun[*l.FlowRunID] == nil {
 			order = append(order, *l.FlowRunID)
 		}
-		byRun[*l.FlowRunID] = append(byRun[*l.FlowRunID], logLine{l.Name, l.Message, l.Level, *l.Timestamp})
+		byRun[*l.FlowRunID] = append(byRun[*l.FlowRunID], logLine{l.Name, l.Message, l.Level, *l.Timestamp.time()})
 	}
 	err := s.tx(r.Context(), func(q *store.Queries) error {
 		for _, run := range order {
@@ -125,8 +125,8 @@ type logFilter struct {
 		Le *int32 `json:"le_"`
 	} `json:"level"`
 	Timestamp *struct {
-		After  *time.Time `json:"after_"`
-		Before *time.Time `json:"before_"`
+		After  *moment `json:"after_"`
+		Before *moment `json:"before_"`
 	} `json:"timestamp"`
 }
 
@@ -161,7 +161,7 @@ func (s *Server) filterLogs(r *http.Request) (any, error) {
 			q.MinLevel, q.MaxLevel = f.Level.Ge, f.Level.Le
 		}
 		if f.Timestamp != nil {
-			q.After, q.Before = f.Timestamp.After, f.Timestamp.Before
+			q.After, q.Before = f.Timestamp.After.time(), f.Timestamp.Before.time()
 		}
 	}
 	lines, err := s.q.Logs(r.Context(), q)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -121,11 +122,29 @@ func (s *Server) heartbeat(r *http.Request) (any, error) {
 	return answer{status: http.StatusNoContent}, err
 }
 
+// workerFilter selects workers by whether they are ONLINE or OFFLINE.
+type workerFilter struct {
+	Status *anyOf[string] `json:"status"`
+}
+
+func (f *workerFilter) UnmarshalJSON(b []byte) error {
+	type plain workerFilter
+	return decodeFilter(b, "workers", (*plain)(f))
+}
+
+func (f *workerFilter) matches(status string) bool {
+	if f == nil || f.Status == nil {
+		return true
+	}
+	return (f.Status.Any == nil || slices.Contains(*f.Status.Any, status)) &&
+		(f.Status.NotAny == nil || !slices.Contains(*f.Status.NotAny, status))
+}
+
 // filterWorkers lists a pool's workers, the last heard of first.
 func (s *Server) filterWorkers(r *http.Request) (any, error) {
 	var in struct {
 		page
-		Workers notOffered `json:"workers"`
+		Workers *workerFilter `json:"workers"`
 	}
 	if err := decodeBody(r, &in); err != nil {
 		return nil, err
@@ -155,7 +174,9 @@ func (s *Server) filterWorkers(r *http.Request) (any, error) {
 		if w.Online {
 			doc.Status = "ONLINE"
 		}
-		out = append(out, doc)
+		if in.Workers.matches(doc.Status) {
+			out = append(out, doc)
+		}
 	}
 	return out, nil
 }
@@ -163,9 +184,9 @@ func (s *Server) filterWorkers(r *http.Request) (any, error) {
 func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
 	var in struct {
 		page
-		Queues *[]string  `json:"work_queue_names"`
-		Before *time.Time `json:"scheduled_before"`
-		After  *time.Time `json:"scheduled_after"`
+		Queues *[]string `json:"work_queue_names"`
+		Before *moment   `json:"scheduled_before"`
+		After  *moment   `json:"scheduled_after"`
 	}
 	if err := decodeBody(r, &in); err != nil {
 		return nil, err
@@ -187,7 +208,7 @@ func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
 	if pool.WorkPool.IsPaused {
 		return out, nil
 	}
-	arg := store.ScheduledRunsOfPoolParams{WorkPoolID: &pool.WorkPool.ID, Before: in.Before, After: in.After, Queues: []string{}, Max: int32(limit)}
+	arg := store.ScheduledRunsOfPoolParams{WorkPoolID: &pool.WorkPool.ID, Before: in.Before.time(), After: in.After.time(), Queues: []string{}, Max: int32(limit)}
 	if in.Queues != nil {
 		arg.Queues = *in.Queues
 	}
@@ -196,21 +217,22 @@ func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
 		if err := q.TouchPolled(r.Context(), store.TouchPolledParams{WorkPoolID: &pool.WorkPool.ID, Now: pointerTo(s.now())}); err != nil {
 			return err
 		}
+		if limit := pool.WorkPool.ConcurrencyLimit; limit != nil {
+			active, err := q.ActiveRunsOfPool(r.Context(), arg.WorkPoolID)
+			if err != nil {
+				return err
+			}
+			arg.Max = min(arg.Max, max(0, *limit-int32(active)))
+		}
 		ids, err := q.ScheduledRunsOfPool(r.Context(), arg)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			run, err := q.Run(r.Context(), id)
-			if isNoRows(err) { // deleted since
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			out = append(out, item{pool.WorkPool.ID, pool.WorkPool.DefaultQueueID, s.runOf(run)})
+		runs, err := s.runsByID(r.Context(), q, ids)
+		for _, run := range runs {
+			out = append(out, item{pool.WorkPool.ID, pool.WorkPool.DefaultQueueID, run})
 		}
-		return nil
+		return err
 	})
 	return out, err
 }

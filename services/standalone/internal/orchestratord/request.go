@@ -11,31 +11,49 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	problemdoc "github.com/mlp-platform/platform/libs/problem"
 )
 
 // decodeBody reads a body. As on a real server, unknown members at the top are let
 // pass; types that must not have any say so themselves. An empty body is {}.
 func decodeBody(r *http.Request, dst any) error {
+	b, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	return decodeBytes(b, dst)
+}
+
+// readBody reads a body that is JSON, or empty.
+func readBody(r *http.Request) ([]byte, error) {
 	b, err := io.ReadAll(r.Body)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return refuseRequest(http.StatusRequestEntityTooLarge, "The body is over %d bytes.", tooLarge.Limit)
+		return nil, refuseRequest(http.StatusRequestEntityTooLarge, "The body is over %d bytes.", tooLarge.Limit)
+	}
+	if coding := (*problemdoc.Error)(nil); errors.As(err, &coding) {
+		return nil, refuseRequest(coding.Kind.Status, "%s", coding.Detail)
 	}
 	if err != nil {
-		return refuseRequest(http.StatusBadRequest, "The body ended early: %v", err)
-	}
-	if len(bytes.TrimSpace(b)) == 0 {
-		return nil
+		return nil, refuseRequest(http.StatusBadRequest, "The body ended early: %v", err)
 	}
 	// A form of a web page can send other types without asking first; clients of the interface send JSON.
-	if t := r.Header.Get("Content-Type"); t != "" {
+	if t := r.Header.Get("Content-Type"); t != "" && len(bytes.TrimSpace(b)) > 0 {
 		if mt, _, err := mime.ParseMediaType(t); err != nil || mt != "application/json" {
-			return invalidMember("", "the body is not application/json but %q", t)
+			return nil, invalidMember("", "the body is not application/json but %q", t)
 		}
 	}
 	if !utf8.Valid(b) {
-		return invalidMember("", "the body is not UTF-8")
+		return nil, invalidMember("", "the body is not UTF-8")
 	}
-	err = json.Unmarshal(b, dst)
+	return b, nil
+}
+
+func decodeBytes(b []byte, dst any) error {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(b, dst)
 	var typeErr *json.UnmarshalTypeError
 	var ref *refusal
 	switch {

@@ -47,6 +47,10 @@ type runDoc struct {
 	WorkPoolName       *string                `json:"work_pool_name"`
 	State              stateDoc               `json:"state"`
 	JobVariables       json.RawMessage        `json:"job_variables"`
+	ParentTaskRunID    *uuid.UUID             `json:"parent_task_run_id"`
+	FlowVersion        *string                `json:"flow_version"`
+	InfrastructurePID  *string                `json:"infrastructure_pid"`
+	EmpiricalPolicy    json.RawMessage        `json:"empirical_policy"`
 }
 
 func toUTC(t *time.Time) *time.Time {
@@ -69,6 +73,8 @@ func (s *Server) runOf(r store.Run) runDoc {
 		StartTime: toUTC(r.StartTime), EndTime: toUTC(r.EndTime), TotalRunTime: r.RunSeconds,
 		EstimatedRunTime: r.RunSeconds, AutoScheduled: r.AutoScheduled, WorkPoolID: r.WorkPoolID,
 		WorkPoolName: r.WorkPoolName, State: stateOf(r.State), JobVariables: r.JobVariables,
+		ParentTaskRunID: r.ParentTaskRunID, FlowVersion: r.FlowVersion, InfrastructurePID: r.InfrastructurePID,
+		EmpiricalPolicy: r.EmpiricalPolicy,
 	}
 	if d.StateType == orchestrator.Running {
 		d.EstimatedRunTime += max(0, now.Sub(r.State.Timestamp).Seconds())
@@ -85,7 +91,7 @@ func (s *Server) runOf(r store.Run) runDoc {
 	return d
 }
 
-// newRun is a run of a deployment to be made.
+// newRun is a run to be made, in the state SCHEDULED unless told otherwise.
 type newRun struct {
 	name       string
 	parameters json.RawMessage
@@ -95,10 +101,22 @@ type newRun struct {
 	labels     json.RawMessage
 	variables  json.RawMessage
 	at         time.Time
+	state      orchestrator.StateType
 	stateName  string
 	message    *string
 	auto       bool
 	schedule   *uuid.UUID
+	parent     *uuid.UUID
+	version    *string
+	policy     json.RawMessage
+}
+
+// begin takes over the state that the client wants a run to begin in.
+func (n *newRun) begin(st stateIn) {
+	if t := st.Details.ScheduledTime.time(); t != nil {
+		n.at = t.Truncate(time.Microsecond)
+	}
+	n.state, n.stateName, n.message = st.Type, st.Name, st.Message
 }
 
 // insertRun makes the run and its first state. Where the idempotency key is
@@ -109,16 +127,29 @@ func (s *Server) insertRun(ctx context.Context, q *store.Queries, d store.Deploy
 	if n.name == "" {
 		n.name = fmt.Sprintf("%s-%x", d.Name, id[12:])
 	}
+	if n.state == "" {
+		n.state = orchestrator.Scheduled
+	}
 	if n.stateName == "" {
-		n.stateName = transition.DefaultName(orchestrator.Scheduled)
+		n.stateName = transition.DefaultName(n.state)
+	}
+	var scheduled *time.Time
+	if n.state == orchestrator.Scheduled {
+		scheduled = &n.at
 	}
 	empty := json.RawMessage("{}")
 	arg := store.InsertRunParams{
-		ID: id, Now: now, Name: n.name, FlowID: d.FlowID, DeploymentID: &d.ID, DeploymentVersion: d.Version,
+		ID: id, Now: now, Name: n.name, FlowID: d.FlowID, DeploymentVersion: d.Version,
 		WorkPoolID: d.WorkPoolID, WorkQueueName: d.WorkQueueName, Parameters: n.parameters, IdempotencyKey: n.key,
 		Context: orRaw(n.context, empty), Tags: orEmpty(n.tags), Labels: orRaw(n.labels, empty),
 		JobVariables: orRaw(n.variables, empty), AutoScheduled: n.auto, ScheduleID: n.schedule,
-		ScheduledTime: &n.at, StateID: state, StateName: n.stateName,
+		ExpectedStartTime: &n.at, NextStartTime: scheduled, StateID: state, StateType: string(n.state), StateName: n.stateName,
+		ParentTaskRunID: n.parent, FlowVersion: n.version, EmpiricalPolicy: orRaw(n.policy, empty), Elsewhere: d.ID == uuid.Nil,
+	}
+	if d.ID != uuid.Nil {
+		arg.DeploymentID = &d.ID
+		// What says where its code is, is for who can run that; this server has flows of its own alone.
+		arg.Elsewhere = d.WorkPoolID == nil && d.Entrypoint != nil && *d.Entrypoint != ""
 	}
 	rows, err := q.InsertRun(ctx, arg)
 	if err != nil {
@@ -129,8 +160,8 @@ func (s *Server) insertRun(ctx context.Context, q *store.Queries, d store.Deploy
 		return id, false, err
 	}
 	err = q.InsertState(ctx, store.InsertStateParams{
-		ID: state, FlowRunID: id, Type: string(orchestrator.Scheduled), Name: n.stateName,
-		Timestamp: now, Message: n.message, ScheduledTime: &n.at,
+		ID: state, FlowRunID: id, Type: string(n.state), Name: n.stateName,
+		Timestamp: now, Message: n.message, ScheduledTime: scheduled,
 	})
 	return id, true, err
 }
@@ -157,25 +188,25 @@ func (s *Server) createFlowRun(r *http.Request) (any, error) {
 		Labels         object   `json:"labels"`
 		JobVariables   object   `json:"job_variables"`
 		State          *stateIn `json:"state"`
+
+		ParentTaskRunID *uuid.UUID `json:"parent_task_run_id"`
+		EmpiricalPolicy object     `json:"empirical_policy"`
 	}
 	if err := decodeBody(r, &in); err != nil {
 		return nil, err
 	}
-	if k := in.IdempotencyKey; k != nil && utf8.RuneCountInString(*k) > 1024 {
-		return nil, invalidMember("idempotency_key", "must be at most 1024 characters")
+	if err := checkKey(in.IdempotencyKey); err != nil {
+		return nil, err
 	}
 	n := newRun{
 		name: in.Name, key: in.IdempotencyKey, context: in.Context.json(), labels: in.Labels.json(),
-		variables: in.JobVariables.json(), at: s.now(),
+		variables: in.JobVariables.json(), at: s.now(), parent: in.ParentTaskRunID, policy: in.EmpiricalPolicy.json(),
 	}
 	if st := in.State; st != nil {
 		if st.Type != orchestrator.Scheduled {
 			return nil, invalidMember("state.type", "this server starts a run in SCHEDULED alone")
 		}
-		if t := st.Details.ScheduledTime; t != nil {
-			n.at = t.UTC().Truncate(time.Microsecond)
-		}
-		n.stateName, n.message = st.Name, st.Message
+		n.begin(*st)
 	}
 	var id uuid.UUID
 	var created bool
@@ -212,6 +243,13 @@ func (s *Server) createFlowRun(r *http.Request) (any, error) {
 	}
 	s.poke()
 	return answer{http.StatusCreated, s.runOf(run)}, nil
+}
+
+func checkKey(key *string) error {
+	if key != nil && utf8.RuneCountInString(*key) > 1024 {
+		return invalidMember("idempotency_key", "must be at most 1024 characters")
+	}
+	return nil
 }
 
 func checkParameters(schema, parameters json.RawMessage) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // images from scratch have no zone files
@@ -191,4 +192,102 @@ func overlayObjects(objects ...json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(all)
+}
+
+func (s *Server) listSchedules(r *http.Request) (any, error) {
+	d, err := s.readDeployment(r)
+	if err != nil {
+		return nil, err
+	}
+	return d.(deploymentDoc).Schedules, nil
+}
+
+// createSchedules adds schedules to those that the deployment has.
+func (s *Server) createSchedules(r *http.Request) (any, error) {
+	var in []cronIn
+	if err := decodeBody(r, &in); err != nil {
+		return nil, err
+	}
+	for _, c := range in {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+	}
+	var out []scheduleDoc
+	_, err := s.changeSchedules(r, http.StatusCreated, func(q *store.Queries, deployment uuid.UUID) error {
+		out = nil
+		for _, c := range in {
+			row := c.row(deployment, s.now())
+			if err := q.InsertSchedule(r.Context(), row); err != nil {
+				return err
+			}
+			out = append(out, scheduleDoc{row.ID, row.Now, row.Now, deployment, cronDoc{row.Cron, row.Timezone, true}, row.Active, row.MaxScheduledRuns, row.Parameters, row.Slug})
+		}
+		return nil
+	})
+	return answer{http.StatusCreated, out}, err
+}
+
+// updateSchedule changes what the body names.
+func (s *Server) updateSchedule(r *http.Request) (any, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.changeSchedules(r, http.StatusNoContent, func(q *store.Queries, deployment uuid.UUID) error {
+		all, err := q.Schedules(r.Context(), []uuid.UUID{deployment})
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(all, func(sc store.DeploymentSchedule) bool { return sc.ID.String() == r.PathValue("schedule") })
+		if i < 0 {
+			return notFound("Schedule")
+		}
+		old := all[i]
+		in := cronIn{Active: &old.Active, MaxScheduledRuns: old.MaxScheduledRuns, Parameters: object{old.Parameters}, Slug: old.Slug}
+		in.Schedule.Cron, in.Schedule.Timezone = old.Cron, &old.Timezone
+		if err := decodeBytes(body, &in); err != nil {
+			return err
+		}
+		if err := in.check(); err != nil {
+			return err
+		}
+		row := in.row(deployment, s.now())
+		_, err = q.UpdateSchedule(r.Context(), store.UpdateScheduleParams{ID: old.ID, DeploymentID: deployment, Now: row.Now, Cron: row.Cron,
+			Timezone: row.Timezone, Active: row.Active, MaxScheduledRuns: row.MaxScheduledRuns, Parameters: row.Parameters, Slug: row.Slug})
+		return err
+	})
+}
+
+func (s *Server) deleteSchedule(r *http.Request) (any, error) {
+	return s.changeSchedules(r, http.StatusNoContent, func(q *store.Queries, deployment uuid.UUID) error {
+		id, err := uuid.Parse(r.PathValue("schedule"))
+		if err != nil {
+			return notFound("Schedule")
+		}
+		n, err := q.DeleteSchedule(r.Context(), store.DeleteScheduleParams{ID: id, DeploymentID: deployment})
+		if err == nil && n == 0 {
+			err = notFound("Schedule")
+		}
+		return err
+	})
+}
+
+// changeSchedules runs change under the lock of the deployment, then makes the runs ahead anew.
+func (s *Server) changeSchedules(r *http.Request, status int, change func(*store.Queries, uuid.UUID) error) (any, error) {
+	id, err := pathID(r)
+	if err != nil {
+		return nil, err
+	}
+	err = s.tx(r.Context(), func(q *store.Queries) error {
+		if _, err := q.LockDeployment(r.Context(), id); err != nil {
+			return absentAsNotFound(err, "Deployment")
+		}
+		if err := change(q, id); err != nil {
+			return err
+		}
+		return s.reschedule(r.Context(), q, id)
+	})
+	s.poke()
+	return answer{status: status}, err
 }

@@ -55,6 +55,10 @@ type Server struct {
 	clock       func() time.Time
 	concurrency int
 
+	events eventHub
+	ending context.Context // of the server; event streams end with it
+	end    context.CancelFunc
+
 	wake chan struct{} // holds a token when something may be due
 
 	mu       sync.Mutex
@@ -70,6 +74,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, runner Runner, log *slog.Logge
 		pool: pool, q: store.New(pool), runner: runner, log: log, clock: time.Now, concurrency: 1,
 		wake: make(chan struct{}, 1), attempts: map[uuid.UUID]*attempt{},
 	}
+	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	for _, o := range opts {
 		o(s)
 	}

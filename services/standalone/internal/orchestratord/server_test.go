@@ -1,6 +1,8 @@
 package orchestratord_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -261,6 +263,31 @@ func callRaw(t *testing.T, c *orchestrator.Client, method, path, body string) (i
 	return resp.StatusCode, doc
 }
 
+func TestBodiesInAContentCoding(t *testing.T) {
+	t.Parallel()
+	b := setupBench(t, runFunc(noRunner))
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(`{"name":"packed"}`)); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	for coding, status := range map[string]int{"gzip": 201, "deflate": 400, "br": 415} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", b.c.URL()+"/flows/", bytes.NewReader(packed.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Encoding", coding)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if body, _ := io.ReadAll(resp.Body); resp.StatusCode != status {
+			t.Errorf("%s: %d %s, want %d", coding, resp.StatusCode, body, status)
+		}
+	}
+}
+
 func TestRefusedBodies(t *testing.T) {
 	t.Parallel()
 	b := setupBench(t, runFunc(noRunner))
@@ -276,7 +303,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"POST", "/flows/", `{"name":"a/b"}`, 422, "invalid character"},
 		{"POST", "/flows/", `{"name":"` + "a\xff" + `"}`, 422, "UTF-8"},
 		{"POST", "/flows/", `{"name":"a\u0000b"}`, 422, "U+0000"},
-		{"POST", "/flows/", `{"name":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "1048576"},
+		{"POST", "/flows/", `{"name":"` + strings.Repeat("x", 5<<20) + `"}`, 413, "5242880"},
 		{"POST", "/flow_runs/filter", `{"flow_runs":{"zzz":1}}`, 422, "zzz"},
 		{"POST", "/flow_runs/filter", `{"flow_runs":{"id":{"any_":["x"]}}}`, 422, "flow_runs"},
 		{"POST", "/flow_runs/filter", `{"flow_runs":{"operator":"and_","parent_flow_run_id":null,"id":{"operator":"or_"}}}`, 422, "operator"},
@@ -339,8 +366,7 @@ func TestShapes(t *testing.T) {
 	}
 	run := b.create(t, orchestrator.CreateFlowRun{})
 	leftOut := []string{
-		"flow_run.empirical_policy", "flow_run.flow_version", "flow_run.created_by", "flow_run.parent_task_run_id",
-		"flow_run.infrastructure_document_id", "flow_run.infrastructure_pid",
+		"flow_run.created_by", "flow_run.infrastructure_document_id",
 		"deployment.global_concurrency_limit", "deployment.concurrency_options", "deployment.storage_document_id",
 		"deployment.infrastructure_document_id", "deployment.created_by", "deployment.updated_by",
 		"work_pool.storage_configuration", "work_pool.active_slots",

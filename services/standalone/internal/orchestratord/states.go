@@ -42,7 +42,9 @@ type stateIn struct {
 	Name    string                 `json:"name"`
 	Message *string                `json:"message"`
 	Data    json.RawMessage        `json:"data"`
-	Details stateDetails           `json:"state_details"`
+	Details struct {
+		ScheduledTime *moment `json:"scheduled_time"`
+	} `json:"state_details"`
 }
 
 func (s *stateIn) UnmarshalJSON(b []byte) error {
@@ -76,10 +78,13 @@ func (s *Server) record(ctx context.Context, q *store.Queries, id uuid.UUID, in 
 	}
 	now := s.now()
 	v := transition.Decide(run, transition.Proposal{
-		Type: in.Type, Name: in.Name, HasResult: in.Data != nil, ScheduledTime: toUTC(in.Details.ScheduledTime), Force: force,
+		Type: in.Type, Name: in.Name, HasResult: in.Data != nil, ScheduledTime: in.Details.ScheduledTime.time(), Force: force,
 	}, now)
 	if v.Record == nil {
 		return v, nil
+	}
+	if v.Record.Type == orchestrator.Failed && run.Type == orchestrator.Running && !force {
+		v = retry(row.EmpiricalPolicy, row.RunCount, v, now)
 	}
 	if v.Record.Type == orchestrator.Pending && !force {
 		if v, err = s.limitRuns(ctx, q, row.DeploymentID, v, now); err != nil {

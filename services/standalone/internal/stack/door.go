@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/embedded/child"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/services/standalone/internal/access"
 )
 
@@ -60,7 +61,7 @@ func (d Door) Run(ctx context.Context, log *slog.Logger) error {
 		return errors.Join(fmt.Errorf("start %s: %w", d.Server[0], err), l.Close())
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return serve(gctx, l) })
+	g.Go(func() error { return serve(gctx, listener.New(l, 0)) })
 	g.Go(func() error {
 		select {
 		case <-server.Done():
@@ -107,7 +108,7 @@ func (d Door) handler(log *slog.Logger) (func(context.Context, net.Listener) err
 		return nil, fmt.Errorf("%s is empty; a door without a secret lets nobody in", d.TokenFile)
 	}
 	guarded := access.Require(string(token), d.Health, d.proxy(log))
-	return func(ctx context.Context, l net.Listener) error { return serveHTTP(ctx, l, guarded) }, nil
+	return func(ctx context.Context, l net.Listener) error { return serveHTTP(ctx, l, guarded, log) }, nil
 }
 
 // proxy passes requests on as those of a local client: the server sees its own address as the host, which is the one
@@ -132,8 +133,8 @@ func (d Door) proxy(log *slog.Logger) http.Handler {
 	}
 }
 
-func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+	srv := listener.Server(h, log, slog.LevelDebug)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -153,8 +154,16 @@ func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) error {
 	return g.Wait()
 }
 
-// forward passes connections on, both ways, until ctx ends.
+// forward passes connections on to the server, which checks its callers itself.
 func (d Door) forward(ctx context.Context, l net.Listener) error {
+	return Forward(ctx, l, func(ctx context.Context, _ net.Conn) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "tcp", d.To)
+	})
+}
+
+// Forward passes connections on, both ways, until ctx ends. dial connects to the server for a caller.
+func Forward(ctx context.Context, l net.Listener, dial func(ctx context.Context, caller net.Conn) (net.Conn, error)) error {
 	g, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() { _ = l.Close() })
 	defer stop()
@@ -165,22 +174,22 @@ func (d Door) forward(ctx context.Context, l net.Listener) error {
 			case gctx.Err() != nil:
 				return nil
 			case err != nil:
-				return fmt.Errorf("serve the door: %w", err)
+				return fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
-			g.Go(func() error { join(gctx, conn, d.To); return nil })
+			g.Go(func() error {
+				defer conn.Close() //nolint:errcheck // whoever is left notices
+				if server, err := dial(gctx, conn); err == nil {
+					join(gctx, conn, server)
+				}
+				return nil
+			})
 		}
 	})
 	return g.Wait()
 }
 
 // join copies between a caller and the server until both have ended, or ctx has.
-func join(ctx context.Context, caller net.Conn, to string) {
-	defer caller.Close() //nolint:errcheck // whoever is left notices
-	var dialer net.Dialer
-	server, err := dialer.DialContext(ctx, "tcp", to)
-	if err != nil {
-		return
-	}
+func join(ctx context.Context, caller, server net.Conn) {
 	defer server.Close() //nolint:errcheck // as above
 	stop := context.AfterFunc(ctx, func() { _ = caller.Close(); _ = server.Close() })
 	defer stop()
@@ -197,7 +206,7 @@ func join(ctx context.Context, caller net.Conn, to string) {
 }
 
 func closeWrite(c net.Conn) {
-	if half, ok := c.(*net.TCPConn); ok {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 }

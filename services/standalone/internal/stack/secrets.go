@@ -215,7 +215,7 @@ func credentialMap(c credentials.Credentials) (string, error) {
 		c.CIToken:        {"ci", auth.LegacyTenant, []string{"read", "changes"}},
 		c.OperatorToken:  {"operator", auth.LegacyTenant, []string{"read", "write"}},
 		c.TrainerToken:   {"trainer", auth.LegacyTenant, []string{"read", "manage"}},
-		c.InferenceToken: {"inference", auth.LegacyTenant, []string{"read"}},
+		c.InferenceToken: {"inference", auth.PlatformTenant, []string{"read"}}, // it serves the models of every tenant
 
 		c.BusControlPlaneToken: {"bus-bridge", auth.LegacyTenant, []string{"retrain"}},
 	})

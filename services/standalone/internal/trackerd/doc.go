@@ -10,6 +10,7 @@
 // the caller, this one gives INVALID_PARAMETER_VALUE; its clients try a 500
 // again for minutes.
 //
-// Not offered: traces, evaluation datasets, prompts as such, gateways, jobs,
-// workspaces, users, multipart uploads.
+// Prompts are kept as the real registry keeps them, as registered models with a
+// tag; they have no webhooks. Not offered: traces, evaluation datasets, gateways,
+// jobs, workspaces, users, multipart uploads.
 package trackerd

@@ -46,11 +46,11 @@ func (s *Server) createExperiment(ctx context.Context, in struct {
 	if in.Location != "" {
 		// Clients would write to other places by themselves; what the server
 		// hands out is its own folder.
-		if err := checkArtifactURI(in.Location); err != nil {
+		if err := checkArtifactURI("artifact location", in.Location); err != nil {
 			return nil, err
 		}
 	}
-	tags, err := mergeTags(nil, in.Tags, runTag)
+	tags, err := mergeTags(nil, in.Tags, experimentTag)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (s *Server) setExperimentTag(ctx context.Context, in struct {
 		if err := mustBeActive("experiment", in.ID, e.Stage); err != nil {
 			return err
 		}
-		tags, err := mergeTags(e.Tags, []pair{in.pair}, runTag)
+		tags, err := mergeTags(e.Tags, []pair{in.pair}, experimentTag)
 		if err != nil {
 			return err
 		}
@@ -235,6 +235,9 @@ func (s *Server) deleteExperimentTag(ctx context.Context, in struct {
 	experimentRef
 	Key string `json:"key"`
 }) (any, error) {
+	if err := requireValues("key", in.Key); err != nil {
+		return nil, err
+	}
 	return s.changeExperiment(ctx, in.ID, func(q *store.Queries, e store.Experiment) error {
 		if err := mustBeActive("experiment", in.ID, e.Stage); err != nil {
 			return err

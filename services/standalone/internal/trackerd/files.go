@@ -7,20 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
 	"time"
 
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/artifact"
 )
 
-const (
-	stallTimeout    = time.Minute // without a byte of an upload
-	downloadTimeout = time.Hour
-)
+const downloadTimeout = time.Hour
 
 // serveFiles answers for the artifact at p, or lists a folder if p is empty.
 func (s *Server) serveFiles(w http.ResponseWriter, r *http.Request, p string) {
@@ -51,9 +48,6 @@ func (s *Server) serveFiles(w http.ResponseWriter, r *http.Request, p string) {
 	if err != nil {
 		s.writeError(w, r, s.fileError(r.Context(), p, err))
 	}
-	if errors.Is(err, artifact.ErrTooLarge) {
-		service.Linger(w, r.Body)
-	}
 }
 
 // fileError makes refusals of what the file system says.
@@ -73,7 +67,7 @@ func (s *Server) fileError(ctx context.Context, p string, err error) error {
 		return &refusal{http.StatusRequestEntityTooLarge, "INVALID_PARAMETER_VALUE", fmt.Sprintf("An artifact may have at most %d bytes.", s.maxArtifact)}
 	case errors.Is(err, artifact.ErrFull):
 		s.log.ErrorContext(ctx, "artifact not stored", slog.Any("err", err))
-		return &refusal{http.StatusInsufficientStorage, "RESOURCE_EXHAUSTED", "The disk that holds the artifacts is full; free space, then try again. Nothing was stored."}
+		return &refusal{http.StatusServiceUnavailable, "TEMPORARILY_UNAVAILABLE", "The disk that holds the artifacts is full; free space, then try again. Nothing was stored."}
 	}
 	return err
 }
@@ -87,16 +81,32 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, p string) erro
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout)) // not offered by every writer
 	// Never a page of this origin, whatever the file holds.
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", "attachment; filename*=UTF-8''"+url.PathEscape(path.Base(p)))
+	w.Header().Set("Content-Disposition", attachmentOf(path.Base(p)))
 	http.ServeContent(w, r, "", info.ModTime(), f)
 	return nil
+}
+
+// attachmentOf is the Content-Disposition of a file. Clients that do not know the extended notation read filename, in
+// which other characters than ASCII are replaced (RFC 6266, 4.3 and appendix D).
+func attachmentOf(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\%`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	value := mime.FormatMediaType("attachment", map[string]string{"filename": plain})
+	if plain != name {
+		value += "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+	}
+	return value
 }
 
 func (s *Server) upload(w http.ResponseWriter, r *http.Request, p string) error {
 	if r.ContentLength > s.maxArtifact {
 		return artifact.ErrTooLarge
 	}
-	body := &arriving{r.Body, http.NewResponseController(w), nil}
+	body := &arriving{Reader: r.Body}
 	err := s.files.Write(p, body)
 	if err != nil && body.err != nil {
 		return invalidParameter("The upload ended early: %v", body.err)
@@ -104,21 +114,16 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, p string) error 
 	return err
 }
 
-// arriving gives a stalled upload up, and remembers that it was the upload that failed.
+// arriving remembers that it was the upload that failed.
 type arriving struct {
-	r    io.Reader
-	conn *http.ResponseController
-	err  error
+	io.Reader
+	err error
 }
 
 func (a *arriving) Read(b []byte) (int, error) {
-	_ = a.conn.SetReadDeadline(time.Now().Add(stallTimeout)) // not offered by every writer
-	n, err := a.r.Read(b)
+	n, err := a.Reader.Read(b)
 	if err != nil && err != io.EOF {
 		a.err = err
-	}
-	if err != nil {
-		_ = a.conn.SetReadDeadline(time.Time{}) // of the next request on this connection
 	}
 	return n, err
 }

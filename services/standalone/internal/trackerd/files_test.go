@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,6 +72,25 @@ func TestArtifactsOverHTTP(t *testing.T) {
 	b.want(t, 200, "DELETE", files+"/1", nil)
 	if got := b.want(t, 200, "GET", files, nil); got["files"] != nil {
 		t.Errorf(`after the deletion %v; want got["files"] == nil`, got)
+	}
+}
+
+// TestDownloadsAreNamed reads the name of a download in both notations of RFC 6266.
+func TestDownloadsAreNamed(t *testing.T) {
+	t.Parallel()
+	b := setupBench(t)
+	for name, want := range map[string]string{
+		"model.onnx":  "attachment; filename=model.onnx",
+		"a b.txt":     `attachment; filename="a b.txt"`,
+		"été.txt":     "attachment; filename=_t_.txt; filename*=UTF-8''%C3%A9t%C3%A9.txt",
+		`a"b;=:@ 1%2`: `attachment; filename="a_b;=:@ 1_2"; filename*=UTF-8''a%22b%3B%3D%3A%40%201%252`,
+	} {
+		at := files + "/1/" + url.PathEscape(name)
+		b.want(t, 200, "PUT", at, "x")
+		got := b.do(t, "GET", at, nil).header.Get("Content-Disposition")
+		if got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
 

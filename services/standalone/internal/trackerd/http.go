@@ -10,11 +10,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/filter"
@@ -43,6 +43,16 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /{$}", s.overview)
 	mux.HandleFunc("GET /health", serveText("OK"))
 	mux.HandleFunc("GET /version", serveText(protocolVersion))
+	// What a client does instead, it learns from these: it sends the file whole.
+	for pattern, what := range map[string]string{
+		"POST /api/2.0/mlflow-artifacts/mpu/":            "Multipart upload",
+		"GET /api/2.0/mlflow-artifacts/presigned/":       "Multipart download",
+		"POST " + api + "artifacts/presigned-upload-url": "Presigned upload",
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			s.writeError(w, r, &refusal{http.StatusNotImplemented, "NOT_IMPLEMENTED", what + " is not supported for the current artifact repository"})
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.writeError(w, r, &refusal{http.StatusNotFound, "ENDPOINT_NOT_FOUND", fmt.Sprintf("There is no %s %s here.", r.Method, r.URL.Path)})
 	})
@@ -149,8 +159,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 		defer cancel()
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(callTimeout)) // not offered by every writer; net/http resets it
-		defer service.LimitBody(w, r, maxBody)()
+		service.LimitBody(w, r, maxBody)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 	guarded := sites.Guard(inner, s.hosts, func(w http.ResponseWriter, r *http.Request, reason string) {
@@ -191,12 +200,17 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	var ref *refusal
 	var pg *pgconn.PgError
 	var bad *filter.Error
+	fullDisk, full := problem.DescribeFullDisk(err)
 	switch {
 	case errors.As(err, &ref):
 	case errors.As(err, &bad):
 		ref = &refusal{http.StatusBadRequest, "INVALID_PARAMETER_VALUE", bad.Error()}
 	case errors.As(err, &pg) && (pg.Code == "22P05" || pg.Code == "22021"): // NUL in jsonb or text
 		ref = &refusal{http.StatusBadRequest, "INVALID_PARAMETER_VALUE", "The character U+0000 cannot be stored."}
+	case full:
+		s.log.ErrorContext(r.Context(), "tracker disk full", slog.String("path", r.URL.Path), slog.Any("err", err))
+		w.Header().Set("Retry-After", "5")
+		ref = &refusal{http.StatusServiceUnavailable, "TEMPORARILY_UNAVAILABLE", fullDisk}
 	case r.Context().Err() != nil: // the caller has gone
 		ref = &refusal{499, "CANCELLED", "The client closed the request."}
 	case postgres.Unavailable(err) || errors.Is(err, context.DeadlineExceeded):

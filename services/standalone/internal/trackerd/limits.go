@@ -14,15 +14,24 @@ const (
 	maxName        = 500
 	maxKey         = 250
 	maxParam       = 6000
-	maxTag         = 8000 // of a run or experiment; longer ones are cut
+	maxTag         = 8000 // of a run or logged model; longer ones are cut
 	maxVersionTag  = 100_000
 	maxAlias       = 255
+	maxExperiment  = 20_000 // of an experiment's tag; longer ones are refused
+	maxDigest      = 36     // of a dataset, as the next three
+	maxSource      = 65_535
+	maxSchema      = 1_048_575
+	maxProfile     = 16_777_215
 	maxModelName   = 1000     // own
 	maxDescription = 100_000  // own
 	maxTable       = 16 << 20 // own: bytes of all tags or parameters of one thing
 )
 
-var keyPattern = regexp.MustCompile(`^[\w.\-:/ ]+$`)
+// word is Python's \w on text, by which the interface defines its names: letters and numbers of every script and the
+// underscore. Go's \w is ASCII.
+const word = `\p{L}\p{N}_`
+
+var keyPattern = regexp.MustCompile(`^[` + word + `.\-:/ ]+$`)
 
 func checkLength(what, s string, most int) error {
 	if utf8.RuneCountInString(s) > most {
@@ -31,19 +40,34 @@ func checkLength(what, s string, most int) error {
 	return nil
 }
 
-// checkKey checks the key of a metric, parameter or tag; what names it in the refusal.
-func checkKey(what, key string) error {
+// checkKey checks the key of a metric, parameter or tag, which came as param; what names it where it is too long.
+func checkKey(what, param, key string) error {
 	if key == "" {
-		return missingParameter("key")
-	}
-	if err := checkLength(what, key, maxKey); err != nil {
-		return err
+		return missingParameter(param)
 	}
 	if !keyPattern.MatchString(key) {
-		return invalidParameter("Invalid value %q for parameter 'name' supplied: Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), spaces ( ), colon(:) and slashes (/).", key)
+		return invalidValue(param, key, "Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), spaces ( ), colon(:) and slashes (/).")
 	}
-	if clean := path.Clean(key); clean != key || path.IsAbs(key) || key == "." || key == ".." || strings.HasPrefix(key, "../") {
-		return invalidParameter("Invalid value %q for parameter 'name' supplied: Names may be treated as files in certain cases, and must not resolve to other names when treated as such. This name would resolve to '%s'", key, clean)
+	if err := checkResolved(param, key); err != nil {
+		return err
+	}
+	return checkLength(what, key, maxKey)
+}
+
+// checkResolved refuses a name that would be another one, were it a file's.
+func checkResolved(param, name string) error {
+	if clean := path.Clean(name); clean != name || path.IsAbs(name) || name == "." || strings.HasPrefix(name, "..") {
+		return invalidValue(param, name, "Names may be treated as files in certain cases, and must not resolve to other names when treated as such. This name would resolve to '%s'", clipValue(clean))
+	}
+	return nil
+}
+
+// checkLengths checks pairs of a parameter's name and value against one bound.
+func checkLengths(most int, nameValue ...string) error {
+	for i := 0; i < len(nameValue); i += 2 {
+		if err := checkLength(nameValue[i], nameValue[i+1], most); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -89,9 +113,17 @@ func checkTable(m store.Tags) error {
 	return nil
 }
 
-// runTag checks a tag of a run or experiment.
+// experimentTag checks a tag of an experiment.
+func experimentTag(t pair) (pair, error) {
+	if err := checkKey("key", "key", t.Key); err != nil {
+		return t, err
+	}
+	return t, checkLength("value", t.Value, maxExperiment)
+}
+
+// runTag checks a tag of a run or logged model.
 func runTag(t pair) (pair, error) {
-	if err := checkKey("key", t.Key); err != nil {
+	if err := checkKey("key", "key", t.Key); err != nil {
 		return t, err
 	}
 	t.Value = truncateRunes(t.Value, maxTag)
@@ -100,22 +132,22 @@ func runTag(t pair) (pair, error) {
 
 // registryTag checks a tag of a registered model or version.
 func registryTag(t pair) (pair, error) {
-	if err := checkKey("key", t.Key); err != nil {
+	if err := checkKey("key", "key", t.Key); err != nil {
 		return t, err
 	}
 	return t, checkLength("value", t.Value, maxVersionTag)
 }
 
 func checkParam(p pair) (pair, error) {
-	if err := checkKey("Param key", p.Key); err != nil {
+	if err := checkKey("Param key", "key", p.Key); err != nil {
 		return p, err
 	}
 	p.Value = truncateRunes(p.Value, maxParam)
 	return p, nil
 }
 
-var aliasPattern = regexp.MustCompile(`^[\w\-]+$`)
-var versionAlias = regexp.MustCompile(`^[vV]\d+$`)
+var aliasPattern = regexp.MustCompile(`^[` + word + `\-]+$`)
+var versionAlias = regexp.MustCompile(`^[vV]\p{Nd}+$`)
 
 func checkAlias(alias string) error {
 	switch {
@@ -137,6 +169,9 @@ func checkModelName(name string) error {
 		return missingParameter("name")
 	case strings.ContainsAny(name, "/:"):
 		return invalidParameter("Invalid model name '%s'. Names cannot contain '/' or ':'.", clipValue(name))
+	}
+	if err := checkResolved("name", name); err != nil {
+		return err
 	}
 	return checkLength("name", name, maxModelName)
 }

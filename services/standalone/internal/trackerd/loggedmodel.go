@@ -107,19 +107,19 @@ func (s *Server) createLoggedModel(ctx context.Context, in struct {
 		in.Name = "model-" + id[2:10]
 	}
 	if strings.ContainsAny(in.Name, `/:.%"'`) {
-		return nil, invalidParameter("Invalid model name ('%s') provided. Model name must be a non-empty string and cannot contain the following characters: / : . %% \" '", clipValue(in.Name))
+		return nil, invalidParameter("Invalid model name ('%s') provided. Model name must be a non-empty string and cannot contain the following characters: ('/', ':', '.', '%%', '\"', \"'\")", clipValue(in.Name))
 	}
 	if err := checkLength("name", in.Name, maxName); err != nil {
 		return nil, err
 	}
-	if err := checkLength("model_type or source_run_id", in.Type+in.SourceRunID, maxName); err != nil {
+	if err := checkLengths(maxName, "model_type", in.Type, "source_run_id", in.SourceRunID); err != nil {
 		return nil, err
 	}
 	tags, err := mergeTags(nil, in.Tags, runTag)
 	if err != nil {
 		return nil, err
 	}
-	params, err := mergeParams(nil, in.Params)
+	params, err := mergeParams("", nil, in.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func modelStatus(raw json.RawMessage) (string, error) {
 		return known[n], nil
 	}
 	if !slices.Contains(known[1:], name) {
-		return "", invalidParameter("Invalid value '%s' for parameter 'status' supplied. Valid values are %s.", clipValue(name), strings.Join(known[1:], ", "))
+		return "", invalidValue("status", name, "Valid values are %s.", strings.Join(known[1:], ", "))
 	}
 	return name, nil
 }
@@ -246,7 +246,7 @@ func (s *Server) logLoggedModelParams(ctx context.Context, in struct {
 	Params []pair `json:"params"`
 }) (any, error) {
 	return nil, s.changeLoggedModel(ctx, in.ID, func(q *store.Queries, m store.LoggedModel) error {
-		params, err := mergeParams(m.Params, in.Params)
+		params, err := mergeParams("", m.Params, in.Params)
 		if err != nil {
 			return err
 		}
@@ -282,6 +282,9 @@ func (s *Server) searchLoggedModels(ctx context.Context, in struct {
 	}
 	var scopes, orderScopes []store.MetricScope
 	for _, d := range in.Datasets {
+		if d.Name == "" {
+			return nil, invalidParameter("`dataset_name` in the `datasets` clause must be specified.")
+		}
 		scopes = append(scopes, store.MetricScope{Name: d.Name, Digest: d.Digest})
 	}
 	var order []string

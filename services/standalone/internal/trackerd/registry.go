@@ -3,6 +3,7 @@ package trackerd
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 
@@ -97,13 +98,30 @@ func (s *Server) createRegisteredModel(ctx context.Context, in struct {
 	now := s.now()
 	err = s.q.CreateRegisteredModel(ctx, store.CreateRegisteredModelParams{Name: in.Name, Description: in.Description, Created: now, Tags: tags})
 	if postgres.IsUnique(err, "registered_model_pkey") {
-		return nil, alreadyExists("Registered Model (name=%s) already exists.", in.Name)
+		return nil, s.nameTaken(ctx, in.Name, isPrompt(tags))
 	}
 	if err != nil {
 		return nil, err
 	}
+	if isPrompt(tags) {
+		return registeredModelAnswer{registeredModel{Name: in.Name, Created: now, Updated: now, Description: in.Description, Tags: toPairs(tags)}}, nil
+	}
 	s.notify(ctx, registeredModelCreated, map[string]any{"name": in.Name, "tags": tags, "description": in.Description})
 	return registeredModelAnswer{registeredModel{Name: in.Name, Created: now, Updated: now, Description: in.Description, Tags: toPairs(tags)}}, nil
+}
+
+// nameTaken says what has the name already.
+func (s *Server) nameTaken(ctx context.Context, name string, prompt bool) error {
+	m, err := s.q.RegisteredModel(ctx, name)
+	if err == nil && isPrompt(m.Tags) != prompt {
+		return alreadyExists("Tried to create a %s with name '%s', but the name is already taken by a %s. MLflow does not allow creating a model and a prompt with the same name.",
+			kindOf(prompt), clipValue(name), kindOf(!prompt))
+	}
+	what := "Registered Model"
+	if prompt {
+		what = "Prompt"
+	}
+	return alreadyExists("%s (name=%s) already exists.", what, clipValue(name))
 }
 
 func checkDescription(d *string) error {
@@ -257,8 +275,11 @@ func (s *Server) setModelTag(ctx context.Context, in struct {
 	pair
 }) (any, error) {
 	return nil, s.changeModel(ctx, in.Name, func(q *store.Queries, m store.RegisteredModel) error {
-		tags, err := mergeTags(m.Tags, []pair{in.pair}, registryTag)
+		tags, err := mergeTags(maps.Clone(m.Tags), []pair{in.pair}, registryTag)
 		if err != nil {
+			return err
+		}
+		if err := keepsKind(m.Tags, tags); err != nil {
 			return err
 		}
 		return q.SetRegisteredModelTags(ctx, store.SetRegisteredModelTagsParams{Name: m.Name, Tags: tags, Updated: s.now()})
@@ -270,9 +291,15 @@ func (s *Server) deleteModelTag(ctx context.Context, in struct {
 	modelRef
 	Key string `json:"key"`
 }) (any, error) {
+	if err := requireValues("key", in.Key); err != nil {
+		return nil, err
+	}
 	return nil, s.changeModel(ctx, in.Name, func(q *store.Queries, m store.RegisteredModel) error {
-		delete(m.Tags, in.Key)
-		return q.SetRegisteredModelTags(ctx, store.SetRegisteredModelTagsParams{Name: m.Name, Tags: orEmptyTags(m.Tags), Updated: s.now()})
+		tags, err := withoutTag(m.Tags, in.Key)
+		if err != nil {
+			return err
+		}
+		return q.SetRegisteredModelTags(ctx, store.SetRegisteredModelTagsParams{Name: m.Name, Tags: tags, Updated: s.now()})
 	})
 }
 
@@ -288,13 +315,15 @@ func (s *Server) setAlias(ctx context.Context, in struct {
 	if err := checkAlias(in.Alias); err != nil {
 		return nil, err
 	}
+	prompt := false
 	n, err := s.changeVersion(ctx, versionRef{in.modelRef, in.Version}, func(q *store.Queries, v store.ModelVersion) error {
+		prompt = isPrompt(v.Tags)
 		if err := q.SetAlias(ctx, store.SetAliasParams{Name: v.Name, Alias: in.Alias, Version: v.Version}); err != nil {
 			return err
 		}
 		return q.TouchRegisteredModel(ctx, store.TouchRegisteredModelParams{Name: v.Name, Updated: s.now()})
 	})
-	if err == nil {
+	if err == nil && !prompt {
 		s.notify(ctx, aliasCreated, map[string]any{"name": in.Name, "alias": in.Alias, "version": formatInt(n)})
 	}
 	return nil, err
@@ -305,13 +334,15 @@ func (s *Server) deleteAlias(ctx context.Context, in aliasRef) (any, error) {
 		return nil, missingParameter("alias")
 	}
 	var gone int64
+	prompt := false
 	err := s.changeModel(ctx, in.Name, func(q *store.Queries, m store.RegisteredModel) (err error) {
+		prompt = isPrompt(m.Tags)
 		if gone, err = q.DeleteAlias(ctx, store.DeleteAliasParams{Name: m.Name, Alias: in.Alias}); err != nil {
 			return err
 		}
 		return q.TouchRegisteredModel(ctx, store.TouchRegisteredModelParams{Name: m.Name, Updated: s.now()})
 	})
-	if err == nil && gone > 0 {
+	if err == nil && gone > 0 && !prompt {
 		s.notify(ctx, aliasDeleted, map[string]any{"name": in.Name, "alias": in.Alias})
 	}
 	return nil, err

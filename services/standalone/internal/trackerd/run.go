@@ -240,7 +240,7 @@ func (s *Server) updateRun(ctx context.Context, in struct {
 	Name   string   `json:"run_name"`
 }) (any, error) {
 	if in.Status != "" && !slices.Contains(runStatuses, in.Status) {
-		return nil, invalidParameter("Invalid value '%s' for parameter 'status' supplied. Valid values are %s.", clipValue(in.Status), strings.Join(runStatuses, ", "))
+		return nil, invalidValue("status", in.Status, "Valid values are %s.", strings.Join(runStatuses, ", "))
 	}
 	var info runInfo
 	err := s.changeRun(ctx, in.runRef, false, func(q *store.Queries, r store.Run) error {
@@ -304,6 +304,9 @@ func (s *Server) deleteRunTag(ctx context.Context, in struct {
 	runRef
 	Key string `json:"key"`
 }) (any, error) {
+	if err := requireValues("key", in.Key); err != nil {
+		return nil, err
+	}
 	return nil, s.changeRun(ctx, in.runRef, false, func(q *store.Queries, r store.Run) error {
 		if _, ok := r.Tags[in.Key]; !ok {
 			return notFound("No tag with name: %s in run with id %s", clipValue(in.Key), r.ID)

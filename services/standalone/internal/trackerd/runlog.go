@@ -3,6 +3,7 @@ package trackerd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -31,24 +32,22 @@ type metricIn struct {
 }
 
 func (m metricIn) check(at string) error {
-	if m.Value == nil {
+	switch {
+	case m.Key == "":
+		return missingParameter(at + "key")
+	case m.Value == nil:
 		return missingParameter(at + "value")
-	}
-	if m.Timestamp == nil {
+	case m.Timestamp == nil:
 		return missingParameter(at + "timestamp")
 	}
-	if m.Key == "" {
-		return missingParameter(at + "key")
+	// The interface calls the key a name here, though it came as key.
+	if err := checkKey("Metric name", at+"name", m.Key); err != nil {
+		return err
 	}
 	if *m.Timestamp < 0 {
-		return invalidParameter("Invalid value %d for parameter 'timestamp' supplied: metric '%s'. Timestamp must be a nonnegative long (64-bit integer) ", *m.Timestamp, clipValue(m.Key))
+		return invalidValue(at+"timestamp", *m.Timestamp, "metric '%s' (value=%s). Timestamp must be a nonnegative long (64-bit integer) ", clipValue(m.Key), m.Value.python())
 	}
-	for _, s := range []string{m.ModelID, m.DatasetName, m.DatasetDigest} {
-		if err := checkLength("model_id, dataset_name or dataset_digest", s, maxName); err != nil {
-			return err
-		}
-	}
-	return checkKey("Metric name", m.Key)
+	return checkLengths(maxName, at+"model_id", m.ModelID, at+"dataset_name", m.DatasetName, at+"dataset_digest", m.DatasetDigest)
 }
 
 // clampFinite limits infinite values, as the real server's database does, so that
@@ -138,6 +137,9 @@ func (s *Server) logMetric(ctx context.Context, in struct {
 	runRef
 	metricIn
 }) (any, error) {
+	if _, err := in.id(); err != nil {
+		return nil, err
+	}
 	if err := in.check(""); err != nil {
 		return nil, err
 	}
@@ -157,21 +159,22 @@ func (s *Server) logParam(ctx context.Context, in struct {
 
 // addParams records parameters, which do not change once recorded.
 func addParams(ctx context.Context, q *store.Queries, r store.Run, add []pair) error {
-	params, err := mergeParams(r.Params, add)
+	params, err := mergeParams(" for run ID='"+r.ID+"'", r.Params, add)
 	if err != nil {
-		return fmt.Errorf("run %s: %w", r.ID, err)
+		return err
 	}
 	return q.SetRunParams(ctx, store.SetRunParamsParams{ID: r.ID, Params: params})
 }
 
-func mergeParams(have store.Tags, add []pair) (store.Tags, error) {
+// mergeParams adds parameters to those of a run or logged model; owner names it in a refusal.
+func mergeParams(owner string, have store.Tags, add []pair) (store.Tags, error) {
 	var err error
 	return mergeTags(have, add, func(p pair) (pair, error) {
 		if p, err = checkParam(p); err != nil {
 			return p, err
 		}
 		if old, ok := have[p.Key]; ok && old != p.Value {
-			return p, invalidParameter("Changing param values is not allowed. Param with key='%s' was already logged with value='%s'. Attempted logging new value '%s'.", p.Key, clipValue(old), clipValue(p.Value))
+			return p, invalidParameter("Changing param values is not allowed. Param with key='%s' was already logged with value='%s'%s. Attempted logging new value '%s'.", p.Key, clipValue(old), owner, clipValue(p.Value))
 		}
 		return p, nil
 	})
@@ -201,7 +204,16 @@ func (s *Server) logBatch(ctx context.Context, in struct {
 		}
 	}
 	seen := map[string]bool{}
-	for _, p := range in.Params {
+	for i, t := range in.Tags {
+		at := fmt.Sprintf("tags[%d].key", i)
+		if err := checkKey(at, at, t.Key); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range in.Params {
+		if err := checkKey("Param key", fmt.Sprintf("params[%d].key", i), p.Key); err != nil {
+			return nil, err
+		}
 		if seen[p.Key] {
 			return nil, invalidParameter("Duplicate parameter keys have been submitted: ['%s']. Please ensure the request contains only one param value per param key.", clipValue(p.Key))
 		}
@@ -264,11 +276,12 @@ func (s *Server) logInputs(ctx context.Context, in struct {
 	if n := len(in.Datasets) + len(in.Models); n > maxInputs {
 		return nil, invalidParameter("A request can contain at most %d inputs. Got %d.", maxInputs, n)
 	}
-	for _, d := range in.Datasets {
-		if err := requireValues("dataset.name", d.Dataset.Name); err != nil {
+	for i, d := range in.Datasets {
+		at := fmt.Sprintf("datasets[%d].dataset.", i)
+		if err := requireValues(at+"name", d.Dataset.Name); err != nil {
 			return nil, err
 		}
-		if err := checkLength("dataset name or digest", d.Dataset.Name+d.Dataset.Digest, maxName); err != nil {
+		if err := d.Dataset.check(); err != nil {
 			return nil, err
 		}
 	}
@@ -291,6 +304,12 @@ func (s *Server) logInputs(ctx context.Context, in struct {
 		}
 		return nil
 	})
+}
+
+func (d dataset) check() error {
+	return errors.Join(
+		checkLength("name", d.Name, maxName), checkLength("digest", d.Digest, maxDigest), checkLength("source", d.Source, maxSource),
+		checkLength("schema", d.Schema, maxSchema), checkLength("profile", d.Profile, maxProfile))
 }
 
 func addRunModel(ctx context.Context, q *store.Queries, p store.AddRunModelParams) error {

@@ -1,6 +1,8 @@
 package trackerd_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -39,6 +41,7 @@ func TestRefusals(t *testing.T) {
 		{"GET", api + "nothing", nil, 404, "ENDPOINT_NOT_FOUND"},
 		{"GET", "/nothing", nil, 404, "ENDPOINT_NOT_FOUND"},
 		{"GET", api + "runs/create", nil, 404, "ENDPOINT_NOT_FOUND"},
+		{"POST", "/api/2.0/mlflow-artifacts/mpu/create/1/r/artifacts/big", obj{"path": "big", "num_parts": 2}, 501, "NOT_IMPLEMENTED"},
 		{"POST", api + "experiments/create", "{bad", 400, "INVALID_PARAMETER_VALUE"},
 		{"POST", api + "experiments/create", "[]", 400, "INVALID_PARAMETER_VALUE"},
 		{"POST", api + "experiments/create", `{"name": 5}`, 400, "INVALID_PARAMETER_VALUE"},
@@ -160,6 +163,21 @@ func TestOtherSitesAreKeptOut(t *testing.T) {
 	} {
 		if a := b.do(t, c.method, c.path, "{}", c.header...); a.status != c.status {
 			t.Errorf("%s %s %v: %d, want %d", c.method, c.path, c.header, a.status, c.status)
+		}
+	}
+}
+
+func TestBodiesInAContentCoding(t *testing.T) {
+	t.Parallel()
+	b := setupBench(t)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(`{"name":"packed"}`)); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	for coding, status := range map[string]int{"gzip": 200, "deflate": 400, "br": 415} {
+		if a := b.do(t, "POST", api+"registered-models/create", packed.String(), "Content-Encoding", coding); a.status != status {
+			t.Errorf("%s: %d %s, want %d", coding, a.status, a.body, status)
 		}
 	}
 }

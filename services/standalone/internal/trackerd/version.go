@@ -3,8 +3,9 @@ package trackerd
 import (
 	"context"
 	"encoding/json"
-	"net/url"
-	"path"
+	"errors"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -75,82 +76,6 @@ func (s *Server) versionAnswer(ctx context.Context, q *store.Queries, v store.Mo
 	return versionAnswer{vs[0]}, nil
 }
 
-// checkArtifactURI refuses addresses of local files and such that climb.
-func checkArtifactURI(uri string) error {
-	u, err := url.Parse(uri)
-	if err != nil || u.Scheme == "" || u.Scheme == "file" || u.Scheme == "local" {
-		return invalidParameter("Invalid artifact location: '%s'. Local paths are not served; use mlflow-artifacts:/<path>.", clipValue(uri))
-	}
-	if err := checkLength("artifact location", uri, maxModelName); err != nil {
-		return err
-	}
-	p := u.Path + u.Opaque
-	for q := ""; p != q; {
-		q = p
-		if slices.Contains(strings.Split(strings.ReplaceAll(p, `\`, "/"), "/"), "..") || strings.ContainsRune(p, 0) {
-			return invalidParameter("Invalid artifact location: '%s'. An absolute path must be provided without relative path references present.", clipValue(uri))
-		}
-		if d, err := url.PathUnescape(p); err == nil {
-			p = d
-		}
-	}
-	return nil
-}
-
-// uriWithin reports whether the address uri is root or below it.
-func uriWithin(uri, root string) bool {
-	return uri == root || strings.HasPrefix(uri, strings.TrimRight(root, "/")+"/")
-}
-
-// downloadAddress is where the files of a version's source are. As in the real
-// registry, files of a run or logged model can only be registered by naming it.
-func (s *Server) downloadAddress(ctx context.Context, q *store.Queries, source, runID, modelID string) (string, error) {
-	if err := checkArtifactURI(source); err != nil {
-		return "", err
-	}
-	unnamed := func(param string) error {
-		return invalidParameter("Invalid model version source: '%s'. The %s request parameter must identify the resource that contains the source.", clipValue(source), param)
-	}
-	scheme, rest, _ := strings.Cut(source, ":")
-	switch scheme {
-	case "models":
-		id, sub, _ := strings.Cut(strings.TrimLeft(rest, "/"), "/")
-		if !strings.HasPrefix(id, "m-") || modelID != id {
-			return "", unnamed("model_id")
-		}
-		m, err := q.LoggedModel(ctx, id)
-		if err != nil {
-			return "", noLoggedModel(err, id)
-		}
-		return strings.TrimRight(m.ArtifactUri+"/"+sub, "/"), nil
-	case "runs":
-		if id, _, _ := strings.Cut(strings.TrimLeft(rest, "/"), "/"); id == "" || id != runID {
-			return "", unnamed("run_id")
-		}
-		if _, err := q.Run(ctx, runID); err != nil {
-			return "", noRun(err, runID)
-		}
-		return source, nil
-	case "mlflow-artifacts":
-		u, err := url.Parse(source)
-		if err != nil || path.Clean(u.Path) != strings.TrimRight(u.Path, "/") {
-			return "", invalidParameter("Invalid model version source: '%s'.", clipValue(source))
-		}
-		if modelID != "" {
-			if m, err := q.LoggedModel(ctx, modelID); err == nil && uriWithin(source, m.ArtifactUri) {
-				return source, nil
-			}
-		}
-		if runID != "" {
-			if r, err := q.Run(ctx, runID); err == nil && uriWithin(source, r.ArtifactUri) {
-				return source, nil
-			}
-		}
-		return "", unnamed("run_id")
-	}
-	return source, nil // a store that clients reach by themselves
-}
-
 func (s *Server) createVersion(ctx context.Context, in struct {
 	modelRef
 	Source      string `json:"source"`
@@ -170,36 +95,49 @@ func (s *Server) createVersion(ctx context.Context, in struct {
 	if err := checkDescription(&in.Description); err != nil {
 		return nil, err
 	}
-	if err := checkLength("run_id, model_id or run_link", in.RunID+in.ModelID+in.RunLink, maxModelName); err != nil {
+	if err := checkLengths(maxModelName, "run_id", in.RunID, "model_id", in.ModelID, "run_link", in.RunLink); err != nil {
 		return nil, err
 	}
 	var v store.ModelVersion
+	prompt := isPrompt(tags)
 	err = s.tx(ctx, func(q *store.Queries) error {
-		at, err := s.downloadAddress(ctx, q, in.Source, in.RunID, in.ModelID)
+		m, err := q.LockRegisteredModel(ctx, in.Name)
+		if err != nil {
+			return noModel(err, in.Name)
+		}
+		if isPrompt(m.Tags) != prompt {
+			return invalidParameter("'%s' is a %s, which cannot have a version that is a %s.", clipValue(in.Name), kindOf(!prompt), kindOf(prompt))
+		}
+		o := origin{source: in.Source, runID: in.RunID, modelID: in.ModelID}
+		if prompt {
+			o, err = promptOrigin(o)
+		} else {
+			o, err = resolveSource(ctx, q, o)
+		}
 		if err != nil {
 			return err
-		}
-		if in.RunID == "" && in.ModelID != "" { // as the real stores do: log_model of MLflow 3 names the model alone
-			m, err := q.LoggedModel(ctx, in.ModelID)
-			if err != nil {
-				return noLoggedModel(err, in.ModelID)
-			}
-			in.RunID = m.SourceRunID
 		}
 		now := s.now()
 		n, err := q.NextVersion(ctx, store.NextVersionParams{Name: in.Name, Updated: now})
 		if err != nil {
-			return noModel(err, in.Name)
-		}
-		v, err = q.CreateModelVersion(ctx, store.CreateModelVersionParams{Name: in.Name, Version: n, Now: now, Description: in.Description,
-			Source: in.Source, DownloadUri: at, RunID: in.RunID, RunLink: in.RunLink, ModelID: in.ModelID, Tags: tags})
-		if err != nil || in.ModelID == "" {
 			return err
 		}
-		return s.recordRegistration(ctx, q, in.ModelID, registered{in.Name, n})
+		v, err = q.CreateModelVersion(ctx, store.CreateModelVersionParams{Name: in.Name, Version: n, Now: now, Description: in.Description,
+			Source: o.source, DownloadUri: o.download, RunID: o.runID, RunLink: in.RunLink, ModelID: o.modelID, Tags: tags})
+		if err != nil || o.modelID == "" || prompt {
+			return err
+		}
+		err = s.recordRegistration(ctx, q, o.modelID, registered{in.Name, n})
+		if ref := (*refusal)(nil); in.ModelID == "" && errors.As(err, &ref) && ref.status == http.StatusNotFound {
+			return nil // a copy of a version outlives its logged model, as the version does
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	if prompt {
+		return versionAnswer{toVersion(v, nil)}, nil
 	}
 	s.notify(ctx, versionCreated, map[string]any{"name": v.Name, "version": formatInt(v.Version), "source": v.Source,
 		"run_id": nilIfEmpty(v.RunID), "tags": tags, "description": nilIfEmpty(v.Description)})
@@ -403,14 +341,19 @@ func (s *Server) setVersionTag(ctx context.Context, in struct {
 	versionRef
 	pair
 }) (any, error) {
+	prompt := false
 	n, err := s.changeVersion(ctx, in.versionRef, func(q *store.Queries, v store.ModelVersion) error {
-		tags, err := mergeTags(v.Tags, []pair{in.pair}, registryTag)
+		prompt = isPrompt(v.Tags)
+		tags, err := mergeTags(maps.Clone(v.Tags), []pair{in.pair}, registryTag)
 		if err != nil {
+			return err
+		}
+		if err := keepsKind(v.Tags, tags); err != nil {
 			return err
 		}
 		return q.SetModelVersionTags(ctx, store.SetModelVersionTagsParams{Name: v.Name, Version: v.Version, Tags: tags, Updated: s.now()})
 	})
-	if err == nil {
+	if err == nil && !prompt {
 		s.notify(ctx, versionTagSet, map[string]any{"name": in.Name, "version": formatInt(n), "key": in.Key, "value": in.Value})
 	}
 	return nil, err
@@ -420,11 +363,19 @@ func (s *Server) deleteVersionTag(ctx context.Context, in struct {
 	versionRef
 	Key string `json:"key"`
 }) (any, error) {
+	if err := requireValues("key", in.Key); err != nil {
+		return nil, err
+	}
+	prompt := false
 	n, err := s.changeVersion(ctx, in.versionRef, func(q *store.Queries, v store.ModelVersion) error {
-		delete(v.Tags, in.Key)
-		return q.SetModelVersionTags(ctx, store.SetModelVersionTagsParams{Name: v.Name, Version: v.Version, Tags: orEmptyTags(v.Tags), Updated: s.now()})
+		prompt = isPrompt(v.Tags)
+		tags, err := withoutTag(v.Tags, in.Key)
+		if err != nil {
+			return err
+		}
+		return q.SetModelVersionTags(ctx, store.SetModelVersionTagsParams{Name: v.Name, Version: v.Version, Tags: tags, Updated: s.now()})
 	})
-	if err == nil {
+	if err == nil && !prompt {
 		s.notify(ctx, versionTagDeleted, map[string]any{"name": in.Name, "version": formatInt(n), "key": in.Key})
 	}
 	return nil, err

@@ -98,7 +98,7 @@ func (in webhookIn) apply(w *store.Webhook) error {
 	case "ACTIVE", "DISABLED":
 		w.Status = in.Status
 	default:
-		return invalidParameter("Invalid value '%s' for parameter 'status' supplied. Valid values are ACTIVE, DISABLED.", clipValue(in.Status))
+		return invalidValue("status", in.Status, "Valid values are ACTIVE, DISABLED.")
 	}
 	for _, e := range in.Events {
 		if !slices.Contains(hookEvents, e) {

@@ -1,101 +1,17 @@
 package trackerd
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
-	"mime"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
 )
-
-// lists are the parameters that may come more than once in a query.
-var lists = map[string]bool{"order_by": true, "stages": true, "experiment_ids": true, "run_ids": true}
-
-// decodeRequest reads the parameters of a request: of a GET from its query, else from
-// its JSON body, and from its path. Unknown ones are let pass, as a real server
-// does, so that newer clients work.
-func decodeRequest(r *http.Request, dst any) error {
-	if r.Method == http.MethodGet {
-		m := map[string]any{}
-		for k, v := range r.URL.Query() {
-			if lists[k] {
-				m[k] = v
-			} else {
-				m[k] = v[0]
-			}
-		}
-		b, err := json.Marshal(m)
-		if err != nil {
-			return err
-		}
-		if err := unmarshalParams(b, dst); err != nil {
-			return err
-		}
-		return fromPath(r, dst)
-	}
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			return err
-		}
-		return invalidParameter("The request body ended early: %v", err)
-	}
-	if len(bytes.TrimSpace(b)) > 0 {
-		// Also what keeps forms of foreign pages out.
-		if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/json" {
-			return invalidParameter("Bad Request. Content-Type must be one of ['application/json'].")
-		}
-		if err := unmarshalParams(b, dst); err != nil {
-			return err
-		}
-	}
-	return fromPath(r, dst)
-}
-
-// fromPath lets the identifiers in the path win over those in the body.
-func fromPath(r *http.Request, dst any) error {
-	m := map[string]string{}
-	for _, k := range []string{"model_id", "tag_key", "webhook_id"} {
-		if v := r.PathValue(k); v != "" {
-			m[k] = v
-		}
-	}
-	if len(m) == 0 {
-		return nil
-	}
-	b, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return unmarshalParams(b, dst)
-}
-
-func unmarshalParams(b []byte, dst any) error {
-	err := json.Unmarshal(b, dst)
-	var wrong *json.UnmarshalTypeError
-	var ref *refusal
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &ref):
-		return ref
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return invalidParameter("Invalid value for parameter '%s' supplied: Hint: Value was of type '%s'. See the API docs for more information about request parameters.", wrong.Field, wrong.Value)
-	}
-	if wrong != nil {
-		return invalidParameter("The request body must be a JSON object; it is of type '%s'.", wrong.Value)
-	}
-	return invalidParameter("The request body is not JSON: %v.", err)
-}
 
 // integer is an int64 written as a number, with or without a fraction that is
 // dropped, or as a string.
@@ -105,9 +21,9 @@ func (i *integer) UnmarshalJSON(b []byte) error {
 	s := strings.Trim(string(b), `"`)
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		f, ferr := strconv.ParseFloat(s, 64)
-		if ferr != nil || !(math.Abs(f) < 1<<63) {
-			return invalidParameter("Invalid value %s supplied: a whole number is needed. See the API docs for more information about request parameters.", clipValue(string(b)))
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(math.Abs(f) < 1<<63) {
+			return errors.New("not a whole number")
 		}
 		n = int64(f)
 	}
@@ -122,10 +38,19 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	s := strings.Trim(string(b), `"`)
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || s == "" {
-		return invalidParameter("Invalid value %s supplied: a number, \"NaN\", \"Infinity\" or \"-Infinity\" is needed. See the API docs for more information about request parameters.", clipValue(string(b)))
+		return errors.New("not a number")
 	}
 	*n = number(v)
 	return nil
+}
+
+// python writes a number as Python does, a whole one with its fraction.
+func (n number) python() string {
+	s := strconv.FormatFloat(float64(n), 'g', -1, 64)
+	if strings.Trim(s, "-0123456789") == "" {
+		s += ".0"
+	}
+	return s
 }
 
 func (n number) MarshalJSON() ([]byte, error) {

@@ -38,12 +38,40 @@ func (q *Queries) ActiveDeployments(ctx context.Context) ([]uuid.UUID, error) {
 	return items, nil
 }
 
+const countDeployments = `-- name: CountDeployments :one
+select count(*) from deployment
+`
+
+func (q *Queries) CountDeployments(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, countDeployments)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const deleteDeployment = `-- name: DeleteDeployment :execrows
 delete from deployment where id = $1
 `
 
 func (q *Queries) DeleteDeployment(ctx context.Context, id uuid.UUID) (int64, error) {
 	result, err := q.db.Exec(ctx, deleteDeployment, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deleteSchedule = `-- name: DeleteSchedule :execrows
+delete from deployment_schedule where id = $1 and deployment_id = $2
+`
+
+type DeleteScheduleParams struct {
+	ID           uuid.UUID
+	DeploymentID uuid.UUID
+}
+
+func (q *Queries) DeleteSchedule(ctx context.Context, arg DeleteScheduleParams) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteSchedule, arg.ID, arg.DeploymentID)
 	if err != nil {
 		return 0, err
 	}
@@ -98,7 +126,10 @@ where (cardinality($1::uuid[]) = 0 or d.id = any($1))
   and (cardinality($4::text[]) = 0 or f.name = any($4))
   and (cardinality($5::text[]) = 0 or d.tags @> $5)
   and ($6::boolean is null or d.paused = $6)
-order by d.name, d.id limit $8 offset $7
+  and (cardinality($7::text[]) = 0 or exists (select from work_pool p where p.id = d.work_pool_id and p.name = any($7)))
+order by case when $8::text = 'CREATED_DESC' then d.created when $8 = 'UPDATED_DESC' then d.updated end desc,
+  case when $8 = 'NAME_DESC' then d.name end desc, d.name, d.id
+limit $10 offset $9
 `
 
 type DeploymentIDsParams struct {
@@ -108,6 +139,8 @@ type DeploymentIDsParams struct {
 	FlowNames []string
 	Tags      []string
 	Paused    *bool
+	Pools     []string
+	Sort      string
 	Skip      int32
 	Max       int32
 }
@@ -120,6 +153,8 @@ func (q *Queries) DeploymentIDs(ctx context.Context, arg DeploymentIDsParams) ([
 		arg.FlowNames,
 		arg.Tags,
 		arg.Paused,
+		arg.Pools,
+		arg.Sort,
 		arg.Skip,
 		arg.Max,
 	)
@@ -383,6 +418,42 @@ func (q *Queries) UpdateDeployment(ctx context.Context, arg UpdateDeploymentPara
 		arg.ID,
 	)
 	return err
+}
+
+const updateSchedule = `-- name: UpdateSchedule :execrows
+update deployment_schedule set updated = $1, cron = $2, timezone = $3, active = $4,
+  max_scheduled_runs = $5, parameters = $6, slug = $7
+where id = $8 and deployment_id = $9
+`
+
+type UpdateScheduleParams struct {
+	Now              time.Time
+	Cron             string
+	Timezone         string
+	Active           bool
+	MaxScheduledRuns *int32
+	Parameters       json.RawMessage
+	Slug             *string
+	ID               uuid.UUID
+	DeploymentID     uuid.UUID
+}
+
+func (q *Queries) UpdateSchedule(ctx context.Context, arg UpdateScheduleParams) (int64, error) {
+	result, err := q.db.Exec(ctx, updateSchedule,
+		arg.Now,
+		arg.Cron,
+		arg.Timezone,
+		arg.Active,
+		arg.MaxScheduledRuns,
+		arg.Parameters,
+		arg.Slug,
+		arg.ID,
+		arg.DeploymentID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const upsertDeployment = `-- name: UpsertDeployment :one

@@ -13,6 +13,29 @@ import (
 	"github.com/google/uuid"
 )
 
+const countFlows = `-- name: CountFlows :one
+select count(*) from flow
+`
+
+func (q *Queries) CountFlows(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, countFlows)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const deleteFlow = `-- name: DeleteFlow :execrows
+delete from flow where id = $1
+`
+
+func (q *Queries) DeleteFlow(ctx context.Context, id uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteFlow, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const flowByID = `-- name: FlowByID :one
 select id, created, updated, name, tags, labels from flow where id = $1
 `
@@ -53,12 +76,15 @@ const flows = `-- name: Flows :many
 select id, created, updated, name, tags, labels from flow
 where (cardinality($1::uuid[]) = 0 or id = any($1))
   and (cardinality($2::text[]) = 0 or name = any($2))
-order by name limit $4 offset $3
+order by case when $3::text = 'CREATED_DESC' then created when $3 = 'UPDATED_DESC' then updated end desc,
+  case when $3 = 'NAME_DESC' then name end desc, name
+limit $5 offset $4
 `
 
 type FlowsParams struct {
 	Ids   []uuid.UUID
 	Names []string
+	Sort  string
 	Skip  int32
 	Max   int32
 }
@@ -67,6 +93,7 @@ func (q *Queries) Flows(ctx context.Context, arg FlowsParams) ([]Flow, error) {
 	rows, err := q.db.Query(ctx, flows,
 		arg.Ids,
 		arg.Names,
+		arg.Sort,
 		arg.Skip,
 		arg.Max,
 	)

@@ -87,6 +87,11 @@ type FlowRun struct {
 	StateType         string
 	StateName         string
 	StateTime         time.Time
+	Elsewhere         bool
+	ParentTaskRunID   *uuid.UUID
+	FlowVersion       *string
+	InfrastructurePid *string
+	EmpiricalPolicy   json.RawMessage
 }
 
 type FlowRunState struct {
@@ -110,6 +115,27 @@ type Log struct {
 	Level     int32
 	Message   string
 	Timestamp time.Time
+}
+
+type TaskRun struct {
+	ID         uuid.UUID
+	Created    time.Time
+	Updated    time.Time
+	Name       string
+	FlowRunID  uuid.UUID
+	TaskKey    string
+	DynamicKey string
+	Tags       []string
+	TaskInputs json.RawMessage
+}
+
+type Variable struct {
+	ID      uuid.UUID
+	Created time.Time
+	Updated time.Time
+	Name    string
+	Value   json.RawMessage
+	Tags    []string
 }
 
 type WorkPool struct {

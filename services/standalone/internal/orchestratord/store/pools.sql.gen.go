@@ -13,6 +13,17 @@ import (
 	"github.com/google/uuid"
 )
 
+const activeRunsOfPool = `-- name: ActiveRunsOfPool :one
+select count(*) from flow_run where work_pool_id = $1 and state_type in ('PENDING', 'RUNNING', 'CANCELLING')
+`
+
+func (q *Queries) ActiveRunsOfPool(ctx context.Context, workPoolID *uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, activeRunsOfPool, workPoolID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const beat = `-- name: Beat :exec
 insert into worker (work_pool_id, name, last_heartbeat, interval_seconds)
 values ($1, $2, $3, $4)
@@ -34,6 +45,37 @@ func (q *Queries) Beat(ctx context.Context, arg BeatParams) error {
 		arg.IntervalSeconds,
 	)
 	return err
+}
+
+const countWorkPools = `-- name: CountWorkPools :one
+select count(*) from work_pool
+`
+
+func (q *Queries) CountWorkPools(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, countWorkPools)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const deleteWorkPool = `-- name: DeleteWorkPool :exec
+delete from work_pool where id = $1
+`
+
+func (q *Queries) DeleteWorkPool(ctx context.Context, id uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteWorkPool, id)
+	return err
+}
+
+const deploymentsOfPool = `-- name: DeploymentsOfPool :one
+select count(*) from deployment where work_pool_id = $1
+`
+
+func (q *Queries) DeploymentsOfPool(ctx context.Context, workPoolID *uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, deploymentsOfPool, workPoolID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const insertWorkPool = `-- name: InsertWorkPool :execrows
@@ -70,6 +112,72 @@ func (q *Queries) InsertWorkPool(ctx context.Context, arg InsertWorkPoolParams) 
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const leaveRunsOfPool = `-- name: LeaveRunsOfPool :exec
+update flow_run set elsewhere = true where work_pool_id = $1
+`
+
+// Runs whose pool goes are nobody's, above all not this server's own.
+func (q *Queries) LeaveRunsOfPool(ctx context.Context, workPoolID *uuid.UUID) error {
+	_, err := q.db.Exec(ctx, leaveRunsOfPool, workPoolID)
+	return err
+}
+
+const lockWorkPool = `-- name: LockWorkPool :one
+select id, created, updated, name, description, type, base_job_template, is_paused, concurrency_limit, default_queue_id from work_pool where name = $1 for update
+`
+
+func (q *Queries) LockWorkPool(ctx context.Context, name string) (WorkPool, error) {
+	row := q.db.QueryRow(ctx, lockWorkPool, name)
+	var i WorkPool
+	err := row.Scan(
+		&i.ID,
+		&i.Created,
+		&i.Updated,
+		&i.Name,
+		&i.Description,
+		&i.Type,
+		&i.BaseJobTemplate,
+		&i.IsPaused,
+		&i.ConcurrencyLimit,
+		&i.DefaultQueueID,
+	)
+	return i, err
+}
+
+const scheduledRunsOfDeployments = `-- name: ScheduledRunsOfDeployments :many
+select r.id from flow_run r
+where r.deployment_id = any($1::uuid[]) and r.state_type = 'SCHEDULED' and r.elsewhere
+  and ($2::timestamptz is null or r.next_start_time <= $2)
+order by r.next_start_time, r.seq limit $3
+`
+
+type ScheduledRunsOfDeploymentsParams struct {
+	Deployments []uuid.UUID
+	Before      *time.Time
+	Max         int32
+}
+
+// Those that whoever serves the deployments carries out.
+func (q *Queries) ScheduledRunsOfDeployments(ctx context.Context, arg ScheduledRunsOfDeploymentsParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, scheduledRunsOfDeployments, arg.Deployments, arg.Before, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const scheduledRunsOfPool = `-- name: ScheduledRunsOfPool :many
@@ -115,6 +223,20 @@ func (q *Queries) ScheduledRunsOfPool(ctx context.Context, arg ScheduledRunsOfPo
 	return items, nil
 }
 
+const touchDeployments = `-- name: TouchDeployments :exec
+update deployment set last_polled = $1 where id = any($2::uuid[])
+`
+
+type TouchDeploymentsParams struct {
+	Now *time.Time
+	Ids []uuid.UUID
+}
+
+func (q *Queries) TouchDeployments(ctx context.Context, arg TouchDeploymentsParams) error {
+	_, err := q.db.Exec(ctx, touchDeployments, arg.Now, arg.Ids)
+	return err
+}
+
 const touchPolled = `-- name: TouchPolled :exec
 update deployment set last_polled = $1 where work_pool_id = $2
 `
@@ -126,6 +248,33 @@ type TouchPolledParams struct {
 
 func (q *Queries) TouchPolled(ctx context.Context, arg TouchPolledParams) error {
 	_, err := q.db.Exec(ctx, touchPolled, arg.Now, arg.WorkPoolID)
+	return err
+}
+
+const updateWorkPool = `-- name: UpdateWorkPool :exec
+update work_pool set updated = $1, description = $2, base_job_template = $3, is_paused = $4,
+  concurrency_limit = $5
+where id = $6
+`
+
+type UpdateWorkPoolParams struct {
+	Now              time.Time
+	Description      *string
+	BaseJobTemplate  json.RawMessage
+	IsPaused         bool
+	ConcurrencyLimit *int32
+	ID               uuid.UUID
+}
+
+func (q *Queries) UpdateWorkPool(ctx context.Context, arg UpdateWorkPoolParams) error {
+	_, err := q.db.Exec(ctx, updateWorkPool,
+		arg.Now,
+		arg.Description,
+		arg.BaseJobTemplate,
+		arg.IsPaused,
+		arg.ConcurrencyLimit,
+		arg.ID,
+	)
 	return err
 }
 
@@ -162,6 +311,72 @@ func (q *Queries) WorkPoolByName(ctx context.Context, arg WorkPoolByNameParams) 
 		&i.Polled,
 	)
 	return i, err
+}
+
+const workPools = `-- name: WorkPools :many
+select p.id, p.created, p.updated, p.name, p.description, p.type, p.base_job_template, p.is_paused, p.concurrency_limit, p.default_queue_id, coalesce((select bool_or(w.last_heartbeat + make_interval(secs => 3 * w.interval_seconds) > $1::timestamptz)
+  from worker w where w.work_pool_id = p.id), false)::boolean as polled
+from work_pool p
+where (cardinality($2::uuid[]) = 0 or p.id = any($2))
+  and (cardinality($3::text[]) = 0 or p.name = any($3))
+  and (cardinality($4::text[]) = 0 or p.type = any($4))
+  and (cardinality($5::uuid[]) = 0 or p.default_queue_id = any($5))
+order by p.name limit $7 offset $6
+`
+
+type WorkPoolsParams struct {
+	Now      time.Time
+	Ids      []uuid.UUID
+	Names    []string
+	Types    []string
+	QueueIds []uuid.UUID
+	Skip     int32
+	Max      int32
+}
+
+type WorkPoolsRow struct {
+	WorkPool WorkPool
+	Polled   bool
+}
+
+func (q *Queries) WorkPools(ctx context.Context, arg WorkPoolsParams) ([]WorkPoolsRow, error) {
+	rows, err := q.db.Query(ctx, workPools,
+		arg.Now,
+		arg.Ids,
+		arg.Names,
+		arg.Types,
+		arg.QueueIds,
+		arg.Skip,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WorkPoolsRow
+	for rows.Next() {
+		var i WorkPoolsRow
+		if err := rows.Scan(
+			&i.WorkPool.ID,
+			&i.WorkPool.Created,
+			&i.WorkPool.Updated,
+			&i.WorkPool.Name,
+			&i.WorkPool.Description,
+			&i.WorkPool.Type,
+			&i.WorkPool.BaseJobTemplate,
+			&i.WorkPool.IsPaused,
+			&i.WorkPool.ConcurrencyLimit,
+			&i.WorkPool.DefaultQueueID,
+			&i.Polled,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const workers = `-- name: Workers :many

@@ -36,12 +36,17 @@ type Run struct {
 	StartTime         *time.Time
 	EndTime           *time.Time
 	RunSeconds        float64 // without the time in the present state
+	ParentTaskRunID   *uuid.UUID
+	FlowVersion       *string
+	InfrastructurePID *string
+	EmpiricalPolicy   json.RawMessage
 	State             FlowRunState
 }
 
 const selectRun = `select r.id, r.created, r.updated, r.name, r.flow_id, r.deployment_id, r.deployment_version,
   r.work_pool_id, p.name, p.default_queue_id, r.work_queue_name, r.parameters, r.idempotency_key, r.context, r.tags, r.labels,
   r.job_variables, r.auto_scheduled, r.run_count, r.expected_start_time, r.next_start_time, r.start_time, r.end_time, r.run_seconds,
+  r.parent_task_run_id, r.flow_version, r.infrastructure_pid, r.empirical_policy,
   s.id, s.seq, s.flow_run_id, s.type, s.name, s.timestamp, s.message, s.data, s.scheduled_time `
 
 const fromRun = `from flow_run r join flow_run_state s on s.id = r.state_id join flow f on f.id = r.flow_id
@@ -51,6 +56,7 @@ func scanRun(row pgx.CollectableRow) (r Run, err error) {
 	err = row.Scan(&r.ID, &r.Created, &r.Updated, &r.Name, &r.FlowID, &r.DeploymentID, &r.DeploymentVersion,
 		&r.WorkPoolID, &r.WorkPoolName, &r.WorkQueueID, &r.WorkQueueName, &r.Parameters, &r.IdempotencyKey, &r.Context, &r.Tags, &r.Labels,
 		&r.JobVariables, &r.AutoScheduled, &r.RunCount, &r.ExpectedStartTime, &r.NextStartTime, &r.StartTime, &r.EndTime, &r.RunSeconds,
+		&r.ParentTaskRunID, &r.FlowVersion, &r.InfrastructurePID, &r.EmpiricalPolicy,
 		&r.State.ID, &r.State.Seq, &r.State.FlowRunID, &r.State.Type, &r.State.Name, &r.State.Timestamp, &r.State.Message, &r.State.Data, &r.State.ScheduledTime)
 	return r, err
 }

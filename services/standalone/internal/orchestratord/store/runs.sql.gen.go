@@ -15,7 +15,7 @@ import (
 
 const abandoned = `-- name: Abandoned :many
 select r.id, r.state_type from flow_run r left join work_pool p on p.id = r.work_pool_id
-where r.state_type in ('PENDING', 'RUNNING', 'CANCELLING') and (p.id is null or p.type = $1)
+where r.state_type in ('PENDING', 'RUNNING', 'CANCELLING') and not r.elsewhere and (p.id is null or p.type = $1)
 order by r.seq
 `
 
@@ -62,7 +62,7 @@ const claimDue = `-- name: ClaimDue :one
 select r.id from flow_run r
 left join deployment d on d.id = r.deployment_id
 left join work_pool p on p.id = r.work_pool_id
-where r.state_type = 'SCHEDULED' and r.next_start_time <= $1
+where r.state_type = 'SCHEDULED' and r.next_start_time <= $1 and not r.elsewhere
   and (p.id is null or (p.type = $2 and not p.is_paused))
   and not (r.id = any($3::uuid[]))
   and (d.concurrency_limit is null or d.concurrency_limit > (select count(*) from flow_run o
@@ -86,6 +86,18 @@ func (q *Queries) ClaimDue(ctx context.Context, arg ClaimDueParams) (uuid.UUID, 
 	var id uuid.UUID
 	err := row.Scan(&id)
 	return id, err
+}
+
+const deleteRun = `-- name: DeleteRun :execrows
+delete from flow_run where id = $1
+`
+
+func (q *Queries) DeleteRun(ctx context.Context, id uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteRun, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const insertLog = `-- name: InsertLog :exec
@@ -119,10 +131,12 @@ func (q *Queries) InsertLog(ctx context.Context, arg InsertLogParams) error {
 const insertRun = `-- name: InsertRun :execrows
 insert into flow_run (id, created, updated, name, flow_id, deployment_id, deployment_version, work_pool_id, work_queue_name,
   parameters, idempotency_key, context, tags, labels, job_variables, auto_scheduled, schedule_id,
-  expected_start_time, next_start_time, state_id, state_type, state_name, state_time)
+  expected_start_time, next_start_time, state_id, state_type, state_name, state_time,
+  elsewhere, parent_task_run_id, flow_version, empirical_policy)
 values ($1, $2, $2, $3, $4, $5, $6, $7, $8,
   $9, $10, $11, $12, $13, $14, $15, $16,
-  $17, $17, $18, 'SCHEDULED', $19, $2)
+  $17, $18, $19, $20, $21, $2,
+  $22, $23, $24, $25)
 on conflict (flow_id, idempotency_key) do nothing
 `
 
@@ -143,9 +157,15 @@ type InsertRunParams struct {
 	JobVariables      json.RawMessage
 	AutoScheduled     bool
 	ScheduleID        *uuid.UUID
-	ScheduledTime     *time.Time
+	ExpectedStartTime *time.Time
+	NextStartTime     *time.Time
 	StateID           uuid.UUID
+	StateType         string
 	StateName         string
+	Elsewhere         bool
+	ParentTaskRunID   *uuid.UUID
+	FlowVersion       *string
+	EmpiricalPolicy   json.RawMessage
 }
 
 func (q *Queries) InsertRun(ctx context.Context, arg InsertRunParams) (int64, error) {
@@ -166,9 +186,15 @@ func (q *Queries) InsertRun(ctx context.Context, arg InsertRunParams) (int64, er
 		arg.JobVariables,
 		arg.AutoScheduled,
 		arg.ScheduleID,
-		arg.ScheduledTime,
+		arg.ExpectedStartTime,
+		arg.NextStartTime,
 		arg.StateID,
+		arg.StateType,
 		arg.StateName,
+		arg.Elsewhere,
+		arg.ParentTaskRunID,
+		arg.FlowVersion,
+		arg.EmpiricalPolicy,
 	)
 	if err != nil {
 		return 0, err
@@ -206,9 +232,27 @@ func (q *Queries) InsertState(ctx context.Context, arg InsertStateParams) error 
 	return err
 }
 
+const labelRun = `-- name: LabelRun :execrows
+update flow_run set updated = $1, labels = labels || $2::jsonb where id = $3
+`
+
+type LabelRunParams struct {
+	Now    time.Time
+	Labels json.RawMessage
+	ID     uuid.UUID
+}
+
+func (q *Queries) LabelRun(ctx context.Context, arg LabelRunParams) (int64, error) {
+	result, err := q.db.Exec(ctx, labelRun, arg.Now, arg.Labels, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const lockRun = `-- name: LockRun :one
 select r.id, r.deployment_id, r.state_id, r.state_type, r.state_name, r.state_time, r.run_count, r.expected_start_time,
-  r.next_start_time, r.start_time
+  r.next_start_time, r.start_time, r.empirical_policy
 from flow_run r where r.id = $1 for update
 `
 
@@ -223,6 +267,7 @@ type LockRunRow struct {
 	ExpectedStartTime *time.Time
 	NextStartTime     *time.Time
 	StartTime         *time.Time
+	EmpiricalPolicy   json.RawMessage
 }
 
 // Without a join to the state: whoever waited for the lock would have it joined to the state of before, and find no run.
@@ -240,6 +285,7 @@ func (q *Queries) LockRun(ctx context.Context, id uuid.UUID) (LockRunRow, error)
 		&i.ExpectedStartTime,
 		&i.NextStartTime,
 		&i.StartTime,
+		&i.EmpiricalPolicy,
 	)
 	return i, err
 }
@@ -421,4 +467,43 @@ func (q *Queries) States(ctx context.Context, flowRunID uuid.UUID) ([]FlowRunSta
 		return nil, err
 	}
 	return items, nil
+}
+
+const updateRun = `-- name: UpdateRun :execrows
+update flow_run set updated = $1, name = coalesce($2, name), parameters = coalesce($3::jsonb, parameters),
+  tags = coalesce($4::text[], tags), flow_version = coalesce($5, flow_version),
+  infrastructure_pid = coalesce($6, infrastructure_pid),
+  empirical_policy = coalesce($7::jsonb, empirical_policy),
+  job_variables = coalesce($8::jsonb, job_variables)
+where id = $9
+`
+
+type UpdateRunParams struct {
+	Now               time.Time
+	Name              *string
+	Parameters        json.RawMessage
+	Tags              []string
+	FlowVersion       *string
+	InfrastructurePid *string
+	EmpiricalPolicy   json.RawMessage
+	JobVariables      json.RawMessage
+	ID                uuid.UUID
+}
+
+func (q *Queries) UpdateRun(ctx context.Context, arg UpdateRunParams) (int64, error) {
+	result, err := q.db.Exec(ctx, updateRun,
+		arg.Now,
+		arg.Name,
+		arg.Parameters,
+		arg.Tags,
+		arg.FlowVersion,
+		arg.InfrastructurePid,
+		arg.EmpiricalPolicy,
+		arg.JobVariables,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

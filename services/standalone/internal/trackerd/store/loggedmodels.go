@@ -34,6 +34,10 @@ func (q *Queries) SearchLoggedModels(ctx context.Context, experiments []int64, s
 	b := &query{}
 	b.add("l.experiment_id = any(" + b.bind(experiments) + ")")
 	b.add("not l.deleted")
+	if len(scopes) > 0 {
+		// What was measured on none of the datasets is not wanted, whatever else is asked.
+		b.add("exists (select from logged_model_metric m where m.model_id = l.id" + b.scoped(scopes) + ")")
+	}
 	for _, c := range s.Filter {
 		switch c.Entity {
 		case filter.Metric:

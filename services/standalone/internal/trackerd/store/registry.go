@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/filter"
 )
@@ -21,9 +23,9 @@ var RegisteredModelGrammar = filter.Grammar{
 // SearchRegisteredModels lists registered models.
 func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]RegisteredModel, bool, error) {
 	b := &query{}
-	for _, c := range s.Filter {
+	for _, c := range b.onlyModels("m.tags", s.Filter) {
 		if c.Entity == filter.Tag {
-			b.add(b.registryTag("m.tags", c))
+			b.add(b.compare("(m.tags ->> "+b.bind(c.Key)+"::text)", c))
 		} else {
 			b.add(b.compare("m.name", c))
 		}
@@ -43,16 +45,23 @@ func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]Regis
 		func(m RegisteredModel) int { return len(m.Name) + 1000 + m.Tags.size() })
 }
 
-// promptTag marks what is a prompt rather than a model. Clients ask for models
-// by "is not 'true'", which must hold for those without the tag.
-const promptTag = "mlflow.prompt.is_prompt"
+// PromptTag marks what is a prompt rather than a model.
+const PromptTag = "mlflow.prompt.is_prompt"
 
-func (q *query) registryTag(column string, c filter.Clause) string {
-	expr := "(" + column + " ->> " + q.bind(c.Key) + "::text)"
-	if c.Key == promptTag && c.Op == filter.Ne {
-		return expr + " is distinct from " + q.bind(c.Text) + "::text"
+// onlyModels leaves prompts out, as the interface wants, or all else where the filter asks for prompts. It returns the
+// rest of the filter: that a tag "is not 'true'" would not hold for those without it.
+func (q *query) onlyModels(column string, all []filter.Clause) []filter.Clause {
+	op := "<>"
+	i := slices.IndexFunc(all, func(c filter.Clause) bool { return c.Entity == filter.Tag && c.Key == PromptTag })
+	if i >= 0 {
+		c := all[i]
+		if c.Op == filter.Eq && strings.EqualFold(c.Text, "true") || c.Op == filter.Ne && strings.EqualFold(c.Text, "false") {
+			op = "="
+		}
+		all = slices.Delete(slices.Clone(all), i, i+1)
 	}
-	return q.compare(expr, c)
+	q.add("coalesce(lower(" + column + " ->> '" + PromptTag + "'), '') " + op + " 'true'")
+	return all
 }
 
 // ModelVersionGrammar is what searches of model versions know.
@@ -71,10 +80,10 @@ var ModelVersionGrammar = filter.Grammar{
 // SearchModelVersions lists model versions.
 func (q *Queries) SearchModelVersions(ctx context.Context, s Search) ([]ModelVersion, bool, error) {
 	b := &query{}
-	for _, c := range s.Filter {
+	for _, c := range b.onlyModels("v.tags", s.Filter) {
 		switch {
 		case c.Entity == filter.Tag:
-			b.add(b.registryTag("v.tags", c))
+			b.add(b.compare("(v.tags ->> "+b.bind(c.Key)+"::text)", c))
 		case c.Key == "version":
 			b.add(b.compareNumber("v.version", c))
 		default:

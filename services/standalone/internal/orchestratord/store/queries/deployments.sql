@@ -39,7 +39,13 @@ where (cardinality(@ids::uuid[]) = 0 or d.id = any(@ids))
   and (cardinality(@flow_names::text[]) = 0 or f.name = any(@flow_names))
   and (cardinality(@tags::text[]) = 0 or d.tags @> @tags)
   and (sqlc.narg(paused)::boolean is null or d.paused = sqlc.narg(paused))
-order by d.name, d.id limit @max offset @skip;
+  and (cardinality(@pools::text[]) = 0 or exists (select from work_pool p where p.id = d.work_pool_id and p.name = any(@pools)))
+order by case when @sort::text = 'CREATED_DESC' then d.created when @sort = 'UPDATED_DESC' then d.updated end desc,
+  case when @sort = 'NAME_DESC' then d.name end desc, d.name, d.id
+limit @max offset @skip;
+
+-- name: CountDeployments :one
+select count(*) from deployment;
 
 -- name: Deployments :many
 select sqlc.embed(d), p.name as work_pool_name, p.type as work_pool_type, p.default_queue_id,
@@ -51,6 +57,14 @@ where d.id = any(@ids::uuid[]);
 -- name: InsertSchedule :exec
 insert into deployment_schedule (id, created, updated, deployment_id, cron, timezone, active, max_scheduled_runs, parameters, slug)
 values (@id, @now, @now, @deployment_id, @cron, @timezone, @active, @max_scheduled_runs, @parameters, @slug);
+
+-- name: UpdateSchedule :execrows
+update deployment_schedule set updated = @now, cron = @cron, timezone = @timezone, active = @active,
+  max_scheduled_runs = @max_scheduled_runs, parameters = @parameters, slug = @slug
+where id = @id and deployment_id = @deployment_id;
+
+-- name: DeleteSchedule :execrows
+delete from deployment_schedule where id = @id and deployment_id = @deployment_id;
 
 -- name: DeleteSchedules :exec
 delete from deployment_schedule where deployment_id = @deployment_id;

@@ -13,4 +13,12 @@ select * from flow where id = @id;
 select * from flow
 where (cardinality(@ids::uuid[]) = 0 or id = any(@ids))
   and (cardinality(@names::text[]) = 0 or name = any(@names))
-order by name limit @max offset @skip;
+order by case when @sort::text = 'CREATED_DESC' then created when @sort = 'UPDATED_DESC' then updated end desc,
+  case when @sort = 'NAME_DESC' then name end desc, name
+limit @max offset @skip;
+
+-- name: CountFlows :one
+select count(*) from flow;
+
+-- name: DeleteFlow :execrows
+delete from flow where id = @id;

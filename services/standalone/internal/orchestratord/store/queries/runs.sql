@@ -1,10 +1,12 @@
 -- name: InsertRun :execrows
 insert into flow_run (id, created, updated, name, flow_id, deployment_id, deployment_version, work_pool_id, work_queue_name,
   parameters, idempotency_key, context, tags, labels, job_variables, auto_scheduled, schedule_id,
-  expected_start_time, next_start_time, state_id, state_type, state_name, state_time)
+  expected_start_time, next_start_time, state_id, state_type, state_name, state_time,
+  elsewhere, parent_task_run_id, flow_version, empirical_policy)
 values (@id, @now, @now, @name, @flow_id, @deployment_id, @deployment_version, @work_pool_id, @work_queue_name,
   @parameters, @idempotency_key, @context, @tags, @labels, @job_variables, @auto_scheduled, @schedule_id,
-  @scheduled_time, @scheduled_time, @state_id, 'SCHEDULED', @state_name, @now)
+  @expected_start_time, @next_start_time, @state_id, @state_type, @state_name, @now,
+  @elsewhere, @parent_task_run_id, @flow_version, @empirical_policy)
 on conflict (flow_id, idempotency_key) do nothing;
 
 -- name: InsertState :exec
@@ -17,7 +19,7 @@ select id from flow_run where flow_id = @flow_id and idempotency_key = @idempote
 -- name: LockRun :one
 -- Without a join to the state: whoever waited for the lock would have it joined to the state of before, and find no run.
 select r.id, r.deployment_id, r.state_id, r.state_type, r.state_name, r.state_time, r.run_count, r.expected_start_time,
-  r.next_start_time, r.start_time
+  r.next_start_time, r.start_time, r.empirical_policy
 from flow_run r where r.id = @id for update;
 
 -- name: MoveRun :exec
@@ -25,6 +27,20 @@ update flow_run set updated = @now, state_id = @state_id, state_type = @state_ty
   run_count = @run_count, expected_start_time = @expected_start_time, next_start_time = @next_start_time,
   start_time = @start_time, end_time = @end_time, run_seconds = run_seconds + @ran::double precision
 where id = @id;
+
+-- name: UpdateRun :execrows
+update flow_run set updated = @now, name = coalesce(sqlc.narg(name), name), parameters = coalesce(sqlc.narg(parameters)::jsonb, parameters),
+  tags = coalesce(sqlc.narg(tags)::text[], tags), flow_version = coalesce(sqlc.narg(flow_version), flow_version),
+  infrastructure_pid = coalesce(sqlc.narg(infrastructure_pid), infrastructure_pid),
+  empirical_policy = coalesce(sqlc.narg(empirical_policy)::jsonb, empirical_policy),
+  job_variables = coalesce(sqlc.narg(job_variables)::jsonb, job_variables)
+where id = @id;
+
+-- name: LabelRun :execrows
+update flow_run set updated = @now, labels = labels || @labels::jsonb where id = @id;
+
+-- name: DeleteRun :execrows
+delete from flow_run where id = @id;
 
 -- name: States :many
 select * from flow_run_state where flow_run_id = @flow_run_id order by seq;
@@ -38,7 +54,7 @@ select * from flow_run_state where id = @id;
 select r.id from flow_run r
 left join deployment d on d.id = r.deployment_id
 left join work_pool p on p.id = r.work_pool_id
-where r.state_type = 'SCHEDULED' and r.next_start_time <= @now
+where r.state_type = 'SCHEDULED' and r.next_start_time <= @now and not r.elsewhere
   and (p.id is null or (p.type = @in_process and not p.is_paused))
   and not (r.id = any(@executing::uuid[]))
   and (d.concurrency_limit is null or d.concurrency_limit > (select count(*) from flow_run o
@@ -51,7 +67,7 @@ limit 1 for update of r skip locked;
 -- name: Abandoned :many
 -- Runs that this server was carrying out.
 select r.id, r.state_type from flow_run r left join work_pool p on p.id = r.work_pool_id
-where r.state_type in ('PENDING', 'RUNNING', 'CANCELLING') and (p.id is null or p.type = @in_process)
+where r.state_type in ('PENDING', 'RUNNING', 'CANCELLING') and not r.elsewhere and (p.id is null or p.type = @in_process)
 order by r.seq;
 
 -- name: StateTypes :many
