@@ -100,6 +100,7 @@ func startForRows(t *testing.T) *world {
 	t.Helper()
 	w := startWorld(t)
 	w.services.Serving.Answer("/traffic-rules", 200, `{"items":[{"model":"JPCP","rules":{"Production":90,"Canary":10},"updated_at":"2026-11-23T08:00:00Z","updated_by":"operator"}],"next_cursor":null}`)
+	w.services.ControlPlane.Answer("/approvals/"+effectOf+"/effect", 200, `{"approval_id":"`+effectOf+`","kind":"retrain","model_id":"JPCP","decidable":true,"action":"Approve and train","sentences":["The model is trained."]}`)
 	for _, path := range []string{"/runs", "/approvals"} {
 		w.services.ControlPlane.Answer(path, 200, map[string]string{"/runs": `{"items":[],"next_cursor":null}`, "/approvals": `[]`}[path])
 	}

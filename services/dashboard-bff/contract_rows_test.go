@@ -49,6 +49,9 @@ const configKeys = "tracker_url orchestrator_url serving_url serving_dashboard_u
 	"object_store_url object_store_console_url forge_url forge_project_id scheduler_mode scheduler_partition scheduler_time " +
 	"object_store_access_key object_store_secret_key dashboards_api_key control_plane_token forge_token forge_pipeline_token"
 
+// effectOf is the record whose effect the control plane knows.
+const effectOf = "018f3a00-0000-7000-8000-000000000001"
+
 var viewRows = []row{
 	{
 		table: views, route: "GET /api/v1/overview", role: "viewer", status: 200,
@@ -83,6 +86,10 @@ var viewRows = []row{
 			"promotion.eval": "pass metrics state", "promotion.approval": "required state",
 		},
 		check: wantValue("promotion.approval.required", true),
+	},
+	{
+		table: views, route: "GET /api/v1/approvals/{id}/effect", role: "viewer", path: "/api/v1/approvals/" + effectOf + "/effect", status: 200,
+		members: map[string]string{"": "approval_id kind model_id decidable action sentences"}, check: wantValue("action", "Approve and train"),
 	},
 	{
 		table: views, route: "GET /api/v1/facility/overview", role: "viewer", path: "/api/v1/facility/overview?cluster=beta", status: 200,

@@ -85,6 +85,14 @@ func TestRow21MediaTypes(t *testing.T) {
 	}
 	postBody(tw, report, "Content-Type: Application/JSON; x=y", length).Want(200, "")
 	postBody(tw, report, "Content-Type: application/vnd.svc.control-tower.v1+json", length).Want(200, "")
+	postBody(tw, report, asJSON, "Content-Encoding: identity", length).Want(200, "")
+	for _, codings := range [][]string{{"gzip"}, {"identity", "br"}} {
+		fields := []string{asJSON, length}
+		for _, c := range codings {
+			fields = append(fields, "Content-Encoding: "+c)
+		}
+		postBody(tw, report, fields...).Want(415, "unsupported_media_type")
+	}
 }
 
 func TestRow22Lengths(t *testing.T) {

@@ -97,6 +97,8 @@ const registry = () => ({
         aliases,
         freshnessStatus,
         healthReasons,
+        served: aliases.Production ? health !== 'unknown' : undefined,
+        driftStatus: zScore === null ? 'NO_BASELINE' : zScore > 3 ? 'CRITICAL' : zScore > 2 ? 'WARNING' : 'OK',
         zScore,
         trend: zScore === null ? [] : wander(i + 1, 24, 100, 6, zScore > 2 ? 40 : 0),
         description,
@@ -105,7 +107,10 @@ const registry = () => ({
   },
   _partial: ['freshness'],
   _as_of: at(4000),
-  _sources: { tracker: { status: 'ok', ms: 12 }, freshness: { status: 'timeout', ms: 2000 } },
+  _sources: {
+    tracker: { state: 'measured', status: 'ok', ms: 12 },
+    freshness: { state: 'failed', status: 'timeout', ms: 2000, error: 'no answer in time' },
+  },
 });
 
 const metricsOf = (v) => ({
@@ -664,7 +669,15 @@ export function answer(method, path, query, body, role) {
   if (path === '/api/v1/governance/overview')
     return {
       posture: {
-        controls: [],
+        controls: [
+          {
+            control: 'MAP-1',
+            title: 'Purpose is written down',
+            function: 'MAP',
+            status: 'satisfied',
+            evidence: ['model cards'],
+          },
+        ],
         satisfied: 11,
         total: 14,
         statement: '11 of 14 controls evidenced. Evidence coverage, not certification.',
@@ -678,6 +691,160 @@ export function answer(method, path, query, body, role) {
         entries: ledger,
       },
       _as_of: at(800),
+    };
+  if (path === '/api/v1/facility/overview')
+    return {
+      facility: {
+        nodesAllocated: 12,
+        gpusAllocated: 24,
+        jobsRunning: 3,
+        queueDepth: 5,
+        clusters: ['hpc'],
+        partitions: [{ name: 'gpu', running: 3, queued: 5, gpusAllocated: 24 }],
+      },
+      _as_of: at(900),
+    };
+  if (path === '/api/v1/facility/queue')
+    return {
+      queue: {
+        count: 1,
+        jobs: [
+          {
+            id: '4711',
+            cluster: 'hpc',
+            model: 'JPCP',
+            partition: 'gpu',
+            state: 'PENDING',
+            nodes: 2,
+            gpus: 8,
+            waitSec: 600,
+            submitTime: at(10 * MIN),
+          },
+        ],
+      },
+      _as_of: at(900),
+    };
+  const costSummary = {
+    rows: [{ key: 'JPCP', runs: 4, gpuHours: 8.2, cpuHours: 3, costUsd: 212.75 }],
+    total_cost_usd: 212.75,
+    total_gpu_hours: 8.2,
+  };
+  const carbonSummary = {
+    byModel: [{ model: 'JPCP', kwh: 4.1, co2e_g: 1900 }],
+    totals: { kwh: 4.1, co2e_g: 1900 },
+    co2e_kg: 1.9,
+    uncertainty: 0.3,
+    methodology: 'Measured power times grid intensity.',
+  };
+  if (path === '/api/v1/finops/overview')
+    return {
+      cost: costSummary,
+      budget: { consumed_cost_usd: 94.5 },
+      carbon: carbonSummary,
+      unitEconomics: { costPerTrainingRun: 53.19 },
+      _as_of: at(900),
+    };
+  if (cp === '/costs/summary') return { cost: costSummary };
+  if (cp === '/carbon') return carbonSummary;
+  if (cp === '/budgets')
+    return {
+      items: [
+        {
+          project: 'power',
+          period: 'monthly',
+          costBudget: 100,
+          consumedCostUsd: 94.5,
+          costRatio: 0.945,
+          gpuHoursBudget: null,
+          consumedGpuHours: 8.2,
+          gpuHoursRatio: null,
+          overBudget: false,
+        },
+      ],
+      next_cursor: null,
+    };
+  if (path === '/api/v1/llmops/overview')
+    return {
+      endpoints: {
+        count: 1,
+        rows: [
+          {
+            model: 'helper-7b',
+            hostedModelId: 'helper-7b-q8',
+            engine: 'vllm',
+            maxModelLen: 8192,
+            tensorParallel: 2,
+            dtype: 'bf16',
+            enabled: true,
+          },
+        ],
+      },
+      evals: {
+        models: [
+          {
+            model: 'helper-7b',
+            suite: 'tasks',
+            status: 'passed',
+            passRate: 0.93,
+            metrics: [{ metric: 'exact', value: 0.81, baseline: 0.78, passed: true }],
+          },
+        ],
+      },
+      _as_of: at(900),
+    };
+  if (cp === '/evals')
+    return {
+      items: [
+        {
+          id: uuid(801),
+          model: 'helper-7b',
+          version: '1',
+          suite: 'tasks',
+          status: 'passed',
+          passRate: 0.93,
+          updated_at: at(HOUR),
+          updated_by: 'ci',
+        },
+      ],
+      next_cursor: null,
+    };
+  if (cp === '/governance/changes') return { items: [], next_cursor: null };
+  if (cp === '/audit/checkpoints')
+    return {
+      items: [{ seq: 48_200, hash: 'b41f', ts: at(HOUR), key_id: 'k1', signature: 's1' }],
+      next_cursor: null,
+    };
+  if (cp === '/audit/keys') return { items: [{ key_id: 'k1', vouched: true }] };
+  if (path === '/api/v1/selfobs/status')
+    return {
+      status: 'up',
+      dependencies: [{ name: 'postgres', status: 'up', latencyMs: 1.2 }],
+      metrics: {
+        requests: 912,
+        errors: 3,
+        clientErrors: 7,
+        rateLimitHits: 1,
+        latencyMs: { p50: 4.1, p95: 22.4, count: 912 },
+      },
+      _as_of: at(900),
+    };
+  if (path === '/api/audit')
+    return {
+      items: [
+        {
+          id: uuid(901),
+          at: at(MIN),
+          actor: 'local:admin',
+          action: 'model.promote',
+          target: 'model:JPCP',
+          source: 'control-plane',
+          outcome: 'ok',
+          details: {},
+          hash: 'b41f00',
+        },
+      ],
+      total: 48_210,
+      next_cursor: null,
     };
   if ((p = m(/^\/api\/v1\/collab\/([^/]+)\/([^/]+)\/comments$/))) {
     if (method === 'GET') return { comments, next_cursor: null };
@@ -712,6 +879,31 @@ export function answer(method, path, query, body, role) {
       },
     };
   if (cp === '/approvals') return approvals.filter((a) => !query.get('status') || a.status === query.get('status'));
+  if ((p = m(/^\/api\/v1\/approvals\/([^/]+)\/effect$/))) {
+    const a = approvals.find((x) => x.id === p[0]);
+    const run = a?.model_id === 'MACK';
+    return (
+      a && {
+        approval_id: a.id,
+        kind: a.kind,
+        model_id: a.model_id,
+        decidable: a.status === 'pending',
+        action:
+          a.kind === 'promotion' ? 'Approve and promote' : run ? 'Approve, train and promote' : 'Approve and train',
+        sentences:
+          a.kind === 'promotion'
+            ? [
+                'If the gate still passes, version 13 of JPCP is served under Production in place of version 12 at once.',
+              ]
+            : [
+                `At once one training run of ${a.model_id} with data set ${a.dataset_name} starts.`,
+                run
+                  ? 'If the new version passes the gate, it is served under Production in place of version 7, without another question: this approval decides that too.'
+                  : 'If the new version passes the gate, its promotion to Production waits for another approval.',
+              ],
+      }
+    );
+  }
   if ((p = m(/^\/approvals\/([^/]+)\/diff$/, cp))) {
     const a = approvals.find((x) => x.id === p[0]);
     return (

@@ -149,7 +149,17 @@ describe('chainStateOf', () => {
   });
   it('lets the newer verdict count', () => {
     const head = { seq: 10, hash: 'h' };
-    const bad = { verified: false, checked: 7, head, first_bad_seq: 8, signed_seq: 0 };
+    const bad = {
+      verified: false,
+      checked: 7,
+      head,
+      first_bad_seq: 8,
+      signed_seq: 0,
+      high_water: head,
+      memory: 'kept' as const,
+      failures: [],
+      acknowledgements: [],
+    };
     const later = chainStateOf(ledger, { ...bad, verified_at: '2026-11-22T11:00:00Z' }, undefined, undefined);
     expect(later).toMatchObject({ kind: 'critical', badSeq: 8 });
     const earlier = chainStateOf(ledger, { ...bad, verified_at: '2026-11-22T09:00:00Z' }, undefined, undefined);

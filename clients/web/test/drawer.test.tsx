@@ -370,6 +370,27 @@ describe('the conversation', () => {
     expect(talk.getState()).toMatchObject({ turns: [], busy: false, unsent: 'yes', problem: refusal });
   });
 
+  it('sends a word as it is, and shows the answer that says where to decide beside the card', async () => {
+    const answer = 'Nothing was decided: no word approves, denies or approves in advance in this chat.';
+    const fetch = vi.fn((_path: string, _init?: RequestInit) =>
+      Promise.resolve(
+        streamOf(
+          sent('2.1', token(answer)),
+          sent('2.2', token('Still waiting', { hitl_required: true, action_id: '01a2', human_summary: 'kubectl x' })),
+          sent('2.3', stop),
+          'data: [DONE]\n\n',
+        ),
+      ),
+    );
+    const talk = new Conversation(fetch);
+    await talk.ask('yes');
+    expect(fetch).toHaveBeenCalledTimes(1); // and no decision was sent
+    expect(talk.getState()).toMatchObject({ busy: false, problem: undefined });
+    const [turn] = talk.getState().turns;
+    expect(turn?.answer).toBe(answer);
+    expect(turn?.prompts.map(({ actionId }) => actionId)).toEqual(['01a2']);
+  });
+
   it('takes a stream that broke off up again', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {

@@ -81,6 +81,16 @@ export const approvalQuery = (id: string) =>
     queryFn: ({ signal }) => bodyOf(controlPlane.GET('/approvals/{id}', { params: { path: { id } }, signal })),
   });
 
+/** What approving the record would do now; asked again whenever it is about to be decided. */
+export const effectQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['approvals', 'effect', id],
+    queryFn: ({ signal }) =>
+      bodyOf(dashboard.GET('/api/v1/approvals/{id}/effect', { params: { path: { id } }, signal })),
+    staleTime: 0,
+    refetchInterval: 15_000,
+  });
+
 export const approvalDiffQuery = (id: string) =>
   queryOptions({
     queryKey: ['approvals', 'diff', id],

@@ -32,8 +32,6 @@ export interface ChartProps {
   fromZero?: boolean;
   legend?: boolean;
   seriesLabel?: string;
-  /** What to say instead of a plot when nothing was measured, where the reason is known. */
-  noPoints?: string;
 }
 
 export interface PlotProps extends ChartProps {
@@ -51,7 +49,7 @@ export function Chart(props: ChartProps) {
     return (
       <figure className="chart">
         <p className="blank-chart" style={{ minHeight: height }}>
-          <NotMeasured>{props.noPoints ?? text.common.chart.noPoints}</NotMeasured>
+          <NotMeasured>{text.common.chart.noPoints}</NotMeasured>
         </p>
       </figure>
     );

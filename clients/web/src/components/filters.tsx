@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
+import type { Figure } from '../state/figure';
 import { keysAreOn } from '../state/keys';
 import { text } from '../text';
 import { TextField } from './field';
@@ -67,7 +68,7 @@ export function TextFilter({
 export interface FilterOption {
   id: string;
   label: string;
-  count?: number;
+  count?: Figure<number>;
 }
 
 /** A filter by a field: dashed while it may be added, solid when set. */
@@ -93,7 +94,7 @@ export function FilterChip({
         entries={options.map(({ id, label, count }) => ({
           id,
           label,
-          detail: count === undefined ? undefined : String(count),
+          detail: count?.kind === 'measured' ? String(count.value) : undefined,
         }))}
         selected={value}
         onSelect={onChange}

@@ -1,18 +1,24 @@
 import type { ReactNode } from 'react';
 import { useEffect } from 'react';
+import type { Figure } from '../state/figure';
 import { text } from '../text';
+import { Says } from './figure';
 
 /** The head of a page: its name, what it says today, and its acts. */
 export function PageHead({
   title,
   heading,
   sub,
+  says,
   chips,
   actions,
 }: {
   title: string;
   heading?: ReactNode;
-  sub?: ReactNode;
+  /** What the page or its object is. */
+  sub?: string | false;
+  /** What it says today: sentences about what was measured. */
+  says?: readonly Figure<string>[];
   chips?: ReactNode;
   actions?: ReactNode;
 }) {
@@ -23,7 +29,13 @@ export function PageHead({
         <h1 className="row wrap" id="page-title" tabIndex={-1}>
           {heading ?? title}
         </h1>
-        {sub !== undefined && <p>{sub}</p>}
+        {says ? (
+          <p>
+            <Says sentences={says} />
+          </p>
+        ) : (
+          sub && <p dir="auto">{sub}</p>
+        )}
         {chips && <div className="row wrap chips">{chips}</div>}
       </div>
       {actions && <div className="acts">{actions}</div>}

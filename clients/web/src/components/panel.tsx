@@ -1,12 +1,14 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { formatClock, formatRough, MINUTE, parseTime } from '../format/time';
+import { explainSilence, silentSources } from '../state/figure';
 import { useNow } from '../state/now';
 import { text } from '../text';
-import { Blank, ErrorBlank } from './blank';
+import { Blank, ErrorBlank, explainProblem } from './blank';
 import { Boundary } from './boundary';
 import { Button } from './button';
 import { Chip } from './chip';
+import { UnmeasuredBlank } from './figure';
 import { Icon } from './icon';
 import { Skeleton, type SkeletonShape } from './skeleton';
 
@@ -158,7 +160,11 @@ export interface QueryPanelProps<T> extends Omit<
   empty?: (data: T) => ReactNode | undefined;
   /** Sources that matter to this panel; others' silence is not its business. */
   sources?: readonly string[];
+  /** Those of them that its rows come from: without their answer it has neither count nor emptiness. Default all. */
+  rowsOf?: readonly string[];
   hideAsOf?: boolean;
+  /** All of its content comes from these sources: nothing is left to show without them. */
+  whole?: boolean;
   children: (data: T) => ReactNode;
 }
 
@@ -171,7 +177,9 @@ export function QueryPanel<T>({
   footer,
   empty,
   sources,
+  rowsOf,
   hideAsOf,
+  whole,
   children,
   ...panel
 }: QueryPanelProps<T>) {
@@ -193,17 +201,27 @@ export function QueryPanel<T>({
       </Panel>
     );
   }
-  const blank = empty?.(data);
+  const silent = silentSources(data, rowsOf ?? sources);
+  let blank = empty?.(data) ?? (whole && silent.length > 0 ? '' : undefined);
+  // Emptiness is a claim: it needs an answer, and one of now.
+  if (blank !== undefined && query.isError)
+    blank = <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />;
+  else if (blank !== undefined && silent.length > 0) blank = <UnmeasuredBlank why={explainSilence(data, silent)} />;
   return (
     <Panel
       {...panel}
       flush={panel.flush || blank !== undefined}
-      note={show(note)}
+      note={silent.length > 0 && typeof note === 'function' ? undefined : show(note)}
       actions={show(actions)}
       footer={blank === undefined ? show(footer) : undefined}
       partial={mine}
-      asOf={hideAsOf ? undefined : asOf}
+      asOf={hideAsOf && !query.isError ? undefined : asOf}
     >
+      {query.isError && blank === undefined && (
+        <p className="pad-s small st-warn" role="status">
+          {text.common.notRefreshed(explainProblem(query.error).title)}
+        </p>
+      )}
       {blank ?? children(data)}
     </Panel>
   );

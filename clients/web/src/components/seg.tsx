@@ -1,7 +1,10 @@
+import type { Figure } from '../state/figure';
+import { Count } from './figure';
+
 export interface Segment<T extends string> {
   value: T;
   label: string;
-  count?: number;
+  count?: Figure<number>;
 }
 
 /** Views of the same thing, one pressed. */
@@ -28,7 +31,7 @@ export function Segments<T extends string>({
           onClick={() => onChange(segment.value)}
         >
           {segment.label}
-          {segment.count !== undefined && <span className="n">{segment.count}</span>}
+          {segment.count && <Count figure={segment.count} />}
         </button>
       ))}
     </span>

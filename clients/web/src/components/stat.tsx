@@ -1,11 +1,17 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Figure } from '../state/figure';
+import { Show } from './figure';
 
 export interface Stat {
   label: string;
-  value: ReactNode;
+  value: Figure<ReactNode>;
+  /** Stands with a measured value only. */
   unit?: string;
+  /** What the figure is, whether it is known or not. */
   note?: ReactNode;
+  /** What was measured beside it; in place of note. */
+  found?: Figure<ReactNode>;
   /** Where the figure comes from. */
   link?: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;
 }
@@ -14,25 +20,33 @@ export interface Stat {
 export function Figures({ stats }: { stats: readonly Stat[] }) {
   return (
     <dl className="figures">
-      {stats.map(({ label, value, unit, note, link }) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>
-            {link ? (
-              <Link className="quiet" {...link}>
-                {value}
-                {unit && <small>{unit}</small>}
-              </Link>
-            ) : (
-              <>
-                {value}
-                {unit && <small>{unit}</small>}
-              </>
-            )}
-            {note !== undefined && <div className="sub">{note}</div>}
-          </dd>
-        </div>
-      ))}
+      {stats.map(({ label, value, unit, note, found, link }) => {
+        const shown = (
+          <>
+            <Show figure={value}>{(each) => each}</Show>
+            {unit && value.kind === 'measured' && <small>{unit}</small>}
+          </>
+        );
+        return (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              {link ? (
+                <Link className="quiet" {...link}>
+                  {shown}
+                </Link>
+              ) : (
+                shown
+              )}
+              {found?.kind === 'measured' ? (
+                <div className="sub">{found.value}</div>
+              ) : (
+                note !== undefined && <div className="sub">{note}</div>
+              )}
+            </dd>
+          </div>
+        );
+      })}
     </dl>
   );
 }

@@ -25,8 +25,12 @@ export function Pill({ kind, children }: { kind: StateKind; children?: ReactNode
 }
 
 /** What stands where a figure would, had it been measured. Never 0. */
-export function NotMeasured({ children }: { children?: ReactNode }) {
-  return <span className="nm">{children ?? text.common.notMeasured}</span>;
+export function NotMeasured({ why, children }: { why?: string; children?: ReactNode }) {
+  return (
+    <span className="nm" title={why}>
+      {children ?? text.common.notMeasured}
+    </span>
+  );
 }
 
 /** What stands where a figure cannot exist. */

@@ -1,9 +1,11 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
+import type { Figure } from '../state/figure';
+import { Count } from './figure';
 
 export interface Tab {
   id: string;
   label: string;
-  count?: number;
+  count?: Figure<number>;
 }
 
 /** Parts of one object. The address holds the tab, so they are links. */
@@ -31,7 +33,7 @@ export function Tabs({
           resetScroll={false}
         >
           {tab.label}
-          {tab.count !== undefined && <span className="n">{tab.count}</span>}
+          {tab.count && <Count figure={tab.count} />}
         </Link>
       ))}
     </nav>

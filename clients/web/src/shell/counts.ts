@@ -1,30 +1,36 @@
 import { useQuery } from '@tanstack/react-query';
 import { alertsQuery, approvalsQuery, runsQuery } from '../api/queries';
+import { read, type Figure } from '../state/figure';
 
 export interface NavCount {
-  value: number;
+  /** Of work; without any, nothing is shown, so that it has to be known that there is none. */
+  value: Figure<number>;
   kind: 'hot' | 'wait' | 'run';
 }
 
 /** A run's state types that have not ended. */
 export const activeStates = new Set(['SCHEDULED', 'PENDING', 'RUNNING', 'CANCELLING', 'PAUSED']);
 
-/** Returns the work that waits behind each entry; no entry for none. */
+/** Returns the work that waits behind each entry. */
 export function useNavCounts(): Record<string, NavCount> {
   const alerts = useQuery(alertsQuery());
-  const pending = useQuery(approvalsQuery('pending'));
-  const runs = useQuery(runsQuery());
-  const counts: Record<string, NavCount> = {};
-  const firing =
-    alerts.data?.inbox.unacknowledged ??
-    alerts.data?.inbox.alerts.filter((alert) => alert.state === 'firing').length ??
-    0;
-  if (firing > 0) {
-    const { critical = 0, error = 0 } = alerts.data?.inbox.counts ?? {};
-    counts.alerts = { value: firing, kind: critical + error > 0 ? 'hot' : 'wait' };
-  }
-  if (pending.data?.length) counts.approvals = { value: pending.data.length, kind: 'wait' };
-  const active = runs.data?.items.filter((run) => activeStates.has(run.state_type.toUpperCase())).length ?? 0;
-  if (active > 0) counts.runs = { value: active, kind: 'run' };
-  return counts;
+  const { critical, error } = alerts.data?.inbox.counts ?? {};
+  return {
+    alerts: {
+      value: read(
+        alerts,
+        ({ inbox }) => inbox.unacknowledged ?? inbox.alerts.filter((alert) => alert.state === 'firing').length,
+        ['alerts'],
+      ),
+      kind: critical || error ? 'hot' : 'wait',
+    },
+    approvals: { value: read(useQuery(approvalsQuery('pending')), (list) => list.length), kind: 'wait' },
+    runs: {
+      value: read(
+        useQuery(runsQuery()),
+        ({ items }) => items.filter((run) => activeStates.has(run.state_type.toUpperCase())).length,
+      ),
+      kind: 'run',
+    },
+  };
 }

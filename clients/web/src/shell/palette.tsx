@@ -1,19 +1,23 @@
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
 import { useEffect, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
-import { flagsQuery, registryQuery, searchQuery } from '../api/queries';
+import { flagsQuery, searchQuery } from '../api/queries';
+import { Show } from '../components/figure';
 import { Icon, type IconName } from '../components/icon';
 import { Keys } from '../components/kbd';
-import { State } from '../components/state';
-import { healthOf } from '../screens/registry/health';
 import { useMay, useMe } from '../state/auth';
+import { read } from '../state/figure';
 import { choicesOf, storePreference } from '../state/preferences';
 import { text } from '../text';
 import { visibleGroups } from './nav';
 
 const words = text.shell.palette;
+/** Rows that the server is asked for. */
+const MOST = 20;
+/** Acts are offered for the best matches. */
+const MOST_ACTS = 3;
 
 /** Matches what contains every typed word; letters scattered over a name are no match. A word's beginning counts more. */
 export function matchWords(value: string, search: string): number {
@@ -53,90 +57,116 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const mayRetrain = useMay('retrain.trigger');
   const mayPromote = useMay('model.promote');
   const flags = useQuery(flagsQuery).data?.flags;
-  const models = useQuery(registryQuery).data?.registry.rows ?? [];
-  const found = useQuery(searchQuery(useDebounced(query, 160)));
+  const typed = query.trim();
+  // "retrain x" asks for what can be retrained: the server looks for the name.
+  const [, act = '', subject = ''] = /^(?:(retrain|promote)\s+)?(.*)$/i.exec(useDebounced(typed, 120)) ?? [];
+  const asked = useQuery({ ...searchQuery(subject, MOST), placeholderData: keepPreviousData });
+  const results = read(asked, (view) => view.search.results);
+  const found = typed === '' || asked.data === undefined ? [] : asked.data.search.results;
+  const models = found.filter((result) => result.kind === 'model');
   const go = (run: () => unknown): void => {
     onClose();
     run();
   };
-  const typed = query.trim() !== '';
-  const others = (found.data?.search.results ?? []).filter((result) => result.kind !== 'model');
+  const pages = [
+    ...visibleGroups({ isAdmin: me?.role === 'admin', flags }).flatMap((group) => group.entries),
+    {
+      key: 'preferences',
+      icon: 'gear' as const,
+      label: text.shell.nav.preferences,
+      to: '/preferences',
+      letter: undefined,
+    },
+  ].filter((page) => matchWords(`go ${page.label}`, typed) > 0);
+  const themes = choicesOf('theme').filter((theme) => matchWords(words.theme(text.shell.themes[theme]), typed) > 0);
+  const acts = models.slice(0, MOST_ACTS);
+  // What the server finds comes after the key that asked for it: the best of it is chosen then.
+  const best = models[0] && (act === '' ? `model ${models[0].id}` : `do ${act.toLowerCase()} ${models[0].id}`);
+  const [chosen, setChosen] = useState('');
+  useEffect(() => {
+    if (best !== undefined) setChosen(best);
+  }, [best]);
+  const isKnown = typed === subject || act !== '';
   return (
     <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
       <Modal className="palette-m">
         <AriaDialog aria-label={words.label}>
-          <Command className="palette" label={words.label} loop filter={matchWords}>
+          {/* The server finds and ranks: what is here is drawn as it is. */}
+          <Command
+            className="palette"
+            label={words.label}
+            loop
+            shouldFilter={false}
+            value={chosen}
+            onValueChange={setChosen}
+          >
             <div className="q">
               <Icon name="search" />
-              <Command.Input value={query} onValueChange={setQuery} placeholder={words.placeholder} autoFocus />
+              <Command.Input
+                value={query}
+                onValueChange={setQuery}
+                placeholder={words.placeholder}
+                maxLength={200}
+                autoFocus
+              />
               <Keys keys="Esc" />
             </div>
             <Command.List className="res" label={words.label}>
-              <Command.Empty className="pad-s muted">{words.none}</Command.Empty>
-              <Command.Group heading={words.models}>
-                {models.slice(0, typed ? undefined : 5).map((row) => {
-                  const health = healthOf(row);
-                  return (
+              {act === '' && models.length > 0 && (
+                <Command.Group heading={words.models}>
+                  {models.map((model) => (
                     <Item
-                      key={row.name}
-                      value={`model ${row.name}`}
+                      key={model.id}
+                      value={`model ${model.id}`}
                       icon="cube"
-                      title={row.name}
-                      detail={row.description ?? ''}
-                      onSelect={() => go(() => navigate({ to: '/models/$name', params: { name: row.name } }))}
-                      end={<State kind={health.kind} />}
+                      title={model.label}
+                      onSelect={() => go(() => navigate({ href: model.url }))}
                     />
-                  );
-                })}
-              </Command.Group>
-              <Command.Group heading={words.goTo}>
-                {visibleGroups({ isAdmin: me?.role === 'admin', flags }).flatMap((group) =>
-                  group.entries.map((entry) => (
+                  ))}
+                </Command.Group>
+              )}
+              {pages.length > 0 && (
+                <Command.Group heading={words.goTo}>
+                  {pages.map((page) => (
                     <Item
-                      key={entry.key}
-                      value={`go ${entry.label}`}
-                      icon={entry.icon}
-                      title={entry.label}
-                      onSelect={() => go(() => navigate({ to: entry.to }))}
-                      end={entry.letter ? <Keys keys={`g ${entry.letter}`} /> : undefined}
+                      key={page.key}
+                      value={`go ${page.key}`}
+                      icon={page.icon}
+                      title={page.label}
+                      onSelect={() => go(() => navigate({ to: page.to }))}
+                      end={page.letter ? <Keys keys={`g ${page.letter}`} /> : undefined}
                     />
-                  )),
-                )}
-                <Item
-                  value={`go ${text.shell.nav.preferences}`}
-                  icon="gear"
-                  title={text.shell.nav.preferences}
-                  onSelect={() => go(() => navigate({ to: '/preferences' }))}
-                />
-              </Command.Group>
+                  ))}
+                </Command.Group>
+              )}
               <Command.Group heading={words.run}>
-                {typed &&
-                  mayRetrain &&
-                  models.map((row) => (
+                {mayRetrain &&
+                  !/^promote/i.test(act) &&
+                  acts.map((model) => (
                     <Item
-                      key={row.name}
-                      value={`do retrain ${row.name}`}
+                      key={model.id}
+                      value={`do retrain ${model.id}`}
                       icon="retry"
-                      title={words.retrain(row.name)}
+                      title={words.retrain(model.label)}
                       onSelect={() =>
                         go(() =>
-                          navigate({ to: '/models/$name', params: { name: row.name }, search: { act: 'retrain' } }),
+                          navigate({ to: '/models/$name', params: { name: model.id }, search: { act: 'retrain' } }),
                         )
                       }
                     />
                   ))}
-                {typed &&
-                  mayPromote &&
-                  models.map((row) => (
+                {mayPromote &&
+                  !/^retrain/i.test(act) &&
+                  acts.map((model) => (
                     <Item
-                      key={row.name}
-                      value={`do promote ${row.name}`}
+                      key={model.id}
+                      value={`do promote ${model.id}`}
                       icon="up"
-                      title={words.promote(row.name)}
-                      onSelect={() => go(() => navigate({ to: '/models/$name/promote', params: { name: row.name } }))}
+                      title={words.promote(model.label)}
+                      onSelect={() => go(() => navigate({ to: '/models/$name/promote', params: { name: model.id } }))}
                     />
                   ))}
-                {choicesOf('theme').map((theme) => (
+                {themes.map((theme) => (
                   <Item
                     key={theme}
                     value={`do theme ${theme}`}
@@ -146,23 +176,30 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                   />
                 ))}
               </Command.Group>
-              {typed && (
-                <Command.Group heading={words.found} forceMount>
-                  {others.map((result) => (
-                    <Item
-                      key={`${result.kind}/${result.id}`}
-                      value={`found ${result.kind} ${result.id} ${result.label} ${query}`}
-                      icon={kindIcons[result.kind] ?? 'search'}
-                      title={result.label}
-                      detail={result.kind}
-                      onSelect={() => go(() => navigate({ href: result.url }))}
-                    />
-                  ))}
+              {typed !== '' && (
+                <Command.Group heading={words.found}>
+                  {found
+                    .filter((result) => result.kind !== 'model')
+                    .map((result) => (
+                      <Item
+                        key={`${result.kind}/${result.id}`}
+                        value={`found ${result.kind} ${result.id}`}
+                        icon={kindIcons[result.kind] ?? 'search'}
+                        title={result.label}
+                        detail={result.kind}
+                        onSelect={() => go(() => navigate({ href: result.url }))}
+                      />
+                    ))}
+                  {isKnown && (results.kind !== 'measured' || found.length === 0) && results.kind !== 'loading' && (
+                    <p className="pad-s muted" role="status">
+                      <Show figure={results}>{() => words.none}</Show>
+                    </p>
+                  )}
                   <Item
-                    value={`search ${query}`}
+                    value="search"
                     icon="search"
-                    title={words.searchAll(query.trim())}
-                    onSelect={() => go(() => navigate({ to: '/search', search: { q: query.trim() } }))}
+                    title={words.searchAll(typed)}
+                    onSelect={() => go(() => navigate({ to: '/search', search: { q: typed } }))}
                   />
                 </Command.Group>
               )}
@@ -203,7 +240,9 @@ function Item({
   return (
     <Command.Item className="opt" value={value} onSelect={onSelect}>
       <Icon name={icon} small />
-      <b>{title}</b>
+      <b className="trunc" title={title}>
+        {title}
+      </b>
       <span className="trunc">{detail}</span>
       <span className="end">{end}</span>
     </Command.Item>

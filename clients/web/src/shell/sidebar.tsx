@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { flagsQuery } from '../api/queries';
+import { Count } from '../components/figure';
 import { Icon } from '../components/icon';
 import { MenuButton } from '../components/menu';
 import { signOut, useMe } from '../state/auth';
@@ -79,12 +80,14 @@ function NavLink({ entry, current, count }: { entry: NavEntry; current: boolean;
     >
       <Icon name={entry.icon} />
       <span>{entry.label}</span>
-      {count && (
-        <span className={`count ${count.kind}`}>
-          {count.value}
-          <span className="vh"> {words[count.kind]}</span>
-        </span>
-      )}
+      {count?.value.kind === 'measured'
+        ? count.value.value > 0 && (
+            <span className={`count ${count.kind}`}>
+              {count.value.value}
+              <span className="vh"> {words[count.kind]}</span>
+            </span>
+          )
+        : count && <Count figure={count.value} className="count nm" />}
     </Link>
   );
 }

@@ -35,7 +35,12 @@ export function Topbar({ crumbs, onPalette, onAssistant }: TopbarProps) {
               {crumb.to && i < crumbs.length - 1 ? (
                 <Link to={crumb.to}>{crumb.label}</Link>
               ) : (
-                <span className="trunc" aria-current={i === crumbs.length - 1 ? 'page' : undefined}>
+                <span
+                  className="trunc"
+                  dir="auto"
+                  title={crumb.label}
+                  aria-current={i === crumbs.length - 1 ? 'page' : undefined}
+                >
                   {crumb.label}
                 </span>
               )}

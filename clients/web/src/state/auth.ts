@@ -1,4 +1,10 @@
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import {
+  queryOptions,
+  useQuery,
+  type QueryKey,
+  type UseQueryOptions,
+  type UseQueryResult,
+} from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import { bodyOf, dashboard, onSessionOver, sendJSON } from '../api/client';
 import type { components } from '../api/gen/dashboard';
@@ -16,6 +22,15 @@ export function useMe(): Identity | undefined {
 /** Reports whether the person may do something; the server decides again. */
 export function useMay(capability: string): boolean {
   return useMe()?.capabilities.includes(capability) ?? false;
+}
+
+/** Reads what only some may read: nothing is asked that the server would refuse. */
+export function useAllowedQuery<T, E, D, K extends QueryKey>(
+  query: UseQueryOptions<T, E, D, K>,
+  capability: string,
+): UseQueryResult<D, E> {
+  const may = useMay(capability);
+  return useQuery({ ...query, enabled: may && query.enabled !== false });
 }
 
 let over = false;

@@ -21,6 +21,7 @@ export const actions: Record<string, string> = {
   'approval.rejected': 'rejected',
   'approval.requested_again': 'asked for again',
   'assistant.decide': 'decision in the assistant',
+  'audit.failures_acknowledged': 'failed verification acknowledged',
   'audit.checkpoint': 'ledger signed',
   'audit.verified': 'ledger verified',
   'auth.break_glass': 'break-glass sign-in',

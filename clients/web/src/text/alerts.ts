@@ -3,7 +3,6 @@ export const alerts = {
   sub: (firing: number, acked: number) =>
     `${firing} firing, ${acked} acknowledged. An alert ends by itself when its cause is gone.`,
   quiet: 'Nothing fires. Drift, budgets and evaluations are watched.',
-  away: 'The source of alerts gives no answer',
   stale: 'The control plane gives no answer.',
   staleHint: 'This is what was known before; nothing is taken for resolved.',
   tabs: { label: 'State', open: 'Open', resolved: 'Resolved, 24 h' },

@@ -1,6 +1,7 @@
 const s = (n: number, count: string, one: string, many: string): string => `${count} ${n === 1 ? one : many}`;
 
 export const governance = {
+  adminsVerify: 'Only administrators read the whole ledger',
   title: 'Governance',
   verifyNow: 'Verify now',
   verifying: 'Recomputing the chain…',
@@ -42,7 +43,8 @@ export const governance = {
       link: 'it does not point at the entry before it',
       gap: 'the entry before it is missing',
       checkpoint: 'it differs from the signed checkpoint',
-      forged: 'its checkpoint is not signed by a trusted key',
+      forged: 'the ledger has not appended it',
+      memory: 'what is remembered of its end is lost or was altered',
     } as Record<string, string>,
   },
   ledger: {
@@ -77,6 +79,7 @@ export const governance = {
         modelrepo_config: `model repository setting ${target}`,
         auto_retrain: `auto-retrain of ${target}`,
         setting: `setting ${target}`,
+        audit_failure: `the failed verification of the audit ledger of ${target}`,
       })[kind] ?? `${kind} ${target}`,
     from: 'Current',
     to: 'Proposed',

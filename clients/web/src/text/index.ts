@@ -13,6 +13,7 @@ import { login } from './login';
 import { model } from './model';
 import { overview } from './overview';
 import { promote } from './promote';
+import { isolateData } from './isolate';
 import { pseudoize } from './pseudo';
 import { registry } from './registry';
 import { runs } from './runs';
@@ -63,4 +64,4 @@ const english = {
 export type Catalogue = typeof english;
 
 /** The catalogue of the chosen language, which is read once: a change takes effect when the page is loaded again. */
-export const text: Catalogue = readPreference('language') === 'pseudo' ? pseudoize(english) : english;
+export const text: Catalogue = isolateData(readPreference('language') === 'pseudo' ? pseudoize(english) : english);

@@ -1,9 +1,7 @@
 export const llmops = {
   title: 'LLM endpoints',
-  sub: (on: number, all: number, failed: number) =>
-    `${on} of ${all} ${all === 1 ? 'endpoint' : 'endpoints'} enabled. ${
-      failed ? `${failed} of the latest evaluations failed.` : 'No latest evaluation failed.'
-    }`,
+  enabled: (on: number, all: number) => `${on} of ${all} ${all === 1 ? 'endpoint' : 'endpoints'} enabled.`,
+  failed: (failed: number) => (failed ? `${failed} of the latest evaluations failed.` : 'No latest evaluation failed.'),
   endpoints: {
     title: 'Endpoints',
     note: (n: number) => String(n),

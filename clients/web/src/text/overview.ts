@@ -4,6 +4,8 @@ export const overview = {
   title: 'Overview',
   healthy: (n: number) => `All ${s(n, 'model is', 'models are')} well.`,
   attention: (n: number, all: number) => `${n} of ${s(all, 'model needs', 'models need')} attention.`,
+  unknown: (n: number, all: number) => `health of ${n} of ${s(all, 'model', 'models')}.`,
+  noModels: 'No model is registered.',
   waiting: (n: number, age: string) => `${s(n, 'change waits', 'changes wait')} for approval, the oldest for ${age}.`,
   nothingWaits: 'Nothing waits for approval.',
   loop: {
@@ -35,6 +37,10 @@ export const overview = {
     rate: (rate: string) => `${rate} req/s`,
     notServed: (n: number) => `${n} not served`,
     allServed: 'All served',
+    noProduction: 'Nothing is in Production',
+    servingUnknown: (n: number) => `It is not known of ${s(n, 'model', 'models')} whether serving answers with it.`,
+    nothingCompared: 'No model was compared with a baseline.',
+    notCompared: (n: number) => `${n} not measured`,
     drifting: (n: number) => `${n} critical`,
     noDrift: 'Within the baselines',
     warnings: (n: number) => `${n} to look at`,
@@ -42,7 +48,6 @@ export const overview = {
     backNone: 'Drift asked for no retrain in this range',
     waitsFor: (model: string) => `${model}, waiting for approval`,
     fromDrift: 'from Drift',
-    missing: 'no answer',
   },
   alerts: {
     title: 'Needs attention',

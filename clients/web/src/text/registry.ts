@@ -1,8 +1,12 @@
 export const registry = {
   title: 'Registry',
   sub: (all: number, served: number) => `${all} ${all === 1 ? 'model' : 'models'}, ${served} in Production.`,
-  verdict: (bad: number) =>
-    bad === 0 ? 'None needs attention.' : bad === 1 ? '1 needs attention.' : `${bad} need attention.`,
+  /** That none needs attention is said only if each was measured. */
+  verdict: (bad: number, someUnknown: boolean) =>
+    bad > 0 ? `${bad} ${bad === 1 ? 'needs' : 'need'} attention.` : someUnknown ? '' : 'None needs attention.',
+  earlier: (version: string, measured: string, z: string | undefined) =>
+    `v${version} not measured yet (v${measured}${z === undefined ? '' : `: z ${z}`})`,
+  earlierRequests: (version: number) => `The newest predictions are those of version ${version}.`,
   exportCSV: 'Export CSV',
   table: 'Models',
   filter: 'Filter by name, description or reason',
@@ -37,7 +41,5 @@ export const registry = {
   empty: 'No model has been registered',
   emptyHint: 'Point a forge’s webhook at the control plane, or train a first version.',
   readGuide: 'Read the guide',
-  trackerAway: 'The tracker gives no answer, so the models are not known just now',
-  trackerAwayHint: 'This is not an empty registry. It is asked again every 5 s.',
   compare: 'Copy names',
 };

@@ -1,7 +1,7 @@
 export const runs = {
   title: 'Runs',
-  sub: (running: number, queued: number, waiting: number) =>
-    `${running} running, ${queued} queued, ${waiting} ${waiting === 1 ? 'waits' : 'wait'} for approval.`,
+  sub: (running: number, queued: number) => `${running} running, ${queued} queued.`,
+  waiting: (waiting: number) => `${waiting} ${waiting === 1 ? 'waits' : 'wait'} for approval.`,
   tabs: { label: 'State', all: 'All', active: 'Active', failed: 'Failed' },
   filter: 'Filter by model, data set or run',
   timeline: 'Timeline',

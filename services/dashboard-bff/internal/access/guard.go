@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/session"
 )
@@ -170,6 +171,7 @@ func (g *Guard) check(c echo.Context, r rules) (err error) {
 	if err != nil {
 		return err
 	}
+	listener.Keep(ctx, who.Tenant+"/"+who.Subject)
 	if byCookie && !isSafe(c.Request().Method) && !g.provesOwnPage(c.Request()) {
 		return refuseForgery()
 	}

@@ -24,6 +24,9 @@ type Bucket string
 const (
 	Login Bucket = "login"
 	SSO   Bucket = "sso"
+	// Providers is for reading which providers there are: a login page must show them while others behind the same address
+	// use up the sign-on limit.
+	Providers Bucket = "sso_providers"
 	// Introspection counts questions to identity providers about opaque tokens: whoever makes tokens up must not have the
 	// dashboard send a request for each. Answers are kept, so a person's own token is asked about twice a minute.
 	Introspection Bucket = "introspection"
@@ -57,7 +60,7 @@ type Rates struct {
 func DefaultRates() Rates {
 	return Rates{
 		Buckets: map[Bucket]Rate{
-			Login: {10, time.Minute}, SSO: {30, time.Minute}, Introspection: {120, time.Minute},
+			Login: {10, time.Minute}, SSO: {30, time.Minute}, Providers: {120, time.Minute}, Introspection: {120, time.Minute},
 			Search: {30, 10 * time.Second}, Comments: {30, time.Minute}, Snapshots: {30, time.Minute},
 			CollabReads: {60, time.Minute}, Copilot: {10, time.Minute}, Writes: {120, time.Minute},
 		},
@@ -65,7 +68,9 @@ func DefaultRates() Rates {
 	}
 }
 
-func (b Bucket) perAddress() bool { return b == Login || b == SSO || b == Introspection }
+func (b Bucket) perAddress() bool {
+	return b == Login || b == SSO || b == Providers || b == Introspection
+}
 
 // LimitsConfig of NewLimits.
 type LimitsConfig struct {

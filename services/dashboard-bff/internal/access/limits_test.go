@@ -131,6 +131,8 @@ func TestSSOIsLimitedByAddress(t *testing.T) {
 		r.Do("GET", "/test/sso", nil, from).Want(200, "")
 	}
 	r.Do("GET", "/test/sso", nil, from).Want(429, "rate_limited")
+	// The login page still shows its buttons to whoever sits behind the same address.
+	r.Do("GET", "/test/providers", nil, from).Want(200, "")
 }
 
 func TestPrincipalsAreLimitedPerBucketAndTenant(t *testing.T) {
@@ -172,7 +174,7 @@ func TestTheDocumentedRates(t *testing.T) {
 	t.Parallel()
 	got := access.DefaultRates()
 	for bucket, want := range map[access.Bucket]access.Rate{
-		access.Login: {Count: 10, Window: time.Minute}, access.SSO: {Count: 30, Window: time.Minute},
+		access.Login: {Count: 10, Window: time.Minute}, access.SSO: {Count: 30, Window: time.Minute}, access.Providers: {Count: 120, Window: time.Minute},
 		access.Search: {Count: 30, Window: 10 * time.Second}, access.Comments: {Count: 30, Window: time.Minute},
 		access.Snapshots: {Count: 30, Window: time.Minute}, access.CollabReads: {Count: 60, Window: time.Minute},
 		access.Copilot: {Count: 10, Window: time.Minute}, access.Writes: {Count: 120, Window: time.Minute},

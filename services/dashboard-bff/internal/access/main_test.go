@@ -49,5 +49,6 @@ func newReplica(f *accesstest.Fleet, o accesstest.Options) (*accesstest.Replica,
 		return nil
 	})))
 	e.GET("/test/sso", p.handle, g.Public(access.SSO))
+	e.GET("/test/providers", p.handle, g.Public(access.Providers))
 	return r, p
 }

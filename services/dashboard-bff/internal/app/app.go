@@ -10,6 +10,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/access"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/sealing"
@@ -30,8 +31,10 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()},
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
-			OpenAPI: api.Document, BodyLimit: bodyLimit, AllowedHosts: cfg.AllowedHosts,
-			BodyLimits: map[string]int64{"/api/proxy/:service": cfg.ProxyMaxBody, "/api/proxy/:service/*": cfg.ProxyMaxBody},
+			MaxConns: max(2*cfg.StreamMaxClients, listener.DefaultMax()), // a proxy may bring them all from one address
+			OpenAPI:  api.Document, BodyLimit: bodyLimit, AllowedHosts: cfg.AllowedHosts,
+			BodyLimits:  map[string]int64{"/api/proxy/:service": cfg.ProxyMaxBody, "/api/proxy/:service/*": cfg.ProxyMaxBody},
+			PassCodings: map[string]bool{"/api/proxy/:service": true, "/api/proxy/:service/*": true}, // for the upstream to decode
 		},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/access"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/alert"
@@ -27,6 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/copilot"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/docs"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/drawer"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/effect"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/facility"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/finops"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/flag"
@@ -80,6 +81,7 @@ type parts struct {
 	alerts     *alert.Inbox
 	collab     *collab.Collab
 	audit      *audit.Log
+	effects    *effect.API
 	search     *search.Search
 
 	health   *health.Aggregate
@@ -271,6 +273,9 @@ func (p *parts) wireSmallViews(pool *compose.Pool) (err error) {
 	if p.audit, err = audit.New(audit.Config{Clients: p.clients}); err != nil {
 		return err
 	}
+	if p.effects, err = effect.New(effect.Config{Clients: p.clients}); err != nil {
+		return err
+	}
 	p.search, err = search.New(search.Config{Pool: pool, Upstream: p.clients, Docs: p.docs, Alerts: p.alerts.ListOpen})
 	return err
 }
@@ -365,16 +370,16 @@ func (p *parts) wireProxy() (err error) {
 	if err != nil {
 		return err
 	}
-	listener := p.cfg.ToolsListener
-	if listener == nil {
-		if listener, err = net.Listen("tcp", p.cfg.ToolsAddr); err != nil {
-			return fmt.Errorf("DASHBOARD_TOOLS_ADDR: %w; stop what uses the address, or choose another", err)
+	tools := p.cfg.ToolsListener
+	if tools == nil {
+		if tools, err = listener.Listen(p.cfg.ToolsAddr, "the tools origin (DASHBOARD_TOOLS_ADDR)", 0); err != nil {
+			return err
 		}
 	}
-	p.base.OnClose(func() { _ = listener.Close() })
+	p.base.OnClose(func() { _ = tools.Close() })
 	p.base.OnClose(p.proxy.Close)
 	p.base.Server.OnDrain(p.proxy.Drain)
-	p.base.Server.Go("tools origin", func(ctx context.Context) error { return p.proxy.ServeTools(ctx, listener) })
+	p.base.Server.Go("tools origin", func(ctx context.Context) error { return p.proxy.ServeTools(ctx, tools) })
 	p.base.Server.Go("proxy tickets", p.proxy.SweepTickets)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	wire "github.com/mlp-platform/platform/clients/go/assistant"
 	bearer "github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/chattext"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
@@ -70,7 +71,7 @@ func New(cfg Config) (*Clients, error) {
 }
 
 // OnBehalfOf is the header with a delegation that says for whom a call with one of the dashboard's keys is made: the
-// assistant counts its limits by that person. It grants nothing.
+// assistant counts its limits by that person, and the facts that it records name them. It grants nothing.
 const OnBehalfOf = "X-PLATFORM-On-Behalf-Of"
 
 // With is a client that calls with the key for who.
@@ -99,15 +100,18 @@ func (c *Clients) nameCaller(who caller.Caller) wire.RequestEditorFn {
 	}
 }
 
-// Ask is the body of a chat request. It never asks to skip approvals.
+// Ask is the body of a chat request. It never asks to skip approvals, and no word of the text decides: a person decides
+// by the actions route, after the step-up and with the decision on record.
 func Ask(text, user string) (wire.ChatRequest, error) {
 	var content wire.ChatMessage_Content
 	if err := content.FromChatMessageContent0(text); err != nil {
 		return wire.ChatRequest{}, err
 	}
-	stream := true
-	user = cutText(user, maxUser)
-	return wire.ChatRequest{Messages: []wire.ChatMessage{{Role: "user", Content: content}}, Stream: &stream, User: &user}, nil
+	stream, decisions := true, false
+	user = chattext.CutText(user, maxUser)
+	return wire.ChatRequest{
+		Messages: []wire.ChatMessage{{Role: "user", Content: content}}, Stream: &stream, User: &user, Decisions: &decisions,
+	}, nil
 }
 
 // maxUser limits the user of a chat request, in characters.

@@ -4,9 +4,7 @@ package audit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,7 +17,6 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
-	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/input"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
@@ -116,7 +113,7 @@ func (l *Log) List(c echo.Context) error {
 	who := caller.From(c)
 	page, err := l.read(ctx, who, q)
 	if err != nil {
-		return explain(err)
+		return upstream.ExplainControlPlane(err, "the audit ledger")
 	}
 	out := api.AuditPage{Items: make([]api.AuditEntry, 0, len(page.Items)), Total: int(page.Count)}
 	for _, e := range page.Items {
@@ -172,24 +169,4 @@ func viewEntry(e controlplane.AuditEvent) api.AuditEntry {
 		out.Key = &key
 	}
 	return out
-}
-
-// explain makes an answer of what the control plane answered, or did not.
-func explain(err error) error {
-	var p *problem.Error
-	var n net.Error
-	switch {
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.Is(err, upstream.ErrNotConfigured):
-		return fault.ServiceNotConfigured.New("The audit ledger is the control plane's, and no address of it is configured; set control_plane_url.").WithCause(err)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &n) && n.Timeout():
-		return fault.UpstreamTimeout.New("The control plane did not answer in time; try again, or ask for fewer entries.").WithCause(err)
-	case errors.As(err, &p) && p.Status() == http.StatusUnauthorized:
-		return fault.UpstreamCredentials.New("The control plane refused the dashboard's credential; check control_plane_token, or that it trusts the dashboard's delegations.").
-			WithHeader("X-Upstream-Status", strconv.Itoa(p.Status())).WithCause(err)
-	case errors.As(err, &p) && (p.Status() == http.StatusForbidden || p.Status() == http.StatusUnprocessableEntity || p.Status() == http.StatusTooManyRequests):
-		return p // it is about the caller or the request
-	}
-	return fault.UpstreamUnavailable.New("The control plane, which keeps the audit ledger, gives no usable answer; see GET /api/health.").WithCause(err)
 }

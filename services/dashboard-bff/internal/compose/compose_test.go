@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,7 +66,9 @@ func says(text string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return text, nil }
 }
 
-func refuses(context.Context) (string, error) { return "", errors.New("connection refused") }
+func refuses(context.Context) (string, error) {
+	return "", &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+}
 
 func hangs(ctx context.Context) (string, error) {
 	<-ctx.Done()
@@ -169,8 +172,10 @@ func TestFailedSourceIsLeftOutAndNamed(t *testing.T) {
 		want := map[string]any{
 			"well": "default x 1", "_partial": []any{"dead", "hung", "skipped"}, "_as_of": at,
 			"_sources": map[string]any{
-				"well": map[string]any{"status": "ok", "ms": 0., "as_of": at}, "dead": map[string]any{"status": "error", "ms": 0.},
-				"hung": map[string]any{"status": "timeout", "ms": 2000.}, "skipped": map[string]any{"status": "skipped", "ms": 0.},
+				"well":    map[string]any{"state": "measured", "status": "ok", "ms": 0., "as_of": at},
+				"dead":    map[string]any{"state": "failed", "status": "error", "ms": 0., "error": "the service cannot be reached"},
+				"hung":    map[string]any{"state": "failed", "status": "timeout", "ms": 2000., "error": "no answer in time"},
+				"skipped": map[string]any{"state": "not_measured", "status": "skipped", "ms": 0., "reason": "the service does not offer this"},
 			},
 		}
 		if diff := cmp.Diff(want, doc); diff != "" {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +17,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
+	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
+	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
 // View collects the sources of one request. It belongs to the request's goroutine.
@@ -111,31 +114,59 @@ var severities = []api.SourceStateStatus{api.SourceStateStatusOk, api.SourceStat
 
 // record adds a call's state to that of its name.
 func (v *View) record(name string, r *result) {
-	s := api.SourceState{Status: api.SourceStateStatusOk, Ms: int(r.took.Milliseconds())}
+	s := newSourceState(r)
+	if s.AsOf != nil && (v.asOf.IsZero() || s.AsOf.Before(v.asOf)) {
+		v.asOf = *s.AsOf
+	}
+	if old, ok := v.states[name]; ok {
+		ms, asOf := max(s.Ms, old.Ms), s.AsOf
+		if asOf == nil || old.AsOf != nil && old.AsOf.Before(*asOf) {
+			asOf = old.AsOf
+		}
+		if slices.Index(severities, old.Status) > slices.Index(severities, s.Status) {
+			s = old
+		}
+		s.Ms, s.AsOf = ms, asOf
+	}
+	v.states[name] = s
+}
+
+// newSourceState is what a view may say of a source: that its figures were measured, and when; that they were not, and
+// why; or what failed. The words go to the browser, so they hold no address and nothing of an answer.
+func newSourceState(r *result) api.SourceState {
+	s := api.SourceState{State: api.SourceFailed, Ms: int(r.took.Milliseconds())}
+	words := ""
 	switch {
 	case r.err == nil:
 		at := r.at.UTC().Truncate(time.Millisecond)
-		s.AsOf = &at
-		if v.asOf.IsZero() || at.Before(v.asOf) {
-			v.asOf = at
-		}
+		return api.SourceState{State: api.SourceMeasured, Status: api.SourceStateStatusOk, Ms: s.Ms, AsOf: &at}
 	case skipped(r.err):
-		s.Status = api.SourceStateStatusSkipped
+		s.State, s.Status = api.SourceNotMeasured, api.SourceStateStatusSkipped
+		words = "the service does not offer this"
+		if errors.Is(r.err, upstream.ErrNotConfigured) {
+			words = "no address is configured"
+		}
+		s.Reason = &words
+		return s
 	case timedOut(r.err):
-		s.Status = api.SourceStateStatusTimeout
+		s.Status, words = api.SourceStateStatusTimeout, "no answer in time"
 	default:
-		s.Status = api.SourceStateStatusError
+		s.Status, words = api.SourceStateStatusError, describeFailure(r.err)
 	}
-	if old, ok := v.states[name]; ok {
-		s.Ms = max(s.Ms, old.Ms)
-		if slices.Index(severities, old.Status) > slices.Index(severities, s.Status) {
-			s.Status = old.Status
-		}
-		if s.AsOf == nil || old.AsOf != nil && old.AsOf.Before(*s.AsOf) {
-			s.AsOf = old.AsOf
-		}
+	s.Error = &words
+	return s
+}
+
+func describeFailure(err error) string {
+	var p *problem.Error
+	var unreached *net.OpError
+	switch {
+	case errors.As(err, &p):
+		return fmt.Sprintf("the service answered %d", p.Status())
+	case errors.As(err, &unreached):
+		return "the service cannot be reached"
 	}
-	v.states[name] = s
+	return "the answer cannot be used"
 }
 
 // Failed reports whether a source that was asked for has given no answer.

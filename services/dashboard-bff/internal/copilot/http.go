@@ -6,7 +6,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
-	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/assistant"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/caller"
@@ -30,11 +29,6 @@ func (p *Copilot) AskQuestion(c echo.Context) error {
 	m, err := assistant.NewMessage(body.Question, body.Context)
 	if err != nil {
 		return err
-	}
-	if m.IsDecision() {
-		// Its key may decide nothing, but an assistant without keys would not know that.
-		return fault.ValidationFailed.New("The copilot decides nothing; an admin approves or denies a change in the assistant's drawer.").
-			WithErrors(problem.Field{Loc: []string{"body", "question"}, Msg: "is a decision about a change"})
 	}
 	a := p.ask(ctx, who, m)
 	page := ""

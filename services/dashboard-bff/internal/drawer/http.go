@@ -11,7 +11,6 @@ import (
 
 	wire "github.com/mlp-platform/platform/clients/go/assistant"
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
-	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/announce"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/assistant"
@@ -39,10 +38,6 @@ func (d *Drawer) StreamAnswer(c echo.Context) error {
 	m, err := assistant.NewMessage(body.Question, body.Context)
 	if err != nil {
 		return err
-	}
-	if m.IsDecision() {
-		return fault.ValidationFailed.New("A change is not decided in the chat; an admin approves or denies it with the buttons of its card, which is POST /api/v1/assistant/sessions/{session}/actions/{action_id}.").
-			WithErrors(problem.Field{Loc: []string{"body", "question"}, Msg: "is a decision about a change"})
 	}
 	session := d.newSession(who)
 	if body.Session != nil && *body.Session != "" {

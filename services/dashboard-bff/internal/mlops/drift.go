@@ -28,6 +28,14 @@ func (d modelDrift) under(alias string) *inference.DriftStatus {
 	return nil
 }
 
+// measuredVersion is the version whose predictions were compared; 0 without any.
+func measuredVersion(d *inference.DriftStatus) int {
+	if d.NSnapshots == 0 {
+		return 0
+	}
+	return versionNumber(d.Version)
+}
+
 // newest is when the model last predicted, under whichever alias; zero if never.
 func (d modelDrift) newest() (at time.Time) {
 	for _, r := range d {

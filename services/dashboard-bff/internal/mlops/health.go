@@ -22,6 +22,9 @@ const notServedAfter = time.Minute
 func (v *Views) judge(m registered, a answers) (api.RegistryRowHealth, []string) {
 	warn, unsure := []string{}, []string{}
 	for _, d := range a.drift[m.name] {
+		if of := measuredVersion(&d); of > 0 && m.aliases[d.Alias] > 0 && of != m.aliases[d.Alias] {
+			continue // of a version that has left the alias
+		}
 		switch d.Overall {
 		case inference.WARNING, inference.CRITICAL, inference.CORRUPT:
 			by := ""
@@ -36,6 +39,9 @@ func (v *Views) judge(m registered, a answers) (api.RegistryRowHealth, []string)
 		unsure = append(unsure, "drift is not known: the source did not answer")
 	case live == nil:
 		unsure = append(unsure, "no drift is measured under Production")
+	case measuredVersion(live) > 0 && m.aliases[production] > 0 && measuredVersion(live) != m.aliases[production]:
+		unsure = append(unsure, fmt.Sprintf("version %d is not measured yet; drift %s under Production is that of version %d",
+			m.aliases[production], live.Overall, measuredVersion(live)))
 	case live.Overall != inference.OK:
 		unsure = append(unsure, fmt.Sprintf("drift %s under Production", live.Overall))
 	}

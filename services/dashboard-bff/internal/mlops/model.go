@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/labstack/echo/v4"
 
@@ -26,8 +27,8 @@ import (
 )
 
 const (
-	// maxName limits a model's name, in characters, as the services behind do.
-	maxName = 128
+	// maxName limits a model's name, in bytes: the tracker, which others write to as well, takes names of 256 characters.
+	maxName = 1024
 	// versionsShown are the newest versions of a model; of runsShown of them metrics and parameters are read.
 	versionsShown = 100
 	runsShown     = 20
@@ -149,7 +150,13 @@ func (c clients) trackedModel(ctx context.Context, _ caller.Caller, name string)
 func findModel(ctx context.Context, t *tracker.Client, name string) (*tracker.RegisteredModel, error) {
 	var same []registered
 	models := map[string]tracker.RegisteredModel{}
-	pattern := strings.NewReplacer("%", "_").Replace(name) // the grammar has no escape; _ stands for any one character
+	// The tracker folds the case of ASCII letters alone, and its grammar has no escape: _ stands for any one character.
+	pattern := strings.Map(func(r rune) rune {
+		if r == '%' || r > unicode.MaxASCII {
+			return '_'
+		}
+		return r
+	}, name)
 	for m, err := range t.SearchRegisteredModels(ctx, "name ILIKE "+tracker.Quote(pattern)) {
 		if err != nil {
 			return nil, err
@@ -212,6 +219,9 @@ func driftView(d modelDrift, stage string) *api.ModelDrift {
 	for _, name := range slices.Sorted(maps.Keys(row.Measures)) {
 		m := row.Measures[name]
 		measures = append(measures, map[string]any{"name": name, "status": m.Status, "value": m.Value, "p_value": m.PValue})
+	}
+	if of := measuredVersion(row); of > 0 {
+		out.Version = &of
 	}
 	out.Samples, out.Status, out.Overall, out.Measures = row.NSnapshots, &status, &overall, &measures
 	out.MeanPrediction, out.ZScore, out.BaselineMean = figure.RoundPointer(row.LiveMean, 4), row.ZScore, row.BaselineMean

@@ -60,13 +60,30 @@ func TestModelNameIsTakenInAnyCase(t *testing.T) {
 	})
 }
 
+// The tracker's ILIKE folds the case of ASCII letters alone, on SQLite as on Postgres with the locale C.
+func TestModelNamedInOtherLettersThanASCII(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.ControlPlane.Break()
+	f.Serving.Break()
+	f.Tracker.Answer("/api/2.0/mlflow/model-versions/search", http.StatusOK, `{}`)
+	f.Tracker.Handle(searchModels, func(w http.ResponseWriter, r *http.Request) {
+		filter := r.URL.Query().Get("filter")
+		if filter != "name ILIKE 'K_LN-__'" {
+			t.Errorf("the tracker is asked for %s", filter)
+		}
+		_, _ = w.Write([]byte(`{"registered_models":[{"name":"Köln-模型"},{"name":"kaln-ab"}]}`))
+	})
+	f.model(t, "Köln-模型").Want(map[string]any{"detail.name": "KÖLN-模型", "detail.trackerName": "Köln-模型"})
+}
+
 func TestModelUnknownToTheTrackerIs404(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
 	for _, name := range []string{"nosuch", "jpc%25", "jpc_"} { // neither is a pattern
 		viewtest.Do(t, viewtest.Request{Route: "/m/:name", Path: "/m/" + name, Handler: f.views.Model}).WantProblem(404, "model_not_found")
 	}
-	viewtest.Do(t, viewtest.Request{Route: "/m/:name", Path: "/m/" + strings.Repeat("x", 200), Handler: f.views.Model}).WantProblem(422, "validation_failed")
+	viewtest.Do(t, viewtest.Request{Route: "/m/:name", Path: "/m/" + strings.Repeat("x", 1100), Handler: f.views.Model}).WantProblem(422, "validation_failed")
 }
 
 func TestModelWithoutASource(t *testing.T) {

@@ -81,13 +81,26 @@ func (v *Views) row(m registered, a answers) api.RegistryRow {
 		row.Governed = &governed
 	}
 	if shown := d.under(string(row.Stage)); a.ok.drift && shown != nil {
-		row.ZScore = shown.ZScore
-		trend := numbers(shown.Recent)
-		row.Trend = &trend
+		addDrift(&row, shown)
+	}
+	if set := m.aliases[production]; a.ok.serving && set > 0 {
+		served := servedVersion(a.serving, m.name) == set
+		row.Served = &served
 	}
 	verdict, reasons := v.judge(m, a)
 	row.Health, row.HealthReasons = verdict, &reasons
 	return row
+}
+
+// addDrift shows drift as a figure of the version it was measured of: that of a version which has left the alias says
+// nothing of the one that stands there now.
+func addDrift(row *api.RegistryRow, d *inference.DriftStatus) {
+	if of := measuredVersion(d); of > 0 && row.Version != nil && of != *row.Version {
+		row.Earlier = &api.EarlierDrift{Version: of, ZScore: d.ZScore}
+		return
+	}
+	level, trend := string(d.Overall), numbers(d.Recent)
+	row.ZScore, row.DriftStatus, row.Trend = d.ZScore, &level, &trend
 }
 
 // position is the version that a model is at, and the alias that says so.

@@ -92,6 +92,30 @@ func TestHealthFollowsTheWorstMeasureOfDrift(t *testing.T) {
 	wantRow(t, f.row(t, "JPCP"), map[string]any{"health": "warn", "healthReasons": []any{"drift CRITICAL under Canary (z_score)"}})
 }
 
+func TestFiguresBelongToTheVersionTheyWereMeasuredOf(t *testing.T) {
+	t.Parallel()
+	f := setup(t).withRules()
+	f.editDrift(t, "JPCP", "Production", map[string]any{"version": "9", "z_score": 3.06, "overall": "CRITICAL", "n_snapshots": 40})
+	row := f.row(t, "JPCP")
+	wantRow(t, row, map[string]any{
+		"version": 1., "zScore": nil, "trend": nil, "driftStatus": nil, "earlier": map[string]any{"version": 9., "zScore": 3.06}, "health": "unknown",
+		"healthReasons": []any{"version 1 is not measured yet; drift CRITICAL under Production is that of version 9"},
+	})
+	f = setup(t).withRules()
+	f.editDrift(t, "JPCP", "Production", map[string]any{"version": "1", "z_score": 0.06, "n_snapshots": 40})
+	wantRow(t, f.row(t, "JPCP"), map[string]any{"zScore": 0.06, "driftStatus": "OK", "earlier": nil, "served": true, "health": "ok"})
+}
+
+func TestServedIsAbsentWithoutAnAnswerOfServing(t *testing.T) {
+	t.Parallel()
+	f := setup(t).withRules()
+	f.Serving.Edit("/health", func(body string) string { return strings.Replace(body, `"Production":"1"`, `"Production":"7"`, 1) })
+	wantRow(t, f.row(t, "JPCP"), map[string]any{"served": false})
+	f = setup(t).withRules()
+	f.Serving.Answer("/health", http.StatusInternalServerError, `{}`)
+	wantRow(t, f.row(t, "JPCP"), map[string]any{"served": nil})
+}
+
 func TestHealthIsUnknownWithoutAComparison(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"NO_BASELINE", "INSUFFICIENT"} {

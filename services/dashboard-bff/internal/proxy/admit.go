@@ -109,38 +109,4 @@ func (x *exchange) ownOrigin() bool {
 	return len(got) == 1 && got[0] == x.origin.text
 }
 
-// StepUpActions are all guarded actions of a proxied request, the most specific first.
-func StepUpActions(r *http.Request) []string {
-	s, path, err := splitPath(r.URL.EscapedPath())
-	if err != nil {
-		return nil
-	}
-	return stepUpActions(r.Method, s, path)
-}
-
-func stepUpActions(method string, s upstream.Service, path string) []string {
-	if isSafe(method) || s != upstream.Tracker && s != upstream.ControlPlane {
-		return nil
-	}
-	// Only a path that says plainly what it is counts as a search: the service decodes what is left of an encoded one.
-	if s == upstream.Tracker && strings.HasSuffix(path, "/search") && !strings.ContainsAny(path, "%;") {
-		return nil
-	}
-	general := "proxy." + string(s)
-	if movesAlias(s, path) {
-		return []string{"model.promote", general}
-	}
-	return []string{general}
-}
-
-// movesAlias reports whether a write to the path moves a model's alias or stage.
-func movesAlias(s upstream.Service, path string) bool {
-	segments := strings.FieldsFunc(strings.ToLower(decodeOnce(decodeOnce(path))), func(r rune) bool { return r == '/' })
-	joined := "/" + strings.Join(segments, "/")
-	if s == upstream.Tracker {
-		return strings.HasSuffix(joined, "/registered-models/alias") || strings.HasSuffix(joined, "/model-versions/transition-stage")
-	}
-	return slices.Contains(segments, "promotions") || len(segments) > 0 && segments[len(segments)-1] == "rollback"
-}
-
 func quoteShort(s string) string { return fmt.Sprintf("%.20q", s) }

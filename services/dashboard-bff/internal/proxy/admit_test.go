@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/problem"
@@ -106,6 +107,10 @@ func TestStepUpClassification(t *testing.T) {
 		{"POST", "tracker/api/2.0/mlflow/runs/delete%2fsearch", []string{"proxy.tracker"}},
 		{"POST", "tracker/api/2.0/mlflow/runs/delete;/search", []string{"proxy.tracker"}},
 		{"POST", "tracker/search/delete", []string{"proxy.tracker"}},
+		{"POST", "control_plane/approvals/promotions/rollback", []string{"proxy.control_plane"}},
+		{"PUT", "tracker/api/2.0/mlflow-artifacts/artifacts/9/registered-models/alias", []string{"proxy.tracker"}},
+		{"POST", "tracker/api/2.0/mlflow/registered-models/alias;x=1", []string{"model.promote", "proxy.tracker"}},
+		{"POST", "tracker/api/2.0/mlflow/registered-models%2Falias", []string{"model.promote", "proxy.tracker"}},
 		{"POST", "tracker/api/2.0/mlflow/registered-models/alias", []string{"model.promote", "proxy.tracker"}},
 		{"DELETE", "tracker/ajax-api/2.0/mlflow/registered-models/alias", []string{"model.promote", "proxy.tracker"}},
 		{"POST", "tracker/api/2.0/mlflow/registered-models//alias/", []string{"model.promote", "proxy.tracker"}},
@@ -124,6 +129,47 @@ func TestStepUpClassification(t *testing.T) {
 			t.Errorf("%s %s: %v; want %v", tc.method, tc.path, got, tc.want)
 		}
 	}
+}
+
+// A search is exempt by method and whole path: no other method of the same path, no other path with the same end or
+// beginning, and no other spelling of it.
+func TestOnlySearchRoutesAreExempt(t *testing.T) {
+	t.Parallel()
+	routes := []string{
+		"2.0/mlflow/experiments/search", "2.0/mlflow/runs/search", "2.0/mlflow/logged-models/search",
+		"3.0/mlflow/traces/search", "3.0/mlflow/datasets/search", "3.0/mlflow/issues/search", "3.0/mlflow/prompt-optimization/jobs/search",
+	}
+	writes := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	check := func(method, path string, exempt bool) {
+		t.Helper()
+		r := httptest.NewRequest(method, "/api/proxy/tracker"+path, nil)
+		if got := StepUpActions(r); (len(got) == 0) != exempt {
+			t.Errorf("%s %s: asks for %v; want exempt %v", method, path, got, exempt)
+		}
+	}
+	for _, root := range []string{"/api/", "/ajax-api/"} {
+		for _, route := range routes {
+			for _, method := range writes {
+				check(method, root+route, method == http.MethodPost)
+				for _, other := range []string{
+					root + route + "/", root + "/" + route, "/x" + root + route, root + "2.0/mlflow-artifacts/artifacts/9/x" + root + route,
+					root + strings.ToUpper(route), root + strings.Replace(route, "search", "s%65arch", 1), root + route + ";x=1", root + route + "%3Fx", root + route + "/..%2Fdelete",
+				} {
+					check(method, other, false)
+				}
+			}
+		}
+		for _, path := range []string{
+			"2.0/mlflow-artifacts/artifacts/9/x/artifacts/search", "2.0/mlflow/artifacts/search", "2.0/mlflow/registered-models/search", "2.0/mlflow/model-versions/search",
+			"2.0/mlflow/webhooks/search", "2.0/mlflow/logged-models/m-1/tags/search", "2.0/mlflow/experiments/search-datasets", "2.0/mlflow/search",
+		} {
+			for _, method := range writes {
+				check(method, root+path, false)
+			}
+		}
+	}
+	check(http.MethodPut, "/get-artifact/search", false)
+	check(http.MethodPost, "/search", false)
 }
 
 func TestToolsOriginAsksForStepUp(t *testing.T) {

@@ -13,18 +13,16 @@ import (
 
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/listener"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/fault"
 	"github.com/mlp-platform/platform/services/dashboard-bff/internal/upstream"
 )
 
 // ServeTools serves the tools origin on a listener until ctx ends, then waits for requests in flight.
 func (p *Proxy) ServeTools(ctx context.Context, ln net.Listener) error {
-	srv := &http.Server{
-		Handler: p.Tools(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, WriteTimeout: 5 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(p.cfg.Log.Handler(), slog.LevelDebug),
-	}
+	srv := listener.Server(p.Tools(), p.cfg.Log, slog.LevelDebug)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
+	go func() { served <- srv.Serve(listener.New(ln, 0)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve the tools origin: %w", err)
@@ -121,6 +119,7 @@ func (p *Proxy) serveTool(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	listener.Keep(r.Context(), g.Who.Tenant+"/"+g.Who.Subject)
 	if err := p.cfg.Touch(r.Context(), g.Who); err != nil {
 		return err
 	}

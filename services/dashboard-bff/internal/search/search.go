@@ -3,6 +3,7 @@ package search
 
 import (
 	"context"
+	"time"
 
 	api "github.com/mlp-platform/platform/clients/go/dashboard"
 	"github.com/mlp-platform/platform/libs/service"
@@ -37,6 +38,9 @@ type Search struct {
 	sources []source
 }
 
+// listBudget is for sources that list thousands of things.
+const listBudget = time.Minute
+
 // source is one place to look in.
 type source struct {
 	need caller.Role
@@ -63,7 +67,8 @@ func New(cfg Config) (*Search, error) {
 // newSource folds what a source has once, for all searches that share the answer.
 func newSource(name string, need caller.Role, at upstream.Service, fetch func(context.Context, caller.Caller) ([]Entry, error)) source {
 	return source{need, compose.Source[compose.None, []Entry]{
-		Name: name, Service: at, Call: "search",
+		// A list of thousands takes longer than a search waits, and is asked for with every key.
+		Name: name, Service: at, Call: "search", Budget: listBudget, Pace: 5,
 		Fetch: func(ctx context.Context, who caller.Caller, _ compose.None) ([]Entry, error) {
 			entries, err := fetch(ctx, who)
 			for i := range entries {

@@ -99,7 +99,7 @@ func (b *bundle) start(fleet *accesstest.Fleet) {
 		b.t.Fatal(err)
 	}
 	e := b.Server.Echo
-	e.GET("/api/auth/sso/providers", h.Providers, b.Guard.Public(access.SSO))
+	e.GET("/api/auth/sso/providers", h.Providers, b.Guard.Public(access.Providers))
 	e.GET("/api/auth/sso/:provider/login", h.Login, b.Guard.Public(access.SSO))
 	e.GET("/api/auth/sso/callback", h.Callback, b.Guard.Public(access.SSO))
 	e.POST("/api/auth/sso/logout", h.Logout, b.Guard.Require(caller.Viewer))

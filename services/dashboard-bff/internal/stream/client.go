@@ -9,7 +9,7 @@ import (
 type client struct {
 	tenant   string
 	channels channelSet
-	session  string
+	person   string
 	group    string        // key in the hub
 	after    uint64        // events up to this sequence are known to the reader
 	ready    chan struct{} // holds a token when there may be something to take

@@ -43,7 +43,7 @@ func (s *Stream) Serve(c echo.Context) error {
 		c.Response().Header().Set(echo.HeaderContentType, sse.ContentType)
 		return c.NoContent(http.StatusOK)
 	}
-	sub := subscription{tenant: who.Tenant, session: sessionKey(who), channels: channels}
+	sub := subscription{tenant: who.Tenant, person: personKey(who), channels: channels}
 	lastID := c.Request().Header.Get("Last-Event-ID")
 	if sub.after, err = strconv.ParseUint(lastID, 10, 64); err == nil {
 		// An id beyond what this replica has seen comes from one that is ahead, or from a stream that is no more.
@@ -92,9 +92,9 @@ func readQuery(c echo.Context) (channelSet, error) {
 	return parseChannels(query.Get("channels"))
 }
 
-// sessionKey tells sessions apart for their limit.
-func sessionKey(who caller.Caller) string {
-	return who.Tenant + "\x00" + who.Subject + "\x00" + who.SessionID
+// personKey tells people apart for their limit. Whoever signs in again is the same person.
+func personKey(who caller.Caller) string {
+	return who.Tenant + "\x00" + who.Subject
 }
 
 func (s *Stream) refusal(err error) error {
@@ -103,10 +103,10 @@ func (s *Stream) refusal(err error) error {
 		return problem.Draining.New("The service is shutting down; connect again, you will reach another or the next process.").After(time.Second)
 	case errors.Is(err, errFull):
 		return fault.StreamUnavailable.New(fmt.Sprintf(
-			"This replica serves %d event streams already; poll the views and connect again later.", s.cfg.MaxClients)).After(pollInterval)
-	case errors.Is(err, errSessionFull):
+			"This replica serves as many event streams as it takes (%d, of which some are kept for people who have few); poll the views and connect again later.", s.cfg.MaxClients)).After(pollInterval)
+	case errors.Is(err, errPersonFull):
 		return fault.StreamUnavailable.New(fmt.Sprintf(
-			"This session has %d event streams already; close some of them.", s.hub.maxPerSession)).After(pollInterval)
+			"You have %d event streams already, over all your sessions; close some of them.", s.hub.maxPerPerson())).After(pollInterval)
 	}
 	return fault.StreamUnavailable.New("The events of the platform cannot be read now; poll the views and connect again later.").After(pollInterval).WithCause(err)
 }

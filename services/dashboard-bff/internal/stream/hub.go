@@ -12,10 +12,10 @@ import (
 
 // Why the hub refuses a client.
 var (
-	errDown        = errors.New("the events of the platform cannot be read now")
-	errDraining    = errors.New("the service is shutting down")
-	errFull        = errors.New("this replica has as many event streams as it takes")
-	errSessionFull = errors.New("this session has as many event streams as one may have")
+	errDown       = errors.New("the events of the platform cannot be read now")
+	errDraining   = errors.New("the service is shutting down")
+	errFull       = errors.New("this replica has as many event streams as it takes")
+	errPersonFull = errors.New("this person has as many event streams as one may have")
 )
 
 type state int
@@ -41,20 +41,41 @@ func visible(eventTenant, readerTenant string) bool {
 
 // hub queues events for clients.
 type hub struct {
-	queue, replay             int
-	maxClients, maxPerSession int
-	metrics                   *metrics
+	queue, replay int
+	maxClients    int
+	metrics       *metrics
 
 	targets [][]*client // of the event being published; only the publisher uses it
 
-	mu       sync.Mutex // guards all below
-	state    state
-	outage   uint64 // counts its beginnings and ends
-	history  history
-	groups   map[string]*group
-	sessions map[string]int
-	clients  int
+	mu      sync.Mutex // guards all below
+	state   state
+	outage  uint64 // counts its beginnings and ends
+	history history
+	groups  map[string]*group
+	persons map[string]int // streams of each, however often they have signed in
+	clients int
 }
+
+// maxPerPerson is half of all streams.
+func (h *hub) maxPerPerson() int { return max(1, h.maxClients/2) }
+
+// full says why there is no place for one more stream of a person. The last quarter of the places is for people who
+// have few: as many as one browser opens. It is called with mu held.
+func (h *hub) full(person string) error {
+	held := h.persons[person]
+	switch {
+	case h.clients >= h.maxClients:
+		return errFull
+	case held >= h.maxPerPerson():
+		return errPersonFull
+	case held >= fewStreams && h.clients >= h.maxClients-h.maxClients/4:
+		return errFull
+	}
+	return nil
+}
+
+// fewStreams is what a person may always have while there are places at all: HTTP/1.1 browsers open six connections to a site.
+const fewStreams = 6
 
 // publish queues an event for all who want it, and keeps it for those who resume. It never waits for
 // a client. Call it from one goroutine, sequences rising.
@@ -84,17 +105,17 @@ func (h *hub) publish(e *event) {
 
 // subscription is what a client asks for.
 type subscription struct {
-	tenant, session string
-	channels        channelSet
-	resume          bool
-	after           uint64 // the last event that the client has, if it resumes
+	tenant, person string
+	channels       channelSet
+	resume         bool
+	after          uint64 // the last event that the client has, if it resumes
 }
 
 // subscribe adds a client until unsubscribe. replay are the events that it has missed; resumed says
 // that there are no others.
 func (h *hub) subscribe(ctx context.Context, s subscription) (c *client, replay []*event, resumed bool, err error) {
 	c = &client{
-		tenant: s.tenant, channels: s.channels, session: s.session, ready: make(chan struct{}, 1),
+		tenant: s.tenant, channels: s.channels, person: s.person, ready: make(chan struct{}, 1),
 		group: s.tenant + "\x00" + strings.Join(s.channels.texts(), ","),
 	}
 	h.mu.Lock()
@@ -104,10 +125,9 @@ func (h *hub) subscribe(ctx context.Context, s subscription) (c *client, replay 
 		return nil, nil, false, errDraining
 	case h.state == down:
 		return nil, nil, false, errDown
-	case h.clients >= h.maxClients:
-		return nil, nil, false, errFull
-	case h.sessions[s.session] >= h.maxPerSession:
-		return nil, nil, false, errSessionFull
+	}
+	if err := h.full(s.person); err != nil {
+		return nil, nil, false, err
 	}
 	if s.resume {
 		if replay, resumed = h.history.after(s.after, h.replay, c.wants); resumed {
@@ -122,7 +142,7 @@ func (h *hub) subscribe(ctx context.Context, s subscription) (c *client, replay 
 		h.groups[c.group] = g
 	}
 	g.members = append(slices.Clip(g.members), c)
-	h.sessions[s.session]++
+	h.persons[s.person]++
 	h.clients++
 	h.metrics.clients.Set(float64(h.clients))
 	return c, replay, resumed, nil
@@ -145,8 +165,8 @@ func (h *hub) unsubscribe(c *client) {
 		}
 		g.members = kept
 	}
-	if h.sessions[c.session]--; h.sessions[c.session] == 0 {
-		delete(h.sessions, c.session)
+	if h.persons[c.person]--; h.persons[c.person] == 0 {
+		delete(h.persons, c.person)
 	}
 	h.clients--
 	h.metrics.clients.Set(float64(h.clients))

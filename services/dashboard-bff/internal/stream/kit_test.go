@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,7 +169,7 @@ func startReplica(t testing.TB, brokerURL string, change ...func(*stream.Config)
 		t.Fatal(err)
 	}
 	r := &replica{t: t, url: "http://" + ln.Addr().String() + "/api/v1/stream", sessions: &sessions{ended: map[string]chan string{}}, done: make(chan error, 1)}
-	r.server = service.New(service.Options{Name: "dashboard", Listener: ln, Drain: patience})
+	r.server = service.New(service.Options{Name: "dashboard", Listener: ln, MaxConns: 5000, Drain: patience})
 	cfg := stream.Config{
 		Watch: r.sessions.watch, Log: slog.New(slog.DiscardHandler), Registerer: r.server.Registry,
 		BusGrace: 200 * time.Millisecond,
@@ -184,7 +185,7 @@ func startReplica(t testing.TB, brokerURL string, change ...func(*stream.Config)
 	}
 	service.Get(r.server.Echo, "/api/v1/stream", func(c echo.Context) error {
 		h := c.Request().Header
-		caller.Set(c, caller.Caller{Subject: "local:viewer", Tenant: h.Get("Tenant"), SessionID: h.Get("Session"), Role: caller.Viewer})
+		caller.Set(c, caller.Caller{Subject: cmp.Or(h.Get("Person"), "local:viewer"), Tenant: h.Get("Tenant"), SessionID: h.Get("Session"), Role: caller.Viewer})
 		return r.stream.Serve(c)
 	})
 	r.server.OnDrain(r.stream.Close)
@@ -218,7 +219,7 @@ func (r *replica) awaitOpen() {
 }
 
 // request is what a test asks of the route.
-type request struct{ tenant, session, query, lastID string }
+type request struct{ tenant, person, session, query, lastID string }
 
 func (r *replica) do(ctx context.Context, q request) *http.Response {
 	r.t.Helper()
@@ -230,6 +231,10 @@ func (r *replica) do(ctx context.Context, q request) *http.Response {
 		q.tenant = "acme"
 	}
 	req.Header.Set("Tenant", q.tenant)
+	if q.person == "" {
+		q.person = "local:viewer"
+	}
+	req.Header.Set("Person", q.person)
 	req.Header.Set("Session", q.session)
 	if q.lastID != "" {
 		req.Header.Set("Last-Event-ID", q.lastID)

@@ -90,9 +90,9 @@ func New(cfg Config) (*Stream, error) {
 		}
 	}
 	s.hub = &hub{
-		queue: cfg.Queue, replay: cfg.Replay, maxClients: cfg.MaxClients, maxPerSession: max(1, cfg.MaxClients/2), metrics: m,
+		queue: cfg.Queue, replay: cfg.Replay, maxClients: cfg.MaxClients, metrics: m,
 		history: history{maxEvents: cfg.History, maxBytes: historyBytes},
-		groups:  map[string]*group{}, sessions: map[string]int{},
+		groups:  map[string]*group{}, persons: map[string]int{},
 	}
 	return s, nil
 }

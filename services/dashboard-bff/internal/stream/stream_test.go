@@ -397,30 +397,52 @@ func TestWithoutBrokerStreamsAreRefused(t *testing.T) {
 	}
 }
 
-func TestStreamsAreLimitedPerReplicaAndSession(t *testing.T) {
+func TestStreamsAreLimitedPerReplicaAndPerson(t *testing.T) {
 	t.Parallel()
 	url := testenv.NATS(t)
 	newBus(t, url)
 	r := startReplica(t, url, func(c *stream.Config) { c.MaxClients = 4 })
 	r.awaitOpen()
+	// Whoever signs in again is the same person.
 	first := r.open(request{session: "one"})
-	r.open(request{session: "one"})
-	resp := r.do(t.Context(), request{session: "one"})
-	if detail := expectProblem(t, resp, http.StatusServiceUnavailable, "stream_unavailable"); !strings.Contains(detail, "session has 2") {
-		t.Errorf("detail %q, want the session's limit", detail)
+	r.open(request{session: "two"})
+	resp := r.do(t.Context(), request{session: "three"})
+	if detail := expectProblem(t, resp, http.StatusServiceUnavailable, "stream_unavailable"); !strings.Contains(detail, "You have 2") {
+		t.Errorf("detail %q, want the person's limit", detail)
 	}
-	r.open(request{session: "two"})
-	r.open(request{session: "two"})
-	resp = r.do(t.Context(), request{session: "three"})
+	r.open(request{person: "local:admin", session: "four"})
+	r.open(request{person: "local:admin", session: "four"})
+	resp = r.do(t.Context(), request{person: "sso:third", session: "five"})
 	if got := resp.Header.Get("Retry-After"); got == "" {
 		t.Error("no Retry-After")
 	}
-	if detail := expectProblem(t, resp, http.StatusServiceUnavailable, "stream_unavailable"); !strings.Contains(detail, "serves 4") {
+	if detail := expectProblem(t, resp, http.StatusServiceUnavailable, "stream_unavailable"); !strings.Contains(detail, "it takes (4") {
 		t.Errorf("detail %q, want the replica's limit", detail)
 	}
 	first.close()
 	r.awaitClients(3)
 	r.open(request{session: "one"})
+}
+
+// Two people with many logins do not take the place of a third, who has none yet.
+func TestStreamsAreKeptForPeopleWhoHaveFew(t *testing.T) {
+	t.Parallel()
+	url := testenv.NATS(t)
+	newBus(t, url)
+	r := startReplica(t, url, func(c *stream.Config) { c.MaxClients = 40 })
+	r.awaitOpen()
+	for i := range 20 {
+		r.open(request{person: "local:viewer", session: fmt.Sprint(i)})
+	}
+	for i := range 10 {
+		r.open(request{person: "sso:another", session: fmt.Sprint(i)})
+	}
+	for _, person := range []string{"local:viewer", "sso:another"} {
+		expectProblem(t, r.do(t.Context(), request{person: person, session: "more"}), http.StatusServiceUnavailable, "stream_unavailable")
+	}
+	for i := range 6 {
+		r.open(request{person: "local:admin", session: fmt.Sprint(i)})
+	}
 }
 
 func TestWrongQueryIsRefused(t *testing.T) {

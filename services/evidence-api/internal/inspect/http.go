@@ -58,6 +58,11 @@ func readBodyLength(h httpd.Header) (int64, *catalogue.Fault) {
 	if contentType, ok := h.Sole("Content-Type"); !ok || !negotiate.IsJSON(contentType) {
 		return 0, catalogue.New(catalogue.UnsupportedMediaType, "supported", catalogue.TextArray(negotiate.JSON, negotiate.Vendor))
 	}
+	if codings := strings.Join(h.Values("Content-Encoding"), ","); codings != "" && !strings.EqualFold(strings.Trim(codings, " \t"), "identity") {
+		f := catalogue.New(catalogue.UnsupportedMediaType, "supported", catalogue.TextArray(negotiate.JSON, negotiate.Vendor))
+		f.Message = "Send the report as it is, without Content-Encoding."
+		return 0, f
+	}
 	lengths := h.Values("Content-Length")
 	if len(lengths) == 0 {
 		return 0, catalogue.New(catalogue.LengthRequired)

@@ -600,6 +600,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit/acknowledgements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Acknowledge the open failures of a chain; a second person approves it as a guarded change [govern] */
+        post: operations["acknowledgeAuditFailures"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit/keys": {
         parameters: {
             query?: never;
@@ -671,6 +688,23 @@ export interface paths {
          *     HMAC-SHA256 of the body under the webhook secret. Checks run in the same order as for forge A.
          */
         post: operations["pushedForgeB"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/model-owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Models of the caller's tenant, and for the tenant platform all, with the tenant that owns them [read] */
+        get: operations["listModelOwners"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -752,6 +786,29 @@ export interface paths {
          *     was never trained, the diff starts at the first parent of the record's commit. At most 1 MiB.
          */
         get: operations["getApprovalDiff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/approvals/{id}/effect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What the caller's approval of the record would do now [read]
+         * @description From the record, the model's promotion policy with its approval mode, and the version that stands under the
+         *     policy's target. An approval says no more than this and does no less.
+         */
+        get: operations["getApprovalEffect"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1613,12 +1670,21 @@ export interface components {
             superseded: string[];
             warnings: string[];
         };
+        ModelOwner: {
+            model: string;
+            /** @description tenant of model.yaml, default `default` */
+            tenant: string;
+        };
+        ModelOwnerList: {
+            items: components["schemas"]["ModelOwner"][];
+            next_cursor: string | null;
+        };
         GuardedChange: {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            kind: "promotion_policy" | "modelrepo_config" | "auto_retrain" | "setting";
-            /** @description The model, or the name of the setting */
+            kind: "promotion_policy" | "modelrepo_config" | "auto_retrain" | "setting" | "audit_failure";
+            /** @description The model, the name of the setting, or the tenant of the audit chain */
             target: string;
             /** @description What is in force */
             old: unknown;
@@ -1970,7 +2036,19 @@ export interface components {
             /** Format: int64 */
             first_bad_seq?: number;
             /** @enum {string} */
-            reason?: "hash" | "link" | "gap" | "checkpoint" | "forged";
+            reason?: "hash" | "link" | "gap" | "checkpoint" | "forged" | "memory";
+            /** @description What is wrong, in words */
+            detail?: string;
+            high_water: components["schemas"]["AuditHead"];
+            /**
+             * @description Whether the largest verified head and the failures are kept in the file beside the signing key; lost: the chain does not verify; none: there is no key
+             * @enum {string}
+             */
+            memory: "kept" | "lost" | "none";
+            /** @description Failed verifications that nobody has acknowledged: while there is one, the chain does not verify */
+            failures: components["schemas"]["AuditFailure"][];
+            /** @description Oldest first */
+            acknowledgements: components["schemas"]["AuditAcknowledgement"][];
             /**
              * Format: int64
              * @description The last entry of the range under a checkpoint whose key is trusted; 0: none, or no key is known outside the database, so that the entries are only consistent with each other
@@ -1978,6 +2056,38 @@ export interface components {
             signed_seq: number;
             /** Format: date-time */
             verified_at: string;
+        };
+        AuditFailure: {
+            id: string;
+            /** Format: int64 */
+            seq: number;
+            reason: string;
+            detail: string;
+            /** @description RFC 3339 with six decimals and Z */
+            found_at: string;
+        };
+        AuditAcknowledgementInput: {
+            /** @description Why the failure may be left behind: it is in the ledger and in every later verification and export */
+            reason: string;
+        };
+        AuditAcknowledgement: {
+            id: string;
+            /** @description Ids */
+            failures: string[];
+            reason: string;
+            requested_by: string;
+            acknowledged_by: string;
+            /** @description RFC 3339 with six decimals and Z */
+            at: string;
+            /**
+             * Format: int64
+             * @description Up to here the chain is accepted as it was; the next entry has the next number
+             */
+            seq: number;
+            /** @description Of the last entry that there was; the next one follows it */
+            hash: string;
+            /** @description Hex SHA-256 of the lines of a bundle of the entries that there were */
+            digest: string;
         };
         AuditCheckpoint: {
             /** Format: int64 */
@@ -2092,6 +2202,37 @@ export interface components {
             /** @description Errors in the files, as file:line: message */
             errors: string[];
         };
+        ApprovalEffect: {
+            /** Format: uuid */
+            approval_id: string;
+            /** @enum {string} */
+            kind: "retrain" | "promotion";
+            model_id: string;
+            /** @description Whether the record waits for a decision */
+            decidable: boolean;
+            /** @description Approval mode of the policy in force; null without one */
+            mode: components["schemas"]["ApprovalMode"] | null;
+            policy_enabled: boolean;
+            /** @description The alias that the policy or the promotion moves */
+            target: string;
+            /** @description The version under target now */
+            current_version: string | null;
+            /** @description The version that would stand there; null where training has yet to make it */
+            new_version: string | null;
+            dataset_name: string | null;
+            starts_training: boolean;
+            /**
+             * @description When target moves, if the gate passes
+             * @enum {string}
+             */
+            moves: "never" | "after_another_approval" | "by_this_approval";
+            /** @description Whether another person has to approve as well */
+            first_of_two: boolean;
+            /** @description What approving does, for the button */
+            action: string;
+            /** @description What happens, in order */
+            sentences: string[];
+        };
         ApprovalDiff: {
             /** @description Absent when to_commit is the first commit of the repository */
             from_commit?: string;
@@ -2137,6 +2278,16 @@ export interface components {
             cpu_hours?: number;
             /** @description Default: the existing record's, otherwise the model's, otherwise default */
             project?: string;
+            /**
+             * Format: double
+             * @description USD; default: the service's GPU_COST_PER_HOUR
+             */
+            gpu_cost_per_hour?: number;
+            /**
+             * Format: double
+             * @description USD of a core; default: the service's CPU_COST_PER_HOUR
+             */
+            cpu_cost_per_hour?: number;
         };
         CostRecorded: {
             /** @description false if the job was already recorded */
@@ -2866,13 +3017,11 @@ export interface components {
         ModelId: string;
         RecordId: string;
         FlowRunId: string;
-        /** @description Empty means the default */
         Limit: number;
         /** @description The caller's tenant, which is the default, or platform for what belongs to no tenant */
         AuditTenant: string;
         /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
         Cursor: string;
-        /** @description Empty means the default */
         GroupLimit: number;
         /** @description Include synthetic figures */
         IncludeSynthetic: boolean;
@@ -2927,6 +3076,8 @@ export type Run = components['schemas']['Run'];
 export type RunList = components['schemas']['RunList'];
 export type ChangeNotice = components['schemas']['ChangeNotice'];
 export type ChangeResult = components['schemas']['ChangeResult'];
+export type ModelOwner = components['schemas']['ModelOwner'];
+export type ModelOwnerList = components['schemas']['ModelOwnerList'];
 export type GuardedChange = components['schemas']['GuardedChange'];
 export type GuardedChangeList = components['schemas']['GuardedChangeList'];
 export type ApprovalStatus = components['schemas']['ApprovalStatus'];
@@ -2963,6 +3114,9 @@ export type AuditFactInput = components['schemas']['AuditFactInput'];
 export type AuditFactAccepted = components['schemas']['AuditFactAccepted'];
 export type AuditHead = components['schemas']['AuditHead'];
 export type AuditVerdict = components['schemas']['AuditVerdict'];
+export type AuditFailure = components['schemas']['AuditFailure'];
+export type AuditAcknowledgementInput = components['schemas']['AuditAcknowledgementInput'];
+export type AuditAcknowledgement = components['schemas']['AuditAcknowledgement'];
 export type AuditCheckpoint = components['schemas']['AuditCheckpoint'];
 export type AuditCheckpointList = components['schemas']['AuditCheckpointList'];
 export type AuditKey = components['schemas']['AuditKey'];
@@ -2973,6 +3127,7 @@ export type ModelrepoConfig = components['schemas']['ModelrepoConfig'];
 export type ModelrepoConfigPatch = components['schemas']['ModelrepoConfigPatch'];
 export type SyncResult = components['schemas']['SyncResult'];
 export type ReloadResult = components['schemas']['ReloadResult'];
+export type ApprovalEffect = components['schemas']['ApprovalEffect'];
 export type ApprovalDiff = components['schemas']['ApprovalDiff'];
 export type DiffFile = components['schemas']['DiffFile'];
 export type Scheduler = components['schemas']['Scheduler'];
@@ -3334,7 +3489,6 @@ export interface operations {
                 model?: string;
                 /** @description A state type such as COMPLETED, any case */
                 state?: string;
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -3386,7 +3540,6 @@ export interface operations {
         parameters: {
             query?: {
                 status?: components["schemas"]["ApprovalStatus"];
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -3555,7 +3708,6 @@ export interface operations {
     listPolicies: {
         parameters: {
             query?: {
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -3659,7 +3811,6 @@ export interface operations {
             query?: {
                 model?: string;
                 state?: components["schemas"]["PromotionState"];
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -3817,7 +3968,6 @@ export interface operations {
                 at?: string;
                 /** @description true: only the versions that hold an alias now */
                 holding?: boolean;
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -3854,7 +4004,6 @@ export interface operations {
                 since?: string;
                 /** @description RFC 3339, exclusive */
                 until?: string;
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -3935,7 +4084,6 @@ export interface operations {
             query?: {
                 /** @description The caller's tenant, which is the default, or platform for what belongs to no tenant */
                 tenant?: components["parameters"]["AuditTenant"];
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -3983,6 +4131,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditCheckpoint"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    acknowledgeAuditFailures: {
+        parameters: {
+            query?: {
+                /** @description The caller's tenant, which is the default, or platform for what belongs to no tenant */
+                tenant?: components["parameters"]["AuditTenant"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AuditAcknowledgementInput"];
+            };
+        };
+        responses: {
+            /** @description Acknowledged at once, by the legacy token */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditAcknowledgement"];
+                };
+            };
+            /** @description It waits for a second person: POST /governance/changes/{id}/approve */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GuardedChange"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -4073,10 +4258,34 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listModelOwners: {
+        parameters: {
+            query?: {
+                limit?: components["parameters"]["Limit"];
+                /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Owners, by model; a model that is not listed belongs to the tenant default */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelOwnerList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listPushes: {
         parameters: {
             query?: {
-                /** @description Empty means the default */
                 limit?: number;
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4184,6 +4393,29 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getApprovalEffect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Effect */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalEffect"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     syncModelrepo: {
         parameters: {
             query?: never;
@@ -4233,7 +4465,6 @@ export interface operations {
                 model?: string;
                 project?: string;
                 version?: string;
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4291,7 +4522,6 @@ export interface operations {
                 project?: string;
                 /** @description Include synthetic figures */
                 include_synthetic?: components["parameters"]["IncludeSynthetic"];
-                /** @description Empty means the default */
                 limit?: components["parameters"]["GroupLimit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4319,7 +4549,6 @@ export interface operations {
             query?: {
                 /** @description Include synthetic figures */
                 include_synthetic?: components["parameters"]["IncludeSynthetic"];
-                /** @description Empty means the default */
                 limit?: components["parameters"]["GroupLimit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4347,7 +4576,6 @@ export interface operations {
             query?: {
                 /** @description Include synthetic figures */
                 include_synthetic?: components["parameters"]["IncludeSynthetic"];
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4426,7 +4654,6 @@ export interface operations {
                 state?: string;
                 /** @description Model id, any case */
                 model?: string;
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4534,7 +4761,6 @@ export interface operations {
                 model?: string;
                 /** @description true: of each model only its latest run */
                 latest?: boolean;
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4585,7 +4811,6 @@ export interface operations {
     listLLMEndpoints: {
         parameters: {
             query?: {
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4663,7 +4888,6 @@ export interface operations {
             query?: {
                 /** @description Model id, any case */
                 model?: string;
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4718,7 +4942,6 @@ export interface operations {
     listModelCards: {
         parameters: {
             query?: {
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4818,7 +5041,6 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "pending" | "applied" | "rejected" | "expired" | "superseded";
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4890,7 +5112,6 @@ export interface operations {
     listAutoRetrain: {
         parameters: {
             query?: {
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -4970,7 +5191,6 @@ export interface operations {
     listAlerts: {
         parameters: {
             query?: {
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];
@@ -5057,7 +5277,6 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "poison" | "pending" | "published";
-                /** @description Empty means the default */
                 limit?: components["parameters"]["Limit"];
                 /** @description Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422 */
                 cursor?: components["parameters"]["Cursor"];

@@ -225,6 +225,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/approvals/{id}/effect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the caller's approval of a record would do now (viewer) */
+        get: operations["getApprovalEffect"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/audit": {
         parameters: {
             query?: never;
@@ -1036,12 +1053,39 @@ export interface components {
             title: string;
             files: components["schemas"]["DocsFile"][];
         };
+        /** @description As the control plane has it: GET /approvals/{id}/effect */
+        ApprovalEffect: {
+            /** Format: uuid */
+            approval_id: string;
+            /** @enum {string} */
+            kind: "retrain" | "promotion";
+            model_id: string;
+            decidable: boolean;
+            /** @description What approving does, for the button */
+            action: string;
+            /** @description What happens, in order */
+            sentences: string[];
+        } & {
+            [key: string]: unknown;
+        };
         SourceState: {
+            /**
+             * @description What the figures of this source are; those of a source that is not measured or failed are absent, never 0
+             * @enum {string}
+             */
+            state: "measured" | "not_measured" | "failed";
             /** @enum {string} */
             status: "ok" | "timeout" | "error" | "skipped";
             ms: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Since when the figures are known, if they were measured
+             */
             as_of?: string;
+            /** @description Why nothing was measured, if state is not_measured */
+            reason?: string;
+            /** @description What failed, if state is failed */
+            error?: string;
         };
         Freshness: {
             /** @description Sources without an answer */
@@ -1088,11 +1132,26 @@ export interface components {
             /** @enum {string} */
             freshnessStatus?: "current" | "stale" | "unknown";
             healthReasons?: string[];
+            /** @description Whether serving answers with the version that is set as Production; absent while that is not known, or without one */
+            served?: boolean;
+            /** @description Level of the worst measure under stage, as mlp drift status has it; absent while that is not known, or of another version */
+            driftStatus?: string;
+            /**
+             * Format: double
+             * @description Of version; null or absent while that is not measured
+             */
+            zScore?: number | null;
+            /** @description Recent mean predictions of version, oldest first */
+            trend?: number[];
+            /** @description Present while the newest predictions under stage are those of another version than the one that stands there now */
+            earlier?: components["schemas"]["EarlierDrift"];
+            description?: string;
+        };
+        /** @description Figures that were measured of another version */
+        EarlierDrift: {
+            version: number;
             /** Format: double */
             zScore?: number | null;
-            /** @description Recent mean predictions, oldest first */
-            trend?: number[];
-            description?: string;
         };
         Registry: {
             count: number;
@@ -1123,6 +1182,8 @@ export interface components {
             zScore?: number | null;
             status?: string;
             overall?: string;
+            /** @description The version that the figures were measured of */
+            version?: number;
             /** Format: double */
             baselineMean?: number | null;
             measures?: {
@@ -1436,7 +1497,7 @@ export interface components {
             error_code?: string;
         };
         AssistantQuestion: {
-            /** @description 1 to 4,000 characters */
+            /** @description 1 to 4,000 characters. No word in it decides; see assistantDecide */
             question: string;
             /** @description The session to go on with; empty begins one */
             session?: string;
@@ -1761,10 +1822,12 @@ export type TicketRequest = components['schemas']['TicketRequest'];
 export type Ticket = components['schemas']['Ticket'];
 export type DocsFile = components['schemas']['DocsFile'];
 export type DocsSection = components['schemas']['DocsSection'];
+export type ApprovalEffect = components['schemas']['ApprovalEffect'];
 export type SourceState = components['schemas']['SourceState'];
 export type Freshness = components['schemas']['Freshness'];
 export type Overview = components['schemas']['Overview'];
 export type RegistryRow = components['schemas']['RegistryRow'];
+export type EarlierDrift = components['schemas']['EarlierDrift'];
 export type Registry = components['schemas']['Registry'];
 export type RegistryView = components['schemas']['RegistryView'];
 export type ModelCost = components['schemas']['ModelCost'];
@@ -2110,6 +2173,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConfigKey"][];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getApprovalEffect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The control plane's answer to GET /approvals/{id}/effect */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalEffect"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -804,6 +804,8 @@ export interface components {
             kind: "number" | "integer" | "boolean" | "category" | "vector";
             /** @description Numbers in a vector */
             length?: number;
+            /** @description The number may be missing; it is sent as null */
+            optional?: boolean;
         };
         Output: {
             /** @enum {string} */
@@ -812,7 +814,7 @@ export interface components {
             labels?: unknown[];
         };
         PredictRequest: {
-            /** @description Column to value: a number, boolean, string (category) or fixed-length list of numbers */
+            /** @description Column to value: a number, boolean, string (category) or fixed-length list of numbers; null for an optional number that is missing */
             features: {
                 [key: string]: unknown;
             };
@@ -883,7 +885,7 @@ export interface components {
         V2TensorInfo: {
             name: string;
             /** @enum {string} */
-            datatype: "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
+            datatype: "FP16" | "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
             shape: number[];
         };
         V2Model: {
@@ -923,7 +925,7 @@ export interface components {
         V2Tensor: {
             name: string;
             /** @enum {string} */
-            datatype: "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
+            datatype: "FP16" | "FP32" | "FP64" | "INT64" | "INT32" | "BOOL" | "BYTES";
             shape: number[];
             /** @description Flat, or nested by the shape; absent if `parameters` has `binary_data_size` */
             data?: unknown[];

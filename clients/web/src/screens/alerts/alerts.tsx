@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import type { components } from '../../api/gen/dashboard';
 import { alertsQuery } from '../../api/queries';
 import { Blank, CopyText, ErrorBlank } from '../../components/blank';
 import { Button } from '../../components/button';
+import { Nothing } from '../../components/figure';
 import { FilterBar, FilterChip, TextFilter } from '../../components/filters';
 import { KeyHints } from '../../components/kbd';
 import { ButtonLink } from '../../components/link';
@@ -16,12 +18,14 @@ import { Age, RelativeTime } from '../../components/time';
 import { formatDuration, parseTime } from '../../format/time';
 import { useListKeys } from '../../state/list-keys';
 import { useMay } from '../../state/auth';
+import { read } from '../../state/figure';
 import { text } from '../../text';
 import { Discussion } from '../model/discussion';
 import { acknowledge, kindOfAlert, labelLine, sortAlerts, type Alert } from './alert-row';
 
 const route = getRouteApi('/shell/alerts');
 const words = text.alerts;
+type Inbox = components['schemas']['AlertInbox'];
 
 /** Names what raised an alert; a source that is new here shows as the service calls it. */
 function sourceName(source: string): string {
@@ -52,22 +56,31 @@ export function AlertsScreen() {
     current?.id,
     (next) => set({ id: next }),
   );
-  const firing = open.data?.inbox.alerts.filter((alert) => alert.state === 'firing').length ?? 0;
-  const acked = open.data?.inbox.alerts.filter((alert) => alert.state === 'acknowledged').length ?? 0;
+  const count = (list: typeof open, of: (inbox: Inbox) => number) => read(list, (data) => of(data.inbox), ['alerts']);
   const filtered = needle !== '' || severity.length > 0 || source.length > 0;
   return (
     <>
       <PageHead
         title={words.title}
-        sub={open.data && (firing + acked ? words.sub(firing, acked) : words.quiet)}
+        says={[
+          read(
+            open,
+            ({ inbox }) => {
+              const firing = inbox.alerts.filter((alert) => alert.state === 'firing').length;
+              const acked = inbox.alerts.filter((alert) => alert.state === 'acknowledged').length;
+              return firing + acked ? words.sub(firing, acked) : words.quiet;
+            },
+            ['alerts'],
+          ),
+        ]}
         actions={
           <Segments
             label={words.tabs.label}
             value={state}
             onChange={(value) => set({ state: value === 'open' ? undefined : value, id: undefined })}
             segments={[
-              { value: 'open', label: words.tabs.open, count: open.data?.inbox.count },
-              { value: 'resolved', label: words.tabs.resolved, count: resolved.data?.inbox.count },
+              { value: 'open', label: words.tabs.open, count: count(open, (inbox) => inbox.count) },
+              { value: 'resolved', label: words.tabs.resolved, count: count(resolved, (inbox) => inbox.count) },
             ]}
           />
         }
@@ -90,7 +103,7 @@ export function AlertsScreen() {
               options={(['critical', 'error', 'warn'] as const).map((each) => ({
                 id: each,
                 label: words.severities[each],
-                count: query.data?.inbox.counts[each],
+                count: count(query, (inbox) => inbox.counts[each]),
               }))}
             />
             <FilterChip
@@ -123,7 +136,15 @@ export function AlertsScreen() {
                   }
                 />
               ) : (
-                <EmptyInbox resolved={state === 'resolved'} away={query.data._partial?.includes('alerts') === true} />
+                <Nothing of={count(query, (inbox) => inbox.count)} level={2}>
+                  <Blank
+                    level={2}
+                    icon="ok"
+                    title={state === 'resolved' ? words.noneResolved : text.overview.alerts.none}
+                  >
+                    {text.overview.alerts.noneHint}
+                  </Blank>
+                </Nothing>
               )}
             </div>
           ) : (
@@ -153,20 +174,6 @@ export function AlertsScreen() {
         )}
       </div>
     </>
-  );
-}
-
-function EmptyInbox({ resolved, away }: { resolved: boolean; away: boolean }) {
-  if (away)
-    return (
-      <Blank level={2} icon="unknown" title={words.away}>
-        {words.staleHint}
-      </Blank>
-    );
-  return (
-    <Blank level={2} icon="ok" title={resolved ? words.noneResolved : text.overview.alerts.none}>
-      {text.overview.alerts.noneHint}
-    </Blank>
   );
 }
 

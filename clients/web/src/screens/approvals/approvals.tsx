@@ -3,6 +3,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { approvalQuery, approvalsQuery, registryQuery } from '../../api/queries';
 import { Blank, ErrorBlank } from '../../components/blank';
 import { Chip } from '../../components/chip';
+import { Nothing } from '../../components/figure';
 import { FilterChip } from '../../components/filters';
 import { KeyHints } from '../../components/kbd';
 import { ButtonLink } from '../../components/link';
@@ -16,6 +17,7 @@ import { shortenCommit } from '../../format/numbers';
 import { approvalTabs } from '../../router-params';
 import { useListKeys } from '../../state/list-keys';
 import { useNow } from '../../state/now';
+import { join, read } from '../../state/figure';
 import { text } from '../../text';
 import type { RegistryRow } from '../registry/health';
 import { ApprovalDetail } from './detail';
@@ -23,6 +25,7 @@ import { assessRisk, type Approval } from './risk';
 
 const route = getRouteApi('/shell/approvals');
 const words = text.approvals;
+const all = <T,>(list: T): T => list;
 
 /** The inbox of decisions: the list, and the chosen record with all that is needed to decide. */
 export function ApprovalsScreen() {
@@ -70,12 +73,11 @@ export function ApprovalsScreen() {
     (next) => select(shown.find((approval) => approval.id === next)),
   );
 
-  const pending = lists.pending.data?.length;
   return (
     <>
       <PageHead
         title={words.title}
-        sub={pending === undefined ? undefined : words.sub(pending)}
+        says={[read(lists.pending, (list) => words.sub(list.length))]}
         actions={
           <>
             <FilterChip
@@ -105,7 +107,7 @@ export function ApprovalsScreen() {
               segments={approvalTabs.map((value) => ({
                 value,
                 label: words.tabs[value],
-                count: lists[value].data?.length,
+                count: read(lists[value], (list) => list.length),
               }))}
             />
           </>
@@ -121,20 +123,25 @@ export function ApprovalsScreen() {
             <ErrorBlank error={query.error} onRetry={() => void query.refetch()} />
           ) : shown.length === 0 ? (
             <div className="pad-s">
-              <Blank
+              <Nothing
+                of={status === 'pending' ? join(read(query, all), read(lists.approving, all), all) : read(query, all)}
                 level={2}
-                icon="approve"
-                title={words.empty[status]}
-                actions={
-                  status === 'pending' ? (
-                    <ButtonLink to="/approvals" search={{ status: 'approved' }}>
-                      {words.seeApproved}
-                    </ButtonLink>
-                  ) : undefined
-                }
               >
-                {words.emptyHint}
-              </Blank>
+                <Blank
+                  level={2}
+                  icon="approve"
+                  title={words.empty[status]}
+                  actions={
+                    status === 'pending' ? (
+                      <ButtonLink to="/approvals" search={{ status: 'approved' }}>
+                        {words.seeApproved}
+                      </ButtonLink>
+                    ) : undefined
+                  }
+                >
+                  {words.emptyHint}
+                </Blank>
+              </Nothing>
             </div>
           ) : (
             <>

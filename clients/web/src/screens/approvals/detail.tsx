@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { approvalDiffQuery, gateQuery, promotionQuery } from '../../api/queries';
+import type { components } from '../../api/gen/dashboard';
+import { approvalDiffQuery, effectQuery, gateQuery, promotionQuery } from '../../api/queries';
 import { ActDialog } from '../../components/act-dialog';
 import { CopyText, ErrorBlank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { DiffView } from '../../components/diff';
+import { Show } from '../../components/figure';
 import { GateList } from '../../components/gate';
 import { Note } from '../../components/note';
 import { Skeleton } from '../../components/skeleton';
@@ -16,6 +18,7 @@ import { shortenCommit, shortenHash } from '../../format/numbers';
 import { Keys } from '../../components/kbd';
 import type { Act } from '../../state/acts';
 import { useMay, useMe } from '../../state/auth';
+import { read, type Figure } from '../../state/figure';
 import { keysAreOn } from '../../state/keys';
 import { text } from '../../text';
 import { gateItems } from '../model/gate';
@@ -194,21 +197,17 @@ function DiffSection({ approval }: { approval: Approval }) {
   );
 }
 
-function decisionAct(approval: Approval, verdict: 'approve' | 'reject', reason: string): Act {
+function decisionAct(approval: Approval, verdict: 'approve' | 'reject', reason: string, action: string): Act {
   const isPromotion = approval.kind === 'promotion';
   const approves = verdict === 'approve';
   const confirm = words.confirmApprove;
   return {
-    title: approves
-      ? isPromotion
-        ? confirm.promotion(approval.model_id)
-        : confirm.retrain(approval.model_id)
-      : words.confirmReject.title(approval.model_id),
+    title: approves ? confirm.title(action, approval.model_id) : words.confirmReject.title(approval.model_id),
     method: 'POST',
     path: `/api/proxy/control_plane/approvals/${approval.id}/${verdict}`,
     // The id pins what was shown: another record in its place is refused.
     body: { ...(reason ? { reason } : {}), ...(approves && !isPromotion ? { approval_id: approval.id } : {}) },
-    confirm: approves ? (isPromotion ? confirm.promotionDo : confirm.retrainDo) : words.confirmReject.do,
+    confirm: approves ? action : words.confirmReject.do,
     done: approves
       ? isPromotion
         ? confirm.promotionDone(approval.model_id)
@@ -231,6 +230,23 @@ export function explainEyes(approval: Approval, reader: string | undefined): str
   return approval.person_unknown ? eyes.unknown : eyes.other(approval.requested_by);
 }
 
+type Effect = components['schemas']['ApprovalEffect'];
+
+/** What approval does, in the control plane's own words. */
+function EffectList({ effect }: { effect: Figure<Effect> }) {
+  return (
+    <Show figure={effect}>
+      {({ sentences }) => (
+        <ul className="small effect">
+          {sentences.map((sentence) => (
+            <li key={sentence}>{sentence}</li>
+          ))}
+        </ul>
+      )}
+    </Show>
+  );
+}
+
 /** The bar with the buttons: approve on the right, reject with a required reason, and who may. */
 function Decision({ approval }: { approval: Approval }) {
   const me = useMe();
@@ -239,20 +255,29 @@ function Decision({ approval }: { approval: Approval }) {
   const pending = approval.status === 'pending';
   const isPromotion = approval.kind === 'promotion';
   const refusal = !mayDecide ? words.noRole : !pending ? words.notPending : undefined;
+  const effect = read(useQuery({ ...effectQuery(approval.id), enabled: pending }), (answer) => answer);
+  // Nobody approves what it is not known what it does.
+  const unknown = effect.kind === 'failed' || effect.kind === 'unmeasured' ? words.effect.unknown : undefined;
+  const action = effect.kind === 'measured' ? effect.value.action : words.approve;
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if ((event.key !== 'a' && event.key !== 'r') || refusal !== undefined || !keysAreOn(event)) return;
+      if (event.key === 'a' && unknown !== undefined) return;
       event.preventDefault();
       setAsked(event.key === 'a' ? 'approve' : 'reject');
     };
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
-  }, [refusal]);
+  }, [refusal, unknown]);
   if (!pending) return null;
   const eyes = words.fourEyes;
   const confirm = words.confirmApprove;
   return (
     <>
+      <div className="sec">
+        <h3>{words.effect.title}</h3>
+        <EffectList effect={effect} />
+      </div>
       <div className="sec note-sec">
         <Note icon="users" title={eyes.title}>
           {!mayDecide ? eyes.viewer : explainEyes(approval, me?.sub)}
@@ -269,18 +294,19 @@ function Decision({ approval }: { approval: Approval }) {
         <Button kind="danger" disabledReason={refusal} onPress={() => setAsked('reject')}>
           {words.reject} <Keys keys="r" />
         </Button>
-        <Button kind="primary" disabledReason={refusal} onPress={() => setAsked('approve')}>
-          {words.approve} <Keys keys="a" />
+        <Button kind="primary" disabledReason={refusal ?? unknown} onPress={() => setAsked('approve')}>
+          {words.ask(action)} <Keys keys="a" />
         </Button>
       </div>
       <ActDialog
-        title={isPromotion ? confirm.promotion(approval.model_id) : confirm.retrain(approval.model_id)}
+        title={confirm.title(action, approval.model_id)}
         isOpen={asked === 'approve'}
         onClose={() => setAsked(undefined)}
-        act={(reason) => decisionAct(approval, 'approve', reason)}
+        act={(reason) => decisionAct(approval, 'approve', reason, action)}
         reason={{ label: confirm.note }}
+        blocked={unknown ?? (effect.kind === 'loading' ? text.common.loading : undefined)}
       >
-        <p className="muted">{isPromotion ? confirm.promotionHint : confirm.retrainHint}</p>
+        <EffectList effect={effect} />
         <Facts
           facts={[
             [words.facts.requestedBy, approval.requested_by],
@@ -293,7 +319,7 @@ function Decision({ approval }: { approval: Approval }) {
         title={words.confirmReject.title(approval.model_id)}
         isOpen={asked === 'reject'}
         onClose={() => setAsked(undefined)}
-        act={(reason) => decisionAct(approval, 'reject', reason)}
+        act={(reason) => decisionAct(approval, 'reject', reason, action)}
         danger
         reason={{ label: words.confirmReject.reason, required: true }}
       >

@@ -31,9 +31,12 @@ export function assessRisk(approval: Approval, row: RegistryRow | undefined, gat
       key: 'served',
       kind: 'warn',
       title: words.trainsServed(production),
-      detail: words.trainsServedHint,
     });
-  } else reasons.push({ key: 'first', kind: 'ok', title: words.trainsFirst });
+  } else if (row) reasons.push({ key: 'first', kind: 'ok', title: words.trainsFirst });
+  else {
+    level = 'medium';
+    reasons.push({ key: 'first', kind: 'unknown', title: words.modelUnknown });
+  }
 
   const corrupt = (row?.healthReasons ?? []).some((reason) => /corrupt/i.test(reason));
   if (corrupt) {

@@ -19,6 +19,7 @@ import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
 import { formatExact, parseTime } from '../../format/time';
 import { useMe } from '../../state/auth';
+import { read } from '../../state/figure';
 import { text } from '../../text';
 import { ExportButton } from '../governance/governance';
 import { outcomeKind } from './outcome';
@@ -115,7 +116,7 @@ function AuditLog() {
   );
   const setModel = useCallback((value: string) => set({ model: value.trim() || undefined }), [set]);
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
-  const total = query.data?.pages[0]?.total ?? 0;
+  const total = read(query, (data) => data.pages[0]?.total);
   const filtered = Object.values(filters).some(Boolean);
   const clear = (): void =>
     set({
@@ -174,7 +175,7 @@ function AuditLog() {
       <Panel
         title={words.table}
         flush
-        note={query.data && words.total(formatCount(rows.length), formatCount(total))}
+        note={total.kind === 'measured' ? words.total(formatCount(rows.length), formatCount(total.value)) : undefined}
         asOf={query.dataUpdatedAt ? new Date(query.dataUpdatedAt) : undefined}
         footer={
           query.hasNextPage ? (

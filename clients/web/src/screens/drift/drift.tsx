@@ -12,6 +12,7 @@ import { Segments } from '../../components/seg';
 import { severityOf } from '../../components/state';
 import { DataTable } from '../../components/table';
 import { useMay } from '../../state/auth';
+import { read } from '../../state/figure';
 import { text } from '../../text';
 import { TriggerDialog } from './acts';
 import { columnsOf, driftKinds, driftReason, keyOf, type DriftRow } from './columns';
@@ -50,7 +51,7 @@ export function DriftScreen() {
     <>
       <PageHead
         title={words.title}
-        sub={query.data && words.sub(drifting, all.length, unmeasured)}
+        says={[read(query, () => words.sub(drifting, all.length, unmeasured))]}
         actions={
           <>
             <Segments
@@ -81,7 +82,7 @@ export function DriftScreen() {
               skeleton="table"
               flush
               untitled
-              note={text.common.rows(rows.length, all.length)}
+              note={() => text.common.rows(rows.length, all.length)}
               footer={
                 <KeyHints
                   hints={[

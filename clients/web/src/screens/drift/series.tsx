@@ -40,7 +40,14 @@ export function DriftChart({
 }) {
   const query = useQuery(seriesQuery(model, 'z_score', useRange()));
   return (
-    <QueryPanel title={words.title} note={words.note('Production')} query={query} skeleton="chart" actions={actions}>
+    <QueryPanel
+      title={words.title}
+      note={words.note('Production')}
+      query={query}
+      skeleton="chart"
+      whole
+      actions={actions}
+    >
       {(data) => {
         const points = data.points.map(([at, value]): Point => [at ?? 0, value ?? null]);
         const last = points.findLast(([, value]) => value !== null)?.[1];
@@ -68,7 +75,7 @@ export function DriftChart({
 export function MeanChart({ model, height = 200 }: { model: string; height?: number }) {
   const query = useQuery(seriesQuery(model, 'prediction_mean', useRange()));
   return (
-    <QueryPanel title={words.mean} query={query} skeleton="chart">
+    <QueryPanel title={words.mean} query={query} skeleton="chart" whole>
       {(data) => {
         const { baseline } = data.thresholds;
         return (

@@ -13,11 +13,12 @@ import { QueryPanel } from '../../components/panel';
 import { Segments } from '../../components/seg';
 import { Skeleton } from '../../components/skeleton';
 import { Facts, Figures, Meter } from '../../components/stat';
-import { Impossible, NotMeasured, State } from '../../components/state';
+import { Impossible, State } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
 import { RelativeTime } from '../../components/time';
 import { formatCount, formatScore } from '../../format/numbers';
 import { formatDuration } from '../../format/time';
+import { given, mapFigure, read } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { FreezeButton } from '../snapshot/freeze';
@@ -26,6 +27,7 @@ import { isWaiting, jobKind, waitOf, type QueueJob } from './jobs';
 const route = getRouteApi('/shell/facility');
 const words = text.facility;
 type Partition = components['schemas']['Partition'];
+type Facility = components['schemas']['FacilityView']['facility'];
 
 const stateWord = (state: string): string => words.states[state.toUpperCase()] ?? state;
 
@@ -36,11 +38,16 @@ export function FacilityScreen() {
   const queue = useQuery(queueQuery(cluster));
   const now = useNow();
   const clusters = query.data?.facility.clusters ?? [];
-  const missing = (view: { _partial?: string[] }): boolean => view._partial?.includes('jobs') ?? false;
-  const figure = (known: boolean, value: number): ReactNode => (known ? formatCount(value) : <NotMeasured />);
-  const waits = (queue.data?.queue.jobs ?? [])
-    .filter((each) => isWaiting(each.state))
-    .map((each) => waitOf(each, queue.dataUpdatedAt, now.getTime()));
+  const longest = read(
+    queue,
+    (view) =>
+      Math.max(
+        ...view.queue.jobs
+          .filter((each) => isWaiting(each.state))
+          .map((each) => waitOf(each, queue.dataUpdatedAt, now.getTime())),
+      ),
+    ['jobs'],
+  );
   const w = words.figures;
   return (
     <>
@@ -70,41 +77,44 @@ export function FacilityScreen() {
       />
       <div className="stack">
         <QueryPanel title={w.title} query={query} skeleton="figures">
-          {(view) => {
-            const { nodesAllocated, gpusAllocated, jobsRunning, queueDepth } = view.facility;
-            const known = !missing(view);
+          {() => {
+            const figure = (of: (facility: Facility) => ReactNode) =>
+              read(query, (view) => of(view.facility), ['jobs']);
             const jobsIn = (...state: string[]) => ({ to: '/facility' as const, search: { cluster, state } });
             return (
               <Figures
                 stats={[
-                  { label: w.nodes, value: figure(known, nodesAllocated), note: w.ofRunning, link: { to: '/runs' } },
-                  { label: w.gpus, value: figure(known, gpusAllocated), note: w.ofRunning, link: { to: '/runs' } },
-                  { label: w.running, value: figure(known, jobsRunning), link: { to: '/runs' } },
-                  { label: w.queue, value: figure(known, queueDepth), link: jobsIn('PENDING', 'SUBMITTED') },
+                  {
+                    label: w.nodes,
+                    value: figure((all) => formatCount(all.nodesAllocated)),
+                    note: w.ofRunning,
+                    link: { to: '/runs' },
+                  },
+                  {
+                    label: w.gpus,
+                    value: figure((all) => formatCount(all.gpusAllocated)),
+                    note: w.ofRunning,
+                    link: { to: '/runs' },
+                  },
+                  { label: w.running, value: figure((all) => formatCount(all.jobsRunning)), link: { to: '/runs' } },
+                  {
+                    label: w.queue,
+                    value: figure((all) => formatCount(all.queueDepth)),
+                    link: jobsIn('PENDING', 'SUBMITTED'),
+                  },
                   {
                     label: w.pressure,
                     link: jobsIn('PENDING', 'SUBMITTED'),
-                    value: !known ? (
-                      <NotMeasured />
-                    ) : jobsRunning === 0 ? (
-                      <Impossible />
-                    ) : (
-                      formatScore(queueDepth / jobsRunning)
+                    value: figure((all) =>
+                      all.jobsRunning === 0 ? <Impossible /> : formatScore(all.queueDepth / all.jobsRunning),
                     ),
                     note: w.pressureNote,
                   },
                   {
                     label: w.longest,
                     link: jobsIn('PENDING', 'SUBMITTED'),
-                    value:
-                      !known || !queue.data ? (
-                        <NotMeasured />
-                      ) : waits.length ? (
-                        formatDuration(Math.max(...waits))
-                      ) : (
-                        <Impossible />
-                      ),
-                    note: waits.length ? undefined : w.none,
+                    value: mapFigure(longest, (wait) => (wait < 0 ? <Impossible /> : formatDuration(wait))),
+                    found: mapFigure(longest, (wait) => (wait < 0 ? w.none : '')),
                   },
                 ]}
               />
@@ -119,12 +129,7 @@ export function FacilityScreen() {
             flush
             skeleton="table"
             empty={(view) =>
-              view.facility.partitions.length === 0 ? (
-                <Blank
-                  icon={missing(view) ? 'unknown' : 'server'}
-                  title={missing(view) ? text.common.errors.upstream_unavailable : words.partitions.none}
-                />
-              ) : undefined
+              view.facility.partitions.length === 0 ? <Blank icon="server" title={words.partitions.none} /> : undefined
             }
           >
             {(view) => (
@@ -266,9 +271,7 @@ function QueuePanel() {
         shown.length === view.queue.count ? w.note(view.queue.count) : text.common.rows(shown.length, view.queue.count)
       }
       empty={(view) =>
-        view.queue.jobs.length > 0 ? undefined : view._partial?.includes('jobs') ? (
-          <Blank icon="unknown" title={text.common.errors.upstream_unavailable} />
-        ) : (
+        view.queue.jobs.length > 0 ? undefined : (
           <Blank
             icon="server"
             title={w.none}
@@ -295,7 +298,7 @@ function QueuePanel() {
               options={states.map((id) => ({
                 id,
                 label: stateWord(id),
-                count: jobs?.filter((job) => job.state === id).length,
+                count: given(jobs?.filter((job) => job.state === id).length),
               }))}
               value={state ?? []}
               onChange={(value) =>

@@ -2,20 +2,22 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { components as ControlPlane } from '../../api/gen/controlplane';
+import type { components as Dashboard } from '../../api/gen/dashboard';
 import { carbonQuery, costSummaryQuery, finopsQuery } from '../../api/queries';
 import { Blank, CopyText } from '../../components/blank';
 import { PageHead } from '../../components/page';
 import { QueryPanel } from '../../components/panel';
 import { Segments } from '../../components/seg';
 import { Figures, Meter } from '../../components/stat';
-import { Measured } from '../../components/state';
 import { DataTable, type Column } from '../../components/table';
 import { formatAmount, formatCount, formatRate, formatShare } from '../../format/numbers';
+import { join, mapFigure, orElse, read } from '../../state/figure';
 import { text } from '../../text';
 import { FreezeButton } from '../snapshot/freeze';
 import { BudgetPanel } from './budgets';
 
 const words = text.finops;
+type View = Dashboard['schemas']['FinOpsView'];
 type CostRow = ControlPlane['schemas']['CostRow'];
 type CarbonRow = ControlPlane['schemas']['CarbonRow'];
 
@@ -31,53 +33,65 @@ export function FinopsScreen() {
       />
       <div className="stack">
         <QueryPanel title={w.title} query={query} skeleton="figures">
-          {({ cost: recorded, budget, carbon: estimated, unitEconomics }) => {
+          {() => {
             // Without a recorded job nothing was measured: that is not a cost of 0.
-            const cost = recorded?.rows.length ? recorded : undefined;
-            const carbon = cost && estimated;
+            const recorded = <V,>(of: (view: View) => V | null | undefined) =>
+              read(query, (view) => (view.cost?.rows.length ? of(view) : undefined), ['cost']);
+            const cost = recorded((view) => view.cost);
+            const carbon = join(
+              cost,
+              read(query, (view) => view.carbon, ['carbon']),
+              (_, each) => each,
+            );
             return (
               <Figures
                 stats={[
                   {
                     label: w.cost,
                     link: { to: '/finops', hash: 'costs' },
-                    value: <Measured value={cost?.total_cost_usd}>{formatAmount}</Measured>,
-                    unit: cost && w.usd,
+                    value: mapFigure(cost, (each) => formatAmount(each.total_cost_usd)),
+                    unit: w.usd,
                     note: w.costNote,
                   },
                   {
                     label: w.gpuHours,
                     link: { to: '/finops', hash: 'costs' },
-                    value: <Measured value={cost?.total_gpu_hours}>{formatRate}</Measured>,
-                    unit: cost && w.gpuUnit,
+                    value: mapFigure(cost, (each) => formatRate(each.total_gpu_hours)),
+                    unit: w.gpuUnit,
                     note: w.costNote,
                   },
                   {
                     label: w.month,
                     link: { to: '/finops', hash: 'budgets' },
-                    value: <Measured value={budget?.consumed_cost_usd}>{formatAmount}</Measured>,
-                    unit: budget && w.usd,
+                    value: mapFigure(
+                      read(query, (view) => view.budget?.consumed_cost_usd, ['budget']),
+                      formatAmount,
+                    ),
+                    unit: w.usd,
                     note: w.monthNote,
                   },
                   {
                     label: w.perRun,
                     link: { to: '/runs' },
-                    value: <Measured value={unitEconomics?.costPerTrainingRun}>{formatAmount}</Measured>,
-                    unit: unitEconomics?.costPerTrainingRun == null ? undefined : w.usd,
+                    value: mapFigure(
+                      recorded((view) => view.unitEconomics?.costPerTrainingRun),
+                      formatAmount,
+                    ),
+                    unit: w.usd,
                     note: w.perRunNote,
                   },
                   {
                     label: w.energy,
                     link: { to: '/finops', hash: 'carbon' },
-                    value: <Measured value={carbon?.totals.kwh}>{formatRate}</Measured>,
-                    unit: carbon && w.energyUnit,
+                    value: mapFigure(carbon, (each) => formatRate(each.totals.kwh)),
+                    unit: w.energyUnit,
                     note: <a href="#method">{w.energyNote}</a>,
                   },
                   {
                     label: w.carbon,
                     link: { to: '/finops', hash: 'carbon' },
-                    value: <Measured value={carbon?.co2e_kg}>{formatRate}</Measured>,
-                    unit: carbon && w.carbonUnit(formatShare(carbon.uncertainty)),
+                    value: mapFigure(carbon, (each) => formatRate(each.co2e_kg)),
+                    unit: carbon.kind === 'measured' ? w.carbonUnit(formatShare(carbon.value.uncertainty)) : undefined,
                     note: <a href="#method">{w.carbonNote}</a>,
                   },
                 ]}
@@ -99,7 +113,10 @@ function CostPanel() {
   const [by, setBy] = useState<'model' | 'project'>('model');
   const query = useQuery(costSummaryQuery(by));
   const w = words.cost;
-  const total = query.data?.cost.total_cost_usd ?? 0;
+  const total = orElse(
+    read(query, (data) => data.cost.total_cost_usd),
+    NaN,
+  );
   const columns: Column<CostRow>[] = [
     {
       key: 'key',

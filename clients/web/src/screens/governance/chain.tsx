@@ -1,4 +1,4 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { type UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
 import { checkpointsQuery } from '../../api/queries';
@@ -9,7 +9,7 @@ import { NotMeasured, State, type StateKind } from '../../components/state';
 import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
 import { DAY, formatClock, formatDay, formatExact, parseTime } from '../../format/time';
-import { useMe } from '../../state/auth';
+import { useAllowedQuery, useMe } from '../../state/auth';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { outcomeKind } from '../audit/outcome';
@@ -22,7 +22,7 @@ type Entry = components['schemas']['LedgerEntry'];
 /** The newest entries, each with the hash that it continues, and the checkpoints between them. */
 export function LedgerPanel({ query }: { query: UseQueryResult<View> }) {
   const isAdmin = useMe()?.role === 'admin';
-  const checkpoints = useQuery(checkpointsQuery).data?.items ?? [];
+  const checkpoints = useAllowedQuery(checkpointsQuery, 'audit.read').data?.items ?? [];
   const now = useNow();
   return (
     <QueryPanel

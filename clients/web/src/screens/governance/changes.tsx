@@ -36,7 +36,7 @@ export function ChangesPanel() {
                         {text.approvals.reject}
                       </Button>
                       <Button small onPress={() => setAsked({ change, approves: true })}>
-                        {text.approvals.approve}
+                        {text.approvals.ask(text.approvals.approve)}
                       </Button>
                     </>
                   )}

@@ -9,6 +9,8 @@ import { PageHead } from '../../components/page';
 import { QueryPanel } from '../../components/panel';
 import { State, type StateKind } from '../../components/state';
 import { notify } from '../../components/toast';
+import { read } from '../../state/figure';
+import { useMay } from '../../state/auth';
 import { text } from '../../text';
 import { ChangesPanel } from './changes';
 import { LedgerPanel } from './chain';
@@ -23,15 +25,21 @@ const controlOrder = ['gap', 'partial', 'satisfied'];
 export function GovernanceScreen() {
   const query = useQuery(governanceQuery);
   const verdict = useQuery(verifyLedgerQuery);
+  const mayRead = useMay('audit.read');
   const view = query.data;
   return (
     <>
       <PageHead
         title={words.title}
-        sub={view?.posture?.statement ?? words.sub}
+        says={[read(query, (data) => data.posture?.statement, ['posture'])]}
         actions={
           <>
-            <Button icon="retry" isDisabled={verdict.isFetching} onPress={() => void verdict.refetch()}>
+            <Button
+              icon="retry"
+              isDisabled={verdict.isFetching}
+              disabledReason={mayRead ? undefined : words.adminsVerify}
+              onPress={() => void verdict.refetch()}
+            >
               {verdict.isFetching ? words.verifying : words.verifyNow}
             </Button>
             <ExportButton />
@@ -51,18 +59,15 @@ export function GovernanceScreen() {
               title={words.controls.title}
               query={query}
               sources={['posture']}
+              whole
               flush
               note={(data) => data.posture && words.controls.note(data.posture.satisfied, data.posture.total)}
               empty={(data) =>
-                data.posture ? (
-                  data.posture.controls.length === 0 ? (
-                    <Blank icon="shield" title={words.controls.none}>
-                      {words.controls.noneHint}
-                    </Blank>
-                  ) : undefined
-                ) : (
-                  <Blank icon="unknown" title={text.common.errors.upstream_unavailable} />
-                )
+                data.posture?.controls.length === 0 ? (
+                  <Blank icon="shield" title={words.controls.none}>
+                    {words.controls.noneHint}
+                  </Blank>
+                ) : undefined
               }
             >
               {(data) => (
@@ -108,6 +113,7 @@ export function GovernanceScreen() {
 /** Hands over the whole ledger as a file that can be verified without this server. */
 export function ExportButton({ since, until }: { since?: string; until?: string }) {
   const [busy, setBusy] = useState(false);
+  const mayRead = useMay('audit.read');
   const save = async (): Promise<void> => {
     setBusy(true);
     try {
@@ -121,7 +127,12 @@ export function ExportButton({ since, until }: { since?: string; until?: string 
     }
   };
   return (
-    <Button icon="dl" isDisabled={busy} onPress={() => void save()}>
+    <Button
+      icon="dl"
+      isDisabled={busy}
+      disabledReason={mayRead ? undefined : words.adminsVerify}
+      onPress={() => void save()}
+    >
       {busy ? words.exporting : words.exportLedger}
     </Button>
   );

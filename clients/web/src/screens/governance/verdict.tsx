@@ -7,7 +7,7 @@ import { ProblemNote } from '../../components/act-dialog';
 import { Icon, type IconName } from '../../components/icon';
 import { RelativeTime } from '../../components/time';
 import { formatCount, shortenHash } from '../../format/numbers';
-import { useMe } from '../../state/auth';
+import { useAllowedQuery, useMe } from '../../state/auth';
 import { text } from '../../text';
 
 const words = text.governance.verdict;
@@ -57,8 +57,8 @@ export function chainStateOf(
 export function VerdictBanner({ ledger }: { ledger: Ledger | undefined }) {
   const tenant = useMe()?.tenant ?? '';
   const verdict = useQuery(verifyLedgerQuery);
-  const checkpoints = useQuery(checkpointsQuery).data;
-  const keys = useQuery(ledgerKeysQuery).data;
+  const checkpoints = useAllowedQuery(checkpointsQuery, 'audit.read').data;
+  const keys = useAllowedQuery(ledgerKeysQuery, 'audit.read').data;
   const checkpoint = checkpoints?.items[0];
   const trusted =
     checkpoints === undefined || keys === undefined
@@ -66,8 +66,8 @@ export function VerdictBanner({ ledger }: { ledger: Ledger | undefined }) {
       : keys.items.some((key) => key.key_id === checkpoint?.key_id && key.vouched);
   const state = chainStateOf(ledger, verdict.data, checkpoint, trusted);
   const away = !ledger && !verdict.data;
-  const count = ledger?.count ?? state.checked ?? 0;
-  const unsigned = state.signedSeq ? Math.max(0, count - state.signedSeq) : 0;
+  const count = ledger?.count ?? state.checked;
+  const unsigned = state.signedSeq && count !== undefined ? Math.max(0, count - state.signedSeq) : 0;
   const title = away
     ? words.away
     : state.kind === 'ok'
@@ -78,7 +78,7 @@ export function VerdictBanner({ ledger }: { ledger: Ledger | undefined }) {
   const body = away
     ? words.awayBody
     : state.kind === 'ok'
-      ? words.intactBody(formatCount(state.checked ?? count), tenant)
+      ? words.intactBody(formatCount(state.checked ?? count ?? NaN), tenant)
       : state.kind === 'critical'
         ? state.badSeq
           ? words.brokenBody(formatCount(state.badSeq), words.reasons[state.reason ?? ''] ?? state.reason ?? '')

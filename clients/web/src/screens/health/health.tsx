@@ -12,6 +12,7 @@ import { Impossible, NotMeasured, severityOf, State, type StateKind } from '../.
 import { DataTable, type Column } from '../../components/table';
 import { notify } from '../../components/toast';
 import { formatCount, formatRate } from '../../format/numbers';
+import { given, mapFigure, measured, read } from '../../state/figure';
 import { text } from '../../text';
 
 const words = text.health;
@@ -147,22 +148,18 @@ export function HealthScreen() {
   const self = useQuery(selfQuery);
   const columns = useServiceColumns();
   const services: Service[] = Object.entries(query.data?.services ?? {}).map(([key, service]) => ({ key, ...service }));
-  const measured = services.filter((service) => service.status !== 'unknown');
-  const bad = measured.filter((service) => service.status !== 'ok').length;
+  const known = services.filter((service) => service.status !== 'unknown');
+  const bad = known.filter((service) => service.status !== 'ok').length;
   const w = words.services;
   return (
     <>
       <PageHead
         title={words.title}
-        sub={
-          query.data
-            ? measured.length === 0
-              ? words.nothing
-              : bad
-                ? words.trouble(bad, measured.length)
-                : words.allOk(measured.length)
-            : undefined
-        }
+        says={[
+          read(query, () =>
+            known.length === 0 ? words.nothing : bad ? words.trouble(bad, known.length) : words.allOk(known.length),
+          ),
+        ]}
       />
       <div className="stack">
         <QueryPanel
@@ -170,7 +167,7 @@ export function HealthScreen() {
           query={{ ...query, data: query.data && { ...query.data, _as_of: query.data.checked_at } } as typeof query}
           flush
           skeleton="table"
-          note={() => w.note(measured.length - bad, measured.length)}
+          note={() => w.note(known.length - bad, known.length)}
           footer={(data) =>
             data.unmeasured.length > 0 ? (
               <span className="faint">
@@ -203,15 +200,20 @@ export function HealthScreen() {
             return (
               <Figures
                 stats={[
-                  { label: s.requests, value: formatCount(metrics.requests), note: s.since, link },
-                  { label: s.errors, value: formatCount(metrics.errors), note: s.errorsNote, link },
-                  { label: s.clientErrors, value: formatCount(metrics.clientErrors), note: s.clientErrorsNote, link },
-                  { label: s.limits, value: formatCount(metrics.rateLimitHits), note: s.limitsNote, link },
+                  { label: s.requests, value: measured(formatCount(metrics.requests)), note: s.since, link },
+                  { label: s.errors, value: measured(formatCount(metrics.errors)), note: s.errorsNote, link },
+                  {
+                    label: s.clientErrors,
+                    value: measured(formatCount(metrics.clientErrors)),
+                    note: s.clientErrorsNote,
+                    link,
+                  },
+                  { label: s.limits, value: measured(formatCount(metrics.rateLimitHits)), note: s.limitsNote, link },
                   {
                     label: s.latencyFigure,
                     link,
-                    value: p95 === null ? <NotMeasured /> : formatRate(p95),
-                    unit: p95 === null ? undefined : s.ms,
+                    value: mapFigure(given(p95), formatRate),
+                    unit: s.ms,
                     note: p50 === null ? s.noRequests : s.latencyNote(formatRate(p50), formatCount(count)),
                   },
                 ]}

@@ -6,6 +6,7 @@ import type { components } from '../../api/gen/dashboard';
 import { evalsQuery, llmopsQuery } from '../../api/queries';
 import { ActDialog } from '../../components/act-dialog';
 import { Blank } from '../../components/blank';
+import { Show } from '../../components/figure';
 import { ButtonLink } from '../../components/link';
 import { MenuButton } from '../../components/menu';
 import { PageHead } from '../../components/page';
@@ -15,6 +16,7 @@ import { DataTable, type Column } from '../../components/table';
 import { RelativeTime } from '../../components/time';
 import { formatChange, formatCount, formatScore, formatShare } from '../../format/numbers';
 import { useMay } from '../../state/auth';
+import { mapFigure, read, type Figure } from '../../state/figure';
 import { text } from '../../text';
 
 const words = text.llmops;
@@ -28,26 +30,22 @@ const statusWord = (status: string): string => words.statuses[status.toLowerCase
 
 export function LlmopsScreen() {
   const query = useQuery(llmopsQuery);
-  const view = query.data;
-  const silent = (source: string): boolean => view?._partial?.includes(source) ?? false;
-  const endpoints = view?.endpoints.rows ?? [];
-  const evals = view?.evals.models ?? [];
+  const evals = read(query, (view) => view.evals.models, ['evals']);
   return (
     <>
       <PageHead
         title={words.title}
-        sub={
-          view && !silent('endpoints') && !silent('evals')
-            ? words.sub(
-                endpoints.filter((each) => each.enabled).length,
-                endpoints.length,
-                evals.filter((each) => kindOf(each.status) === 'critical').length,
-              )
-            : undefined
-        }
+        says={[
+          read(
+            query,
+            ({ endpoints: { rows } }) => words.enabled(rows.filter((each) => each.enabled).length, rows.length),
+            ['endpoints'],
+          ),
+          mapFigure(evals, (all) => words.failed(all.filter((each) => kindOf(each.status) === 'critical').length)),
+        ]}
       />
       <div className="stack">
-        <EndpointPanel query={query} evals={silent('evals') ? undefined : evals} />
+        <EndpointPanel query={query} evals={evals} />
         <QueryPanel
           title={words.evals.title}
           query={query}
@@ -56,9 +54,7 @@ export function LlmopsScreen() {
           flush
           skeleton="table"
           empty={(data) =>
-            data.evals.models.length > 0 ? undefined : silent('evals') ? (
-              <Blank icon="unknown" title={text.common.errors.upstream_unavailable} />
-            ) : (
+            data.evals.models.length > 0 ? undefined : (
               <Blank
                 icon="list"
                 title={words.evals.none}
@@ -94,7 +90,7 @@ function EndpointPanel({
   evals,
 }: {
   query: ReturnType<typeof useQuery<components['schemas']['LLMView']>>;
-  evals: readonly EvalModel[] | undefined;
+  evals: Figure<readonly EvalModel[]>;
 }) {
   const mayWrite = useMay('proxy.write');
   const [changing, setChanging] = useState<Endpoint>();
@@ -141,11 +137,19 @@ function EndpointPanel({
       key: 'eval',
       header: w.evaluation,
       cell: (row) => {
-        const mine = evals?.find((each) => each.model.toUpperCase() === row.model.toUpperCase());
-        return mine ? (
-          <State kind={kindOf(mine.status)}>{statusWord(mine.status)}</State>
-        ) : (
-          <State kind="unknown">{evals ? w.notRun : text.common.notMeasured}</State>
+        const mine = mapFigure(evals, (all) =>
+          all.find((each) => each.model.toUpperCase() === row.model.toUpperCase()),
+        );
+        return (
+          <Show figure={mine}>
+            {(each) =>
+              each ? (
+                <State kind={kindOf(each.status)}>{statusWord(each.status)}</State>
+              ) : (
+                <State kind="unknown">{w.notRun}</State>
+              )
+            }
+          </Show>
         );
       },
     },
@@ -175,9 +179,7 @@ function EndpointPanel({
         skeleton="table"
         note={(data) => w.note(data.endpoints.count)}
         empty={(data) =>
-          data.endpoints.rows.length > 0 ? undefined : data._partial?.includes('endpoints') ? (
-            <Blank icon="unknown" title={text.common.errors.upstream_unavailable} />
-          ) : (
+          data.endpoints.rows.length > 0 ? undefined : (
             <Blank
               icon="llm"
               title={w.none}

@@ -3,11 +3,13 @@ import { useState } from 'react';
 import type { components } from '../../api/gen/dashboard';
 import { policiesQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
+import { FigurePanel } from '../../components/figure';
 import { Select } from '../../components/field';
 import { MetricName } from '../../components/metric-name';
 import { Panel } from '../../components/panel';
 import { Impossible, State } from '../../components/state';
 import { formatChange, formatScore } from '../../format/numbers';
+import { type Figure } from '../../state/figure';
 import { text } from '../../text';
 import type { Gate } from './gate';
 
@@ -34,7 +36,7 @@ export function defaultPair(versions: readonly Version[]): { left?: string; righ
 
 interface CompareProps {
   model: string;
-  versions: readonly Version[];
+  versions: Figure<readonly Version[]>;
   gate?: Gate;
   left?: string;
   right?: string;
@@ -42,7 +44,24 @@ interface CompareProps {
 }
 
 /** Metrics of two versions side by side, with the rule and its verdict. */
-export function ComparePanel({ model, versions, gate, left, right, onChange }: CompareProps) {
+export function ComparePanel(props: CompareProps) {
+  const { versions } = props;
+  if (versions.kind === 'measured') return <Comparison {...props} versions={versions.value} />;
+  return (
+    <FigurePanel figure={versions} title={words.heading}>
+      {() => null}
+    </FigurePanel>
+  );
+}
+
+function Comparison({
+  model,
+  versions,
+  gate,
+  left,
+  right,
+  onChange,
+}: Omit<CompareProps, 'versions'> & { versions: readonly Version[] }) {
   const policy = useQuery(policiesQuery).data?.items.find((each) => each.model.toLowerCase() === model.toLowerCase());
   const initial = defaultPair(versions);
   const a = versions.find((version) => String(version.version) === (left ?? initial.left));
@@ -55,7 +74,7 @@ export function ComparePanel({ model, versions, gate, left, right, onChange }: C
   if (!a || !b)
     return (
       <Panel title={words.heading} flush>
-        <Blank icon="cube" title={words.one}>
+        <Blank icon="cube" title={versions.length === 0 ? words.none : words.one}>
           {words.oneHint}
         </Blank>
       </Panel>

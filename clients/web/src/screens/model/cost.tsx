@@ -21,6 +21,7 @@ export function CostChart({ model, height = 160 }: { model: string; height?: num
       title={words.cost.title}
       query={query}
       skeleton="chart"
+      whole
       note={text.shell.ranges['90d'].toLowerCase()}
       hideAsOf
     >

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react';
 import { ActDialog } from '../../components/act-dialog';
 import { NumberField, Select } from '../../components/field';
 import { Note } from '../../components/note';
+import { orElse, type Figure } from '../../state/figure';
 import { text } from '../../text';
 import type { Version } from './compare';
 import type { Move } from './history';
@@ -75,10 +76,13 @@ export function TrafficDialog({
   );
 }
 
+const noMoves: Move[] = [];
+
 /** Moves Production back to a version that held it before. */
-export function RollbackDialog({ model, moves, isOpen, onClose }: Props & { moves: readonly Move[] }) {
+export function RollbackDialog({ model, moves, isOpen, onClose }: Props & { moves: Figure<readonly Move[]> }) {
   const words = text.model.rollback;
-  const held = moves.filter(
+  const none = moves.kind === 'measured' ? text.model.rollback.none : text.model.rollback.unknown;
+  const held = orElse(moves, noMoves).filter(
     (move) => move.alias === 'Production' && move.version !== null && move.version !== undefined,
   );
   const current = held.find((move) => !move.to)?.version;
@@ -94,7 +98,7 @@ export function RollbackDialog({ model, moves, isOpen, onClose }: Props & { move
       isOpen={isOpen}
       onClose={onClose}
       danger
-      blocked={chosen === undefined ? words.none : undefined}
+      blocked={chosen === undefined ? none : undefined}
       reason={{ label: words.reason, required: true }}
       act={(reason) => ({
         title: words.act(model, `v${current ?? '–'}`, `v${chosen ?? '–'}`),
@@ -115,7 +119,7 @@ export function RollbackDialog({ model, moves, isOpen, onClose }: Props & { move
           options={former.map((each) => ({ id: String(each), label: `v${each}` }))}
         />
       ) : (
-        <p className="st-warn">{words.none}</p>
+        <p className="st-warn">{none}</p>
       )}
     </ActDialog>
   );

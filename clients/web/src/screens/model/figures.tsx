@@ -1,8 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { seriesQuery } from '../../api/queries';
 import type { components } from '../../api/gen/dashboard';
 import { Figures, type Stat } from '../../components/stat';
-import { Measured, NotMeasured } from '../../components/state';
 import {
   formatAmount,
   formatCount,
@@ -12,99 +11,111 @@ import {
   formatScore,
   formatZ,
 } from '../../format/numbers';
+import { given, mapFigure, read, type Figure } from '../../state/figure';
 import { useRange } from '../../state/range';
 import { text } from '../../text';
 
 type Detail = components['schemas']['ModelDetail'];
+export type ModelQuery = UseQueryResult<components['schemas']['ModelView']>;
 
 const words = text.model;
 
 /** The last measured value of a series. */
-function useLast(name: string, metric: 'latency_p95'): { value: number; unit: string } | undefined {
-  const data = useQuery(seriesQuery(name, metric, useRange())).data;
-  const value = data?.points.findLast(([, each]) => each !== null && each !== undefined)?.[1];
-  return data && value !== null && value !== undefined ? { value, unit: data.unit } : undefined;
+function useLast(name: string, metric: 'latency_p95'): Figure<number> {
+  return read(
+    useQuery(seriesQuery(name, metric, useRange())),
+    (data) => data.points.findLast(([, each]) => typeof each === 'number')?.[1],
+  );
 }
 
-/** The requests of the whole range; undefined while none of it was measured. */
-function useRequests(name: string): { value: number; unit: string } | undefined {
-  const data = useQuery(seriesQuery(name, 'requests', useRange())).data;
-  const counts = data?.points.map(([, each]) => each).filter((each): each is number => typeof each === 'number');
-  return data && counts?.length ? { value: counts.reduce((a, b) => a + b, 0), unit: data.unit } : undefined;
+/** The requests of the whole range, of those steps that were measured. */
+function useRequests(name: string): Figure<number> {
+  return read(useQuery(seriesQuery(name, 'requests', useRange())), (data) => {
+    const counts = data.points.map(([, each]) => each).filter((each): each is number => typeof each === 'number');
+    return counts.length > 0 ? counts.reduce((a, b) => a + b, 0) : undefined;
+  });
 }
 
 /** The model's figures at a glance; each leads to the tab that it comes from. */
-export function ModelFigures({ detail }: { detail: Detail }) {
+export function ModelFigures({ view }: { view: ModelQuery }) {
   const names = words.figures;
   const range = useRange();
-  const requests = useRequests(detail.name);
-  const latency = useLast(detail.name, 'latency_p95');
-  const { drift, cost, traffic } = detail;
-  const z = drift?.zScore;
-  const aside = Object.entries(traffic?.rules ?? {}).filter(([alias, share]) => alias !== 'Production' && share > 0);
-  const tab = (name: 'drift' | 'traffic' | 'cost'): Stat['link'] => ({
+  const detail = view.data?.detail;
+  const name = detail?.name ?? '';
+  const requests = useRequests(name);
+  const latency = useLast(name, 'latency_p95');
+  const drift = read(view, (data) => data.detail.drift, ['drift']);
+  const traffic = read(view, (data) => data.detail.traffic, ['traffic']);
+  const cost = read(view, (data) => data.detail.cost, ['cost']);
+  const production = detail?.versions?.find((version) => version.aliases.includes('Production'))?.version;
+  const of = drift.kind === 'measured' ? drift.value.version : undefined;
+  // Figures of a version that has left the alias are none of the one that stands there.
+  const isEarlier = of !== undefined && production !== undefined && of !== production;
+  const mine = <V,>(pick: (value: NonNullable<Detail['drift']>) => V | null | undefined): Figure<V> =>
+    drift.kind !== 'measured'
+      ? drift
+      : isEarlier
+        ? { kind: 'unmeasured', why: names.earlier(production, of) }
+        : given(pick(drift.value));
+  const tab = (id: 'drift' | 'traffic' | 'cost'): Stat['link'] => ({
     to: '/models/$name',
-    params: { name: detail.name },
-    search: (prev: Record<string, unknown>) => ({ ...prev, tab: name }) as never,
+    params: { name },
+    search: (prev: Record<string, unknown>) => ({ ...prev, tab: id }) as never,
   });
   const stats: Stat[] = [
     {
       label: names.drift,
       link: tab('drift'),
-      value: (
-        <Measured value={z}>
-          {(value) => (
-            <span className={value >= 3 ? 'st-critical' : value >= 2 ? 'st-warn' : undefined}>{formatZ(value)}</span>
-          )}
-        </Measured>
+      value: mapFigure(
+        mine((value) => value.zScore),
+        (z) => <span className={z >= 3 ? 'st-critical' : z >= 2 ? 'st-warn' : undefined}>{formatZ(z)}</span>,
       ),
-      unit: z === null || z === undefined ? undefined : 'z',
-      note: names.driftFrom,
+      unit: 'z',
+      note: isEarlier ? names.earlier(production, of) : names.driftFrom,
     },
     {
       label: names.mean,
       link: tab('drift'),
-      value: <Measured value={drift?.mean_prediction}>{formatScore}</Measured>,
-      note:
-        drift?.baselineMean === null || drift?.baselineMean === undefined
-          ? names.noBaseline
-          : names.meanBaseline(formatScore(drift.baselineMean)),
+      value: mapFigure(
+        mine((value) => value.mean_prediction),
+        formatScore,
+      ),
+      found: mapFigure(drift, ({ baselineMean }) =>
+        typeof baselineMean === 'number' ? names.meanBaseline(formatScore(baselineMean)) : names.noBaseline,
+      ),
     },
     {
       label: names.requests,
       link: tab('traffic'),
-      value: requests ? formatCount(requests.value) : <NotMeasured />,
-      unit: requests && text.shell.ranges[range.key].toLowerCase(),
-      note: aside.length
-        ? aside.map(([alias, share]) => names.split(formatPercent(share), alias)).join(', ')
-        : names.allProduction,
+      value: mapFigure(requests, formatCount),
+      unit: text.shell.ranges[range.key].toLowerCase(),
+      found: mapFigure(traffic, ({ rules }) => {
+        const aside = Object.entries(rules).filter(([alias, share]) => alias !== 'Production' && share > 0);
+        return aside.length
+          ? aside.map(([alias, share]) => names.split(formatPercent(share), alias)).join(', ')
+          : names.allProduction;
+      }),
     },
-    {
-      label: names.latency,
-      link: tab('traffic'),
-      value: latency ? formatRate(latency.value) : <NotMeasured />,
-      unit: latency && `${latency.unit} p95`,
-      note: latency ? undefined : names.latencyNotKept,
-    },
+    { label: names.latency, link: tab('traffic'), value: mapFigure(latency, formatRate), unit: 'ms p95' },
     {
       label: names.gpu,
       link: tab('cost'),
-      value: cost ? formatRate(cost.gpu_hours) : <NotMeasured />,
-      unit: cost && 'GPU h',
-      note: cost && names.runs(cost.runs),
+      value: mapFigure(cost, (each) => formatRate(each.gpu_hours)),
+      unit: 'GPU h',
+      found: mapFigure(cost, (each) => names.runs(each.runs)),
     },
     {
       label: names.cost,
       link: tab('cost'),
-      value: cost ? formatAmount(cost.cost_usd) : <NotMeasured />,
-      unit: cost && 'USD',
-      note: cost
-        ? cost.synthetic_cost_usd
-          ? names.synthetic(formatMoney(cost.synthetic_cost_usd))
-          : cost.runs > 0
-            ? names.perRun(formatMoney(cost.cost_usd / cost.runs))
-            : names.runs(0)
-        : undefined,
+      value: mapFigure(cost, (each) => formatAmount(each.cost_usd)),
+      unit: 'USD',
+      found: mapFigure(cost, (each) =>
+        each.synthetic_cost_usd
+          ? names.synthetic(formatMoney(each.synthetic_cost_usd))
+          : each.runs > 0
+            ? names.perRun(formatMoney(each.cost_usd / each.runs))
+            : names.runs(0),
+      ),
     },
   ];
   return <Figures stats={stats} />;

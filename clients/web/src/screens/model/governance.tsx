@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { activityQuery, policiesQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
+import { FigurePanel } from '../../components/figure';
 import { Feed } from '../../components/feed';
 import { GateList } from '../../components/gate';
 import { ButtonLink } from '../../components/link';
@@ -10,6 +11,7 @@ import { Pill } from '../../components/state';
 import { RelativeTime } from '../../components/time';
 import { formatScore } from '../../format/numbers';
 import { parseTime } from '../../format/time';
+import { type Figure } from '../../state/figure';
 import { text } from '../../text';
 import { nameMetric } from '../../text/metrics';
 import { gateItems, isInPlace, type Gate } from './gate';
@@ -17,12 +19,19 @@ import { gateItems, isInPlace, type Gate } from './gate';
 const words = text.model;
 
 /** The gate's verdict on the candidate, with each reason. */
-export function GatePanel({ gate }: { gate: Gate | undefined }) {
-  if (!gate || gate.version === null || gate.version === undefined)
+export function GatePanel({ gate: figure }: { gate: Figure<Gate> }) {
+  if (figure.kind !== 'measured')
+    return (
+      <FigurePanel figure={figure} title={words.gate.title}>
+        {() => null}
+      </FigurePanel>
+    );
+  const gate = figure.value;
+  if (gate.version === null || gate.version === undefined)
     return (
       <Panel title={words.gate.title} flush>
         <Blank icon="up" title={words.gate.none}>
-          {gate?.policy.reasons.join('; ') || words.gate.noneHint}
+          {gate.policy.reasons.join('; ') || words.gate.noneHint}
         </Blank>
       </Panel>
     );

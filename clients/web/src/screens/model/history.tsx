@@ -2,9 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import type { components } from '../../api/gen/dashboard';
 import { aliasAtQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
+import { FigurePanel } from '../../components/figure';
 import { Panel } from '../../components/panel';
 import { RelativeTime } from '../../components/time';
 import { DAY, formatDateTime, formatDay, parseTime } from '../../format/time';
+import { type Figure } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 
@@ -19,18 +21,25 @@ function toField(at: Date): string {
   return at.toISOString().slice(0, 16);
 }
 
-/** Which version held Production when: as a bar, by picking an instant, and as a list. */
-export function HistoryPanel({
-  model,
-  moves,
-  at,
-  onPick,
-}: {
+interface HistoryProps<Moves> {
   model: string;
-  moves: readonly Move[];
+  moves: Moves;
   at: string | undefined;
   onPick: (at: string | undefined) => void;
-}) {
+}
+
+/** Which version held Production when: as a bar, by picking an instant, and as a list. */
+export function HistoryPanel(props: HistoryProps<Figure<readonly Move[]>>) {
+  const { moves } = props;
+  if (moves.kind === 'measured') return <History {...props} moves={moves.value} />;
+  return (
+    <FigurePanel figure={moves} title={words.title} note={words.note}>
+      {() => null}
+    </FigurePanel>
+  );
+}
+
+function History({ model, moves, at, onPick }: HistoryProps<readonly Move[]>) {
   const now = useNow();
   const held = moves.filter((move) => move.alias === 'Production' && parseTime(move.from));
   const picked = parseTime(at);
@@ -114,7 +123,13 @@ export function HistoryPanel({
             <span>
               {words.at(
                 formatDateTime(picked),
-                answer.isPending ? '…' : holder ? named(Number(holder.version)) : words.nobody,
+                answer.isPending
+                  ? '…'
+                  : answer.isError
+                    ? text.common.notMeasured
+                    : holder
+                      ? named(Number(holder.version))
+                      : words.nobody,
               )}
             </span>
           </div>
@@ -129,7 +144,7 @@ export function HistoryPanel({
               {holder.actor}
             </>
           ) : (
-            !answer.isPending && words.nobody
+            !answer.isPending && (answer.isError ? text.common.notMeasured : words.nobody)
           )}
         </p>
       )}

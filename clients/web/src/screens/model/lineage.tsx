@@ -1,18 +1,35 @@
 import { useQuery } from '@tanstack/react-query';
 import { servedQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
+import { FigurePanel, Show } from '../../components/figure';
 import { Icon } from '../../components/icon';
 import { Panel } from '../../components/panel';
 import { RelativeTime } from '../../components/time';
 import { formatCount, formatMoney, shortenCommit, shortenHash } from '../../format/numbers';
+import { mapFigure, orElse, read, type Figure } from '../../state/figure';
 import { text } from '../../text';
 import type { Version } from './compare';
 
 const words = text.model;
 
 /** Where a version came from and where it is now. */
-export function LineagePanel({ model, version }: { model: string; version: Version | undefined }) {
-  const served = useQuery(servedQuery).data;
+export function LineagePanel({ model, version }: { model: string; version: Figure<Version | undefined> }) {
+  return version.kind === 'measured' ? (
+    <Lineage model={model} version={version.value} />
+  ) : (
+    <FigurePanel figure={version} title={words.versions.title}>
+      {() => null}
+    </FigurePanel>
+  );
+}
+
+function Lineage({ model, version }: { model: string; version: Version | undefined }) {
+  const copies = read(useQuery(servedQuery), (all) =>
+    all.filter(
+      (each) =>
+        each.model_name.toLowerCase() === model.toLowerCase() && each.model_version === String(version?.version),
+    ),
+  );
   const lineage = words.lineage;
   if (!version)
     return (
@@ -23,11 +40,7 @@ export function LineagePanel({ model, version }: { model: string; version: Versi
   const tags = version.tags ?? {};
   const commit = tags.modelrepo_commit ?? tags.commit_sha;
   const dataset = version.params?.dataset ?? tags.dataset ?? tags.dataset_name;
-  const copies =
-    served?.filter(
-      (copy) => copy.model_name.toLowerCase() === model.toLowerCase() && copy.model_version === String(version.version),
-    ) ?? [];
-  const copy = copies[0];
+  const copy = orElse(copies, undefined)?.[0];
   return (
     <Panel title={lineage.title(String(version.version))}>
       <ol className="vlin">
@@ -77,22 +90,23 @@ export function LineagePanel({ model, version }: { model: string; version: Versi
           </span>
         </li>
         {version.aliases.map((alias) => {
-          const loaded = copies.find((each) => each.alias === alias);
           return (
             <li key={alias}>
               <Icon name="server" small />
               <span>
                 <b>{lineage.served(alias)}</b>
                 <small>
-                  {loaded ? (
-                    <>
-                      {lineage.loaded} <RelativeTime at={loaded.loaded_at} />
-                    </>
-                  ) : served ? (
-                    lineage.notLoaded
-                  ) : (
-                    text.common.notMeasured
-                  )}
+                  <Show figure={mapFigure(copies, (all) => all.find((each) => each.alias === alias))}>
+                    {(loaded) =>
+                      loaded ? (
+                        <>
+                          {lineage.loaded} <RelativeTime at={loaded.loaded_at} />
+                        </>
+                      ) : (
+                        lineage.notLoaded
+                      )
+                    }
+                  </Show>
                 </small>
               </span>
             </li>

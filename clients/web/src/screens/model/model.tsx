@@ -6,6 +6,7 @@ import { commentsQuery, driftQuery, modelQuery, registryQuery } from '../../api/
 import { Blank, ErrorBlank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { AliasChip, Chip, GeneratedChip } from '../../components/chip';
+import { Count, Nothing } from '../../components/figure';
 import { ButtonLink } from '../../components/link';
 import { PageHead } from '../../components/page';
 import { Panel, PartialChip } from '../../components/panel';
@@ -16,18 +17,20 @@ import { formatPercent } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import { modelTabs } from '../../router-params';
 import { useMay } from '../../state/auth';
+import { mapFigure, orElse, read, silentSources, type Figure } from '../../state/figure';
 import { text } from '../../text';
 import { DriftChart, MeanChart } from '../drift/series';
 import { DriftFacts } from '../drift/facts';
 import { InputReport } from '../drift/report';
 import { healthOf } from '../registry/health';
 import { RetrainDialog } from '../runs/retrain-dialog';
-import { ComparePanel, defaultPair } from './compare';
+import { ComparePanel, defaultPair, type Version } from './compare';
 import { RollbackDialog, TrafficDialog } from './dialogs';
 import { Discussion } from './discussion';
-import { HistoryPanel } from './history';
+import { HistoryPanel, type Move } from './history';
 import { CostChart, CostTable } from './cost';
-import { ModelFigures } from './figures';
+import { ModelFigures, type ModelQuery } from './figures';
+import type { Gate } from './gate';
 import { GatePanel, GovernancePanels } from './governance';
 import { LineagePanel } from './lineage';
 import { TrafficPanel, TrafficSeries } from './traffic';
@@ -41,8 +44,7 @@ const words = text.model;
 export function ModelScreen() {
   const { name } = route.useParams();
   const query = useQuery(modelQuery(name));
-  if (query.data)
-    return <Model key={query.data.detail.name} detail={query.data.detail} partial={query.data._partial} />;
+  if (query.data) return <Model key={query.data.detail.name} query={query} detail={query.data.detail} />;
   const missing = query.error instanceof Problem && query.error.status === 404;
   return (
     <>
@@ -68,31 +70,54 @@ export function ModelScreen() {
   );
 }
 
-function Model({ detail, partial }: { detail: Detail; partial?: readonly string[] }) {
+const noVersions: Version[] = [];
+
+interface Parts {
+  detail: Detail;
+  versions: Figure<readonly Version[]>;
+  moves: Figure<readonly Move[]>;
+  traffic: Figure<NonNullable<Detail['traffic']>>;
+  gate: Figure<Gate>;
+}
+
+/** What each source says of the model; none of it is there without an answer. */
+function partsOf(query: ModelQuery, detail: Detail): Parts {
+  return {
+    detail,
+    versions: read(query, (view) => view.detail.versions, ['tracker']),
+    moves: read(query, (view) => view.detail.aliasHistory, ['promotion']),
+    traffic: read(query, (view) => view.detail.traffic, ['traffic']),
+    gate: read(query, (view) => view.detail.promotion, ['promotion']),
+  };
+}
+
+function Model({ detail, query }: { detail: Detail; query: ModelQuery }) {
+  const parts = partsOf(query, detail);
+  const partial = silentSources(query.data);
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const row = useQuery(registryQuery).data?.registry.rows.find(
     (each) => each.name.toLowerCase() === detail.name.toLowerCase(),
   );
-  const comments = useQuery(commentsQuery('model', detail.name)).data?.comments;
+  const comments = read(useQuery(commentsQuery('model', detail.name)), (data) => data.comments.length);
   const mayTrain = useMay('retrain.trigger');
   const mayMove = useMay('model.promote');
   const maySplit = useMay('traffic.manage');
   const set = (change: Partial<typeof search>): void =>
     void navigate({ search: (prev) => ({ ...prev, ...change }), replace: true, resetScroll: false });
   const { tab = 'summary', act } = search;
-  const versions = detail.versions ?? [];
+  const versions = orElse(parts.versions, noVersions);
   const production = versions.find((version) => version.aliases.includes('Production'));
   const holder = (alias: string) =>
     versions.find((version) => version.aliases.includes(alias) && version !== production);
-  const newer = versions.find((version) => version.version > (production?.version ?? 0));
+  const newer = versions.find((version) => version.version > (production?.version ?? -Infinity));
   const newest = holder('Canary') ?? holder('Staging') ?? newer;
   const health = row && healthOf(row);
   const generated =
     (production ?? versions[0])?.tags?.data_origin === 'generated' ||
     (production ?? versions[0])?.tags?.dummy === 'true';
   const close = (): void => set({ act: undefined });
-  const events = (detail.aliasHistory ?? []).flatMap((move) => {
+  const events = orElse(parts.moves, []).flatMap((move) => {
     const at = parseTime(move.from)?.getTime();
     return at && move.version
       ? [{ at, label: move.alias === 'Production' ? `v${move.version}` : `v${move.version} ${move.alias}` }]
@@ -104,7 +129,10 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
         title={detail.name}
         heading={
           <>
-            {detail.name} {health && <Pill kind={health.kind} />}
+            <bdi className="trunc" title={detail.name}>
+              {detail.name}
+            </bdi>{' '}
+            {health && <Pill kind={health.kind} />}
             {health && health.reasons.length > 0 && <span className="reason">{health.reasons.join('; ')}</span>}
           </>
         }
@@ -129,7 +157,7 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
               )}
             {generated && <GeneratedChip />}
             {row?.governed && <Chip>{words.governed}</Chip>}
-            {partial && partial.length > 0 && <PartialChip sources={partial} />}
+            {partial.length > 0 && <PartialChip sources={partial} />}
           </>
         }
         actions={
@@ -169,7 +197,12 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
         tabs={modelTabs.map((id) => ({
           id,
           label: words.tabs[id],
-          count: id === 'versions' ? versions.length : id === 'discussion' ? comments?.length || undefined : undefined,
+          count:
+            id === 'versions'
+              ? mapFigure(parts.versions, (all) => all.length)
+              : id === 'discussion'
+                ? comments
+                : undefined,
         }))}
         linkOf={(id) =>
           ({
@@ -180,13 +213,13 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
         }
       />
       <div className="stack tabbody">
-        {tab === 'summary' && <Summary detail={detail} events={events} />}
+        {tab === 'summary' && <Summary query={query} parts={parts} events={events} />}
         {tab === 'versions' && (
           <>
-            <Compare detail={detail} />
+            <Compare parts={parts} />
             <VersionsPanel
               model={detail.name}
-              versions={versions}
+              versions={parts.versions}
               onCompare={(version) => set({ right: version, left: search.left ?? defaultPair(versions).left })}
             />
           </>
@@ -195,7 +228,7 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
         {tab === 'traffic' && (
           <>
             <TrafficPanel
-              traffic={detail.traffic}
+              traffic={parts.traffic}
               versions={versions}
               onEdit={() => set({ act: 'traffic' })}
               refusal={maySplit ? undefined : words.acts.noRole}
@@ -215,7 +248,7 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
         {tab === 'governance' && (
           <div className="grid cols-2">
             <div className="stack">
-              <GatePanel gate={detail.promotion} />
+              <GatePanel gate={parts.gate} />
             </div>
             <div className="stack">
               <GovernancePanels model={detail.name} />
@@ -223,7 +256,7 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
           </div>
         )}
         {tab === 'discussion' && (
-          <Panel title={words.tabs.discussion} note={comments?.length}>
+          <Panel title={words.tabs.discussion} note={<Count figure={comments} />}>
             <Discussion type="model" id={detail.name} />
           </Panel>
         )}
@@ -236,24 +269,19 @@ function Model({ detail, partial }: { detail: Detail; partial?: readonly string[
         isOpen={act === 'traffic' && maySplit}
         onClose={close}
       />
-      <RollbackDialog
-        model={detail.name}
-        moves={detail.aliasHistory ?? []}
-        isOpen={act === 'rollback' && mayMove}
-        onClose={close}
-      />
+      <RollbackDialog model={detail.name} moves={parts.moves} isOpen={act === 'rollback' && mayMove} onClose={close} />
     </>
   );
 }
 
-function Compare({ detail }: { detail: Detail }) {
+function Compare({ parts }: { parts: Parts }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   return (
     <ComparePanel
-      model={detail.name}
-      versions={detail.versions ?? []}
-      gate={detail.promotion}
+      model={parts.detail.name}
+      versions={parts.versions}
+      gate={orElse(parts.gate, undefined)}
       left={search.left}
       right={search.right}
       onChange={(pair) =>
@@ -263,39 +291,48 @@ function Compare({ detail }: { detail: Detail }) {
   );
 }
 
-function Summary({ detail, events }: { detail: Detail; events: readonly { at: number; label: string }[] }) {
+function Summary({
+  query,
+  parts,
+  events,
+}: {
+  query: ModelQuery;
+  parts: Parts;
+  events: readonly { at: number; label: string }[];
+}) {
+  const { detail } = parts;
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const versions = detail.versions ?? [];
+  const versions = orElse(parts.versions, noVersions);
   const maySplit = useMay('traffic.manage');
   const candidate =
     versions.find((version) => String(version.version) === (search.right ?? defaultPair(versions).right)) ??
     versions[0];
   return (
     <>
-      <ModelFigures detail={detail} />
+      <ModelFigures view={query} />
       <div className="grid cols-main r-wide">
         <div className="stack">
           <DriftChart model={detail.name} events={events} />
-          <Compare detail={detail} />
+          <Compare parts={parts} />
           <HistoryPanel
             model={detail.name}
-            moves={detail.aliasHistory ?? []}
+            moves={parts.moves}
             at={search.at}
             onPick={(at) => void navigate({ search: (prev) => ({ ...prev, at }), replace: true, resetScroll: false })}
           />
         </div>
         <div className="stack">
-          <GatePanel gate={detail.promotion} />
+          <GatePanel gate={parts.gate} />
           <TrafficPanel
-            traffic={detail.traffic}
+            traffic={parts.traffic}
             versions={versions}
             onEdit={() =>
               void navigate({ search: (prev) => ({ ...prev, act: 'traffic' }), replace: true, resetScroll: false })
             }
             refusal={maySplit ? undefined : words.acts.noRole}
           />
-          <LineagePanel model={detail.name} version={candidate} />
+          <LineagePanel model={detail.name} version={mapFigure(parts.versions, () => candidate)} />
           <CostChart model={detail.name} />
         </div>
       </div>
@@ -320,11 +357,11 @@ function DriftTab({ name, events }: { name: string; events: readonly { at: numbe
           {rows.isError ? (
             <ErrorBlank error={rows.error} onRetry={() => void rows.refetch()} />
           ) : (
-            !rows.isPending && (
+            <Nothing of={read(rows, (data) => data)}>
               <Blank icon="drift" title={text.drift.empty}>
                 {text.drift.emptyHint}
               </Blank>
-            )
+            </Nothing>
           )}
         </Panel>
       )}

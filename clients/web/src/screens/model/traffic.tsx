@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { seriesQuery } from '../../api/queries';
 import { Button } from '../../components/button';
+import { FigurePanel } from '../../components/figure';
 import { Chart, type Point } from '../../components/chart';
-import { Panel, QueryPanel } from '../../components/panel';
-import { NotMeasured } from '../../components/state';
+import { QueryPanel } from '../../components/panel';
 import { RelativeTime } from '../../components/time';
 import { formatPercent, formatRate } from '../../format/numbers';
+import { type Figure } from '../../state/figure';
 import { useRange } from '../../state/range';
 import type { Version } from './compare';
 import { text } from '../../text';
@@ -19,58 +20,58 @@ interface Traffic {
 }
 
 export function TrafficPanel({
-  traffic,
+  traffic: figure,
   versions,
   onEdit,
   refusal,
 }: {
-  traffic: Traffic | undefined;
+  traffic: Figure<Traffic>;
   versions: readonly Version[];
   onEdit: () => void;
   refusal?: string;
 }) {
   const names = words.traffic;
   return (
-    <Panel
+    <FigurePanel
+      figure={figure}
       title={names.title}
       note={names.note}
-      partial={traffic ? undefined : ['traffic']}
       actions={
         <Button disabledReason={refusal} onPress={onEdit}>
           {names.edit}
         </Button>
       }
     >
-      {!traffic ? (
-        <NotMeasured />
-      ) : !traffic.configured || Object.keys(traffic.rules).length === 0 ? (
-        <p className="muted">{names.none}</p>
-      ) : (
-        <>
-          <ul className="split-bars">
-            {Object.entries(traffic.rules).map(([alias, share]) => (
-              <li key={alias}>
-                <span className="med">{alias}</span>
-                <span className="faint">
-                  {versions.find((version) => version.aliases.includes(alias))
-                    ? `v${versions.find((version) => version.aliases.includes(alias))?.version}`
-                    : '–'}
-                </span>
-                <span className="meter">
-                  <i className={alias === 'Production' ? 'plain' : 'running'} style={{ width: `${share}%` }} />
-                </span>
-                <span className="num">{formatPercent(share)}</span>
-              </li>
-            ))}
-          </ul>
-          {traffic.updated_at && (
-            <p className="small faint mt">
-              {names.updated} <RelativeTime at={traffic.updated_at} />
-            </p>
-          )}
-        </>
-      )}
-    </Panel>
+      {(traffic) =>
+        !traffic.configured || Object.keys(traffic.rules).length === 0 ? (
+          <p className="muted">{names.none}</p>
+        ) : (
+          <>
+            <ul className="split-bars">
+              {Object.entries(traffic.rules).map(([alias, share]) => (
+                <li key={alias}>
+                  <span className="med">{alias}</span>
+                  <span className="faint">
+                    {versions.find((version) => version.aliases.includes(alias))
+                      ? `v${versions.find((version) => version.aliases.includes(alias))?.version}`
+                      : '–'}
+                  </span>
+                  <span className="meter">
+                    <i className={alias === 'Production' ? 'plain' : 'running'} style={{ width: `${share}%` }} />
+                  </span>
+                  <span className="num">{formatPercent(share)}</span>
+                </li>
+              ))}
+            </ul>
+            {traffic.updated_at && (
+              <p className="small faint mt">
+                {names.updated} <RelativeTime at={traffic.updated_at} />
+              </p>
+            )}
+          </>
+        )
+      }
+    </FigurePanel>
   );
 }
 
@@ -86,7 +87,7 @@ export function TrafficSeries({
   const query = useQuery(seriesQuery(model, metric, useRange()));
   const title = metric === 'requests' ? words.traffic.requests : words.traffic.latency;
   return (
-    <QueryPanel title={title} query={query} skeleton="chart">
+    <QueryPanel title={title} query={query} skeleton="chart" whole>
       {(data) => (
         <Chart
           label={metric === 'requests' ? words.traffic.label(model) : words.traffic.latencyLabel(model)}
@@ -96,7 +97,6 @@ export function TrafficSeries({
           kind={metric === 'requests' ? 'area' : 'line'}
           fromZero
           height={height}
-          noPoints={metric === 'latency_p95' ? text.common.chart.noLatency : undefined}
         />
       )}
     </QueryPanel>

@@ -5,6 +5,7 @@ import { governanceQuery } from '../../api/queries';
 import { Blank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Feed, type FeedEntry } from '../../components/feed';
+import { Nothing } from '../../components/figure';
 import type { IconName } from '../../components/icon';
 import { Panel } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
@@ -13,11 +14,13 @@ import { parseTime } from '../../format/time';
 import type { PlatformEvent } from '../../live/stream';
 import { useMe } from '../../state/auth';
 import { useConnection, useRecentEvents } from '../../state/live';
+import { orElse, read, silentSources } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 
 const words = text.overview.activity;
 const LENGTH = 14;
+const noEntries: never[] = [];
 /** New rows are tinted this long. */
 const FRESH = 20_000;
 
@@ -71,6 +74,7 @@ export function describeEvent(event: PlatformEvent): FeedEntry {
 /** What happened: live events on top of the ledger's last entries. It can be paused, so that nothing moves under the pointer. */
 export function ActivityPanel() {
   const governance = useQuery(governanceQuery);
+  const ledger = read(governance, (view) => view.audit?.entries, ['audit']);
   const live = useRecentEvents();
   const connection = useConnection();
   const now = useNow();
@@ -79,7 +83,7 @@ export function ActivityPanel() {
   const events = paused ?? live;
   const entries = useMemo(() => {
     const opened = events.at(-1)?.at.getTime() ?? Infinity;
-    const history: FeedEntry[] = (governance.data?.audit?.entries ?? []).flatMap((entry) => {
+    const history: FeedEntry[] = orElse(ledger, noEntries).flatMap((entry) => {
       const at = parseTime(entry.ts);
       // What came as an event since is not told twice.
       if (!at || at.getTime() >= opened) return [];
@@ -107,7 +111,8 @@ export function ActivityPanel() {
       ];
     });
     return [...events.map(describeEvent), ...history].slice(0, LENGTH);
-  }, [events, governance.data]);
+    // The figure is made anew with each draw; what it is made of is not.
+  }, [events, governance.data, governance.isError]);
   const shown = entries.map((entry) => ({
     ...entry,
     fresh: !entry.key.startsWith('ledger-') && now.getTime() - entry.at.getTime() < FRESH,
@@ -116,7 +121,7 @@ export function ActivityPanel() {
     <Panel
       title={words.title}
       flush
-      partial={entries.length === 0 ? governance.data?._partial?.filter((source) => source === 'audit') : undefined}
+      partial={silentSources(governance.data, ['audit'])}
       actions={
         <>
           <span className="conn">
@@ -155,7 +160,9 @@ export function ActivityPanel() {
           <Skeleton shape="list" rows={6} />
         </div>
       ) : (
-        <Blank icon="pulse" title={words.none} />
+        <Nothing of={ledger}>
+          <Blank icon="pulse" title={words.none} />
+        </Nothing>
       )}
     </Panel>
   );

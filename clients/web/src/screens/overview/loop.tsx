@@ -1,17 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { approvalsQuery, promotionsQuery, pushesQuery, registryQuery, runsQuery } from '../../api/queries';
 import { Icon, type IconName, type StateKind } from '../../components/icon';
-import { NotMeasured, State } from '../../components/state';
+import { Show } from '../../components/figure';
+import { State } from '../../components/state';
 import { describeTime } from '../../components/time';
 import { formatCount } from '../../format/numbers';
 import { formatDuration, parseTime } from '../../format/time';
 import { activeStates } from '../../shell/counts';
+import { mapFigure, measured, orElse, read, type Figure } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { boundsOf, useRange } from '../../state/range';
 import { text } from '../../text';
-import { healthOf } from '../registry/health';
+import type { Approval } from '../approvals/risk';
+import type { RegistryRow } from '../registry/health';
 
 const words = text.overview.loop;
 
@@ -21,174 +23,223 @@ interface Stage {
   name: string;
   to: string;
   search?: Record<string, string>;
-  value: number | undefined;
-  unit: string;
-  state?: StateKind;
-  detail: ReactNode;
+  value: Figure<number>;
+  unit: (value: number) => string;
+  /** What is said under the count; it may know less than the count. */
+  detail: Figure<{ say: string; kind?: StateKind }>;
 }
 
 const failedStates = new Set(['FAILED', 'CRASHED', 'LOST']);
+const drifting = new Set(['WARNING', 'CRITICAL', 'CORRUPT']);
+const compared = new Set(['OK', ...drifting]);
 
-/** The product's seven stages with their counts, and the way back from drift to change. */
-export function LoopStrip() {
-  const range = useRange();
-  const now = useNow();
-  const { from } = boundsOf(range, now.getTime());
-  const pushes = useQuery(pushesQuery).data;
-  const pending = useQuery(approvalsQuery('pending')).data;
-  const everyApproval = useQuery(approvalsQuery()).data;
-  const runs = useQuery(runsQuery()).data?.items;
-  const promotions = useQuery(promotionsQuery).data?.items;
-  const rows = useQuery(registryQuery).data?.registry.rows;
-  const recent = (at: string | null | undefined): boolean => (parseTime(at)?.getTime() ?? 0) >= from.getTime();
+/** Returns how many of the models in Production are served, once that is known of each. */
+export function countServed(rows: Figure<readonly RegistryRow[]>): Figure<{ served: number; all: number }> {
+  if (rows.kind !== 'measured') return rows;
+  const production = rows.value.filter((row) => row.aliases?.Production !== undefined);
+  const unknown = production.filter((row) => row.served === undefined).length;
+  if (unknown > 0) return { kind: 'unmeasured', why: words.servingUnknown(unknown) };
+  return measured({ served: production.filter((row) => row.served).length, all: production.length });
+}
 
-  const lately = pushes?.filter((push) => recent(push.timestamp));
-  const lastPush = parseTime(lately?.[0]?.timestamp);
-  const oldest = pending
-    ?.map((a) => parseTime(a.requested_at)?.getTime() ?? Infinity)
-    .reduce((a, b) => Math.min(a, b), Infinity);
-  const running = runs?.filter((run) => run.state_type.toUpperCase() === 'RUNNING').length;
-  const queued = (runs?.filter((run) => activeStates.has(run.state_type.toUpperCase())).length ?? 0) - (running ?? 0);
-  const ended = runs?.filter((run) => recent(run.ended_at));
-  const failed = ended?.filter((run) => failedStates.has(run.state_type.toUpperCase())).length ?? 0;
-  const decided = promotions?.filter((promotion) => recent(promotion.requested_at));
-  const promoted = decided?.filter((promotion) => promotion.state === 'promoted').length;
-  const held = decided?.filter((promotion) => promotion.state === 'failed').length ?? 0;
-  const open = promotions?.filter((promotion) => promotion.state === 'pending').length ?? 0;
-  const production = rows?.filter((row) => row.aliases?.Production !== undefined);
-  const unserved =
-    production?.filter((row) => (row.healthReasons ?? []).some((reason) => /not served/i.test(reason))).length ?? 0;
-  const drifting = rows?.filter((row) => (row.zScore ?? 0) >= 2).length;
-  const critical =
-    rows?.filter((row) => (row.zScore ?? 0) >= 3 || (healthOf(row).kind === 'critical' && (row.zScore ?? 0) >= 2))
-      .length ?? 0;
+/** Returns how many models drift among those that were compared with a baseline; none was, none is counted. */
+export function countDrifting(
+  rows: Figure<readonly RegistryRow[]>,
+): Figure<{ drifting: number; critical: number; compared: number; all: number }> {
+  if (rows.kind !== 'measured') return rows;
+  const known = rows.value.filter((row) => compared.has(row.driftStatus ?? ''));
+  if (known.length === 0) return { kind: 'unmeasured', why: words.nothingCompared };
+  const moved = known.filter((row) => drifting.has(row.driftStatus ?? ''));
+  return measured({
+    drifting: moved.length,
+    critical: moved.filter((row) => row.driftStatus !== 'WARNING').length,
+    compared: known.length,
+    all: rows.value.length,
+  });
+}
 
-  const stages: Stage[] = [
+function useStages(from: Date, now: Date): Stage[] {
+  const recent = (at: string | null | undefined): boolean => (parseTime(at)?.getTime() ?? -Infinity) >= from.getTime();
+  const pushes = read(useQuery(pushesQuery), (list) => list.filter((push) => recent(push.timestamp)));
+  const pending = read(useQuery(approvalsQuery('pending')), (list) => list);
+  const runs = read(useQuery(runsQuery()), (list) => list.items);
+  const promotions = read(useQuery(promotionsQuery), (list) => list.items);
+  const registry = useQuery(registryQuery);
+  const rows = (sources: string[]) => read(registry, (view) => view.registry.rows, sources);
+  const active = mapFigure(runs, (list) => list.filter((run) => activeStates.has(run.state_type.toUpperCase())));
+  const ended = mapFigure(runs, (list) => list.filter((run) => recent(run.ended_at)));
+  const failed = mapFigure(
+    ended,
+    (list) => list.filter((run) => failedStates.has(run.state_type.toUpperCase())).length,
+  );
+  const served = countServed(rows(['tracker', 'serving']));
+  const drift = countDrifting(rows(['tracker', 'drift']));
+  const isRunning = (run: { state_type: string }): boolean => run.state_type.toUpperCase() === 'RUNNING';
+  const held = { kind: 'warn' as const };
+  return [
     {
       key: 'change',
       icon: 'commit',
       name: words.change,
       to: '/approvals',
-      value: lately?.length,
-      unit: words.pushes(lately?.length ?? 0),
-      detail: lastPush ? words.lastPush(describeTime(lastPush, now)) : words.noPush,
+      value: mapFigure(pushes, (list) => list.length),
+      unit: words.pushes,
+      detail: mapFigure(pushes, ([last]) => {
+        const at = parseTime(last?.timestamp);
+        return { say: at ? words.lastPush(describeTime(at, now)) : words.noPush };
+      }),
     },
     {
       key: 'approval',
       icon: 'approve',
       name: words.approval,
       to: '/approvals',
-      value: pending?.length,
-      unit: words.waiting,
-      state: pending?.length ? 'warn' : undefined,
-      detail:
-        pending?.length && oldest !== undefined && Number.isFinite(oldest) ? (
-          <State kind="warn">{words.oldest(formatDuration(now.getTime() - oldest))}</State>
-        ) : (
-          words.none
-        ),
+      value: mapFigure(pending, (list) => list.length),
+      unit: () => words.waiting,
+      detail: mapFigure(pending, (list) => {
+        const times = list.flatMap((each) => parseTime(each.requested_at)?.getTime() ?? []);
+        if (list.length === 0) return { say: words.none };
+        return { ...held, say: words.oldest(formatDuration(now.getTime() - Math.min(now.getTime(), ...times))) };
+      }),
     },
     {
       key: 'train',
       icon: 'runs',
       name: words.train,
       to: '/runs',
-      value: running,
-      unit: words.running,
-      state: running ? 'running' : undefined,
-      detail: queued > 0 ? words.queued(queued) : words.noneQueued,
+      value: mapFigure(active, (list) => list.filter(isRunning).length),
+      unit: () => words.running,
+      detail: mapFigure(active, (list) => {
+        const queued = list.filter((run) => !isRunning(run)).length;
+        const say = queued > 0 ? words.queued(queued) : words.noneQueued;
+        return { say, kind: list.length > queued ? 'running' : undefined };
+      }),
     },
     {
       key: 'evaluate',
       icon: 'list',
       name: words.evaluate,
       to: '/runs',
-      search: failed ? { state: 'failed' } : undefined,
-      value: ended?.length,
-      unit: words.runs(ended?.length ?? 0),
-      state: failed ? 'critical' : undefined,
-      detail: failed ? <State kind="critical">{words.failed(failed)}</State> : words.noneFailed,
+      search: orElse(failed, 0) > 0 ? { state: 'failed' } : undefined,
+      value: mapFigure(ended, (list) => list.length),
+      unit: words.runs,
+      detail: mapFigure(failed, (n) =>
+        n > 0 ? { say: words.failed(n), kind: 'critical' } : { say: words.noneFailed },
+      ),
     },
     {
       key: 'promote',
       icon: 'up',
       name: words.promote,
       to: '/approvals',
-      value: promoted,
-      unit: words.promoted,
-      detail: held ? <State kind="warn">{words.held(held)}</State> : open ? words.open(open) : words.noneHeld,
+      value: mapFigure(
+        promotions,
+        (list) => list.filter((each) => recent(each.requested_at) && each.state === 'promoted').length,
+      ),
+      unit: () => words.promoted,
+      detail: mapFigure(promotions, (list) => {
+        const stopped = list.filter((each) => recent(each.requested_at) && each.state === 'failed').length;
+        const open = list.filter((each) => each.state === 'pending').length;
+        if (stopped > 0) return { ...held, say: words.held(stopped) };
+        return { say: open > 0 ? words.open(open) : words.noneHeld };
+      }),
     },
     {
       key: 'serve',
       icon: 'server',
       name: words.serve,
       to: '/models',
-      value: production?.length === undefined ? undefined : production.length - unserved,
-      unit: words.of(rows?.length ?? 0),
-      state: unserved ? 'critical' : undefined,
-      detail: unserved ? (
-        <State kind="critical">{words.notServed(unserved)}</State>
-      ) : production?.length ? (
-        <State kind="ok">{words.allServed}</State>
-      ) : (
-        words.none
-      ),
+      value: mapFigure(served, (count) => count.served),
+      unit: () => words.of(orElse(served, { all: NaN }).all),
+      detail: mapFigure(served, ({ served: n, all }) => {
+        if (all === 0) return { say: words.noProduction };
+        return n < all ? { say: words.notServed(all - n), kind: 'critical' } : { say: words.allServed, kind: 'ok' };
+      }),
     },
     {
       key: 'drift',
       icon: 'drift',
       name: words.drift,
       to: '/drift',
-      value: drifting,
-      unit: words.of(rows?.length ?? 0),
-      state: critical ? 'critical' : drifting ? 'warn' : undefined,
-      detail: critical ? (
-        <State kind="critical">{words.drifting(critical)}</State>
-      ) : drifting ? (
-        <State kind="warn">{words.warnings(drifting)}</State>
-      ) : (
-        words.noDrift
-      ),
+      value: mapFigure(drift, (count) => count.drifting),
+      unit: () => words.of(orElse(drift, { compared: NaN }).compared),
+      detail: mapFigure(drift, ({ critical, drifting: n, compared: known, all }) => {
+        if (critical > 0) return { say: words.drifting(critical), kind: 'critical' };
+        if (n > 0) return { say: words.warnings(n), kind: 'warn' };
+        return { say: known < all ? words.notCompared(all - known) : words.noDrift };
+      }),
     },
   ];
-  const retrains =
-    everyApproval?.filter((approval) => approval.origin === 'drift' && recent(approval.requested_at)) ?? [];
-  const waits = retrains.find((approval) => approval.status === 'pending');
+}
+
+/** The product's seven stages with their counts, and the way back from drift to change. */
+export function LoopStrip() {
+  const range = useRange();
+  const now = useNow();
+  const { from } = boundsOf(range, now.getTime());
+  const stages = useStages(from, now);
+  const retrains = read(useQuery(approvalsQuery()), (list) =>
+    list.filter(
+      (each) => each.origin === 'drift' && (parseTime(each.requested_at)?.getTime() ?? -Infinity) >= from.getTime(),
+    ),
+  );
   return (
     <section className="loop" aria-label={words.label(text.shell.ranges[range.key].toLowerCase())}>
       <ol>
-        {stages.map((stage) => (
-          <li key={stage.key}>
-            <Link to={stage.to} search={stage.search as never}>
-              {stage.state && <i className={`bar ${stage.state}`} />}
-              <span className="name">
-                <Icon name={stage.icon} small />
-                {stage.name}
-              </span>
-              <span className="big">
-                {stage.value === undefined ? <span className="big-nm">–</span> : formatCount(stage.value)}
-                <small>{stage.value === undefined ? '' : stage.unit}</small>
-              </span>
-              <span className="det">{stage.value === undefined ? <NotMeasured /> : stage.detail}</span>
-            </Link>
-          </li>
-        ))}
+        {stages.map((stage) => {
+          const kind = stage.detail.kind === 'measured' ? stage.detail.value.kind : undefined;
+          return (
+            <li key={stage.key}>
+              <Link to={stage.to} search={stage.search as never}>
+                {kind && kind !== 'ok' && <i className={`bar ${kind}`} />}
+                <span className="name">
+                  <Icon name={stage.icon} small />
+                  {stage.name}
+                </span>
+                <span className="big">
+                  {stage.value.kind === 'measured' ? (
+                    <>
+                      {formatCount(stage.value.value)}
+                      <small>{stage.unit(stage.value.value)}</small>
+                    </>
+                  ) : (
+                    <span className="big-nm">–</span>
+                  )}
+                </span>
+                <span className="det">
+                  <Show figure={stage.detail}>
+                    {({ say, kind: state }) => (state && state !== 'running' ? <State kind={state}>{say}</State> : say)}
+                  </Show>
+                </span>
+              </Link>
+            </li>
+          );
+        })}
       </ol>
       <div className="back">
         <Icon name="back" small />
         <span>
-          {retrains.length === 0 ? words.backNone : words.back(retrains.length)}{' '}
-          {waits ? (
-            <Link className="link" to="/approvals" search={{ id: waits.id }}>
-              {words.waitsFor(waits.model_id)}
-            </Link>
-          ) : (
-            retrains.length > 0 && retrains.map((approval) => approval.model_id).join(', ')
-          )}
+          <Show figure={retrains}>{(list) => <Retrains approvals={list} />}</Show>
         </span>
         <span className="wire" />
         <span className="faint hide-s">{words.fromDrift}</span>
       </div>
     </section>
+  );
+}
+
+function Retrains({ approvals }: { approvals: readonly Approval[] }) {
+  const waits = approvals.find((approval) => approval.status === 'pending');
+  return (
+    <>
+      {approvals.length === 0 ? words.backNone : words.back(approvals.length)}{' '}
+      {waits ? (
+        <Link className="link" to="/approvals" search={{ id: waits.id }}>
+          {words.waitsFor(waits.model_id)}
+        </Link>
+      ) : (
+        approvals.map((approval) => approval.model_id).join(', ')
+      )}
+    </>
   );
 }

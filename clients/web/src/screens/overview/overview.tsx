@@ -2,8 +2,9 @@ import { useQueries, useQuery, type UseQueryResult } from '@tanstack/react-query
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { alertsQuery, approvalsQuery, healthQuery, registryQuery, runsQuery, seriesQuery } from '../../api/queries';
-import { Blank } from '../../components/blank';
+import { Blank, explainProblem } from '../../components/blank';
 import { Chart, type Point } from '../../components/chart';
+import { UnmeasuredBlank } from '../../components/figure';
 import { Icon } from '../../components/icon';
 import { PageHead } from '../../components/page';
 import { Panel, QueryPanel } from '../../components/panel';
@@ -13,22 +14,25 @@ import { Age } from '../../components/time';
 import { formatRate, shortenHash } from '../../format/numbers';
 import { formatDuration, parseTime } from '../../format/time';
 import { activeStates } from '../../shell/counts';
+import { countUnknown, explainSilence, mapFigure, read, silentSources, type Figure } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { useRange } from '../../state/range';
 import { text } from '../../text';
 import { AlertRow, sortAlerts } from '../alerts/alert-row';
 import { healthOf } from '../registry/health';
+import type { Run } from '../runs/timeline';
 import { ActivityPanel } from './activity';
 import { LoopStrip } from './loop';
 
 const words = text.overview;
 /** Charts of the overview add up at most this many models: each is a request. */
 const MOST_MODELS = 12;
+const noNames: string[] = [];
 
 export function OverviewScreen() {
   return (
     <>
-      <PageHead title={words.title} sub={<Summary />} />
+      <PageHead title={words.title} says={useSummary()} />
       <div className="stack">
         <LoopStrip />
         <div className="grid cols-main">
@@ -48,25 +52,28 @@ export function OverviewScreen() {
 }
 
 /** Is something wrong, and what waits for me: in a sentence each. */
-function Summary() {
-  const rows = useQuery(registryQuery).data?.registry.rows;
-  const pending = useQuery(approvalsQuery('pending')).data;
+function useSummary(): Figure<string>[] {
+  const registry = useQuery(registryQuery);
+  const pending = useQuery(approvalsQuery('pending'));
   const now = useNow();
-  if (!rows && !pending) return <span className="faint">{text.common.loading}</span>;
-  const sentences: string[] = [];
-  if (rows) {
-    const bad = rows.filter((row) => ['critical', 'warn'].includes(healthOf(row).kind)).length;
-    const well = rows.filter((row) => healthOf(row).kind === 'ok').length;
-    if (bad > 0) sentences.push(words.attention(bad, rows.length));
-    else if (rows.length > 0 && well === rows.length) sentences.push(words.healthy(rows.length));
-  }
-  if (pending) {
-    const oldest = Math.min(...pending.map((approval) => parseTime(approval.requested_at)?.getTime() ?? now.getTime()));
-    sentences.push(
-      pending.length ? words.waiting(pending.length, formatDuration(now.getTime() - oldest)) : words.nothingWaits,
-    );
-  }
-  return <>{sentences.join(' ')}</>;
+  const rows = read(registry, (view) => view.registry.rows, ['tracker']);
+  const kinds = mapFigure(rows, (all) => all.map((row) => healthOf(row).kind));
+  return [
+    // What some source said is wrong counts, whatever the others say; that all is well needs all of them.
+    mapFigure(kinds, (all) => {
+      const bad = all.filter((kind) => kind === 'critical' || kind === 'warn').length;
+      if (bad > 0) return words.attention(bad, all.length);
+      if (all.length === 0) return words.noModels;
+      return all.includes('unknown') ? '' : words.healthy(all.length);
+    }),
+    countUnknown(kinds, words.unknown),
+    read(pending, (list) => {
+      const times = list.map((approval) => parseTime(approval.requested_at)?.getTime() ?? now.getTime());
+      return list.length
+        ? words.waiting(list.length, formatDuration(now.getTime() - Math.min(...times)))
+        : words.nothingWaits;
+    }),
+  ];
 }
 
 function AlertsPanel() {
@@ -85,10 +92,7 @@ function AlertsPanel() {
       }
       empty={(data) =>
         data.inbox.alerts.length === 0 ? (
-          <Blank
-            icon={data._partial?.includes('alerts') ? 'unknown' : 'ok'}
-            title={data._partial?.includes('alerts') ? text.alerts.away : words.alerts.none}
-          >
+          <Blank icon="ok" title={words.alerts.none}>
             {words.alerts.noneHint}
           </Blank>
         ) : undefined
@@ -131,14 +135,15 @@ export function perSecond(counts: readonly Point[]): Point[] {
 
 function TrafficCharts() {
   const range = useRange();
-  const rows = useQuery(registryQuery).data?.registry.rows;
+  const registry = useQuery(registryQuery);
+  const rows = read(registry, (view) => view.registry.rows, ['tracker']);
   const names = useMemo(
     () =>
-      (rows ?? [])
+      registry.data?.registry.rows
         .filter((row) => row.aliases?.Production !== undefined)
         .slice(0, MOST_MODELS)
-        .map((row) => row.name),
-    [rows],
+        .map((row) => row.name) ?? noNames,
+    [registry.data],
   );
   const requests = useQueries({ queries: names.map((name) => seriesQuery(name, 'requests', range, 96)) });
   const latency = useQueries({ queries: names.map((name) => seriesQuery(name, 'latency_p95', range, 96)) });
@@ -153,7 +158,7 @@ function TrafficCharts() {
         unit="req/s"
         points={total}
         queries={requests}
-        known={rows !== undefined}
+        known={rows}
         area
         label={words.requests.label}
       />
@@ -163,9 +168,8 @@ function TrafficCharts() {
         unit="ms, p95"
         points={slowest}
         queries={latency}
-        known={rows !== undefined}
+        known={rows}
         label={words.latency.label}
-        noPoints={text.common.chart.noLatency}
       />
     </div>
   );
@@ -181,14 +185,21 @@ interface SeriesPanelProps {
   unit: string;
   points: Point[];
   queries: readonly UseQueryResult<{ points: (number | null)[][]; _as_of?: string; _partial?: string[] }>[];
-  known: boolean;
+  known: Figure<unknown>;
   area?: boolean;
   label: (last: string) => string;
-  noPoints?: string;
 }
 
-function SeriesPanel({ title, note, unit, points, queries, known, area, label, noPoints }: SeriesPanelProps) {
-  const loading = !known || (queries.length > 0 && queries.every((query) => query.isPending));
+function SeriesPanel({ title, note, unit, points, queries, known, area, label }: SeriesPanelProps) {
+  const loading = known.kind === 'loading' || (queries.length > 0 && queries.every((query) => query.isPending));
+  const failed = queries.find((query) => query.isError);
+  const silent = queries.find((query) => silentSources(query.data).length > 0)?.data;
+  const away =
+    known.kind === 'failed' || known.kind === 'unmeasured'
+      ? known.why
+      : failed
+        ? explainProblem(failed.error).title
+        : silent && explainSilence(silent, silentSources(silent));
   const asOf = queries.map((query) => parseTime(query.data?._as_of)).filter((at): at is Date => at !== undefined);
   const partial = [...new Set(queries.flatMap((query) => query.data?._partial ?? []))];
   const last = points.findLast(([, value]) => value !== null)?.[1];
@@ -201,6 +212,8 @@ function SeriesPanel({ title, note, unit, points, queries, known, area, label, n
     >
       {loading ? (
         <Skeleton shape="chart" />
+      ) : away !== undefined && last === undefined ? (
+        <UnmeasuredBlank why={away} />
       ) : (
         <Chart
           label={label(last === undefined || last === null ? text.common.notMeasured : formatRate(last))}
@@ -210,7 +223,6 @@ function SeriesPanel({ title, note, unit, points, queries, known, area, label, n
           kind={area ? 'area' : 'line'}
           fromZero
           height={168}
-          noPoints={noPoints}
         />
       )}
     </Panel>
@@ -219,50 +231,53 @@ function SeriesPanel({ title, note, unit, points, queries, known, area, label, n
 
 function RunningPanel() {
   const query = useQuery(runsQuery());
-  const active = query.data?.items.filter((run) => activeStates.has(run.state_type.toUpperCase())) ?? [];
+  const activeOf = ({ items }: { items: Run[] }): Run[] =>
+    items.filter((run) => activeStates.has(run.state_type.toUpperCase()));
   return (
     <QueryPanel
       title={words.running.title}
       query={query}
       flush
       hideAsOf
-      note={active.length || undefined}
+      note={(data) => activeOf(data).length || undefined}
       actions={
         <Link className="small link" to="/runs">
           {words.running.timeline}
         </Link>
       }
-      empty={() =>
-        active.length === 0 ? (
+      empty={(data) =>
+        activeOf(data).length === 0 ? (
           <Blank icon="runs" title={words.running.none}>
             {words.running.noneHint}
           </Blank>
         ) : undefined
       }
     >
-      {() => (
+      {(data) => (
         <ul className="list">
-          {active.slice(0, 5).map((run) => {
-            const started = parseTime(run.started_at);
-            return (
-              <li key={run.flow_run_id}>
-                <Link to="/runs" search={{ id: run.flow_run_id }}>
-                  <Icon name={started ? 'running' : 'unknown'} className={started ? 'st-running' : 'st-unknown'} />
-                  <span className="grow">
-                    <span className="row">
-                      <span className="ttl">{run.model_id}</span>
-                      <span className="muted trunc small">
-                        {run.dataset_name}, {shortenHash(run.flow_run_id)}
-                      </span>
-                      <span className="small muted nowrap end">
-                        {started ? <Age since={started} /> : words.running.queued}
+          {activeOf(data)
+            .slice(0, 5)
+            .map((run) => {
+              const started = parseTime(run.started_at);
+              return (
+                <li key={run.flow_run_id}>
+                  <Link to="/runs" search={{ id: run.flow_run_id }}>
+                    <Icon name={started ? 'running' : 'unknown'} className={started ? 'st-running' : 'st-unknown'} />
+                    <span className="grow">
+                      <span className="row">
+                        <span className="ttl">{run.model_id}</span>
+                        <span className="muted trunc small">
+                          {run.dataset_name}, {shortenHash(run.flow_run_id)}
+                        </span>
+                        <span className="small muted nowrap end">
+                          {started ? <Age since={started} /> : words.running.queued}
+                        </span>
                       </span>
                     </span>
-                  </span>
-                </Link>
-              </li>
-            );
-          })}
+                  </Link>
+                </li>
+              );
+            })}
         </ul>
       )}
     </QueryPanel>

@@ -6,10 +6,12 @@ import { modelPromotionsQuery, modelQuery, policyQuery, versionGateQuery } from 
 import { Blank, ErrorBlank } from '../../components/blank';
 import { Button } from '../../components/button';
 import { Icon, type StateKind } from '../../components/icon';
+import { UnmeasuredBlank } from '../../components/figure';
 import { ButtonLink } from '../../components/link';
 import { PageHead } from '../../components/page';
 import { Panel } from '../../components/panel';
 import { Skeleton } from '../../components/skeleton';
+import { read } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { text } from '../../text';
 import { ApproveStep } from './approve';
@@ -50,7 +52,8 @@ export function PromoteScreen() {
   const model = useQuery(modelQuery(name));
   const policy = useQuery(policyQuery(name));
   const missing = model.error instanceof Problem && model.error.status === 404;
-  if (!model.data || policy.isPending) {
+  const versions = read(model, (view) => view.detail.versions, ['tracker']);
+  if (!model.data || policy.isPending || versions.kind !== 'measured') {
     return (
       <>
         <PageHead title={words.title(name)} />
@@ -61,6 +64,8 @@ export function PromoteScreen() {
             </Blank>
           ) : model.isError ? (
             <ErrorBlank error={model.error} onRetry={() => void model.refetch()} />
+          ) : versions.kind === 'failed' || versions.kind === 'unmeasured' ? (
+            <UnmeasuredBlank why={versions.why} />
           ) : (
             <div className="sk-pad">
               <Skeleton shape="list" />
@@ -76,7 +81,7 @@ export function PromoteScreen() {
       key={detail.name}
       model={detail.name}
       trackerName={detail.trackerName}
-      versions={detail.versions ?? []}
+      versions={versions.value}
       policy={policy.data}
     />
   );

@@ -20,6 +20,7 @@ import { formatCount, formatZ } from '../../format/numbers';
 import { parseTime } from '../../format/time';
 import { readPreference, storePreference, subscribeToPreferences, type Preferences } from '../../state/preferences';
 import { useRange } from '../../state/range';
+import { countUnknown, read } from '../../state/figure';
 import { text } from '../../text';
 import { healthOf, type RegistryRow } from './health';
 
@@ -79,6 +80,8 @@ function Requests({ row }: { row: RegistryRow }) {
   const isServed = row.aliases?.Production !== undefined;
   const query = useQuery({ ...seriesQuery(row.name, 'requests', useRange(), 96), enabled: isServed });
   if (!isServed) return <Impossible />;
+  // The version that stands there now has answered nothing yet that was kept.
+  if (row.earlier) return <NotMeasured why={words.earlierRequests(row.earlier.version)} />;
   if (query.isPending) return <span className="faint">…</span>;
   const counts = (query.data?.points ?? []).map(([, value]) => value).filter((value) => typeof value === 'number');
   if (counts.length === 0) return <NotMeasured />;
@@ -86,6 +89,16 @@ function Requests({ row }: { row: RegistryRow }) {
     <Link className="quiet" to="/models/$name" params={{ name: row.name }} search={{ tab: 'traffic' }}>
       {formatCount(counts.reduce((a, b) => a + b, 0))}
     </Link>
+  );
+}
+
+/** Drift of a version that has left the alias: no figure of the one that stands there now. */
+function Earlier({ row: { version, earlier } }: { row: RegistryRow }) {
+  const z = earlier?.zScore;
+  return (
+    <NotMeasured>
+      {words.earlier(String(version), String(earlier?.version), typeof z === 'number' ? formatZ(z) : undefined)}
+    </NotMeasured>
   );
 }
 
@@ -119,12 +132,12 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
       sort: (row) => row.name,
       cell: (row) => (
         <>
-          <Link to="/models/$name" params={{ name: row.name }}>
+          <Link className="trunc cell-w" title={row.name} to="/models/$name" params={{ name: row.name }}>
             {row.name}
           </Link>{' '}
           {generated.has(row.trackerName.toUpperCase()) && <GeneratedChip />}
           {row.description && (
-            <span className="why sub-d" title={row.description}>
+            <span className="why sub-d" dir="auto" title={row.description}>
               {row.description}
             </span>
           )}
@@ -157,6 +170,7 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
       sort: (row) => row.zScore,
       cell: (row) => {
         const { kind } = healthOf(row);
+        if (row.earlier) return <Earlier row={row} />;
         return (
           <Measured value={row.zScore}>
             {(z) => (
@@ -210,16 +224,20 @@ function columnsOf(generated: ReadonlySet<string>, withRequests: boolean): Colum
       header: names.governed,
       hint: words.hints.governed,
       className: 'drop-m',
-      sort: (row) => (row.governed ? 0 : 1),
+      sort: (row) => (row.governed === undefined ? undefined : Number(!row.governed)),
       cell: (row) => (
-        <Link
-          className={row.governed ? 'muted quiet' : 'faint quiet'}
-          to="/models/$name"
-          params={{ name: row.name }}
-          search={{ tab: 'governance' }}
-        >
-          {row.governed ? words.governed : words.ungoverned}
-        </Link>
+        <Measured value={row.governed}>
+          {(governed) => (
+            <Link
+              className={governed ? 'muted quiet' : 'faint quiet'}
+              to="/models/$name"
+              params={{ name: row.name }}
+              search={{ tab: 'governance' }}
+            >
+              {governed ? words.governed : words.ungoverned}
+            </Link>
+          )}
+        </Measured>
       ),
     },
   ];
@@ -289,13 +307,22 @@ export function RegistryScreen() {
     <>
       <PageHead
         title={words.title}
-        sub={
-          query.data && (
-            <>
-              {words.sub(all.length, served)} {words.verdict(all.filter((row) => inView(row, 'attention')).length)}
-            </>
-          )
-        }
+        says={[
+          read(query, () => words.sub(all.length, served), ['tracker']),
+          read(
+            query,
+            () =>
+              words.verdict(
+                all.filter((row) => inView(row, 'attention')).length,
+                all.some((row) => inView(row, 'unmeasured')),
+              ),
+            ['tracker'],
+          ),
+          countUnknown(
+            read(query, () => all.map((row) => healthOf(row).kind), ['tracker']),
+            text.overview.unknown,
+          ),
+        ]}
         actions={
           <Button icon="dl" isDisabled={rows.length === 0} onPress={() => exportRows(rows)}>
             {words.exportCSV}
@@ -308,6 +335,7 @@ export function RegistryScreen() {
         skeleton="table"
         flush
         untitled
+        rowsOf={['tracker']}
         note={() => text.common.rows(rows.length, all.length)}
         footer={() => (
           <KeyHints
@@ -320,11 +348,7 @@ export function RegistryScreen() {
           />
         )}
         empty={(data) =>
-          data.registry.rows.length > 0 ? undefined : data._partial?.includes('tracker') ? (
-            <Blank icon="warn" title={words.trackerAway}>
-              {words.trackerAwayHint}
-            </Blank>
-          ) : (
+          data.registry.rows.length > 0 ? undefined : (
             <Blank icon="cube" title={words.empty} actions={<ButtonLink to="/documents">{words.readGuide}</ButtonLink>}>
               {words.emptyHint}
             </Blank>
@@ -360,7 +384,7 @@ export function RegistryScreen() {
                   segments={(['all', 'attention', 'unmeasured'] as const).map((value) => ({
                     value,
                     label: words.views[value],
-                    count: all.filter((row) => inView(row, value)).length,
+                    count: read(query, () => all.filter((row) => inView(row, value)).length, ['tracker']),
                   }))}
                 />
                 <FilterChip

@@ -5,6 +5,7 @@ import { approvalsQuery, runQuery, runsQuery } from '../../api/queries';
 import { ActDialog } from '../../components/act-dialog';
 import { Blank, CopyText } from '../../components/blank';
 import { Button } from '../../components/button';
+import { Nothing } from '../../components/figure';
 import { FilterBar, TextFilter } from '../../components/filters';
 import { GateList, type GateItem } from '../../components/gate';
 import { Note } from '../../components/note';
@@ -19,6 +20,7 @@ import { formatDay, formatDuration, MINUTE, parseTime } from '../../format/time'
 import { runTabs } from '../../router-params';
 import { activeStates } from '../../shell/counts';
 import { useMay } from '../../state/auth';
+import { mapFigure, orElse, read } from '../../state/figure';
 import { useNow } from '../../state/now';
 import { boundsOf, useRange } from '../../state/range';
 import { text } from '../../text';
@@ -27,6 +29,7 @@ import { lanesOf, runKinds, stateOf, Timeline, TimelineLegend, type Approval, ty
 
 const route = getRouteApi('/shell/runs');
 const words = text.runs;
+const noApprovals: Approval[] = [];
 
 function inTab(run: Run, tab: (typeof runTabs)[number]): boolean {
   if (tab === 'active') return activeStates.has(stateOf(run));
@@ -40,7 +43,7 @@ export function RunsScreen() {
   const minute = Math.floor(useNow().getTime() / 15_000) * 15_000;
   const query = useQuery(runsQuery());
   const everyApproval = useQuery(approvalsQuery()).data;
-  const pending = useQuery(approvalsQuery('pending')).data ?? [];
+  const pending = read(useQuery(approvalsQuery('pending')), (list) => list);
   const mayStart = useMay('retrain.trigger');
   const [starting, setStarting] = useState(false);
   const { state: tab = 'all', q = '', id } = search;
@@ -68,7 +71,7 @@ export function RunsScreen() {
     () => new Map((everyApproval ?? []).map((approval) => [approval.id, approval])),
     [everyApproval],
   );
-  const waiting = pending.filter(
+  const waiting = orElse(pending, noApprovals).filter(
     (approval) => approval.kind === 'retrain' && (needle === '' || approval.model_id.toLowerCase().includes(needle)),
   );
   const lanes = lanesOf(runs, tab === 'failed' ? [] : waiting, byId, minute);
@@ -84,7 +87,10 @@ export function RunsScreen() {
     <>
       <PageHead
         title={words.title}
-        sub={query.data && words.sub(running, queued, pending.filter((approval) => approval.kind === 'retrain').length)}
+        says={[
+          read(query, () => words.sub(running, queued)),
+          mapFigure(pending, (list) => words.waiting(list.filter((each) => each.kind === 'retrain').length)),
+        ]}
         actions={
           <>
             <Segments
@@ -94,7 +100,7 @@ export function RunsScreen() {
               segments={runTabs.map((value) => ({
                 value,
                 label: words.tabs[value],
-                count: all.filter((run) => inTab(run, value)).length,
+                count: read(query, () => all.filter((run) => inTab(run, value)).length),
               }))}
             />
             {mayStart && (
@@ -121,9 +127,11 @@ export function RunsScreen() {
               </FilterBar>
               {lanes.length === 0 ? (
                 <div className="pad-s">
-                  <Blank icon="runs" title={words.empty}>
-                    {words.emptyHint}
-                  </Blank>
+                  <Nothing of={read(query, () => true)}>
+                    <Blank icon="runs" title={words.empty}>
+                      {words.emptyHint}
+                    </Blank>
+                  </Nothing>
                 </div>
               ) : (
                 <Timeline lanes={lanes} from={left} to={right} now={minute} current={current?.flow_run_id} />

@@ -8,6 +8,7 @@ import { TextFilter } from '../../components/filters';
 import { Icon, type IconName } from '../../components/icon';
 import { PageHead } from '../../components/page';
 import { Panel, QueryPanel } from '../../components/panel';
+import { read } from '../../state/figure';
 import { text } from '../../text';
 
 const route = getRouteApi('/shell/search');
@@ -46,7 +47,10 @@ export function SearchScreen() {
   const found = query.data?.search;
   return (
     <>
-      <PageHead title={words.title} sub={q && found ? words.found(found.count, q) : undefined} />
+      <PageHead
+        title={words.title}
+        says={q.trim() ? [read(query, (view) => words.found(view.search.count, q))] : undefined}
+      />
       <div className="stack search-page">
         <div ref={box}>
           <TextFilter label={words.label} value={q} onChange={setQ} />
@@ -58,12 +62,17 @@ export function SearchScreen() {
             </Blank>
           </Panel>
         ) : found === undefined || found.count === 0 ? (
-          <QueryPanel title={words.results} query={query} flush>
-            {() => (
+          <QueryPanel
+            title={words.results}
+            query={query}
+            flush
+            empty={() => (
               <Blank icon="search" title={words.none(q)}>
                 {words.noneHint}
               </Blank>
             )}
+          >
+            {() => null}
           </QueryPanel>
         ) : (
           Object.entries(found.groups)

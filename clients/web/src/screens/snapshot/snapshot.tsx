@@ -10,7 +10,6 @@ import { PageHead } from '../../components/page';
 import { Panel, QueryPanel } from '../../components/panel';
 import { Facts } from '../../components/stat';
 import { NotMeasured } from '../../components/state';
-import { RelativeTime } from '../../components/time';
 import { formatExact, parseTime } from '../../format/time';
 import { text } from '../../text';
 import { isRecord, readFrozen, spellKey } from './frozen';
@@ -47,13 +46,9 @@ export function SnapshotScreen() {
     <>
       <PageHead
         title={frozen.title ?? words.title}
-        sub={
-          <>
-            {taken ? words.taken(formatExact(taken)) : words.frozen}
-            {found.created_by && ` ${words.by(found.created_by)}`}. {words.expires}{' '}
-            <RelativeTime at={found.expires_at} />.
-          </>
-        }
+        sub={`${taken ? words.taken(formatExact(taken)) : words.frozen}${
+          found.created_by ? ` ${words.by(found.created_by)}` : ''
+        }. ${words.expires} ${formatExact(parseTime(found.expires_at) ?? new Date(NaN))}.`}
         chips={<Chip kind="partial">{words.readOnly}</Chip>}
         actions={path && <Button onPress={() => void navigate({ to: path as '/' })}>{words.openLive}</Button>}
       />

@@ -1,0 +1,18 @@
+package access
+
+import (
+	"compress/gzip"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+)
+
+// compressFrom is the size in bytes from which an answer is compressed: a smaller one fits a packet anyway.
+const compressFrom = 1 << 10
+
+// Compress compresses answers for callers that accept gzip. It is for views and lists alone. The size of a compressed
+// answer tells of what stands in it (BREACH), so it is not for answers with tokens, secrets or configuration, nor for
+// those that repeat a text of the request beside what others wrote; and not for streams, whose frames would wait.
+func Compress() echo.MiddlewareFunc {
+	return middleware.GzipWithConfig(middleware.GzipConfig{Level: gzip.BestSpeed, MinLength: compressFrom})
+}
