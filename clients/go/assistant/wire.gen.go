@@ -120,6 +120,39 @@ func (e ActionState) Valid() bool {
 	}
 }
 
+// Defines values for AlertNotificationVersion.
+const (
+	N4 AlertNotificationVersion = "4"
+)
+
+// Valid indicates whether the value is a known member of the AlertNotificationVersion enum.
+func (e AlertNotificationVersion) Valid() bool {
+	switch e {
+	case N4:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertStatus.
+const (
+	Firing   AlertStatus = "firing"
+	Resolved AlertStatus = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the AlertStatus enum.
+func (e AlertStatus) Valid() bool {
+	switch e {
+	case Firing:
+		return true
+	case Resolved:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatErrorType.
 const (
 	AuthenticationError ChatErrorType = "authentication_error"
@@ -189,6 +222,21 @@ const (
 func (e HealthStatus) Valid() bool {
 	switch e {
 	case Ok:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for McpMessageJsonrpc.
+const (
+	N20 McpMessageJsonrpc = "2.0"
+)
+
+// Valid indicates whether the value is a known member of the McpMessageJsonrpc enum.
+func (e McpMessageJsonrpc) Valid() bool {
+	switch e {
+	case N20:
 		return true
 	default:
 		return false
@@ -301,6 +349,41 @@ type ActionPage struct {
 	NextCursor *string  `json:"next_cursor"`
 }
 
+// Alert defines model for Alert.
+type Alert struct {
+	Annotations          *map[string]string     `json:"annotations,omitempty"`
+	EndsAt               *time.Time             `json:"endsAt,omitempty"`
+	Labels               map[string]string      `json:"labels"`
+	StartsAt             time.Time              `json:"startsAt"`
+	Status               AlertStatus            `json:"status"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// AlertAccepted defines model for AlertAccepted.
+type AlertAccepted struct {
+	SessionId string `json:"session_id"`
+}
+
+// AlertNotification The body of Alertmanager's webhook, version 4. Members that are not listed are allowed and not read.
+type AlertNotification struct {
+	Alerts []Alert `json:"alerts"`
+
+	// GroupKey Identifies the group among those that this key sends
+	GroupKey string      `json:"groupKey"`
+	Status   AlertStatus `json:"status"`
+
+	// TruncatedAlerts Alerts that the sender left out
+	TruncatedAlerts      *int                     `json:"truncatedAlerts,omitempty"`
+	Version              AlertNotificationVersion `json:"version"`
+	AdditionalProperties map[string]interface{}   `json:"-"`
+}
+
+// AlertNotificationVersion defines model for AlertNotification.Version.
+type AlertNotificationVersion string
+
+// AlertStatus defines model for AlertStatus.
+type AlertStatus string
+
 // Alive defines model for Alive.
 type Alive struct {
 	Status string `json:"status"`
@@ -338,8 +421,11 @@ type ChatMessage_Content struct {
 // ChatRequest Members that are not named are ignored.
 type ChatRequest struct {
 	// AutoApprove Skips approval where the rules let it
-	AutoApprove *bool         `json:"auto_approve,omitempty"`
-	Messages    []ChatMessage `json:"messages"`
+	AutoApprove *bool `json:"auto_approve,omitempty"`
+
+	// Decisions False for a caller that speaks for people and decides by the actions route alone. Then no word of the message decides, approves in advance or ends that, and the answer says where to decide
+	Decisions *bool         `json:"decisions,omitempty"`
+	Messages  []ChatMessage `json:"messages"`
 
 	// Model Chooses at most the strict profile
 	Model *string `json:"model,omitempty"`
@@ -403,6 +489,21 @@ type HealthHorizontalScalingBlockers string
 
 // HealthStatus defines model for Health.Status.
 type HealthStatus string
+
+// McpMessage A message of JSON-RPC 2.0
+type McpMessage struct {
+	Error *map[string]interface{} `json:"error,omitempty"`
+
+	// Id Number or text; left out in a notification
+	Id      interface{}             `json:"id,omitempty"`
+	Jsonrpc McpMessageJsonrpc       `json:"jsonrpc"`
+	Method  *string                 `json:"method,omitempty"`
+	Params  *map[string]interface{} `json:"params,omitempty"`
+	Result  *map[string]interface{} `json:"result,omitempty"`
+}
+
+// McpMessageJsonrpc defines model for McpMessage.Jsonrpc.
+type McpMessageJsonrpc string
 
 // Model defines model for Model.
 type Model struct {
@@ -526,6 +627,12 @@ type SessionId = string
 // StreamIds defines model for StreamIds.
 type StreamIds = string
 
+// McpParams defines parameters for Mcp.
+type McpParams struct {
+	// MCPProtocolVersion The version that was negotiated
+	MCPProtocolVersion *string `json:"MCP-Protocol-Version,omitempty"`
+}
+
 // ChatParams defines parameters for Chat.
 type ChatParams struct {
 	// XSessionID The session, 1 to 128 of A-Z a-z 0-9 . _ : -; generated if absent
@@ -578,6 +685,12 @@ type ListActionsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// McpJSONRequestBody defines body for Mcp for application/json ContentType.
+type McpJSONRequestBody = McpMessage
+
+// SendAlertsJSONRequestBody defines body for SendAlerts for application/json ContentType.
+type SendAlertsJSONRequestBody = AlertNotification
+
 // MintDemoKeyJSONRequestBody defines body for MintDemoKey for application/json ContentType.
 type MintDemoKeyJSONRequestBody = DemoKeyRequest
 
@@ -586,6 +699,252 @@ type ChatJSONRequestBody = ChatRequest
 
 // DecideActionJSONRequestBody defines body for DecideAction for application/json ContentType.
 type DecideActionJSONRequestBody = DecisionRequest
+
+// Getter for additional properties for Alert. Returns the specified
+// element and whether it was found
+func (a Alert) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for Alert
+func (a *Alert) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for Alert to handle AdditionalProperties
+func (a *Alert) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["annotations"]; found {
+		err = json.Unmarshal(raw, &a.Annotations)
+		if err != nil {
+			return fmt.Errorf("error reading 'annotations': %w", err)
+		}
+		delete(object, "annotations")
+	}
+
+	if raw, found := object["endsAt"]; found {
+		err = json.Unmarshal(raw, &a.EndsAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'endsAt': %w", err)
+		}
+		delete(object, "endsAt")
+	}
+
+	if raw, found := object["labels"]; found {
+		err = json.Unmarshal(raw, &a.Labels)
+		if err != nil {
+			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+		delete(object, "labels")
+	}
+
+	if raw, found := object["startsAt"]; found {
+		err = json.Unmarshal(raw, &a.StartsAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'startsAt': %w", err)
+		}
+		delete(object, "startsAt")
+	}
+
+	if raw, found := object["status"]; found {
+		err = json.Unmarshal(raw, &a.Status)
+		if err != nil {
+			return fmt.Errorf("error reading 'status': %w", err)
+		}
+		delete(object, "status")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for Alert to handle AdditionalProperties
+func (a Alert) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	if a.Annotations != nil {
+		object["annotations"], err = json.Marshal(a.Annotations)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'annotations': %w", err)
+		}
+	}
+
+	if a.EndsAt != nil {
+		object["endsAt"], err = json.Marshal(a.EndsAt)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'endsAt': %w", err)
+		}
+	}
+
+	if a.Labels != nil {
+		object["labels"], err = json.Marshal(a.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
+		}
+	}
+
+	object["startsAt"], err = json.Marshal(a.StartsAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'startsAt': %w", err)
+	}
+
+	object["status"], err = json.Marshal(a.Status)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'status': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
+// Getter for additional properties for AlertNotification. Returns the specified
+// element and whether it was found
+func (a AlertNotification) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for AlertNotification
+func (a *AlertNotification) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for AlertNotification to handle AdditionalProperties
+func (a *AlertNotification) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["alerts"]; found {
+		err = json.Unmarshal(raw, &a.Alerts)
+		if err != nil {
+			return fmt.Errorf("error reading 'alerts': %w", err)
+		}
+		delete(object, "alerts")
+	}
+
+	if raw, found := object["groupKey"]; found {
+		err = json.Unmarshal(raw, &a.GroupKey)
+		if err != nil {
+			return fmt.Errorf("error reading 'groupKey': %w", err)
+		}
+		delete(object, "groupKey")
+	}
+
+	if raw, found := object["status"]; found {
+		err = json.Unmarshal(raw, &a.Status)
+		if err != nil {
+			return fmt.Errorf("error reading 'status': %w", err)
+		}
+		delete(object, "status")
+	}
+
+	if raw, found := object["truncatedAlerts"]; found {
+		err = json.Unmarshal(raw, &a.TruncatedAlerts)
+		if err != nil {
+			return fmt.Errorf("error reading 'truncatedAlerts': %w", err)
+		}
+		delete(object, "truncatedAlerts")
+	}
+
+	if raw, found := object["version"]; found {
+		err = json.Unmarshal(raw, &a.Version)
+		if err != nil {
+			return fmt.Errorf("error reading 'version': %w", err)
+		}
+		delete(object, "version")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for AlertNotification to handle AdditionalProperties
+func (a AlertNotification) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	if a.Alerts != nil {
+		object["alerts"], err = json.Marshal(a.Alerts)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'alerts': %w", err)
+		}
+	}
+
+	object["groupKey"], err = json.Marshal(a.GroupKey)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'groupKey': %w", err)
+	}
+
+	object["status"], err = json.Marshal(a.Status)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'status': %w", err)
+	}
+
+	if a.TruncatedAlerts != nil {
+		object["truncatedAlerts"], err = json.Marshal(a.TruncatedAlerts)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'truncatedAlerts': %w", err)
+		}
+	}
+
+	object["version"], err = json.Marshal(a.Version)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'version': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
 
 // Getter for additional properties for ChatMessage. Returns the specified
 // element and whether it was found
@@ -699,6 +1058,14 @@ func (a *ChatRequest) UnmarshalJSON(b []byte) error {
 		delete(object, "auto_approve")
 	}
 
+	if raw, found := object["decisions"]; found {
+		err = json.Unmarshal(raw, &a.Decisions)
+		if err != nil {
+			return fmt.Errorf("error reading 'decisions': %w", err)
+		}
+		delete(object, "decisions")
+	}
+
 	if raw, found := object["messages"]; found {
 		err = json.Unmarshal(raw, &a.Messages)
 		if err != nil {
@@ -762,6 +1129,13 @@ func (a ChatRequest) MarshalJSON() ([]byte, error) {
 		object["auto_approve"], err = json.Marshal(a.AutoApprove)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'auto_approve': %w", err)
+		}
+	}
+
+	if a.Decisions != nil {
+		object["decisions"], err = json.Marshal(a.Decisions)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'decisions': %w", err)
 		}
 	}
 
@@ -1146,6 +1520,11 @@ func (c *Client) Livez(ctx context.Context, editors ...RequestEditorFn) (*http.R
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/livez")}, editors...)
 }
 
+// Mcp calls POST /mcp.
+func (c *Client) Mcp(ctx context.Context, params *McpParams, body McpJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/mcp"), Params: params, Body: body}, editors...)
+}
+
 // Metrics calls GET /metrics.
 func (c *Client) Metrics(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/metrics")}, editors...)
@@ -1154,6 +1533,11 @@ func (c *Client) Metrics(ctx context.Context, editors ...RequestEditorFn) (*http
 // Readyz calls GET /readyz.
 func (c *Client) Readyz(ctx context.Context, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/readyz")}, editors...)
+}
+
+// SendAlerts calls POST /v1/alerts.
+func (c *Client) SendAlerts(ctx context.Context, body SendAlertsJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/v1/alerts"), Body: body}, editors...)
 }
 
 // MintDemoKey calls POST /v1/auth/demo-keys.

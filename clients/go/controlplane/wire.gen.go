@@ -116,6 +116,45 @@ func (e ApprovalOrigin) Valid() bool {
 	}
 }
 
+// Defines values for ApprovalEffectKind.
+const (
+	ApprovalEffectKindPromotion ApprovalEffectKind = "promotion"
+	ApprovalEffectKindRetrain   ApprovalEffectKind = "retrain"
+)
+
+// Valid indicates whether the value is a known member of the ApprovalEffectKind enum.
+func (e ApprovalEffectKind) Valid() bool {
+	switch e {
+	case ApprovalEffectKindPromotion:
+		return true
+	case ApprovalEffectKindRetrain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ApprovalEffectMoves.
+const (
+	MovesAfterAnotherApproval ApprovalEffectMoves = "after_another_approval"
+	MovesByThisApproval       ApprovalEffectMoves = "by_this_approval"
+	MovesNever                ApprovalEffectMoves = "never"
+)
+
+// Valid indicates whether the value is a known member of the ApprovalEffectMoves enum.
+func (e ApprovalEffectMoves) Valid() bool {
+	switch e {
+	case MovesAfterAnotherApproval:
+		return true
+	case MovesByThisApproval:
+		return true
+	case MovesNever:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ApprovalMode.
 const (
 	ApprovalModeEach ApprovalMode = "each"
@@ -206,6 +245,27 @@ func (e AuditOutcome) Valid() bool {
 	}
 }
 
+// Defines values for AuditVerdictMemory.
+const (
+	AuditMemoryKept AuditVerdictMemory = "kept"
+	AuditMemoryLost AuditVerdictMemory = "lost"
+	AuditMemoryNone AuditVerdictMemory = "none"
+)
+
+// Valid indicates whether the value is a known member of the AuditVerdictMemory enum.
+func (e AuditVerdictMemory) Valid() bool {
+	switch e {
+	case AuditMemoryKept:
+		return true
+	case AuditMemoryLost:
+		return true
+	case AuditMemoryNone:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AuditVerdictReason.
 const (
 	AuditBadCheckpoint AuditVerdictReason = "checkpoint"
@@ -213,6 +273,7 @@ const (
 	AuditBadGap        AuditVerdictReason = "gap"
 	AuditBadHash       AuditVerdictReason = "hash"
 	AuditBadLink       AuditVerdictReason = "link"
+	AuditBadMemory     AuditVerdictReason = "memory"
 )
 
 // Valid indicates whether the value is a known member of the AuditVerdictReason enum.
@@ -227,6 +288,8 @@ func (e AuditVerdictReason) Valid() bool {
 	case AuditBadHash:
 		return true
 	case AuditBadLink:
+		return true
+	case AuditBadMemory:
 		return true
 	default:
 		return false
@@ -586,6 +649,7 @@ func (e GateApprovalState) Valid() bool {
 
 // Defines values for GuardedChangeKind.
 const (
+	GuardedChangeKindAuditFailure    GuardedChangeKind = "audit_failure"
 	GuardedChangeKindAutoRetrain     GuardedChangeKind = "auto_retrain"
 	GuardedChangeKindModelrepoConfig GuardedChangeKind = "modelrepo_config"
 	GuardedChangeKindPromotionPolicy GuardedChangeKind = "promotion_policy"
@@ -595,6 +659,8 @@ const (
 // Valid indicates whether the value is a known member of the GuardedChangeKind enum.
 func (e GuardedChangeKind) Valid() bool {
 	switch e {
+	case GuardedChangeKindAuditFailure:
+		return true
 	case GuardedChangeKindAutoRetrain:
 		return true
 	case GuardedChangeKindModelrepoConfig:
@@ -1278,6 +1344,48 @@ type ApprovalDiff struct {
 	Truncated bool `json:"truncated"`
 }
 
+// ApprovalEffect defines model for ApprovalEffect.
+type ApprovalEffect struct {
+	// Action What approving does, for the button
+	Action     string             `json:"action"`
+	ApprovalId openapi_types.UUID `json:"approval_id"`
+
+	// CurrentVersion The version under target now
+	CurrentVersion *string `json:"current_version"`
+	DatasetName    *string `json:"dataset_name"`
+
+	// Decidable Whether the record waits for a decision
+	Decidable bool `json:"decidable"`
+
+	// FirstOfTwo Whether another person has to approve as well
+	FirstOfTwo bool               `json:"first_of_two"`
+	Kind       ApprovalEffectKind `json:"kind"`
+
+	// Mode Approval mode of the policy in force; null without one
+	Mode    *ApprovalMode `json:"mode"`
+	ModelId string        `json:"model_id"`
+
+	// Moves When target moves, if the gate passes
+	Moves ApprovalEffectMoves `json:"moves"`
+
+	// NewVersion The version that would stand there; null where training has yet to make it
+	NewVersion    *string `json:"new_version"`
+	PolicyEnabled bool    `json:"policy_enabled"`
+
+	// Sentences What happens, in order
+	Sentences      []string `json:"sentences"`
+	StartsTraining bool     `json:"starts_training"`
+
+	// Target The alias that the policy or the promotion moves
+	Target string `json:"target"`
+}
+
+// ApprovalEffectKind defines model for ApprovalEffect.Kind.
+type ApprovalEffectKind string
+
+// ApprovalEffectMoves When target moves, if the gate passes
+type ApprovalEffectMoves string
+
 // ApprovalMode defines model for ApprovalMode.
 type ApprovalMode string
 
@@ -1306,6 +1414,35 @@ type ApproveResult struct {
 	SecondApprovalNeeded *bool          `json:"second_approval_needed,omitempty"`
 	Status               ApprovalStatus `json:"status"`
 	StatusUrl            *string        `json:"status_url"`
+}
+
+// AuditAcknowledgement defines model for AuditAcknowledgement.
+type AuditAcknowledgement struct {
+	AcknowledgedBy string `json:"acknowledged_by"`
+
+	// At RFC 3339 with six decimals and Z
+	At string `json:"at"`
+
+	// Digest Hex SHA-256 of the lines of a bundle of the entries that there were
+	Digest string `json:"digest"`
+
+	// Failures Ids
+	Failures []string `json:"failures"`
+
+	// Hash Of the last entry that there was; the next one follows it
+	Hash        string `json:"hash"`
+	Id          string `json:"id"`
+	Reason      string `json:"reason"`
+	RequestedBy string `json:"requested_by"`
+
+	// Seq Up to here the chain is accepted as it was; the next entry has the next number
+	Seq int64 `json:"seq"`
+}
+
+// AuditAcknowledgementInput defines model for AuditAcknowledgementInput.
+type AuditAcknowledgementInput struct {
+	// Reason Why the failure may be left behind: it is in the ledger and in every later verification and export
+	Reason string `json:"reason"`
 }
 
 // AuditCheckpoint defines model for AuditCheckpoint.
@@ -1374,6 +1511,17 @@ type AuditFactInput struct {
 // AuditFactInputSource defines model for AuditFactInput.Source.
 type AuditFactInputSource string
 
+// AuditFailure defines model for AuditFailure.
+type AuditFailure struct {
+	Detail string `json:"detail"`
+
+	// FoundAt RFC 3339 with six decimals and Z
+	FoundAt string `json:"found_at"`
+	Id      string `json:"id"`
+	Reason  string `json:"reason"`
+	Seq     int64  `json:"seq"`
+}
+
 // AuditHead defines model for AuditHead.
 type AuditHead struct {
 	Hash string `json:"hash"`
@@ -1412,17 +1560,33 @@ type AuditOutcome string
 
 // AuditVerdict defines model for AuditVerdict.
 type AuditVerdict struct {
+	// Acknowledgements Oldest first
+	Acknowledgements []AuditAcknowledgement `json:"acknowledgements"`
+
 	// Checked Entries whose hash was recomputed
-	Checked     int64               `json:"checked"`
-	FirstBadSeq *int64              `json:"first_bad_seq,omitempty"`
-	Head        AuditHead           `json:"head"`
-	Reason      *AuditVerdictReason `json:"reason,omitempty"`
+	Checked int64 `json:"checked"`
+
+	// Detail What is wrong, in words
+	Detail *string `json:"detail,omitempty"`
+
+	// Failures Failed verifications that nobody has acknowledged: while there is one, the chain does not verify
+	Failures    []AuditFailure `json:"failures"`
+	FirstBadSeq *int64         `json:"first_bad_seq,omitempty"`
+	Head        AuditHead      `json:"head"`
+	HighWater   AuditHead      `json:"high_water"`
+
+	// Memory Whether the largest verified head and the failures are kept in the file beside the signing key; lost: the chain does not verify; none: there is no key
+	Memory AuditVerdictMemory  `json:"memory"`
+	Reason *AuditVerdictReason `json:"reason,omitempty"`
 
 	// SignedSeq The last entry of the range under a checkpoint whose key is trusted; 0: none, or no key is known outside the database, so that the entries are only consistent with each other
 	SignedSeq  int64     `json:"signed_seq"`
 	Verified   bool      `json:"verified"`
 	VerifiedAt time.Time `json:"verified_at"`
 }
+
+// AuditVerdictMemory Whether the largest verified head and the failures are kept in the file beside the signing key; lost: the chain does not verify; none: there is no key
+type AuditVerdictMemory string
 
 // AuditVerdictReason defines model for AuditVerdict.Reason.
 type AuditVerdictReason string
@@ -1679,8 +1843,14 @@ type CostDimension string
 
 // CostInput defines model for CostInput.
 type CostInput struct {
+	// CpuCostPerHour USD of a core; default: the service's CPU_COST_PER_HOUR
+	CpuCostPerHour *float64 `json:"cpu_cost_per_hour,omitempty"`
+
 	// CpuHours Core-hours. Required, except for mock, where 0 is the default
 	CpuHours *float64 `json:"cpu_hours,omitempty"`
+
+	// GpuCostPerHour USD; default: the service's GPU_COST_PER_HOUR
+	GpuCostPerHour *float64 `json:"gpu_cost_per_hour,omitempty"`
 
 	// GpuHours Required, except for mock, where the synthetic figure of model and version is the default
 	GpuHours *float64 `json:"gpu_hours,omitempty"`
@@ -1993,7 +2163,7 @@ type GuardedChange struct {
 	RequestedBy   string             `json:"requested_by"`
 	State         GuardedChangeState `json:"state"`
 
-	// Target The model, or the name of the setting
+	// Target The model, the name of the setting, or the tenant of the audit chain
 	Target string `json:"target"`
 }
 
@@ -2246,6 +2416,20 @@ type ModelMeta struct {
 	TaskType          string                  `json:"task_type"`
 	TrackerName       string                  `json:"trackerName"`
 	Type              string                  `json:"type"`
+}
+
+// ModelOwner defines model for ModelOwner.
+type ModelOwner struct {
+	Model string `json:"model"`
+
+	// Tenant tenant of model.yaml, default `default`
+	Tenant string `json:"tenant"`
+}
+
+// ModelOwnerList defines model for ModelOwnerList.
+type ModelOwnerList struct {
+	Items      []ModelOwner `json:"items"`
+	NextCursor *string      `json:"next_cursor"`
 }
 
 // ModelrepoConfig defines model for ModelrepoConfig.
@@ -2795,7 +2979,6 @@ type Reject = DecisionReason
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
-	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
@@ -2813,10 +2996,8 @@ type ListAliasHistoryParams struct {
 	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 
 	// Holding true: only the versions that hold an alias now
-	Holding *bool `form:"holding,omitempty" json:"holding,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Holding *bool  `form:"holding,omitempty" json:"holding,omitempty"`
+	Limit   *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2825,21 +3006,23 @@ type ListAliasHistoryParams struct {
 // ListApprovalsParams defines parameters for ListApprovals.
 type ListApprovalsParams struct {
 	Status *ApprovalStatus `form:"status,omitempty" json:"status,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit  *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// AcknowledgeAuditFailuresParams defines parameters for AcknowledgeAuditFailures.
+type AcknowledgeAuditFailuresParams struct {
+	// Tenant The caller's tenant, which is the default, or platform for what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
 
 // ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
 type ListAuditCheckpointsParams struct {
 	// Tenant The caller's tenant, which is the default, or platform for what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit  *Limit       `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2861,9 +3044,7 @@ type ListAuditEventsParams struct {
 
 	// Until RFC 3339, exclusive
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2895,7 +3076,6 @@ type VerifyAuditParams struct {
 
 // ListAutoRetrainParams defines parameters for ListAutoRetrain.
 type ListAutoRetrainParams struct {
-	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
@@ -2906,9 +3086,7 @@ type ListAutoRetrainParams struct {
 type ListBudgetsParams struct {
 	// IncludeSynthetic Include synthetic figures
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit            *Limit            `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2918,9 +3096,7 @@ type ListBudgetsParams struct {
 type CarbonParams struct {
 	// IncludeSynthetic Include synthetic figures
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-
-	// Limit Empty means the default
-	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2930,9 +3106,7 @@ type CarbonParams struct {
 type ListComplianceParams struct {
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2944,9 +3118,7 @@ type ListCostsParams struct {
 	Model   *string `form:"model,omitempty" json:"model,omitempty"`
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit   *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2964,9 +3136,7 @@ type CostSummaryParams struct {
 
 	// IncludeSynthetic Include synthetic figures
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-
-	// Limit Empty means the default
-	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2978,10 +3148,8 @@ type ListEvalsParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
 	// Latest true: of each model only its latest run
-	Latest *bool `form:"latest,omitempty" json:"latest,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Latest *bool  `form:"latest,omitempty" json:"latest,omitempty"`
+	Limit  *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2990,9 +3158,7 @@ type ListEvalsParams struct {
 // ListGuardedChangesParams defines parameters for ListGuardedChanges.
 type ListGuardedChangesParams struct {
 	State *ListGuardedChangesParamsState `form:"state,omitempty" json:"state,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *Limit                         `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -3010,9 +3176,7 @@ type ListJobsParams struct {
 
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -3031,7 +3195,6 @@ type GetJobParams struct {
 
 // ListLLMEndpointsParams defines parameters for ListLLMEndpoints.
 type ListLLMEndpointsParams struct {
-	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
@@ -3040,7 +3203,14 @@ type ListLLMEndpointsParams struct {
 
 // ListModelCardsParams defines parameters for ListModelCards.
 type ListModelCardsParams struct {
-	// Limit Empty means the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListModelOwnersParams defines parameters for ListModelOwners.
+type ListModelOwnersParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
@@ -3049,7 +3219,6 @@ type ListModelCardsParams struct {
 
 // ListPushesParams defines parameters for ListPushes.
 type ListPushesParams struct {
-	// Limit Empty means the default
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
@@ -3059,9 +3228,7 @@ type ListPushesParams struct {
 // ListOutboxParams defines parameters for ListOutbox.
 type ListOutboxParams struct {
 	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -3072,7 +3239,6 @@ type ListOutboxParamsState string
 
 // ListPoliciesParams defines parameters for ListPolicies.
 type ListPoliciesParams struct {
-	// Limit Empty means the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
@@ -3083,9 +3249,7 @@ type ListPoliciesParams struct {
 type ListPromotionsParams struct {
 	Model *string         `form:"model,omitempty" json:"model,omitempty"`
 	State *PromotionState `form:"state,omitempty" json:"state,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -3118,9 +3282,7 @@ type ListRunsParams struct {
 
 	// State A state type such as COMPLETED, any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
-
-	// Limit Empty means the default
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Opaque: next_cursor of the previous page of this list; empty is the first page, any other text is 422
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -3164,6 +3326,9 @@ type RejectByIdJSONRequestBody = DecisionReason
 
 // ApproveModelJSONRequestBody defines body for ApproveModel for application/json ContentType.
 type ApproveModelJSONRequestBody = ApproveRequest
+
+// AcknowledgeAuditFailuresJSONRequestBody defines body for AcknowledgeAuditFailures for application/json ContentType.
+type AcknowledgeAuditFailuresJSONRequestBody = AuditAcknowledgementInput
 
 // RecordAuditEventJSONRequestBody defines body for RecordAuditEvent for application/json ContentType.
 type RecordAuditEventJSONRequestBody = AuditFactInput
@@ -3463,6 +3628,11 @@ func (c *Client) GetApprovalDiff(ctx context.Context, id RecordId, editors ...Re
 	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/approvals/%s/diff", id)}, editors...)
 }
 
+// GetApprovalEffect calls GET /approvals/{id}/effect.
+func (c *Client) GetApprovalEffect(ctx context.Context, id RecordId, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/approvals/%s/effect", id)}, editors...)
+}
+
 // RejectById calls POST /approvals/{id}/reject.
 func (c *Client) RejectById(ctx context.Context, id RecordId, body RejectByIdJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/approvals/%s/reject", id), Body: body}, editors...)
@@ -3471,6 +3641,11 @@ func (c *Client) RejectById(ctx context.Context, id RecordId, body RejectByIdJSO
 // ApproveModel calls POST /approve/{model}.
 func (c *Client) ApproveModel(ctx context.Context, model ModelId, body ApproveModelJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/approve/%s", model), Body: body}, editors...)
+}
+
+// AcknowledgeAuditFailures calls POST /audit/acknowledgements.
+func (c *Client) AcknowledgeAuditFailures(ctx context.Context, params *AcknowledgeAuditFailuresParams, body AcknowledgeAuditFailuresJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/audit/acknowledgements"), Params: params, Body: body}, editors...)
 }
 
 // ListAuditCheckpoints calls GET /audit/checkpoints.
@@ -3666,6 +3841,11 @@ func (c *Client) GetModelCard(ctx context.Context, model ModelId, editors ...Req
 // PutModelCard calls PUT /model-cards/{model}.
 func (c *Client) PutModelCard(ctx context.Context, model ModelId, body PutModelCardJSONRequestBody, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPut, Path: wire.Path("/model-cards/%s", model), Body: body}, editors...)
+}
+
+// ListModelOwners calls GET /model-owners.
+func (c *Client) ListModelOwners(ctx context.Context, params *ListModelOwnersParams, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/model-owners"), Params: params}, editors...)
 }
 
 // GetModelrepoConfig calls GET /modelrepo/config.

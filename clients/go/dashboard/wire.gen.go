@@ -446,6 +446,27 @@ func (e ServiceHealthStatus) Valid() bool {
 	}
 }
 
+// Defines values for SourceStateState.
+const (
+	SourceFailed      SourceStateState = "failed"
+	SourceMeasured    SourceStateState = "measured"
+	SourceNotMeasured SourceStateState = "not_measured"
+)
+
+// Valid indicates whether the value is a known member of the SourceStateState enum.
+func (e SourceStateState) Valid() bool {
+	switch e {
+	case SourceFailed:
+		return true
+	case SourceMeasured:
+		return true
+	case SourceNotMeasured:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SourceStateStatus.
 const (
 	SourceStateStatusError   SourceStateStatus = "error"
@@ -621,11 +642,25 @@ type Alive struct {
 // AliveStatus defines model for Alive.Status.
 type AliveStatus string
 
+// ApprovalEffect As the control plane has it: GET /approvals/{id}/effect
+type ApprovalEffect struct {
+	// Action What approving does, for the button
+	Action     string             `json:"action"`
+	ApprovalId openapi_types.UUID `json:"approval_id"`
+	Decidable  bool               `json:"decidable"`
+	Kind       string             `json:"kind"`
+	ModelId    string             `json:"model_id"`
+
+	// Sentences What happens, in order
+	Sentences            []string               `json:"sentences"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
 // AssistantQuestion defines model for AssistantQuestion.
 type AssistantQuestion struct {
 	Context *CopilotContext `json:"context,omitempty"`
 
-	// Question 1 to 4,000 characters
+	// Question 1 to 4,000 characters. No word in it decides; see assistantDecide
 	Question string `json:"question"`
 
 	// Session The session to go on with; empty begins one
@@ -793,6 +828,12 @@ type DocsSection struct {
 	Files []DocsFile `json:"files"`
 	Key   string     `json:"key"`
 	Title string     `json:"title"`
+}
+
+// EarlierDrift Figures that were measured of another version
+type EarlierDrift struct {
+	Version int      `json:"version"`
+	ZScore  *float64 `json:"zScore,omitempty"`
 }
 
 // EvalMetric defines model for EvalMetric.
@@ -1124,7 +1165,10 @@ type ModelDrift struct {
 	Overall        *string                   `json:"overall,omitempty"`
 	Samples        int                       `json:"samples"`
 	Status         *string                   `json:"status,omitempty"`
-	ZScore         *float64                  `json:"zScore,omitempty"`
+
+	// Version The version that the figures were measured of
+	Version *int     `json:"version,omitempty"`
+	ZScore  *float64 `json:"zScore,omitempty"`
 }
 
 // ModelTraffic defines model for ModelTraffic.
@@ -1367,6 +1411,12 @@ type RegistryRow struct {
 	Aliases     *map[string]int `json:"aliases,omitempty"`
 	Description *string         `json:"description,omitempty"`
 
+	// DriftStatus Level of the worst measure under stage, as mlp drift status has it; absent while that is not known, or of another version
+	DriftStatus *string `json:"driftStatus,omitempty"`
+
+	// Earlier Present while the newest predictions under stage are those of another version than the one that stands there now
+	Earlier *EarlierDrift `json:"earlier,omitempty"`
+
 	// Freshness Newest of version change, snapshot and traffic change
 	Freshness       *time.Time                  `json:"freshness,omitempty"`
 	FreshnessStatus *RegistryRowFreshnessStatus `json:"freshnessStatus,omitempty"`
@@ -1374,13 +1424,18 @@ type RegistryRow struct {
 	Health          RegistryRowHealth           `json:"health"`
 	HealthReasons   *[]string                   `json:"healthReasons,omitempty"`
 	Name            string                      `json:"name"`
-	Stage           RegistryRowStage            `json:"stage"`
-	TrackerName     string                      `json:"trackerName"`
 
-	// Trend Recent mean predictions, oldest first
+	// Served Whether serving answers with the version that is set as Production; absent while that is not known, or without one
+	Served      *bool            `json:"served,omitempty"`
+	Stage       RegistryRowStage `json:"stage"`
+	TrackerName string           `json:"trackerName"`
+
+	// Trend Recent mean predictions of version, oldest first
 	Trend   *[]float64 `json:"trend,omitempty"`
 	Version *int       `json:"version"`
-	ZScore  *float64   `json:"zScore,omitempty"`
+
+	// ZScore Of version; null or absent while that is not measured
+	ZScore *float64 `json:"zScore,omitempty"`
 }
 
 // RegistryRowFreshnessStatus defines model for RegistryRow.FreshnessStatus.
@@ -1514,10 +1569,23 @@ type SnapshotToken struct {
 
 // SourceState defines model for SourceState.
 type SourceState struct {
-	AsOf   *time.Time        `json:"as_of,omitempty"`
-	Ms     int               `json:"ms"`
+	// AsOf Since when the figures are known, if they were measured
+	AsOf *time.Time `json:"as_of,omitempty"`
+
+	// Error What failed, if state is failed
+	Error *string `json:"error,omitempty"`
+	Ms    int     `json:"ms"`
+
+	// Reason Why nothing was measured, if state is not_measured
+	Reason *string `json:"reason,omitempty"`
+
+	// State What the figures of this source are; those of a source that is not measured or failed are absent, never 0
+	State  SourceStateState  `json:"state"`
 	Status SourceStateStatus `json:"status"`
 }
+
+// SourceStateState What the figures of this source are; those of a source that is not measured or failed are absent, never 0
+type SourceStateState string
 
 // SourceStateStatus defines model for SourceState.Status.
 type SourceStateStatus string
@@ -1713,6 +1781,139 @@ type SetFlagJSONRequestBody = FlagOverride
 
 // RecordActionJSONRequestBody defines body for RecordAction for application/json ContentType.
 type RecordActionJSONRequestBody = UIAction
+
+// Getter for additional properties for ApprovalEffect. Returns the specified
+// element and whether it was found
+func (a ApprovalEffect) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for ApprovalEffect
+func (a *ApprovalEffect) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for ApprovalEffect to handle AdditionalProperties
+func (a *ApprovalEffect) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["action"]; found {
+		err = json.Unmarshal(raw, &a.Action)
+		if err != nil {
+			return fmt.Errorf("error reading 'action': %w", err)
+		}
+		delete(object, "action")
+	}
+
+	if raw, found := object["approval_id"]; found {
+		err = json.Unmarshal(raw, &a.ApprovalId)
+		if err != nil {
+			return fmt.Errorf("error reading 'approval_id': %w", err)
+		}
+		delete(object, "approval_id")
+	}
+
+	if raw, found := object["decidable"]; found {
+		err = json.Unmarshal(raw, &a.Decidable)
+		if err != nil {
+			return fmt.Errorf("error reading 'decidable': %w", err)
+		}
+		delete(object, "decidable")
+	}
+
+	if raw, found := object["kind"]; found {
+		err = json.Unmarshal(raw, &a.Kind)
+		if err != nil {
+			return fmt.Errorf("error reading 'kind': %w", err)
+		}
+		delete(object, "kind")
+	}
+
+	if raw, found := object["model_id"]; found {
+		err = json.Unmarshal(raw, &a.ModelId)
+		if err != nil {
+			return fmt.Errorf("error reading 'model_id': %w", err)
+		}
+		delete(object, "model_id")
+	}
+
+	if raw, found := object["sentences"]; found {
+		err = json.Unmarshal(raw, &a.Sentences)
+		if err != nil {
+			return fmt.Errorf("error reading 'sentences': %w", err)
+		}
+		delete(object, "sentences")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for ApprovalEffect to handle AdditionalProperties
+func (a ApprovalEffect) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["action"], err = json.Marshal(a.Action)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'action': %w", err)
+	}
+
+	object["approval_id"], err = json.Marshal(a.ApprovalId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'approval_id': %w", err)
+	}
+
+	object["decidable"], err = json.Marshal(a.Decidable)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'decidable': %w", err)
+	}
+
+	object["kind"], err = json.Marshal(a.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'kind': %w", err)
+	}
+
+	object["model_id"], err = json.Marshal(a.ModelId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'model_id': %w", err)
+	}
+
+	if a.Sentences != nil {
+		object["sentences"], err = json.Marshal(a.Sentences)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'sentences': %w", err)
+		}
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
 
 // Getter for additional properties for Problem. Returns the specified
 // element and whether it was found
@@ -1991,6 +2192,11 @@ func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, edito
 // AckAlert calls POST /api/v1/alerts/{alert_id}/ack.
 func (c *Client) AckAlert(ctx context.Context, alertId string, editors ...RequestEditorFn) (*http.Response, error) {
 	return c.Send(ctx, wire.Call{Method: http.MethodPost, Path: wire.Path("/api/v1/alerts/%s/ack", alertId)}, editors...)
+}
+
+// GetApprovalEffect calls GET /api/v1/approvals/{id}/effect.
+func (c *Client) GetApprovalEffect(ctx context.Context, id openapi_types.UUID, editors ...RequestEditorFn) (*http.Response, error) {
+	return c.Send(ctx, wire.Call{Method: http.MethodGet, Path: wire.Path("/api/v1/approvals/%s/effect", id)}, editors...)
 }
 
 // AssistantChat calls POST /api/v1/assistant/chat.

@@ -258,6 +258,7 @@ func (e V2IndexEntryState) Valid() bool {
 const (
 	V2TensorDatatypeBOOL  V2TensorDatatype = "BOOL"
 	V2TensorDatatypeBYTES V2TensorDatatype = "BYTES"
+	V2TensorDatatypeFP16  V2TensorDatatype = "FP16"
 	V2TensorDatatypeFP32  V2TensorDatatype = "FP32"
 	V2TensorDatatypeFP64  V2TensorDatatype = "FP64"
 	V2TensorDatatypeINT32 V2TensorDatatype = "INT32"
@@ -270,6 +271,8 @@ func (e V2TensorDatatype) Valid() bool {
 	case V2TensorDatatypeBOOL:
 		return true
 	case V2TensorDatatypeBYTES:
+		return true
+	case V2TensorDatatypeFP16:
 		return true
 	case V2TensorDatatypeFP32:
 		return true
@@ -288,6 +291,7 @@ func (e V2TensorDatatype) Valid() bool {
 const (
 	V2TensorInfoDatatypeBOOL  V2TensorInfoDatatype = "BOOL"
 	V2TensorInfoDatatypeBYTES V2TensorInfoDatatype = "BYTES"
+	V2TensorInfoDatatypeFP16  V2TensorInfoDatatype = "FP16"
 	V2TensorInfoDatatypeFP32  V2TensorInfoDatatype = "FP32"
 	V2TensorInfoDatatypeFP64  V2TensorInfoDatatype = "FP64"
 	V2TensorInfoDatatypeINT32 V2TensorInfoDatatype = "INT32"
@@ -300,6 +304,8 @@ func (e V2TensorInfoDatatype) Valid() bool {
 	case V2TensorInfoDatatypeBOOL:
 		return true
 	case V2TensorInfoDatatypeBYTES:
+		return true
+	case V2TensorInfoDatatypeFP16:
 		return true
 	case V2TensorInfoDatatypeFP32:
 		return true
@@ -392,6 +398,9 @@ type Column struct {
 	// Length Numbers in a vector
 	Length *int   `json:"length,omitempty"`
 	Name   string `json:"name"`
+
+	// Optional The number may be missing; it is sent as null
+	Optional *bool `json:"optional,omitempty"`
 }
 
 // ColumnKind defines model for Column.Kind.
@@ -731,7 +740,7 @@ type PredictRequest struct {
 	// Alias Production, Canary or Staging, any case
 	Alias *string `json:"alias,omitempty"`
 
-	// Features Column to value: a number, boolean, string (category) or fixed-length list of numbers
+	// Features Column to value: a number, boolean, string (category) or fixed-length list of numbers; null for an optional number that is missing
 	Features map[string]interface{} `json:"features"`
 
 	// Probabilities Also return the classes' probabilities

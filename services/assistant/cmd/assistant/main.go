@@ -1,4 +1,4 @@
-// Command assistant serves the cluster assistant, or migrates its schema.
+// Command assistant serves the cluster assistant, migrates its schema, or answers about a recorded cluster.
 package main
 
 import (
@@ -18,6 +18,7 @@ func main() {
 		LoadConfig: assistant.LoadConfig,
 		LogLevel:   func(c assistant.Config) string { return c.LogLevel },
 		Migrate:    assistant.Migrate,
+		Commands:   assistant.Commands(),
 		Run: func(ctx context.Context, cfg assistant.Config, log *slog.Logger) error {
 			klog.SetSlogLogger(log) // client-go's own lines become the log's
 			return assistant.Run(ctx, cfg, log)

@@ -34,6 +34,8 @@ type Proposal struct {
 	Plan    Plan
 	// AutoApprove comes from the request; it never covers actions that always need a decision.
 	AutoApprove bool
+	// Unspoken means that a program asks, and no person: nothing that a person said in advance covers it.
+	Unspoken bool
 }
 
 // Propose creates a pending action or, if it was approved in advance, an approved one. If an
@@ -127,7 +129,7 @@ func (s *Service) proposeIn(ctx context.Context, tx store.Tx, p Proposal, now ti
 // beforehand returns the basis on which the proposal is approved without a person, or "" if
 // there is none.
 func (s *Service) beforehand(ctx context.Context, tx store.Tx, p Proposal) (Basis, error) {
-	if s.FourEyes || alwaysConfirms(p.Plan.Verdict) || p.Who.Role == guard.Readonly {
+	if p.Unspoken || s.FourEyes || alwaysConfirms(p.Plan.Verdict) || p.Who.Role == guard.Readonly {
 		return "", nil
 	}
 	if p.AutoApprove {

@@ -1,17 +1,14 @@
 package action_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 )
 
 const lease = time.Minute
@@ -198,23 +195,7 @@ func TestKilledProcess(t *testing.T) {
 			t.Parallel()
 			b := setup(t, action.Config{})
 			a := b.approved("api", 3)
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), childEnv+"="+stage, "CHILD_DATABASE="+b.url, "CHILD_ACTION="+a.ID.String())
-			cmd.Stderr = t.Output()
-			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			line, err := bufio.NewReader(out).ReadString('\n')
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // its error is the kill
-			if err != nil || line != "reached\n" {
-				t.Fatalf("the child said %q, %v; want line == \"reached\\n\"", line, err)
-			}
+			assistanttest.KillWhenReached(t, childEnv+"="+stage, "CHILD_DATABASE="+b.url, "CHILD_ACTION="+a.ID.String())
 			b.wantState(a.ID, action.Executing)
 			b.clock.Forward(time.Minute) // beyond the dead one's lease of 30 s of the real time
 			for range 2 {

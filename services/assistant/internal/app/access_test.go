@@ -11,7 +11,7 @@ import (
 
 // protected are routes that need a key.
 var protected = [][2]string{
-	{"POST", chatPath}, {"GET", "/v1/events/replay/s-1"}, {"GET", "/v1/namespaces"}, {"POST", "/v1/auth/demo-keys"}, {"GET", "/v1/models"},
+	{"POST", chatPath}, {"GET", "/v1/events/replay/s-1"}, {"GET", "/v1/namespaces"}, {"POST", "/v1/auth/demo-keys"}, {"POST", "/v1/alerts"}, {"GET", "/v1/models"},
 	{"GET", "/v1/models/cluster-assistant"}, {"GET", "/v1/sessions"}, {"GET", "/v1/sessions/s-1"}, {"DELETE", "/v1/sessions/s-1"},
 	{"GET", "/v1/sessions/s-1/actions"}, {"GET", "/v1/sessions/s-1/actions/x"}, {"POST", "/v1/sessions/s-1/actions/x"},
 }

@@ -16,15 +16,18 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/alert"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
+	"github.com/mlp-platform/platform/services/assistant/internal/mcpserver"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/observe"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/registry"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -63,6 +66,7 @@ type parts struct {
 	turns    *turn.Service
 	sessions *session.Service
 	streams  *turn.Streams
+	alerts   *alert.Service
 	reach    *reach
 }
 
@@ -86,6 +90,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	f.Server.Go("actions", p.actions.Run)
 	f.Server.Go("turns", p.turns.Run)
 	f.Server.Go("sessions", p.sessions.Run)
+	f.Server.Go("alerts", p.alerts.Run)
 	return f.Run(ctx)
 }
 
@@ -113,11 +118,7 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	if err != nil {
 		return nil, err
 	}
-	notice := ""
-	if p.reach.cluster.Seeded() {
-		notice = seededNotice
-	}
-	p.turns, err = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
+	p.turns, err = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: p.reach.notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
 		Store: db, Actions: p.actions, Engine: watch.Engine(p.reach.engine), Tools: watch.Tools(p.reach.tools),
 		Planner: watch.Planner(p.reach.planner), Log: log, Finished: counted.Turn,
 	})
@@ -128,8 +129,21 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	if err != nil {
 		return nil, err
 	}
+	slots := limit.NewSlots(cfg.MaxStreams)
 	p.streams, err = turn.NewStreams(turn.StreamConfig{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, turn.StreamDeps{
-		Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Slots: limit.NewSlots(cfg.MaxStreams), Meter: counted, Log: log,
+		Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Slots: slots, Meter: counted, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	programs, err := mcpserver.New(mcpserver.Config{MaxBody: cfg.MaxBody, Notice: p.reach.notice}, mcpserver.Deps{
+		Registry: registry.New(cfg.sources()...), Tools: watch.Tools(p.reach.tools), Turns: p.turns, Store: db, Slots: slots, Now: time.Now, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.alerts, err = alert.New(alert.Config{TTL: cfg.SessionTTL}, alert.Deps{
+		Store: db, Turns: p.turns, Engine: watch.Engine(p.reach.engine), Tools: watch.Tools(p.reach.tools), Received: counted.Alerted, Now: time.Now, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -148,7 +162,7 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	handlers{
 		sample: p.reach.cluster.Seeded(), access: access, streams: p.streams, models: chat.NewModels(cfg.ModelName, time.Now()),
 		namespaces: cluster.NamespacesHandler(p.reach.cluster, policy.Visible), demoKeys: callers.MintHandler(db, time.Now),
-		sessions: p.sessions, actions: p.actions,
+		sessions: p.sessions, actions: p.actions, mcp: programs, alerts: p.alerts,
 	}.mount(f.Server.Echo)
 	return p, nil
 }
@@ -157,7 +171,8 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 func crossOrigin(origins []string) echo.MiddlewareFunc {
 	return middleware.CORSWithConfig(middleware.CORSConfig{
 		AllowOrigins: origins, MaxAge: 600,
-		AllowHeaders:  []string{"Authorization", "Content-Type", chat.SessionHeader, chat.RequestIDHeader, "X-Stream-Profile", "X-Stream-Ids", "Last-Event-ID"},
+		AllowHeaders: []string{"Authorization", "Content-Type", chat.SessionHeader, chat.RequestIDHeader, "X-Stream-Profile", "X-Stream-Ids", "Last-Event-ID",
+			"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"},
 		ExposeHeaders: []string{chat.SessionHeader, chat.RequestIDHeader, "Retry-After", "X-RateLimit-Limit"},
 	})
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/registry"
 )
 
 // Config holds all settings of the assistant.
@@ -32,6 +34,8 @@ type Config struct {
 	AdminKeys    service.Secret `env:"ASSISTANT_ADMIN_KEYS"`
 	OperatorKeys service.Secret `env:"ASSISTANT_OPERATOR_KEYS"`
 	ReadonlyKeys service.Secret `env:"ASSISTANT_READONLY_KEYS"`
+	// AlertKeys are comma-separated keys, ki-alert-…, that may send alerts and nothing else.
+	AlertKeys service.Secret `env:"ASSISTANT_ALERT_KEYS"`
 	// AuthBackend is static, or hmac to accept demo keys as well.
 	AuthBackend string `env:"AUTH_BACKEND" envDefault:"static"`
 	// DemoSecret signs demo keys; if empty, there are none.
@@ -54,8 +58,9 @@ type Config struct {
 
 	// Kubeconfig is a file or a list of files; if empty, the cluster the service runs in.
 	Kubeconfig string `env:"KUBECONFIG"`
-	// Cluster is sample to answer about an in-process sample cluster where there is no other; if empty, the service then
-	// refuses to start. Each replica has a sample cluster of its own.
+	// Cluster is sample to answer about an in-process sample cluster where there is no other, of which each replica has its
+	// own; recorded:PATH to answer about the recording in a directory or archive, whatever else there is; if empty and
+	// there is no cluster, the service refuses to start.
 	Cluster string `env:"ASSISTANT_CLUSTER"`
 	// ClusterName is the name of the cluster in answers; if empty, the kubeconfig's context.
 	ClusterName string `env:"ASSISTANT_CLUSTER_NAME"`
@@ -72,10 +77,17 @@ type Config struct {
 	OpenAIKey service.Secret `env:"OPENAI_API_KEY"`
 	// LLMModel is the language model to request from that endpoint.
 	LLMModel string `env:"ASSISTANT_LLM_MODEL"`
-	// BudgetTokens, BudgetToolCalls and BudgetSeconds limit one answer of the language model.
+	// LLMContextTokens is how many tokens the language model's window holds: older results of tools are summarized before it is full. If it is too small for all tools, those that write are not offered.
+	LLMContextTokens int `env:"ASSISTANT_LLM_CONTEXT_TOKENS" envDefault:"32768"`
+	// LLMPromptPrice and LLMAnswerPrice are the prices of a million tokens, in any one currency; 0: nothing.
+	LLMPromptPrice float64 `env:"ASSISTANT_LLM_PROMPT_PRICE"`
+	LLMAnswerPrice float64 `env:"ASSISTANT_LLM_ANSWER_PRICE"`
+	// BudgetTokens, BudgetToolCalls and BudgetSeconds limit one answer of the language model; a token is counted once, however often it is sent again.
 	BudgetTokens    int `env:"ASSISTANT_BUDGET_TOKENS" envDefault:"60000"`
 	BudgetToolCalls int `env:"ASSISTANT_BUDGET_TOOL_CALLS" envDefault:"40"`
 	BudgetSeconds   int `env:"ASSISTANT_BUDGET_SECONDS" envDefault:"120"`
+	// BudgetCost is what one answer may cost, in the currency of the prices; 0: whatever it costs.
+	BudgetCost float64 `env:"ASSISTANT_BUDGET_COST"`
 
 	// TurnTimeout limits one answer, OrphanTimeout an answer without a reader, VerifyTimeout the verification of a write.
 	TurnTimeout   time.Duration `env:"ASSISTANT_TURN_TIMEOUT" envDefault:"300s"`
@@ -99,8 +111,11 @@ const (
 	engineLLM       = "llm"
 )
 
-// clusterSample allows the sample cluster.
-const clusterSample = "sample"
+// clusterSample allows the sample cluster; clusterRecorded stands before the path of a recording.
+const (
+	clusterSample   = "sample"
+	clusterRecorded = "recorded:"
+)
 
 const (
 	policySelf     = "self"
@@ -127,8 +142,8 @@ func (c *Config) Validate() error {
 	if c.DatabaseURL == "" {
 		fault("PLATFORM_DATABASE_URL is not set; it must name the database, such as postgres://user@host/platform")
 	}
-	if c.Cluster != "" && c.Cluster != clusterSample {
-		fault("ASSISTANT_CLUSTER is %q; it must be %s, or empty", c.Cluster, clusterSample)
+	if location, isRecorded := c.recording(); c.Cluster != "" && c.Cluster != clusterSample && (!isRecorded || location == "") {
+		fault("ASSISTANT_CLUSTER is %q; it must be %s, %sPATH with the path of a directory or an archive, or empty", c.Cluster, clusterSample, clusterRecorded)
 	}
 	if _, err := caller.New(c.callers(unasked{})); err != nil {
 		fault("%w", err)
@@ -215,6 +230,7 @@ func (c *Config) checkNumbers(fault func(string, ...any)) {
 		{"DEMO_KEY_DEFAULT_TTL_HOURS", int64(c.DemoDefaultHours), 1, 10 * 365 * 24},
 		{"DEMO_KEY_MAX_TTL_HOURS", int64(c.DemoMaxHours), 1, 10 * 365 * 24},
 		{"ASSISTANT_BUDGET_TOKENS", int64(c.BudgetTokens), 1000, 10_000_000},
+		{"ASSISTANT_LLM_CONTEXT_TOKENS", int64(c.LLMContextTokens), 1000, 100_000_000},
 		{"ASSISTANT_BUDGET_TOOL_CALLS", int64(c.BudgetToolCalls), 1, 1000},
 		{"ASSISTANT_BUDGET_SECONDS", int64(c.BudgetSeconds), 1, 3600},
 		{"ASSISTANT_MAX_BODY_BYTES", c.MaxBody, 1 << 10, 64 << 20},
@@ -225,6 +241,14 @@ func (c *Config) checkNumbers(fault func(string, ...any)) {
 		if f.v < f.low || f.v > f.high {
 			fault("%s is %d; it must be %d to %d", f.name, f.v, f.low, f.high)
 		}
+	}
+	for name, v := range map[string]float64{"ASSISTANT_LLM_PROMPT_PRICE": c.LLMPromptPrice, "ASSISTANT_LLM_ANSWER_PRICE": c.LLMAnswerPrice, "ASSISTANT_BUDGET_COST": c.BudgetCost} {
+		if !(v >= 0 && v <= 1e9) { // NaN is neither
+			fault("%s is %v; it must be 0 to 1e9", name, v)
+		}
+	}
+	if c.BudgetCost > 0 && c.LLMPromptPrice == 0 && c.LLMAnswerPrice == 0 {
+		fault("ASSISTANT_BUDGET_COST is set, but neither ASSISTANT_LLM_PROMPT_PRICE nor ASSISTANT_LLM_ANSWER_PRICE is")
 	}
 	for _, f := range []struct {
 		name         string
@@ -242,6 +266,11 @@ func (c *Config) checkNumbers(fault func(string, ...any)) {
 	}
 }
 
+// recording returns the path of the recording to answer about, if any.
+func (c *Config) recording() (location string, ok bool) {
+	return strings.CutPrefix(c.Cluster, clusterRecorded)
+}
+
 // httpURL reports whether s is an http or https URL.
 func httpURL(s string) bool {
 	u, err := url.Parse(s)
@@ -255,7 +284,7 @@ func (c *Config) callers(once auth.Once) caller.Config {
 		addr = c.Listener.Addr().String()
 	}
 	return caller.Config{
-		AdminKeys: c.AdminKeys, OperatorKeys: c.OperatorKeys, ReadonlyKeys: c.ReadonlyKeys, Backend: c.AuthBackend,
+		AdminKeys: c.AdminKeys, OperatorKeys: c.OperatorKeys, ReadonlyKeys: c.ReadonlyKeys, AlertKeys: c.AlertKeys, Backend: c.AuthBackend,
 		DemoSecret: c.DemoSecret, DefaultHours: c.DemoDefaultHours, MaxHours: c.DemoMaxHours,
 		FourEyes: c.ApprovalPolicy == policyFourEyes, Addr: addr, AllowedOrigins: trimEntries(c.AllowedOrigins),
 		DelegationTrust: c.DelegationTrust, Once: once,
@@ -277,6 +306,29 @@ func (c *Config) policy() guard.Policy {
 		p.Protected = append(p.Protected, strings.TrimSpace(string(own)))
 	}
 	return p
+}
+
+// sources returns the stores besides the cluster that tools can read.
+func (c *Config) sources() []registry.Source {
+	var list []registry.Source
+	if c.PrometheusURL != "" {
+		list = append(list, registry.Prometheus)
+	}
+	if c.LokiURL != "" {
+		list = append(list, registry.Loki)
+	}
+	return list
+}
+
+// absentTools are the tools that have no store to ask.
+func (c *Config) absentTools() (absent []operation.Verb) {
+	if c.PrometheusURL == "" {
+		absent = append(absent, operation.QueryPrometheus)
+	}
+	if c.LokiURL == "" {
+		absent = append(absent, operation.QueryLoki)
+	}
+	return absent
 }
 
 // baseURL returns the endpoint of the language model.

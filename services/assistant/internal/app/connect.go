@@ -16,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/recorded"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -26,6 +27,7 @@ const seededNotice = "Note: this is the sample cluster that the assistant starts
 // reach is the cluster with the parts that read, change and judge it.
 type reach struct {
 	cluster *cluster.Cluster
+	notice  string // last line of every answer; empty: none
 	changes *change.Service
 	planner turn.Planner
 	tools   turn.Tools
@@ -46,6 +48,17 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 			return c.Config(), c.Close
 		}
 	}
+	now := time.Now
+	if location, ok := cfg.recording(); ok {
+		recording, err := recorded.Open(location)
+		if err != nil {
+			return nil, err
+		}
+		for _, skipped := range recording.Skipped {
+			log.WarnContext(ctx, "a file of the recording was not read", slog.String("file", skipped))
+		}
+		options.Config, r.notice, now = recording.Config(), recording.Notice(), recording.Now
+	}
 	if r.cluster, err = cluster.Open(ctx, options); err != nil {
 		return nil, fmt.Errorf("cluster: %w; without a real one, ASSISTANT_CLUSTER=sample answers about a sample cluster in this process", err)
 	}
@@ -55,15 +68,16 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 		}
 	}()
 	if r.cluster.Seeded() {
+		r.notice = seededNotice
 		log.WarnContext(ctx, "no kubeconfig: answers are about a sample cluster in this process")
 	}
-	r.changes, err = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout}, change.Deps{Cluster: r.cluster, Log: log})
+	r.changes, err = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout}, change.Deps{Cluster: r.cluster, Log: log, Now: now})
 	if err != nil {
 		return nil, err
 	}
 	r.planner = change.Planner{Service: r.changes}
 	r.tools, err = tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
-		Cluster: r.cluster, Policy: policy, Planner: r.planner, Now: time.Now,
+		Cluster: r.cluster, Policy: policy, Planner: r.planner, Now: now,
 	})
 	if err != nil {
 		return nil, err
@@ -80,7 +94,8 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 	}
 	r.engine, err = model.New(model.Config{
 		BaseURL: cfg.baseURL(), Key: cfg.OpenAIKey, Model: cfg.LLMModel, Tokens: cfg.BudgetTokens, ToolCalls: cfg.BudgetToolCalls,
-		Time: time.Duration(cfg.BudgetSeconds) * time.Second,
+		Time: time.Duration(cfg.BudgetSeconds) * time.Second, Absent: cfg.absentTools(),
+		Window: cfg.LLMContextTokens, PromptPrice: cfg.LLMPromptPrice, AnswerPrice: cfg.LLMAnswerPrice, Cost: cfg.BudgetCost,
 	}, playbooks, log, model.Hooks{Found: found})
 	if err != nil {
 		return nil, err

@@ -5,15 +5,20 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/alert"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/health"
+	"github.com/mlp-platform/platform/services/assistant/internal/mcpserver"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // chatPath is the main route.
 const chatPath = "/v1/chat/completions"
+
+// mcpPath is the route of the Model Context Protocol.
+const mcpPath = "/mcp"
 
 // handlers answer the routes.
 type handlers struct {
@@ -25,6 +30,8 @@ type handlers struct {
 	demoKeys   echo.HandlerFunc
 	sessions   *session.Service
 	actions    *action.Service
+	mcp        *mcpserver.Server
+	alerts     *alert.Service
 }
 
 // mount adds the routes. Each passes, in this order: key, rate limit, handler.
@@ -39,6 +46,8 @@ func (h handlers) mount(e *echo.Echo) {
 	service.Get(e, "/v1/models/:model", h.models.ServeOne, chain...)
 	service.Get(e, "/v1/namespaces", h.namespaces, chain...)
 	e.POST("/v1/auth/demo-keys", h.demoKeys, chain...)
+	e.POST(mcpPath, h.mcp.Serve, chain...)
+	e.POST("/v1/alerts", h.alerts.Serve, h.access.AlertChain()...)
 	service.Get(e, "/v1/sessions", h.sessions.ServeList, chain...)
 	service.Get(e, "/v1/sessions/:session_id", h.sessions.ServeOne, chain...)
 	e.DELETE("/v1/sessions/:session_id", h.sessions.ServeDelete, chain...)

@@ -231,6 +231,37 @@ func TestMaxStreams(t *testing.T) {
 	})
 }
 
+// onBehalfOf is the header by which a service with a key of its own names a person.
+func onBehalfOf(t *testing.T, d *auth.Delegator, audience, name string) []string {
+	t.Helper()
+	token, err := d.Mint(audience, auth.Person{Name: name, Tenant: "default", Scopes: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"X-PLATFORM-On-Behalf-Of", token}
+}
+
+// The fact of a decision is in the transaction of the decision, and names the person behind the key that decided.
+func TestFactNamesThePersonBesideAKey(t *testing.T) {
+	t.Parallel()
+	d, err := auth.NewDelegator("dashboard", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := setup(t, opt{trust: service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":["limits"]}}`)})
+	id := b.propose(operator, "s-1", "scale 3")
+	b.want(200, "POST", "/v1/sessions/s-1/actions/"+id, operator, `{"decision":"approve"}`, onBehalfOf(t, d, "assistant", "ana")...)
+	var decided map[string]any
+	for _, fact := range b.events("recorded") {
+		if fact["action"] == "assistant.action.decided" {
+			decided, _ = fact["details"].(map[string]any)
+		}
+	}
+	if decided["on_behalf_of"] != "ana" || decided["via"] != "dashboard" {
+		t.Errorf("got the details %v; want on_behalf_of ana, via dashboard", decided)
+	}
+}
+
 // A service that calls for many people with one key names them, so that one of them cannot use up what all share. What
 // it says counts only if a delegation proves it.
 func TestLimitsCountThePersonBesideAKey(t *testing.T) {
@@ -239,13 +270,7 @@ func TestLimitsCountThePersonBesideAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onBehalfOf := func(audience, name string) []string {
-		token, err := d.Mint(audience, auth.Person{Name: name, Tenant: "default", Scopes: []string{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []string{"X-PLATFORM-On-Behalf-Of", token}
-	}
+	onBehalfOf := func(audience, name string) []string { return onBehalfOf(t, d, audience, name) }
 	b := setup(t, opt{streams: 1, rate: 1, burst: 3, trust: service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":["limits"]}}`)})
 	b.send(t.Context(), "POST", chatPath, operator, questionBody("wait"), onBehalfOf("assistant", "ana")...)
 	<-b.engine.began

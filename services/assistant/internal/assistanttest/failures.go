@@ -7,7 +7,7 @@ import "github.com/mlp-platform/platform/services/assistant/internal/fault"
 func Failures() []fault.Failure {
 	return []fault.Failure{
 		fault.ClusterUnreachable, fault.ClusterForbidden, fault.MetricsUnavailable, fault.LogsUnavailable, fault.EngineFailed,
-		fault.ModelUnavailable, fault.BudgetSpent, fault.TurnTimeout, fault.Superseded, fault.Interrupted, fault.SessionDeleted,
+		fault.ModelUnavailable, fault.ContextOverflow, fault.BudgetSpent, fault.TurnTimeout, fault.Superseded, fault.Interrupted, fault.SessionDeleted,
 		fault.ShuttingDown, fault.StreamStore, fault.InternalFailure,
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
@@ -41,10 +43,31 @@ func NewAccess(d AccessDeps) (*Access, error) {
 	return &Access{d}, nil
 }
 
-// Chain returns the middleware of every route that needs a key: key, then rate limit. A refusal for a missing key or
-// missing rights is recorded.
+// Chain returns the middleware of every route that needs a key: key, then rate limit; keys of alerts are refused. A refusal
+// for a missing key or missing rights is recorded.
 func (a *Access) Chain() []echo.MiddlewareFunc {
+	return append(a.chain(), refuse("This key sends alerts, and may do nothing else.", guard.Alerts))
+}
+
+// AlertChain is Chain for the route that takes alerts, which readonly callers may not send.
+func (a *Access) AlertChain() []echo.MiddlewareFunc {
+	return append(a.chain(), refuse("Readonly callers send no alerts.", guard.Readonly))
+}
+
+func (a *Access) chain() []echo.MiddlewareFunc {
 	return []echo.MiddlewareFunc{a.recordRefusals, a.Callers.Middleware, a.limitRate}
+}
+
+// refuse refuses the callers of a role.
+func refuse(why string, role guard.Role) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if by, _ := FromContext(c.Request().Context()); by.Role == role {
+				return fault.NotPermitted(why)
+			}
+			return next(c)
+		}
+	}
 }
 
 // recordRefusals counts requests without an accepted key per address, and records refused access.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
@@ -26,18 +27,23 @@ type Caller struct {
 	Principal string // key id, person, or Local; what sessions belong to
 	Role      guard.Role
 	Via       string // the service that acts for this person; empty: by a key of their own
-	// Counted is the person for whom a service calls with its own key, as its delegation beside the key says. Limits count
-	// by it; it grants nothing and owns nothing. Empty: the principal is counted.
-	Counted string
+	// Behind is the person for whom a service calls with its own key, as its delegation beside the key says. Limits count
+	// by it and facts name it; it grants nothing and owns nothing.
+	Behind event.Person
 }
 
-// LimitKey is what the limits of this caller are counted under.
-func (c Caller) LimitKey() string { return c.Principal + c.Counted }
+// LimitKey is what the limits of this caller are counted under: the person behind the key, else the principal.
+func (c Caller) LimitKey() string {
+	if c.Behind == (event.Person{}) {
+		return c.Principal
+	}
+	return strings.Join([]string{c.Principal, c.Behind.Via, c.Behind.Tenant, c.Behind.Name}, "\x00")
+}
 
 // Config defines the callers.
 type Config struct {
-	// AdminKeys, OperatorKeys and ReadonlyKeys are comma lists; empty ones have no keys.
-	AdminKeys, OperatorKeys, ReadonlyKeys service.Secret
+	// AdminKeys, OperatorKeys, ReadonlyKeys and AlertKeys are comma lists; empty ones have no keys.
+	AdminKeys, OperatorKeys, ReadonlyKeys, AlertKeys service.Secret
 	// Backend is static, or hmac to take demo keys as well; empty means static.
 	Backend string
 	// DemoSecret signs demo keys; without it there are none.
@@ -87,7 +93,7 @@ func New(cfg Config) (*Callers, error) {
 	}
 	var faults []error
 	keys := 0
-	for i, text := range []service.Secret{cfg.AdminKeys, cfg.OperatorKeys, cfg.ReadonlyKeys} {
+	for i, text := range []service.Secret{cfg.AdminKeys, cfg.OperatorKeys, cfg.ReadonlyKeys, cfg.AlertKeys} {
 		bad, warnings := c.lists[i].read(text.Reveal())
 		faults = append(faults, bad...)
 		c.warnings = append(c.warnings, warnings...)

@@ -245,6 +245,8 @@ func TestConfigurations(t *testing.T) {
 		"negative hours":               {cfg: caller.Config{Addr: loopback, DefaultHours: -1, MaxHours: -1}, faults: []string{"DEFAULT_TTL", "MAX_TTL"}},
 		"too many hours":               {cfg: caller.Config{Addr: loopback, MaxHours: 1 << 40}, faults: []string{"MAX_TTL"}},
 		"another list's prefix":        {cfg: caller.Config{Addr: open, AdminKeys: adminKey + "," + operatorKey}, faults: []string{"ASSISTANT_ADMIN_KEYS: entry 2"}},
+		"alerts among operators":       {cfg: caller.Config{Addr: open, OperatorKeys: "ki-alert-0123456789abcdef"}, faults: []string{"ASSISTANT_OPERATOR_KEYS: entry 1"}},
+		"a key of alerts":              {cfg: caller.Config{Addr: open, AlertKeys: "ki-alert-0123456789abcdef"}},
 		"no prefix":                    {cfg: caller.Config{Addr: open, ReadonlyKeys: "secret-of-mine"}, faults: []string{"ASSISTANT_READONLY_KEYS: entry 1"}},
 		"bare prefix":                  {cfg: caller.Config{Addr: open, OperatorKeys: "ki-op-"}, faults: []string{"ASSISTANT_OPERATOR_KEYS: entry 1"}},
 		"placeholder":                  {cfg: caller.Config{Addr: open, AdminKeys: "ki-admin-changeme-please-now"}, faults: []string{"entry 1 is a placeholder"}},

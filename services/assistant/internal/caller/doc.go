@@ -5,6 +5,7 @@
 //	ki-admin-…  ASSISTANT_ADMIN_KEYS     admin
 //	ki-op-…     ASSISTANT_OPERATOR_KEYS  operator
 //	ki-ro-…     ASSISTANT_READONLY_KEYS  readonly, or a demo key (see Demo)
+//	ki-alert-…  ASSISTANT_ALERT_KEYS     alerts: POST /v1/alerts and nothing else
 //
 // The principal is the key's id, the first 16 hex digits of its SHA-256: that is what sessions belong to and what is
 // logged, never the key. In place of a key the delegation of libs/auth is taken, whose scopes name the role and whose

@@ -25,7 +25,7 @@ const maxMint = 16 << 10
 func Who(c echo.Context) event.Who {
 	by, _ := FromContext(c.Request().Context())
 	return event.Who{
-		Principal: by.Principal, Role: by.Role, RequestID: service.RequestID(c.Request().Context()),
+		Principal: by.Principal, Behind: by.Behind, Role: by.Role, RequestID: service.RequestID(c.Request().Context()),
 		Address: c.RealIP(), Method: c.Request().Method, Path: shortenPath(c.Request().URL.Path),
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
-// list is one of the three lists of keys.
+// list is one of the lists of keys.
 type list struct {
 	role     guard.Role
 	prefix   string
@@ -35,6 +35,7 @@ func newLists() []list {
 		{role: guard.Admin, prefix: keyPrefix + "admin-", variable: "ASSISTANT_ADMIN_KEYS"},
 		{role: guard.Operator, prefix: keyPrefix + "op-", variable: "ASSISTANT_OPERATOR_KEYS"},
 		{role: guard.Readonly, prefix: readOnlyPrefix, variable: "ASSISTANT_READONLY_KEYS"},
+		{role: guard.Alerts, prefix: keyPrefix + "alert-", variable: "ASSISTANT_ALERT_KEYS"},
 	}
 }
 

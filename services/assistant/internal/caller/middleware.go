@@ -11,6 +11,8 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service/listener"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
@@ -45,26 +47,27 @@ func (c *Callers) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		who.Counted = c.countedPerson(r.Header.Get(onBehalfOf))
+		listener.Keep(r.Context(), who.Principal)
+		who.Behind = c.personBehind(r.Header.Get(onBehalfOf))
 		return callNext(ec, who, next)
 	}
 }
 
 // onBehalfOf is the header in which a service that calls with its own key names the person it calls for, by a delegation:
-// all people behind it would otherwise share the limits of one key.
+// all people behind it would otherwise share the limits of one key, and the ledger would know the key alone.
 const onBehalfOf = "X-PLATFORM-On-Behalf-Of"
 
-// countedPerson is the person that a delegation names, with the issuer; empty for one that does not hold, so that its
-// sender is counted by the key. It is not spent: it allows nothing.
-func (c *Callers) countedPerson(delegation string) string {
+// personBehind is the person that a delegation names, with the issuer; empty for an invalid one, so that its sender is
+// counted by the key. It is not spent: it allows nothing.
+func (c *Callers) personBehind(delegation string) event.Person {
 	if delegation == "" || c.delegation == nil {
-		return ""
+		return event.Person{}
 	}
 	p, err := c.delegation.Authenticate("Bearer " + delegation)
 	if err != nil {
-		return ""
+		return event.Person{}
 	}
-	return "\x00" + p.Via + "\x00" + p.Tenant + "\x00" + p.Name
+	return event.Person{Name: p.Name, Tenant: p.Tenant, Via: p.Via}
 }
 
 func callNext(ec echo.Context, who Caller, next echo.HandlerFunc) error {

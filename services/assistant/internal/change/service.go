@@ -69,9 +69,12 @@ type Planner struct{ *Service }
 
 // Plan is part of turn.Planner. A write without effect is a *operation.Fault.
 func (p Planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
-	words := []string{t.Query}
+	var words []string
+	if !t.Unspoken {
+		words = append(words, t.Query)
+	}
 	for _, m := range t.History {
-		if m.Role == chat.RoleUser {
+		if m.Role == chat.RoleUser && !m.Unspoken {
 			words = append(words, m.Text)
 		}
 	}

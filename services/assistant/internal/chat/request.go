@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mlp-platform/platform/libs/chattext"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
@@ -24,7 +25,11 @@ const (
 const DefaultUser = "default"
 
 // Message is one message of a request, reduced to its text.
-type Message struct{ Role, Text string }
+type Message struct {
+	Role, Text string
+	// Unspoken marks a user message that a program wrote, such as an alert: it is no wish of anybody.
+	Unspoken bool `json:",omitempty"`
+}
 
 // Roles that mean something here; any other passes and is not looked at.
 const (
@@ -36,7 +41,7 @@ const (
 type Request struct {
 	// Model is what the client named; it chooses at most the profile.
 	Model string
-	// Query is the last user message without its context groups, trimmed. It may be empty.
+	// Query is the last user message without its context groups, normalized and trimmed. It may be empty.
 	Query string
 	// Context is what those groups said.
 	Context Context
@@ -48,6 +53,9 @@ type Request struct {
 	User string
 	// AutoApprove asks to skip approval in this request, where rules let it.
 	AutoApprove bool
+	// NoDecisions is "decisions": false: the caller speaks for people whom it has not asked for a decision, so no word of
+	// the message decides.
+	NoDecisions bool
 	// IncludeUsage asks for token counts on the completion.
 	IncludeUsage bool
 	// StreamAbsent says that the body does not name stream; see [RequireStream].
@@ -77,6 +85,7 @@ type document struct {
 	stream       bool
 	streamNamed  bool
 	autoApprove  bool
+	decisions    bool
 	includeUsage bool
 
 	faults faults
@@ -90,7 +99,7 @@ type message struct {
 
 // UnmarshalJSON takes members by their exact names, where encoding/json would let "Stream" overrule "stream".
 func (d *document) UnmarshalJSON(raw []byte) error {
-	*d = document{user: DefaultUser, stream: true}
+	*d = document{user: DefaultUser, stream: true, decisions: true}
 	at := []string{"body"}
 	if !eachMember(raw, func(name string, value json.RawMessage) {
 		loc := append(slices.Clone(at), name)
@@ -105,6 +114,8 @@ func (d *document) UnmarshalJSON(raw []byte) error {
 			d.readUser(loc, value)
 		case "auto_approve":
 			d.faults.flag(loc, value, &d.autoApprove)
+		case "decisions":
+			d.faults.flag(loc, value, &d.decisions)
 		case "stream_options":
 			d.readStreamOptions(loc, value)
 		}
@@ -197,7 +208,7 @@ func (d *document) readContent(loc []string, value json.RawMessage) (text string
 	if len(text) > MaxText {
 		d.faults.add(loc, fmt.Sprintf("must have at most %d bytes of text", MaxText))
 	}
-	return text, textless
+	return chattext.Normalize(text), textless
 }
 
 func (d *document) readParts(loc []string, value json.RawMessage) (text string, textless bool) {
@@ -256,14 +267,14 @@ func (d *document) request() (Request, error) {
 	case !d.stream:
 		return Request{}, streamRequired()
 	}
-	r := Request{Model: d.model, User: d.user, AutoApprove: d.autoApprove, IncludeUsage: d.includeUsage, StreamAbsent: !d.streamNamed, QuotedIDs: d.quoted()}
-	page, text := CutPage(d.messages[last].Text)
+	r := Request{Model: d.model, User: d.user, AutoApprove: d.autoApprove, NoDecisions: !d.decisions, IncludeUsage: d.includeUsage, StreamAbsent: !d.streamNamed, QuotedIDs: d.quoted()}
+	page, text := chattext.CutPage(d.messages[last].Text)
 	r.Page = page
 	r.Context, r.Query = CutContext(text)
 	for _, m := range d.messages[:last] {
 		switch m.Role {
 		case RoleUser:
-			_, m.Text = CutPage(m.Text)
+			_, m.Text = chattext.CutPage(m.Text)
 			_, m.Text = CutContext(m.Text)
 		case RoleAssistant:
 		default: // what a client calls system or tool is not the assistant's own word

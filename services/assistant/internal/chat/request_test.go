@@ -23,12 +23,15 @@ var good = map[string]struct {
 }{
 	"least":            {`{"messages":[{"role":"user","content":"why?"}]}`, chat.Request{Query: "why?", User: "default"}},
 	"everything":       {`{"model":"gpt-4o","messages":[{"role":"user","content":"why?"}],"stream":true,"user":"ana","auto_approve":true,"stream_options":{"include_usage":true,"x":1}}`, chat.Request{Model: "gpt-4o", Query: "why?", User: "ana", AutoApprove: true, IncludeUsage: true}},
+	"decisions false":  {`{"messages":[{"role":"user","content":"yes"}],"decisions":false}`, chat.Request{Query: "yes", User: "default", NoDecisions: true}},
+	"decisions true":   {`{"messages":[{"role":"user","content":"yes"}],"decisions":true,"Decisions":false}`, chat.Request{Query: "yes", User: "default"}},
+	"normalized once":  {`{"messages":[{"role":"assistant","content":"o\u0308\r\n"},{"role":"user","content":"Ko\u0308ln\r\n?"}]}`, chat.Request{Query: "Köln\n?", User: "default", History: []chat.Message{{Role: "assistant", Text: "ö\n"}}}},
 	"nulls are absent": {`{"model":null,"messages":[{"role":"user","content":"why?"}],"user":null,"auto_approve":null,"stream_options":null}`, chat.Request{Query: "why?", User: "default"}},
 	"empty user":       {`{"messages":[{"role":"user","content":"why?"}],"user":""}`, chat.Request{Query: "why?", User: "default"}},
 	"unknown members":  {`{"messages":[{"role":"user","content":"why?","name":"x","tool_calls":[{}]}],"temperature":"hot","tools":[{}],"n":{},"Stream":false,"STREAM":false}`, chat.Request{Query: "why?", User: "default"}},
 	"names are exact":  {`{"messages":[{"role":"user","content":"why?"}],"Auto_Approve":true,"USER":"root","Messages":[]}`, chat.Request{Query: "why?", User: "default"}},
 	"last user message": {`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":" three\n"},{"role":"assistant","content":"four"}]}`,
-		chat.Request{Query: "three", User: "default", History: []chat.Message{{"user", "one"}, {"assistant", "two"}}}},
+		chat.Request{Query: "three", User: "default", History: []chat.Message{{Role: "user", Text: "one"}, {Role: "assistant", Text: "two"}}}},
 	"client's system and tool messages": {`{"messages":[{"role":"system","content":"obey"},{"role":"developer","content":"obey"},{"role":"tool","content":"obey"},{"role":"wizard","content":"obey"},{"role":"User","content":"obey"},{"role":"","content":"obey"},{"role":"user","content":"why?"}]}`,
 		chat.Request{Query: "why?", User: "default"}},
 	"answer that was tool calls": {`{"messages":[{"role":"assistant","content":null,"tool_calls":[]},{"role":"assistant"},{"role":"user","content":"why?"}]}`, chat.Request{Query: "why?", User: "default"}},
@@ -36,11 +39,11 @@ var good = map[string]struct {
 	"parts":                      {`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"b"},{"text":"c"},{"type":null}]}]}`, chat.Request{Query: "a\nb", User: "default"}},
 	"empty text part":            {`{"messages":[{"role":"user","content":[{"type":"text","text":""}]}]}`, chat.Request{User: "default"}},
 	"context": {`{"messages":[{"role":"user","content":"[context: namespace=old] first"},{"role":"user","content":"[context: namespace=shop] why?"}]}`,
-		chat.Request{Query: "why?", User: "default", Context: chat.Context{Namespace: "shop"}, History: []chat.Message{{"user", "first"}}}},
+		chat.Request{Query: "why?", User: "default", Context: chat.Context{Namespace: "shop"}, History: []chat.Message{{Role: "user", Text: "first"}}}},
 	"quoted action": {`{"messages":[{"role":"assistant","content":"answer: approve ` + strings.ToUpper(action) + `, or deny ` + action + `"},{"role":"user","content":"yes"}]}`,
-		chat.Request{Query: "yes", User: "default", QuotedIDs: []string{action}, History: []chat.Message{{"assistant", "answer: approve " + strings.ToUpper(action) + ", or deny " + action}}}},
+		chat.Request{Query: "yes", User: "default", QuotedIDs: []string{action}, History: []chat.Message{{Role: "assistant", Text: "answer: approve " + strings.ToUpper(action) + ", or deny " + action}}}},
 	"only the last answer's": {`{"messages":[{"role":"assistant","content":"` + action + `"},{"role":"assistant","content":"bye"},{"role":"user","content":"yes"}]}`,
-		chat.Request{Query: "yes", User: "default", History: []chat.Message{{"assistant", action}, {"assistant", "bye"}}}},
+		chat.Request{Query: "yes", User: "default", History: []chat.Message{{Role: "assistant", Text: action}, {Role: "assistant", Text: "bye"}}}},
 	"user at its bound":   {`{"messages":[{"role":"user","content":"why?"}],"user":"` + strings.Repeat("é", chat.MaxUser) + `"}`, chat.Request{Query: "why?", User: strings.Repeat("é", chat.MaxUser)}},
 	"NUL, half surrogate": {`{"messages":[{"role":"user","content":"a\u0000b\ud800c"}],"user":"\u0000"}`, chat.Request{Query: "a\uFFFDb\uFFFDc", User: "\uFFFD"}},
 	"text at its bound":   {`{"messages":[{"role":"user","content":"` + strings.Repeat("x", chat.MaxText) + `"}]}`, chat.Request{Query: strings.Repeat("x", chat.MaxText), User: "default"}},
@@ -81,6 +84,7 @@ var bad = map[string]struct {
 	"user_type":                {`{` + ask + `,"user":{}}`, "validation_error", "body.user"},
 	"user_too_long":            {`{` + ask + `,"user":"` + strings.Repeat("é", chat.MaxUser+1) + `"}`, "validation_error", "body.user"},
 	"auto_approve_type":        {`{` + ask + `,"auto_approve":"true"}`, "validation_error", "body.auto_approve"},
+	"decisions_type":           {`{` + ask + `,"decisions":"false"}`, "validation_error", "body.decisions"},
 	"stream_options_type":      {`{` + ask + `,"stream_options":[]}`, "validation_error", "body.stream_options"},
 	"include_usage_type":       {`{` + ask + `,"stream_options":{"include_usage":1}}`, "validation_error", "body.stream_options.include_usage"},
 	"messages_type":            {`{"messages":{}}`, "validation_error", "body.messages"},
@@ -171,7 +175,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, m := range append(r.History, chat.Message{Role: chat.RoleUser, Text: r.Query}) {
 			if m.Role != chat.RoleUser && m.Role != chat.RoleAssistant || len(m.Text) > 3*chat.MaxText || !utf8.ValidString(m.Text) || strings.Contains(m.Text, "\x00") {
-				t.Fatalf("message %.100q; want (m.Role == chat.RoleUser || m.Role == chat.RoleAssistant) && len(m.Text) <= 3 * chat.MaxText && utf8.ValidString(m.Text) && !strings.Contains(m.Text, \"\\x00\")", m)
+				t.Fatalf("message %.100q; want (m.Role == chat.RoleUser || m.Role == chat.RoleAssistant) && len(m.Text) <= 3 * chat.MaxText && utf8.ValidString(m.Text) && !strings.Contains(m.Text, \"\\x00\")", m.Text)
 			}
 		}
 		if r.User == "" || utf8.RuneCountInString(r.User) > chat.MaxUser || strings.TrimSpace(r.Query) != r.Query {

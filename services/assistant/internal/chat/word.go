@@ -45,6 +45,20 @@ type Word struct {
 	Reason   string // of DenyOne, if one was given
 }
 
+// Word is the decision that the message consists of, if its words may decide. With a page below it, a word decides
+// nothing either: what a client writes there must not make a question a decision.
+func (r Request) Word() Word {
+	if r.NoDecisions || r.Page != "" {
+		return Word{}
+	}
+	return ParseWord(r.Query)
+}
+
+// Withheld reports whether the message is a word that would decide if it might.
+func (r Request) Withheld() bool {
+	return (r.NoDecisions || r.Page != "") && ParseWord(r.Query).Verdict != NoVerdict
+}
+
 // maxReason limits a reason, in code points.
 const maxReason = 500
 

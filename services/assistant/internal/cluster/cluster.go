@@ -38,6 +38,8 @@ type Options struct {
 	Kubeconfig string
 	// Context of the kubeconfig; empty is its current one.
 	Context string
+	// Config leads to a cluster that is not looked up, such as a recording; nil looks for one.
+	Config *rest.Config
 	// Name is the name of the cluster in answers; if empty, that of the context.
 	Name string
 	// Seeded starts the sample cluster. It is called at the first call to the cluster, and only if there is no other
@@ -93,6 +95,10 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 // config finds the cluster: that of the kubeconfig, otherwise the one the process runs in, otherwise the sample
 // cluster.
 func (c *Cluster) config(o Options) (*rest.Config, error) {
+	if o.Config != nil {
+		c.setName("recorded")
+		return o.Config, nil
+	}
 	if o.Kubeconfig != "" {
 		loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 			&clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(o.Kubeconfig), WarnIfAllMissing: false},

@@ -24,9 +24,14 @@ const (
 	Failed = "failed"
 )
 
+// Person is somebody for whom a service calls with its own key, as that service's delegation says. The zero value is
+// nobody: the principal acts for itself.
+type Person struct{ Name, Tenant, Via string }
+
 // Who tells who acted and how they came in.
 type Who struct {
 	Principal string
+	Behind    Person // named by the facts beside the principal
 	Role      guard.Role
 	User      string // what the request called its user; anybody may write anything there
 	RequestID string
@@ -62,6 +67,24 @@ type Action struct {
 	Result        string    `json:"result,omitempty"`
 }
 
+// ToolCall is the data of assistant.tool_called.
+type ToolCall struct {
+	Tool       string `json:"tool"`
+	Role       string `json:"role"`
+	Outcome    string `json:"outcome"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// Alert is the data of assistant.alert_received. Neither it nor its fact holds a text of the alert.
+type Alert struct {
+	Session string `json:"session"`
+	Status  string `json:"status"`
+	// Outcome is new, changed, resolved, or repeated, which begins nothing.
+	Outcome  string `json:"outcome"`
+	Firing   int    `json:"firing"`
+	Resolved int    `json:"resolved"`
+}
+
 // Access is the data of assistant.access_denied.
 type Access struct {
 	Method  string `json:"method"`
@@ -84,7 +107,7 @@ func Facts(w Who, now time.Time, name, action, subject, target, outcome string, 
 	if details == nil {
 		details = map[string]any{}
 	}
-	for k, v := range map[string]string{"role": string(w.Role), "user": w.User, "address": w.Address, "method": w.Method, "path": w.Path} {
+	for k, v := range map[string]string{"role": string(w.Role), "user": w.User, "on_behalf_of": w.Behind.Name, "via": w.Behind.Via, "address": w.Address, "method": w.Method, "path": w.Path} {
 		if v != "" {
 			details[k] = v
 		}

@@ -118,6 +118,21 @@ type Rule struct {
 	Filters     []struct {
 		Type string `json:"type"`
 	} `json:"filters"`
+	Matches  []Match  `json:"matches"`
+	Timeouts Timeouts `json:"timeouts"`
+}
+
+// Match is what requests a rule takes; of a GRPCRoute the path is empty.
+type Match struct {
+	Path struct {
+		Value string `json:"value"`
+	} `json:"path"`
+}
+
+// Timeouts are durations as Go writes them; empty: the controller's own, 0s: none.
+type Timeouts struct {
+	Request        string `json:"request"`
+	BackendRequest string `json:"backendRequest"`
 }
 
 // BackendRef is a backend with its port and share.

@@ -15,6 +15,9 @@ import (
 // Choice means that a language model chose the operations. It has read text that programs in
 // the cluster write, so anything that neither the user nor a playbook named is nobody's wish.
 type Choice struct {
+	// Requested says that the user's message orders a change, read without a model. The zero value denies: a question
+	// or a sentence that is not understood orders nothing, however many names and verbs it has.
+	Requested bool
 	// Fixes are the fixes of the playbooks' findings; their values come from the cluster
 	// itself.
 	Fixes []operation.Operation
@@ -29,11 +32,14 @@ const (
 	maxValues = 500 // that are looked for in what the user said
 )
 
-// confirmChoice requires confirmation of a language model's writes whose verb, object or values
-// the user did not say, unless they are the fix of a finding.
+// confirmChoice requires confirmation of a language model's writes that the user did not order,
+// or whose verb, object or values the user did not say, unless they are the fix of a finding.
 func (v *Verdict) confirmChoice(c Case) {
 	if c.Choice == nil {
 		return
+	}
+	if !c.Choice.Requested {
+		v.add(ModelChoice, "the language model chose to make a change; your message was not read as an order for one")
 	}
 	words := newCorpus(c.Words)
 	told := 0

@@ -72,7 +72,7 @@ func TestModelChoice(t *testing.T) {
 			}
 			c.Words = []string{tc.said}
 			plain := policy.Judge(c)
-			c.Choice = &guard.Choice{Fixes: tc.fixes, Scope: tc.scope, Revision: tc.op.Revision}
+			c.Choice = &guard.Choice{Requested: true, Fixes: tc.fixes, Scope: tc.scope, Revision: tc.op.Revision}
 			v := policy.Judge(c)
 			chosen := slices.Contains(v.Confirms, guard.ModelChoice)
 			if chosen != (len(tc.want) > 0) {
@@ -104,6 +104,29 @@ func TestModelChoice(t *testing.T) {
 	}
 }
 
+// TestModelChoiceNeedsAnOrder: a question that names verb, object and value orders nothing,
+// and neither does a finding that has a fix.
+func TestModelChoiceNeedsAnOrder(t *testing.T) {
+	t.Parallel()
+	three := int32(3)
+	web := operation.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespace: "shop", Name: "web"}
+	spec := map[string]any{"spec": map[string]any{"paused": true}}
+	scale := operation.Operation{Verb: operation.Scale, Kind: "deployment", Names: []string{"web"}, Namespace: "shop", Replicas: &three}
+	c := singleCase(guard.Operator, scale, web, spec, spec)
+	c.Words = []string{"should I scale web in shop to 3?"}
+	for name, choice := range map[string]*guard.Choice{"said": {}, "a finding's fix": {Fixes: []operation.Operation{scale}}} {
+		c.Choice = choice
+		v := policy.Judge(c)
+		if v.Answer != guard.AlwaysAsk || !slices.Equal(v.Confirms, []guard.Confirm{guard.ModelChoice}) {
+			t.Errorf("%s: %s for %v; want it to ask for %v", name, v.Answer, v.Confirms, guard.ModelChoice)
+		}
+		choice.Requested = true
+		if v := policy.Judge(c); v.Answer != guard.Approval {
+			t.Errorf("%s, ordered: %s for %v; want an approval to cover it", name, v.Answer, v.Confirms)
+		}
+	}
+}
+
 // A manifest with more values than anybody reads is not what the user said.
 func TestModelChoiceIsBounded(t *testing.T) {
 	t.Parallel()
@@ -115,7 +138,7 @@ func TestModelChoiceIsBounded(t *testing.T) {
 	op := operation.Operation{Verb: operation.Create, Manifest: manifest.String()}
 	c := singleCase(guard.Admin, op, newRef("", "ConfigMap", "shop", "api"), nil, map[string]any{})
 	c.Words = []string{"create this in shop: " + manifest.String()}
-	c.Choice = &guard.Choice{}
+	c.Choice = &guard.Choice{Requested: true}
 	if v := policy.Judge(c); v.Answer != guard.AlwaysAsk || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "values") {
 		t.Errorf(`%+v; want v.Answer == guard.AlwaysAsk && len(v.Notes) == 1 && strings.Contains(v.Notes[0], "values")`, v)
 	}

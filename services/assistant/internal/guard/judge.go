@@ -191,6 +191,9 @@ func (v *Verdict) confirmChange(c Change) (ended bool) {
 	if c.Before != nil && changesImageOrResources(c.Before, c.After) {
 		v.add(ChangesImageOrResources, "")
 	}
+	for _, field := range programChanges(c) {
+		v.add(ChangesProgram, "changes "+field+" of "+c.Ref.String())
+	}
 	for _, gain := range listGains(c) {
 		v.add(GainsPrivilege, "gains "+gain)
 	}
@@ -216,10 +219,11 @@ func (v *Verdict) finish(role Role, highVerb bool) {
 	if len(v.Confirms) > 1 || len(v.Confirms) == 1 && !has(ModelChoice) {
 		v.Risk = operation.High
 	}
-	// An operator may change images, resources and the Secrets of a pod although their risk is
-	// high; nothing else with high risk may hide behind that.
-	onlyImage := (has(ChangesImageOrResources) || has(GainsCredentials)) && !slices.ContainsFunc(v.Confirms, func(c Confirm) bool {
-		return c != ChangesImageOrResources && c != GainsCredentials && c != UntrustedValue && c != ModelChoice
+	// An operator may change images, resources, programs and the Secrets of a pod although their
+	// risk is high; nothing else with high risk may hide behind that.
+	ofPods := []Confirm{ChangesImageOrResources, ChangesProgram, GainsCredentials}
+	onlyImage := slices.ContainsFunc(ofPods, has) && !slices.ContainsFunc(v.Confirms, func(c Confirm) bool {
+		return !slices.Contains(ofPods, c) && c != UntrustedValue && c != ModelChoice
 	})
 	switch {
 	case has(GainsPrivilege):
@@ -247,6 +251,6 @@ func (v *Verdict) finish(role Role, highVerb bool) {
 var phrases = map[Row]string{
 	MediumWrite:      "a write",
 	HighWrite:        "a write of high risk",
-	ImageOrResources: "a change of a container's image, resources or Secrets",
+	ImageOrResources: "a change of a container's image, program, resources or Secrets",
 	PrivilegeGain:    "a gain of privilege",
 }

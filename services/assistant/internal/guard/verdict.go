@@ -9,11 +9,12 @@ import (
 // Role limits what a caller may do.
 type Role string
 
-// The three roles.
+// The three roles of people, and that of keys that only send alerts: the table of permissions has no column for it.
 const (
 	Admin    Role = "admin"
 	Operator Role = "operator"
 	Readonly Role = "readonly"
+	Alerts   Role = "alerts"
 )
 
 // Answer is the answer to an operation for a role. The zero value asks.
@@ -94,6 +95,7 @@ const (
 	Drains                  Confirm = "drains"
 	TaintsNoExecute         Confirm = "taints_no_execute"
 	ChangesImageOrResources Confirm = "changes_image_or_resources"
+	ChangesProgram          Confirm = "changes_program"
 	ReplacesByForce         Confirm = "replaces_by_force"
 	Prunes                  Confirm = "prunes"
 	RemovesFinalizer        Confirm = "removes_finalizer"

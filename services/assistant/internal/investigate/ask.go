@@ -49,6 +49,9 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if err != nil {
 		return err
 	}
+	if a, err = w.withoutUnknownCaller(ctx, a); err != nil {
+		return err
+	}
 	foreign := isForeign(left)
 	if !foreign && (a.Intent == question.Unclear || meansLittle(a, left)) {
 		named, err := w.namesSomething(ctx, a)
@@ -61,6 +64,9 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 		case a.Intent == question.Unclear:
 			a.Intent = question.Diagnosis // said of a thing that is there, it is most likely a complaint
 		}
+	}
+	if w.cfg.Complaints && (a.Intent == question.Unclear || foreign) {
+		a.Intent, a.Mentions, left, foreign = question.Diagnosis, nil, nil, false
 	}
 	if a.Intent == question.Unclear || foreign {
 		t, err := w.look(ctx, question.Ask{Everywhere: true})
@@ -109,7 +115,12 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	if len(t.namesakes) > 0 {
 		w.say(fmt.Sprintf("I take %s for the namespace; %s has the same name.", report.Code(t.namespace), refTitles(t.namesakes)))
 	}
+	if question.IsTitle(a.Words) {
+		t.missing = slices.DeleteFunc(slices.Clone(t.missing), func(m question.Mention) bool { return question.IsTitleWord(m.Name) })
+		left = slices.DeleteFunc(slices.Clone(left), question.IsTitleWord)
+	}
 	missing := t.missing
+	t.absent = missing
 	if len(t.missing) > 0 {
 		w.say(describeAbsent(t))
 		if done, err := w.instead(ctx, &a, t); done || err != nil {
@@ -261,7 +272,7 @@ func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 	case len(t.objects) > 0 || t.namespace != "":
 		return w.diagnoseByLogs(ctx, a, t, left)
 	}
-	w.sayVerdictOfAll(t, left)
+	w.sayVerdictOfAll(a, t, left)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/coverage"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -204,12 +205,12 @@ func (b *builder) troubled(r operation.Ref) bool {
 	classes := []engine.Class{}
 	switch b.change.Verb {
 	case operation.SetResources:
-		classes = slices.Concat(shows[question.Memory], []engine.Class{engine.PendingResources, engine.LimitRangeViolated})
+		classes = slices.Concat(coverage.Classes(question.Memory), []engine.Class{engine.PendingResources, engine.LimitRangeViolated})
 	case operation.SetImage:
-		classes = shows[question.Image]
+		classes = coverage.Classes(question.Image)
 	case operation.Restart, operation.Undo:
 		for _, s := range b.change.Symptoms { // the object is described by them
-			classes = append(classes, shows[s]...)
+			classes = append(classes, coverage.Classes(s)...)
 		}
 	}
 	return slices.ContainsFunc(b.findings(r.Namespace), func(f engine.Finding) bool {

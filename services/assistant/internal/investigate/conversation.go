@@ -8,12 +8,15 @@ import (
 )
 
 // earlier are the questions of the session before this turn, the newest first; words
-// that decided are left out.
+// that decided are left out, and so is what a program said without asking what is wrong.
 func (w *work) earlier() []question.Ask {
 	var all []question.Ask
 	for _, m := range slices.Backward(w.turn.History) {
-		if m.Role == chat.RoleUser && chat.ParseWord(m.Text).Verdict == chat.NoVerdict {
-			all = append(all, question.Parse(m.Text))
+		if m.Role != chat.RoleUser || chat.ParseWord(m.Text).Verdict != chat.NoVerdict {
+			continue
+		}
+		if a := question.Parse(m.Text); !m.Unspoken || a.Intent == question.Diagnosis {
+			all = append(all, a)
 		}
 	}
 	return all
@@ -47,10 +50,10 @@ func (w *work) past(a question.Ask) question.Ask {
 }
 
 // lastRequest is the newest request for a change that only decisions and questions
-// followed; at is its place in the history.
+// followed; at is its place in the history. Programs request nothing.
 func (w *work) lastRequest() (a question.Ask, at int, ok bool) {
 	for i, m := range slices.Backward(w.turn.History) {
-		if m.Role != chat.RoleUser || chat.ParseWord(m.Text).Verdict != chat.NoVerdict {
+		if m.Role != chat.RoleUser || m.Unspoken || chat.ParseWord(m.Text).Verdict != chat.NoVerdict {
 			continue
 		}
 		switch a := question.Parse(m.Text); a.Intent {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/coverage"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -15,39 +16,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// shows lists the classes of findings that may cause a symptom.
-var shows = map[question.Symptom][]engine.Class{
-	question.Crash:       {engine.CrashLoop, engine.OutOfMemory, engine.LivenessProbe, engine.InitContainer, engine.Sidecar},
-	question.Memory:      {engine.OutOfMemory},
-	question.Pending:     {engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded},
-	question.NotStarting: {engine.ImagePull, engine.MissingObject, engine.MissingKey, engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded, engine.LimitRangeViolated, engine.InitContainer, engine.MissingServiceAccount, engine.AdmissionWebhook, engine.StatefulSetStuck, engine.CrashLoop},
-	question.Image:       {engine.ImagePull},
-	question.Traffic:     {engine.ReadinessProbe, engine.ServiceWithoutEndpoint, engine.ServicePort, engine.IngressBackend, engine.GatewayListener, engine.RouteBackend, engine.TLSSecret, engine.PolicyBlocks, engine.NameResolution, engine.ReadinessGate},
-	question.Terminating: {engine.StuckTerminating},
-	question.Scaling:     {engine.AutoscalerIdle, engine.QuotaExceeded},
-	question.Drain:       {engine.BudgetDeadlock},
-	question.Init:        {engine.InitContainer, engine.Sidecar},
-	question.Access:      {engine.AccessForbidden},
-	question.Names:       {engine.NameResolution},
-	question.Job:         {engine.JobFailed, engine.CronJobIdle},
-	question.Rollout:     {engine.RolloutStuck, engine.ImagePull, engine.CrashLoop, engine.ReadinessProbe, engine.QuotaExceeded},
-	question.Node:        {engine.NodeTrouble},
-	question.Volume:      {engine.ClaimUnbound},
-	question.Config:      {engine.MissingObject, engine.MissingKey},
-	question.Probe:       {engine.LivenessProbe, engine.ReadinessProbe},
-	question.Quota:       {engine.QuotaExceeded, engine.LimitRangeViolated},
-	question.Webhook:     {engine.AdmissionWebhook},
-	question.Slow:        {engine.CPULimit},
-	question.Version:     {engine.RolloutStuck, engine.ImagePull},
-	question.Certificate: {engine.TLSSecret},
-	question.Lost:        {engine.PendingPlacement, engine.PendingResources, engine.NodeTrouble, engine.QuotaExceeded},
-}
-
 // fitsSymptoms reports whether a finding, or what follows from it, may be seen as one of the
 // symptoms.
 func fitsSymptoms(f engine.Finding, symptoms []question.Symptom) bool {
 	for _, s := range symptoms {
-		if slices.Contains(shows[s], f.Class) || f.As != 0 && slices.Contains(shows[s], f.As) {
+		if slices.Contains(coverage.Classes(s), f.Class) || f.As != 0 && slices.Contains(coverage.Classes(s), f.As) {
 			return true
 		}
 	}
@@ -148,7 +121,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		w.say(report.Health(t.view()))
 		return nil
 	case len(t.objects) == 0:
-		w.sayVerdictOfAll(t, left)
+		w.sayVerdictOfAll(a, t, left)
 		w.sayIntended(meant)
 		w.say(report.Health(t.view()))
 		return nil
@@ -169,7 +142,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 					return err
 				}
 			}
-			w.say(e.read)
+			w.say(e.logs.Summary())
 		}
 		if err := w.speed(ctx, a, t); err != nil {
 			return err
@@ -191,6 +164,7 @@ func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding
 	if err != nil {
 		return err
 	}
+	about = withConcluded(about, t.concluded(beside, e.spaces))
 	certain := slices.ContainsFunc(about, func(f engine.Finding) bool { return f.Confidence == engine.High })
 	if len(beside) > 0 && !certain { // what a program writes tells more than what merely may be
 		if err := w.sayEvidence(ctx, t, e, "The logs show problems:", beside); err != nil {
@@ -204,18 +178,16 @@ func (w *work) sayFindings(ctx context.Context, t *topic, about []engine.Finding
 		}
 	}
 	if len(beside) > 0 {
-		w.say(e.read)
+		w.say(e.logs.Summary())
 	}
 	w.say(t.besides(left))
+	w.say(e.logs.NotLookedAt())
 	return nil
 }
 
 // sayVerdictOfAll is the verdict on the whole cluster, of which no logs are read.
-func (w *work) sayVerdictOfAll(t *topic, left []symptom.Symptom) {
-	w.say(t.verdict(left, ""))
-	if len(left) == 0 {
-		w.say("The logs of pods that look healthy were not read for this; ask about one workload to have them read.")
-	}
+func (w *work) sayVerdictOfAll(a question.Ask, t *topic, left []symptom.Symptom) {
+	w.say(coverage.Verdict(t.cover(a, left), nil).String())
 }
 
 // sayIntended tells of what somebody may have wanted, such as policies and suspended jobs. f.Cause speaks of its object as "it".
@@ -249,31 +221,35 @@ func (w *work) diagnoseByLogs(ctx context.Context, a question.Ask, t *topic, lef
 		return err
 	}
 	t.logs = e.sources
-	if len(e.groups) == 0 && len(left) == 0 && slices.Contains(a.Symptoms, question.Slow) {
-		// That all is ready says nothing of how fast it is.
-		w.say(fmt.Sprintf("No object shows a fault in %s, and its logs show none: whether it is slow, and why, follows from measurements alone. %s", t.subject(), e.read))
-		return nil
-	}
 	switch {
 	case len(e.groups) == 0 && len(left) == 0:
 		w.sayNoFault(a, t, e)
 		return nil
 	case len(e.groups) == 0:
-		w.say(strings.TrimSpace(t.verdict(left, e.gap) + " " + e.read))
+		r := t.cover(a, left)
+		r.SetLogs(e.logs)
+		w.say(coverage.Verdict(r, nil).String())
+		w.say(e.logs.Summary())
 		return nil
 	}
 	whose := "its logs"
 	if !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind != "Node" }) && len(t.objects) > 0 {
 		whose = "the logs of pods on it, which other faults may explain," // a node writes none of its own
 	}
-	w.say(fmt.Sprintf("No object shows a fault in %s, but %s do not look healthy.", t.subject(), whose))
+	if found := t.concluded(e.groups, e.spaces); len(found) > 0 {
+		w.say(fmt.Sprintf("No object of %s shows a fault, but %s tell of one.", t.subject(), whose))
+		w.say(engine.Answer(t.snap, found))
+	} else {
+		w.say(fmt.Sprintf("No finding is about %s, but %s do not look healthy.", t.subject(), whose))
+	}
 	if len(left) > 0 {
 		w.say("Not healthy:\n\n" + listSymptoms(t.snap, left))
 	}
 	if err := w.sayEvidence(ctx, t, e, "The logs show problems:", e.groups); err != nil {
 		return err
 	}
-	w.say(e.read + listUnread(t.snap))
+	w.say(e.logs.Summary() + listUnread(t.snap))
+	w.say(e.logs.NotLookedAt())
 	return nil
 }
 

@@ -17,6 +17,9 @@ import (
 type Config struct {
 	// ClusterName is the name of the cluster in answers; if empty, they do not name it.
 	ClusterName string
+	// Complaints takes a sentence that is not understood for a complaint about the scope: whoever asks has said by
+	// other means, such as the name of a command, that a diagnosis is wanted.
+	Complaints bool
 	// Found is called with the findings for a question, for counters; it may be nil.
 	Found func([]engine.Finding)
 	// WatchLimit is how long an answer waits at most where a line says wait, watch or status; 0: not at
@@ -70,6 +73,10 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 			return turn.Outcome{}, err
 		}
 	}
+	a, err := w.followUp(ctx, a)
+	if err != nil {
+		return turn.Outcome{}, err
+	}
 	if parts := a.Questions(); len(parts) > 1 {
 		return turn.Outcome{}, w.askEach(ctx, parts)
 	}
@@ -78,7 +85,11 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 		w.say(w.greeting())
 		return turn.Outcome{}, nil
 	case question.Assent:
-		w.say(assentText)
+		if w.turn.NoDecisions {
+			w.say(assentElsewhere)
+		} else {
+			w.say(assentText)
+		}
 		return turn.Outcome{}, nil
 	case question.Held:
 		w.say(heldText)

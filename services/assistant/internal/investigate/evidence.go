@@ -10,141 +10,37 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/coverage"
+	"github.com/mlp-platform/platform/services/assistant/internal/logfact"
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
-	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Bounds on the logs that one question reads as evidence.
-const (
-	evidencePods   = 20
-	evidenceBytes  = 10 << 20
-	evidenceGroups = 5
-	evidenceTime   = 3 * time.Second // for all of them together
-)
-
-// spentLogs is what one question has read of logs: the bounds hold for all of its reads together.
-type spentLogs struct {
-	pods  map[string]bool // by namespace/name
-	bytes int
-	took  time.Duration
-}
+// evidenceGroups limits the kinds of lines that one answer quotes.
+const evidenceGroups = 5
 
 // logEvidence is what the logs of a workload tell.
 type logEvidence struct {
 	sources []logtext.Source
 	spaces  map[string][]string // the namespaces in which a pod of a name was read
-	read    string              // what was read and what was not, as a sentence
+	logs    *coverage.Logs      // which were to be read, and how far each was; nil: none was looked for
 	groups  []logtext.Group
 	hints   []logtext.Group // what healthy programs may write, too
 	over    []logtext.Group // attempts that failed before one succeeded
-	gap     string          // which logs were not read, as the end of a sentence; empty: none
+	climbs  []logfact.Climb // numbers that rise, those that reach a limit first
 }
 
-// readEvidence reads the logs of the pods of a topic, of all containers and of the run before a
-// recent restart, up to the bounds.
-func (w *work) readEvidence(ctx context.Context, t *topic) (logEvidence, error) {
-	return w.readLogs(ctx, t, evidencePods)
-}
-
-// readLogs is readEvidence for at most some pods. It draws from what the question may read at all.
-func (w *work) readLogs(ctx context.Context, t *topic, most int) (logEvidence, error) {
-	wanted := t.view().LogSources(engine.Recent)
-	e := logEvidence{spaces: map[string][]string{}}
-	if w.spent.pods == nil {
-		w.spent.pods = map[string]bool{}
-	}
-	pods := map[string]bool{}
-	failed, skipped, late := 0, 0, false
-	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, evidenceTime-w.spent.took)
-	defer func() {
-		cancel()
-		w.spent.took += time.Since(begin)
-	}()
-	for _, log := range wanted {
-		pod := log.Namespace + "/" + log.Pod
-		if limited.Err() != nil {
-			late = true
-			skipped++
-			continue
-		}
-		if w.spent.bytes >= evidenceBytes || !pods[pod] && len(pods) == most || !w.spent.pods[pod] && len(w.spent.pods) == evidencePods {
-			skipped++
-			continue
-		}
-		pods[pod], w.spent.pods[pod] = true, true
-		op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{log.Pod}, Namespace: log.Namespace, Container: log.Container, Previous: log.Previous, Tail: operation.MaxLimit}
-		if within := t.logPeriod(); within > 0 && !log.Previous {
-			op.Since = within.String()
-		}
-		out, err := w.tools.Call(limited, operation.Normalize(op))
-		if ctx.Err() != nil {
-			return e, ctx.Err()
-		}
-		if limited.Err() != nil && err != nil {
-			late = true
-			skipped++
-			continue
-		}
-		if err != nil {
-			failed++
-			continue
-		}
-		text := out.Whole
-		if text == "" && !out.Empty {
-			text = out.Text
-		}
-		w.spent.bytes += len(text)
-		if !slices.Contains(e.spaces[log.Pod], log.Namespace) {
-			e.spaces[log.Pod] = append(e.spaces[log.Pod], log.Namespace)
-		}
-		e.sources = append(e.sources, logtext.Source{Pod: log.Pod, Container: log.Container, Text: text})
-	}
-	groups, lines := logtext.Telling(e.sources)
-	for _, g := range groups {
-		switch {
-		case g.Over:
-			e.over = append(e.over, g)
-		case g.Hint:
-			e.hints = append(e.hints, g)
-		default:
-			e.groups = append(e.groups, g)
-		}
-	}
+// unread says which logs were not read, as a sentence; empty: none.
+func (e logEvidence) unread() string {
 	switch {
-	case t.snap.Unread["pods"], len(wanted) > 0 && len(e.sources) == 0:
-		e.gap = "its logs were not read"
-	case failed > 0, skipped > 0:
-		e.gap = "not all of its logs were read"
+	case e.logs.None():
+		return "Its logs were not read."
+	case !e.logs.Complete():
+		return "Not all of its logs were read."
 	}
-	if len(wanted) == 0 {
-		return e, nil
-	}
-	e.read = fmt.Sprintf("Read %s (at most the last %d per log) from %s of %s", engine.CountNoun(lines, "line", "lines"), operation.MaxLimit,
-		engine.CountNoun(len(e.sources), "log", "logs"), engine.CountNoun(len(pods), "pod", "pods"))
-	switch {
-	case t.logPeriod() > 0:
-		e.read += ", from the last " + report.FormatPeriod(t.within)
-	case t.within > 0:
-		e.read += ", of whatever age"
-	}
-	if failed > 0 {
-		e.read += fmt.Sprintf("; %s could not be read", engine.CountNoun(failed, "log", "logs"))
-	}
-	if skipped == 1 {
-		e.read += "; 1 further log was not read"
-	} else if skipped > 1 {
-		e.read += fmt.Sprintf("; %d further logs were not read", skipped)
-	}
-	if late {
-		e.read += fmt.Sprintf(", since reading stopped after %s", evidenceTime)
-	}
-	e.read += "."
-	return e, nil
+	return ""
 }
 
 // quote shows the lines that tell of trouble.
@@ -208,7 +104,49 @@ func countLines(g logtext.Group) string {
 	default:
 		text += " at " + g.First.UTC().Format(time.DateTime)
 	}
+	if span := g.Last.Sub(g.First); g.Count >= leastRated && span >= time.Minute {
+		text += fmt.Sprintf(", about %s a minute,", formatRate(float64(g.Count-1)/span.Minutes()))
+	}
 	return text + " in " + engine.QuoteCodes(g.Pods)
+}
+
+const (
+	// leastRated is how many messages make a rate.
+	leastRated = 10
+	// mostClimbs limits the numbers that one answer follows.
+	mostClimbs = 3
+)
+
+func formatRate(perMinute float64) string {
+	if perMinute >= 10 {
+		return fmt.Sprintf("%.0f", perMinute)
+	}
+	return fmt.Sprintf("%.1f", perMinute)
+}
+
+// quoteClimbs tells the numbers that rise through the logs; empty where none does.
+func (e logEvidence) quoteClimbs() string {
+	if len(e.climbs) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Numbers that rise through the logs:\n\n")
+	for i, c := range e.climbs {
+		if i == mostClimbs {
+			fmt.Fprintf(&b, "- And %d more.\n", len(e.climbs)-mostClimbs)
+			break
+		}
+		when := ""
+		if !c.From.IsZero() && c.To.After(c.From) {
+			when = fmt.Sprintf(", from %s to %s", c.From.UTC().Format(time.DateTime), c.To.UTC().Format(time.DateTime))
+		}
+		limit := ""
+		if c.Limit > 0 {
+			limit = fmt.Sprintf("; the %g beside it stays, and looks like its limit", c.Limit)
+		}
+		fmt.Fprintf(&b, "- From %g to %g in %d lines of %s%s%s. The last: %s.\n", c.First, c.Last, c.Count, engine.QuoteCode(c.Pod), when, limit, engine.QuoteLine(c.Line))
+	}
+	return b.String()
 }
 
 // sayEvidence quotes the lines, what the HTTP answers were, and where both lead.
@@ -218,6 +156,7 @@ func (w *work) sayEvidence(ctx context.Context, t *topic, e logEvidence, head st
 		return err
 	}
 	text := e.quote(head, groups) + e.quoteAnswers()
+	defer func() { w.say(e.quoteClimbs()) }()
 	for _, lead := range leads {
 		text += "- " + lead + "\n"
 	}
@@ -228,48 +167,34 @@ func (w *work) sayEvidence(ctx context.Context, t *topic, e logEvidence, head st
 // openQuestionExpr is a question that leaves open whether anything is wrong.
 var openQuestionExpr = regexp.MustCompile(`^` + wordlist.AnyOf("is", "are", "does", "do", "did", "was", "were", "has", "have", "can", "could", "what", "whats", "any", "anything", "please", "check", "how", "show", "look", "investigate", "debug", "diagnose", "health") + `\b`)
 
-// statusShows are the symptoms that the status of a pod shows whenever they are there.
-var statusShows = []question.Symptom{question.Crash, question.Pending, question.Image, question.Init, question.Terminating}
-
-// complains reports whether a sentence asserts a fault that pod status cannot disprove.
-func complains(a question.Ask) bool {
-	return !openQuestionExpr.MatchString(a.Words) && !slices.ContainsFunc(a.Symptoms, func(s question.Symptom) bool { return slices.Contains(statusShows, s) })
-}
+// assertsFault reports whether a sentence says that something is wrong, rather than asks whether.
+func assertsFault(a question.Ask) bool { return !openQuestionExpr.MatchString(a.Words) }
 
 // sayNoFault answers where no object and no line tells a fault. Who says that something is wrong is not
 // told the contrary: the answer shows what the logs do say.
 func (w *work) sayNoFault(a question.Ask, t *topic, e logEvidence) {
-	if len(e.over) > 0 {
-		defer func() { w.say(e.quote("Attempts that failed before one succeeded, as the log says:", e.over)) }()
-	}
+	r := t.cover(a, nil)
+	r.SetLogs(e.logs)
 	answers := e.quoteAnswers()
-	if !complains(a) || e.gap != "" || len(e.sources) == 0 || len(t.snap.Unread) > 0 || len(t.unjudged()) > 0 {
-		if len(e.hints) == 0 && answers == "" {
-			w.say(strings.TrimSpace(t.verdict(nil, e.gap) + " " + e.read))
-			return
-		}
-		if e.gap == "" && len(t.unjudged()) == 0 { // the verdict would call it well
-			w.say(fmt.Sprintf("No object shows a fault in %s.%s", t.subject(), listUnread(t.snap)))
-		} else {
-			w.say(t.verdict(nil, e.gap))
-		}
-		if len(e.hints) > 0 {
-			w.say(e.quote("The logs have no error, but messages that may matter:", e.hints) + answers)
-		} else {
-			w.say("The logs have no error, but HTTP answers that refuse or fail:\n\n" + answers)
-		}
-		w.say(e.read)
-		return
+	if len(e.hints) > 0 || answers != "" || len(e.climbs) > 0 && e.climbs[0].Limit > 0 {
+		r.Doubt()
 	}
-	w.say(fmt.Sprintf("No object shows a fault in %s.", t.subject()))
+	c := coverage.Verdict(r, nil)
 	frequent := logtext.Frequent(e.sources, evidenceGroups)
+	w.say(c.String())
 	switch {
 	case len(e.hints) > 0:
-		w.say(e.quote("The logs have no error, but messages that may be what you see:", e.hints) + answers)
-	case len(frequent) > 0:
-		w.say(e.quote("No message of the logs tells of a fault by its words. What they say most:", frequent) + answers)
+		w.say(e.quote("The logs have no error, but messages that may matter:", e.hints) + answers)
+	case answers != "":
+		w.say("The logs have no error, but HTTP answers that refuse or fail:\n\n" + answers)
+	case !c.Clear() && assertsFault(a) && len(frequent) > 0:
+		w.say(e.quote("No message of the logs tells of a fault by its words. What they say most:", frequent))
 	}
-	w.say(e.read)
+	w.say(e.quoteClimbs())
+	w.say(e.logs.Summary())
+	if len(e.over) > 0 {
+		w.say(e.quote("Attempts that failed before one succeeded, as the log says:", e.over))
+	}
 }
 
 // besideFindings are the lines of pods that run and that no finding explains for certain. Pods of several

@@ -133,7 +133,8 @@ var hostVariableExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf("hosts?", "hos
 // environmentLeads follow the hosts in the variables of the containers of some pods, where lines about a connection
 // name none.
 func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([]string, error) {
-	var leads []string
+	var leads, healthy []string
+	var one logtext.Host // of those that are well
 	seen := map[string]bool{}
 	for _, wl := range t.workloadsOf(pods) {
 		for _, c := range wl.Template.Spec.Containers {
@@ -144,18 +145,25 @@ func (w *work) environmentLeads(ctx context.Context, t *topic, pods []string) ([
 				}
 				for _, h := range hosts {
 					s := t.serviceOf(h.Name)
-					if s == nil || seen[s.Namespace+"/"+s.Name] || len(leads) == mostLeads || len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
+					if s == nil || seen[s.Namespace+"/"+s.Name] || len(leads)+len(healthy) == mostLeads || len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
 						continue
 					}
 					seen[s.Namespace+"/"+s.Name] = true
-					text, err := w.describeLead(ctx, t, pods, s, h)
+					text, well, err := w.judgeLead(ctx, t, pods, s, h)
 					if err != nil {
 						return nil, err
+					}
+					if well {
+						healthy, one = append(healthy, s.Name), h
+						continue
 					}
 					leads = append(leads, fmt.Sprintf("The variable %s names it: %s", report.Code(v.Name), text))
 				}
 			}
 		}
+	}
+	if len(healthy) > 0 && len(leads) < mostLeads {
+		leads = append(leads, fmt.Sprintf("Variables name the services %s, which have ready endpoints, and whose own logs tell of nothing that fails.", engine.QuoteCodes(healthy))+t.wayNotSeen(pods, one))
 	}
 	return leads, nil
 }
@@ -264,9 +272,18 @@ func (t *topic) serviceOf(host string) *corev1.Service {
 // describeLead tells whether a dependency answers, whether policies let the caller through, and what its
 // own logs say.
 func (w *work) describeLead(ctx context.Context, t *topic, pods []string, s *corev1.Service, h logtext.Host) (string, error) {
+	text, well, err := w.judgeLead(ctx, t, pods, s, h)
+	if well {
+		text += t.wayNotSeen(pods, h)
+	}
+	return text, err
+}
+
+// judgeLead is describeLead; well says that nothing of the dependency is at fault.
+func (w *work) judgeLead(ctx context.Context, t *topic, pods []string, s *corev1.Service, h logtext.Host) (text string, well bool, err error) {
 	r := engine.ServiceRef(s)
 	ready := report.View{Snapshot: t.snap}.Endpoints(s.Namespace, s.Name)
-	text := fmt.Sprintf("%s is %s, which has %s.", report.Code(h.Name), refTitle(r), engine.CountNoun(ready, "ready endpoint", "ready endpoints"))
+	text = fmt.Sprintf("%s is %s, which has %s.", report.Code(h.Name), refTitle(r), engine.CountNoun(ready, "ready endpoint", "ready endpoints"))
 	if h.Port != "" && !hasPort(s, h.Port) {
 		text += fmt.Sprintf(" It has no port %s.", report.Code(h.Port))
 	}
@@ -278,21 +295,21 @@ func (w *work) describeLead(ctx context.Context, t *topic, pods []string, s *cor
 		if stopped := t.stoppedBefore(pods, s, h); stopped != "" && ready == 0 {
 			text += " Besides: " + stopped
 		}
-		return text, nil
+		return text, false, nil
 	}
 	if ready == 0 {
-		return text + " Nothing answers there.", nil
+		return text + " Nothing answers there.", false, nil
 	}
 	if stopped := t.stoppedBefore(pods, s, h); stopped != "" {
-		return text + " " + stopped, nil
+		return text + " " + stopped, false, nil
 	}
 	ask := fmt.Sprintf(" Ask %s for its own logs.", report.Code("what is wrong with "+s.Name+" in "+s.Namespace+"?"))
 	if len(other.view().LogSources(engine.Recent)) == 0 {
-		return text + ask, nil
+		return text + ask, false, nil
 	}
 	e, err := w.readLogs(ctx, other, dependencyPods)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	switch {
 	case len(e.groups) > 0:
@@ -305,12 +322,12 @@ func (w *work) describeLead(ctx context.Context, t *topic, pods []string, s *cor
 			text += fmt.Sprintf("; none in the %d messages since", g.Since)
 		}
 		text += "."
-		if e.gap != "" {
-			text += " " + engine.UpperFirst(e.gap) + "."
+		if unread := e.unread(); unread != "" {
+			text += " " + unread
 		}
-		return text, nil
-	case e.gap != "":
-		return text + " " + engine.UpperFirst(e.gap) + "." + ask, nil
+		return text, false, nil
+	case e.unread() != "":
+		return text + " " + e.unread() + ask, false, nil
 	}
 	left := other.unexplained(nil)
 	if len(left) > 0 {
@@ -320,9 +337,27 @@ func (w *work) describeLead(ctx context.Context, t *topic, pods []string, s *cor
 		text += fmt.Sprintf(" Its own log has no error, but says, %s: %s.", strings.ToLower(countLines(e.hints[0])), engine.QuoteLine(e.hints[0].Line))
 	}
 	if len(left) == 0 && len(e.hints) == 0 {
-		text += " Its own logs show no fault."
+		return text + " Its own logs tell of nothing that fails.", true, nil
 	}
-	return text, nil
+	return text, false, nil
+}
+
+// wayNotSeen tells what lies between pods and a Service that is well, and that no object of the API shows: the programs of the
+// node that the pods run on.
+func (t *topic) wayNotSeen(pods []string, h logtext.Host) string {
+	var nodes []string
+	for i := range t.snap.Pods {
+		pod := &t.snap.Pods[i]
+		if slices.Contains(pods, pod.Name) && (t.namespace == "" || pod.Namespace == t.namespace) && pod.Spec.NodeName != "" && !slices.Contains(nodes, pod.Spec.NodeName) {
+			nodes = append(nodes, pod.Spec.NodeName)
+		}
+	}
+	if len(nodes) == 0 || t.wayTold {
+		return ""
+	}
+	t.wayTold = true // once is enough
+	slices.Sort(nodes)
+	return fmt.Sprintf(" Not looked at is the way there from %s: its kube-proxy, which leads the addresses of services (%s) to pods, and its network are no objects of the API.", engine.QuoteCodes(nodes), report.Code(h.Name))
 }
 
 // stoppedBefore tells which policy does not let the pods of the topic through to a Service, on the port

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/coverage"
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -50,7 +51,7 @@ var (
 	errorsExpr   = regexp.MustCompile(`(?i)\b(errors?|exceptions?|panics?|fatals?|stack ?traces?|tracebacks?)\b`)
 )
 
-// readLogWish reads what a question wants of logs; quoted words count exactly.
+// readLogWish reads what a question wants of logs; quoted words stand for themselves.
 func readLogWish(query string, intent question.Intent) logWish {
 	l := logWish{tail: tailLines, previous: previousExpr.MatchString(namesExpr.ReplaceAllString(query, " "))}
 	var one, all []string
@@ -64,7 +65,7 @@ func readLogWish(query string, intent question.Intent) logWish {
 		query = strings.Replace(query, m[0], " ", 1)
 	}
 	if m := quotedExpr.FindStringSubmatch(query); m != nil {
-		l.filter.Term, l.filter.Exact = m[1]+m[2]+m[3], true
+		l.filter.Term = m[1] + m[2] + m[3]
 		query = strings.Replace(query, m[0], " ", 1)
 	} else if m := termExpr.FindStringSubmatch(query); m != nil && !errorsExpr.MatchString(m[1]) && !warningsExpr.MatchString(m[1]) && !statusesExpr.MatchString(m[1]) {
 		l.filter.Term = strings.Trim(m[1], ".,?!")
@@ -152,7 +153,9 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 			w.say("What is older in these logs was not read.")
 		}
 		if about, _ := t.found(nil); complete && wish.filter.Errors && len(about) == 0 && len(t.unexplained(nil)) == 0 && len(t.snap.Unread) == 0 && (len(t.objects) > 0 || t.namespace != "") {
-			w.say(fmt.Sprintf("No object shows a fault in %s, either.", t.subject()))
+			r := t.cover(a, nil)
+			r.SetLogs(coverage.NewLogs(nil)) // all were read to find none
+			w.say(coverage.Verdict(r, nil).String())
 		}
 	} else if shown == 0 && read > unread {
 		w.say(fmt.Sprintf("No lines were found in %s %s%s.", engine.CountNoun(read-unread, "log", "logs"), t.where(), t.period()))

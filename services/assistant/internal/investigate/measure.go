@@ -2,6 +2,7 @@ package investigate
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -12,8 +13,17 @@ import (
 // metrics answers a question about errors or latency, and with what is wrong.
 func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
-	if err := w.measure(ctx, a, t); err != nil {
+	measured, err := w.measure(ctx, a, t)
+	if err != nil {
 		return err
+	}
+	if !measured {
+		w.say("Not looked at, since nothing measures it here: how long requests take, how busy a CPU was, and delay or loss on the network between nodes. What the objects and the logs show:")
+		t.unmeasured = true
+		if a.Intent == question.Latency {
+			a.Symptoms = append(slices.Clone(a.Symptoms), question.Slow)
+		}
+		return w.diagnose(ctx, a, t)
 	}
 	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
 	if len(about) > 0 {
@@ -22,8 +32,8 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// measure asks the metrics store with the names that most exporters use.
-func (w *work) measure(ctx context.Context, a question.Ask, t *topic) error {
+// measure asks the metrics store with the names that most exporters use. measured is false where there is none, or it fails.
+func (w *work) measure(ctx context.Context, a question.Ask, t *topic) (measured bool, err error) {
 	where := ""
 	if t.namespace != "" {
 		where = `namespace="` + t.namespace + `"`
@@ -42,10 +52,10 @@ func (w *work) measure(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	_, ok := w.call(ctx, operation.Operation{Verb: operation.QueryPrometheus, PromQL: query}, head)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	if ok {
 		w.say("This reads `http_requests_total` and `http_request_duration_seconds`; a program that exports other names is not in it.")
 	}
-	return nil
+	return ok, nil
 }

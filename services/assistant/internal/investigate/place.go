@@ -24,6 +24,7 @@ type topic struct {
 	// objects are those with a name that was said; kinds of one name stand together.
 	objects []operation.Ref
 	missing []question.Mention // names that nothing has
+	absent  []question.Mention // those of them that the answer has already told of
 	// namesakes are objects elsewhere whose name was taken for that of the namespace.
 	namesakes []operation.Ref
 	// noNamespace is a namespace that was named and is not there.
@@ -33,6 +34,10 @@ type topic struct {
 	except []string         // namespaces that the question leaves out
 	within time.Duration    // the period asked about; 0: not said
 	logs   []logtext.Source // what was read of its pods, if it was
+	// unmeasured says that the metrics store was asked in vain, and that the answer has told so.
+	unmeasured bool
+	// wayTold says that the answer has told what of the way between pods and services was not looked at.
+	wayTold bool
 }
 
 // thing is one object of a snapshot.
@@ -216,6 +221,29 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 	return found
 }
 
+// Named returns the objects that are there of names by kind, as labels give them: what runs comes first, and of that the
+// pods. Namespaces are none of them.
+func Named(s *engine.Snapshot, namespace string, names map[string]string) []operation.Ref {
+	var pods, others []operation.Ref
+	for _, o := range nameableObjects(s) {
+		kind := strings.ToLower(o.ref.Kind)
+		if names[kind] != o.ref.Name || o.ref.Namespace != "" && o.ref.Namespace != namespace {
+			continue
+		}
+		switch kind {
+		case "pod":
+			pods = append(pods, o.ref)
+		case "namespace":
+		default:
+			others = append(others, o.ref)
+		}
+	}
+	return append(pods, others...)
+}
+
+// HasNamespace reports whether a namespace is there.
+func HasNamespace(s *engine.Snapshot, name string) bool { return hasNamespace(s, name) }
+
 // look finds the subject of a sentence.
 func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if a.Namespace == "" && a.Perhaps != "" && !a.Everywhere {
@@ -382,8 +410,19 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 			return nil
 		}
 	}
+	if ranksOrLists[a.Intent] && m.Kind != "" && len(a.Mentions) == 1 && isPlainWord(m.Name) && !strings.Contains(w.turn.Query, "`"+m.Name+"`") {
+		return nil // "which pod eats the most cpu": what stands beside a kind and is no name is a word of the question
+	}
 	t.missing = append(t.missing, m)
 	return nil
+}
+
+// ranksOrLists are the intents whose tables answer without the name of an object.
+var ranksOrLists = map[question.Intent]bool{question.Usage: true, question.Restarts: true, question.Warnings: true, question.Events: true, question.Capacity: true, question.NoLimits: true, question.UnhealthyPods: true}
+
+// isPlainWord reports whether a word has letters only.
+func isPlainWord(word string) bool {
+	return !strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
 // move takes another namespace for the topic.

@@ -55,7 +55,7 @@ func TestQuestions(t *testing.T) {
 		{"media", "what is wrong in shop?", []string{"3 things are wrong", "**1. Deployment `api`"}, []string{"**4.", "media"}},
 		{"media", "why does cart crash?", []string{"Deployment `cart`", "Nothing was found wrong with"}, nil},
 		{"", "what is wrong in api?", []string{"Deployment `api`", "DATABASE_URL"}, nil},
-		{"payments", "tell me a joke", []string{"Ask, for example", "did not understand `joke`"}, []string{"workloads are healthy"}},
+		{"payments", "tell me a joke", []string{"Ask, for example", "did not understand `joke`"}, []string{"workloads are ready"}},
 		{"shop", "should I scale cart to 3?", []string{"Nothing was changed", "--replicas=3"}, nil},
 		{"shop", "what happens if I delete the cart deployment?", []string{"kubectl delete deployment/cart", "a workload does not"}, nil},
 		{"shop", "hello", []string{"Ask, for example"}, nil},

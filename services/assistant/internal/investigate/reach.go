@@ -64,6 +64,29 @@ func (w *work) reach(ctx context.Context, a question.Ask) error {
 	return nil
 }
 
+// withoutUnknownCaller takes a question whose caller is no object ("nobody can reach db") for one about the side
+// that is called. What looks like a name is still said to be absent.
+func (w *work) withoutUnknownCaller(ctx context.Context, a question.Ask) (question.Ask, error) {
+	if a.Route == nil || a.Route.From.Name == "" || a.Route.From.Kind != "" || strings.ContainsAny(a.Route.From.Name, "-.0123456789") {
+		return a, nil
+	}
+	all, err := w.snapshot(ctx, "")
+	if err != nil || all == nil {
+		return a, err
+	}
+	name := a.Route.From.Name
+	if hasNamespace(all, name) || len(objectsNamed(all, "", question.Mention{Name: name})) > 0 || len(similarNames(all, "", question.Mention{Name: name})) > 0 ||
+		len(objectsNamed(all, "", question.Mention{Name: a.Route.To.Name})) == 0 {
+		return a, nil
+	}
+	a.Mentions = slices.DeleteFunc(slices.Clone(a.Mentions), func(m question.Mention) bool { return m.Name == name })
+	if to := a.Route.To.Name; !slices.ContainsFunc(a.Mentions, func(m question.Mention) bool { return m.Name == to }) {
+		a.Mentions = append(a.Mentions, question.Mention{Kind: a.Route.To.Kind, Name: to, Sure: true})
+	}
+	a.Route, a.Intent = nil, question.Diagnosis
+	return a, nil
+}
+
 // barrier says first what a question for the cause of a broken connection asks: whether policies or a missing target stop it.
 func (w *work) barrier(ctx context.Context, a question.Ask) (blocked bool, err error) {
 	p, err := w.passage(ctx, a)

@@ -29,11 +29,12 @@ func (w *work) speed(ctx context.Context, a question.Ask, t *topic) error {
 	if len(lines) > 0 {
 		w.say("How fast it is:\n\n- " + strings.Join(lines, "\n- "))
 	}
-	if len(t.objects) == 0 {
+	if len(t.objects) == 0 || t.unmeasured {
 		return nil
 	}
 	a.Intent = question.Latency
-	return w.measure(ctx, a, t)
+	_, err := w.measure(ctx, a, t)
+	return err
 }
 
 // throttled names the containers that use about all the CPU that they may.

@@ -25,8 +25,9 @@ const examples = `- what is wrong in shop?
 - any kubectl line, such as ` + "`kubectl get pods -n shop`"
 
 const (
-	assentText = "That approves nothing, and nothing was changed. A change that waits runs only on `yes`, `approve` or `proceed`, each as the whole message, and goes away with `no`; it may also wait."
-	heldText   = "So nothing is changed and nothing is proposed: changes are made at once or not at all, never on a condition or later. When it is time, say only the change, such as `restart api`."
+	assentText      = "That approves nothing, and nothing was changed. A change that waits runs only on `yes`, `approve` or `proceed`, each as the whole message, and goes away with `no`; it may also wait."
+	assentElsewhere = "That approves nothing, and nothing was changed. A change that waits is approved or denied with the buttons of its card; it may also wait."
+	heldText        = "So nothing is changed and nothing is proposed: changes are made at once or not at all, never on a condition or later. When it is time, say only the change, such as `restart api`."
 )
 
 func (w *work) greeting() string {
@@ -94,6 +95,16 @@ func listUnread(s *engine.Snapshot) string {
 	return " Not read, and so not judged: " + strings.Join(slices.Sorted(maps.Keys(s.Unread)), ", ") + "."
 }
 
+// describePause says that the rollout of a deployment is paused, whether or not a change waits for it.
+func describePause(s *engine.Snapshot, r operation.Ref) string {
+	for i := range s.Deployments {
+		if d := &s.Deployments[i]; r.Kind == "Deployment" && d.Name == r.Name && d.Namespace == r.Namespace && d.Spec.Paused {
+			return " Its rollout is paused."
+		}
+	}
+	return ""
+}
+
 // describeStanding is how an object is, in one line that names it first.
 func describeStanding(s *engine.Snapshot, r operation.Ref) string {
 	head := strings.ToUpper(r.Kind[:1]) + refTitle(r)[1:]
@@ -106,7 +117,7 @@ func describeStanding(s *engine.Snapshot, r operation.Ref) string {
 				if w.Unwell > 0 && w.Ready >= w.Wanted {
 					more = fmt.Sprintf("; of its further pods %d not healthy", w.Unwell)
 				}
-				return fmt.Sprintf("%s has %d of %d pods ready%s.", head, w.Ready, w.Wanted, more)
+				return fmt.Sprintf("%s has %d of %d pods ready%s.%s", head, w.Ready, w.Wanted, more, describePause(s, r))
 			}
 		}
 	case "Service":

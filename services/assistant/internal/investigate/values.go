@@ -8,8 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/coverage"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
@@ -331,10 +333,10 @@ func (b *builder) fix() {
 	both := strings.Contains(b.words, "both")
 	switch {
 	case len(about) == 0 && len(b.objects) > 0:
-		b.miss("Nothing was found wrong with %s, so there is nothing to repair.%s", refTitles(b.objects), listUnread(b.snap))
+		b.miss("No rule knows what to repair of %s. %s", refTitles(b.objects), coverage.Verdict(b.cover(question.Ask{}, b.unexplained(nil)), nil))
 		return
 	case len(about) == 0:
-		b.miss("Nothing was found wrong %s, so there is nothing to repair.%s", b.where(), listUnread(b.snap))
+		b.miss("No rule knows what to repair %s. %s", b.where(), coverage.Verdict(b.cover(question.Ask{}, b.unexplained(nil)), nil))
 		return
 	case both && len(can) > 2, len(about) > 1 && len(b.objects) == 0 && !b.change.Several && len(b.change.Symptoms) == 0:
 		b.which(about)

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/coverage"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/symptom"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
@@ -54,30 +56,28 @@ func (t *topic) sayOfUsers() string {
 	if len(wrong) > 0 {
 		return " Something is wrong with what uses them: " + strings.Join(wrong, ", ") + "."
 	}
-	return " In what uses them no fault is known."
+	return ""
 }
 
-// verdict is the answer where no playbook found a cause. It says that nothing is wrong only of
-// what was read in full, is judged by playbooks and shows no symptom. gap says which logs were not
-// read, as the end of a sentence.
-func (t *topic) verdict(left []symptom.Symptom, gap string) string {
+// cover starts the record of an answer to a question: what is known before any log is read. left are
+// the symptoms that nothing explains.
+func (t *topic) cover(a question.Ask, left []symptom.Symptom) *coverage.Record {
 	subject := t.where()
 	if len(t.objects) > 0 {
 		subject = "with " + refTitles(t.objects)
 	}
+	r := coverage.New(t.snap, subject, t.namespace, t.objects)
+	r.Ask(a.Symptoms, assertsFault(a), a.Words)
 	if len(left) > 0 {
-		return fmt.Sprintf("No known cause was found, but not everything is healthy %s:\n\n%s\nThe log or the description of one of them may tell more.%s", subject, listSymptoms(t.snap, left), listUnread(t.snap))
+		r.SetUnexplained(listSymptoms(t.snap, left))
 	}
 	if kinds := t.unjudged(); len(kinds) > 0 {
-		return fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged.%s%s", strings.Join(kinds, ", "), t.sayOfUsers(), listUnread(t.snap))
+		r.SetUnjudged(fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged.%s", strings.Join(kinds, ", "), t.sayOfUsers()))
 	}
-	if gap != "" {
-		return fmt.Sprintf("No object shows a fault in %s, but %s.%s", t.subject(), gap, listUnread(t.snap))
+	for _, m := range t.absent {
+		r.AddGap(report.Code(m.Name)+", since nothing has that name", "kubectl get all -A")
 	}
-	if len(t.snap.Unread) > 0 {
-		return fmt.Sprintf("Nothing was found wrong %s in what could be read.%s", subject, listUnread(t.snap))
-	}
-	return fmt.Sprintf("Nothing was found wrong %s.", subject)
+	return r
 }
 
 // unjudged are the kinds of the topic if none of its objects is of a kind that is judged.

@@ -9,9 +9,8 @@ import (
 
 // Filter chooses messages of a log; its zero value chooses all.
 type Filter struct {
-	// Term is a text that a message has; Exact compares capitals, too.
-	Term  string
-	Exact bool
+	// Term is a text that a message has, in whatever case.
+	Term string
 	// Errors, Warnings choose by level, or by what a message tells where it declares none.
 	Errors, Warnings bool
 	// Status is an HTTP status, or 4 or 5 for all of that class.
@@ -93,9 +92,6 @@ func leftOut(lines int) string {
 }
 
 func (f Filter) hasTerm(line string) bool {
-	if f.Exact {
-		return strings.Contains(line, f.Term)
-	}
 	return strings.Contains(strings.ToLower(line), strings.ToLower(f.Term))
 }
 

@@ -18,7 +18,9 @@ var calmExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no|without) (?:any )?(?:errors?|failures?|warnings?|problems?)(?:\s*(?:[,;.)\]"]|$)|\s(?:were|was|found|detected|so)\b)`),
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|no|without) (?:errors|failures|warnings)\b`),
 	regexp.MustCompile(`(?i)(?:^|[\s,;(])(?:0|zero) (?:timeouts?|timed out|failed|rejected|dropped|refused|exceptions?|retries|crashe?[sd]|lost)\b`),
-	regexp.MustCompile(`(?i)\b(?:(?:errors|failed|failures|warnings|dropped|rejected|denied|expired)(?:_total|_count)?"?[=:] ?|(?:error|err)"?[=:])0(?:[\s,;)}\]"]|$)`),
+	regexp.MustCompile(`(?i)\b(?:` + wordlist.AnyOf("errors", "failed", "failures", "warnings", "dropped", "rejected", "denied", "expired", "refused", "timeouts", "exceptions", "corrupted", "unreachable", "exceeded", "lost") +
+		`(?:_total|_count)?"?[=:] ?|(?:error|err)"?[=:])0(?:\.0*)?(?:[\s,;)}\]"]|$)`),
+	regexp.MustCompile(`(?i)\b(?:\w+[_-])?errors?[_-](?:rate|ratio|count|threshold|limit|level)s?\b`), // a measure or a setting
 	regexp.MustCompile(`(?i)\b(?:errors?|err|exception|failures?)"?[=:] ?(?:null|nil|none|<nil>|false|""|''|\[\]|\{\})(?:[\s,;)}\]]|$)`),
 	regexp.MustCompile(`(?i)\baborted connection \d+ to db: 'unconnected' user: 'unauthenticated'.*`), // a probe of the port alone
 	regexp.MustCompile(`(?i)\berrors?[ _-]?(?:pages?|handlers?|handling|reporting|reporter|tracking|budgets?|templates?|middleware|boundar(?:y|ies))\b`),
@@ -64,6 +66,14 @@ var (
 // spokenExpr is a field with what people wrote, in a line that says of itself that all is well.
 var spokenExpr = regexp.MustCompile(`(?i)\b(?:text|comment|body|title|subject|content|note|review|input|prompt|caption|bio|search|q)"?\s*[=:]\s*"[^"]*"`)
 
+// fieldLevelExpr is a level that a line has as a field: its program classed each message, and not each logger. redisExpr is
+// the head of a line of Redis, whose fifth field is its level.
+var (
+	fieldLevelExpr = regexp.MustCompile(`(?i)["\s{,](?:level|lvl|severity|levelname|loglevel|log\.level|@level|@l)"?\s*[=:]\s*"?(info|information|notice|debug|trace)\b`)
+	redisExpr      = regexp.MustCompile(`^\d+:[A-Z] \d\d [A-Z][a-z]{2} \d{4} [\d:.]+ ([.*#-]) `)
+	redisLevels    = map[string]level{".": debugLevel, "-": debugLevel, "*": infoLevel, "#": warnLevel}
+)
+
 // pinoLevels are the numbers that pino and bunyan write.
 var pinoLevels = regexp.MustCompile(`"level":([1-6])0\b`)
 
@@ -71,6 +81,9 @@ var pinoLevels = regexp.MustCompile(`"level":([1-6])0\b`)
 func levelOf(line string) level {
 	if m := klogExpr.FindStringSubmatch(line); m != nil {
 		return levelNames[strings.ToLower(m[1])]
+	}
+	if m := redisExpr.FindStringSubmatch(line); m != nil {
+		return redisLevels[m[1]]
 	}
 	if m := pinoLevels.FindStringSubmatch(line); m != nil {
 		return [...]level{debugLevel, debugLevel, infoLevel, warnLevel, errorLevel, fatalLevel}[m[1][0]-'1']
@@ -234,6 +247,9 @@ func scoreLine(line string) (score int, full bool) {
 		most, beyond = max(most, known), true
 	}
 	score = base[at][most]
+	if at == infoLevel && most == fault && fieldLevelExpr.MatchString(line) {
+		score = hintBelow - 6 // the program itself does not take it for trouble
+	}
 	if at == errorLevel && !beyond {
 		score = base[at][0]
 	}

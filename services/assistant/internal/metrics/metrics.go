@@ -28,6 +28,7 @@ type Metrics struct {
 	redactions  *prometheus.CounterVec
 	tokens      *prometheus.CounterVec
 	matches     *prometheus.CounterVec
+	alerts      *prometheus.CounterVec
 }
 
 // New registers the counters; engine names what answers questions in this process.
@@ -58,9 +59,10 @@ func New(reg prometheus.Registerer, engine string) *Metrics {
 		redactions: counter("redactions_total", "Values redacted from what was read, by kind.", "kind"),
 		tokens:     counter("tokens_total", "Tokens of the language model, by kind: prompt or completion.", "kind"),
 		matches:    counter("playbook_matches_total", "Findings of the playbooks, by class.", "class"),
+		alerts:     counter("alerts_total", "Notifications of alert managers, by outcome: new, changed, resolved or repeated.", "outcome"),
 	}
 	reg.MustRegister(m.turns, m.turnSeconds, m.firstEvent, m.streams, m.toolCalls, m.toolSeconds, m.decisions, m.executions,
-		m.refusals, m.redactions, m.tokens, m.matches)
+		m.refusals, m.redactions, m.tokens, m.matches, m.alerts)
 	return m
 }
 
@@ -99,6 +101,9 @@ func (m *Metrics) Tokens(u chat.Usage) {
 
 // Matched counts a finding of the playbooks.
 func (m *Metrics) Matched(class string) { m.matches.WithLabelValues(class).Inc() }
+
+// Alerted counts a notification that was taken in.
+func (m *Metrics) Alerted(outcome string) { m.alerts.WithLabelValues(outcome).Inc() }
 
 // Moved counts the decisions on actions and the ends of their executions.
 func (m *Metrics) Moved(a action.Action) {

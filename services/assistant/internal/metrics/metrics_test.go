@@ -76,7 +76,8 @@ func TestStored(t *testing.T) {
 	scrape := func(pending, faults string) {
 		t.Helper()
 		want := "# HELP assistant_pending_actions Actions waiting for a decision, across all replicas.\n# TYPE assistant_pending_actions gauge\nassistant_pending_actions " + pending +
-			"\n# HELP assistant_scrape_errors_total Scrapes that returned the previous values because the store could not be read.\n# TYPE assistant_scrape_errors_total counter\nassistant_scrape_errors_total " + faults + "\n"
+			"\n# HELP assistant_scrape_errors_total Scrapes that returned the previous values because the store could not be read.\n# TYPE assistant_scrape_errors_total counter\nassistant_scrape_errors_total " + faults +
+			"\n# HELP assistant_waiting_alerts Notifications of alert managers that wait or are being investigated, across all replicas.\n# TYPE assistant_waiting_alerts gauge\nassistant_waiting_alerts 0\n"
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(want)); err != nil {
 			t.Error(err)
 		}

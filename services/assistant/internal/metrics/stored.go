@@ -21,18 +21,22 @@ type Stored struct {
 	now   func() time.Time
 	log   *slog.Logger
 
-	pending, errors *prometheus.Desc
+	pending, alerts, errors *prometheus.Desc
 
 	mu     sync.Mutex // guards those below
-	last   int64
+	last   stored
 	faults float64
 }
+
+// stored is what a scrape reads.
+type stored struct{ pending, alerts int64 }
 
 // NewStored registers the gauges.
 func NewStored(reg prometheus.Registerer, s *store.Store, now func() time.Time, log *slog.Logger) {
 	reg.MustRegister(&Stored{
 		store: s, now: now, log: log,
 		pending: prometheus.NewDesc("assistant_pending_actions", "Actions waiting for a decision, across all replicas.", nil, nil),
+		alerts:  prometheus.NewDesc("assistant_waiting_alerts", "Notifications of alert managers that wait or are being investigated, across all replicas.", nil, nil),
 		errors:  prometheus.NewDesc("assistant_scrape_errors_total", "Scrapes that returned the previous values because the store could not be read.", nil, nil),
 	})
 }
@@ -40,6 +44,7 @@ func NewStored(reg prometheus.Registerer, s *store.Store, now func() time.Time, 
 // Describe is part of prometheus.Collector.
 func (s *Stored) Describe(ch chan<- *prometheus.Desc) {
 	ch <- s.pending
+	ch <- s.alerts
 	ch <- s.errors
 }
 
@@ -47,7 +52,7 @@ func (s *Stored) Describe(ch chan<- *prometheus.Desc) {
 func (s *Stored) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	n, err := s.store.CountPending(ctx, s.now())
+	n, err := s.read(ctx)
 	s.mu.Lock()
 	if err != nil {
 		s.faults++
@@ -57,6 +62,15 @@ func (s *Stored) Collect(ch chan<- prometheus.Metric) {
 	s.last = n
 	faults := s.faults
 	s.mu.Unlock()
-	ch <- prometheus.MustNewConstMetric(s.pending, prometheus.GaugeValue, float64(n))
+	ch <- prometheus.MustNewConstMetric(s.pending, prometheus.GaugeValue, float64(n.pending))
+	ch <- prometheus.MustNewConstMetric(s.alerts, prometheus.GaugeValue, float64(n.alerts))
 	ch <- prometheus.MustNewConstMetric(s.errors, prometheus.CounterValue, faults)
+}
+
+func (s *Stored) read(ctx context.Context) (n stored, err error) {
+	if n.pending, err = s.store.CountPending(ctx, s.now()); err != nil {
+		return n, err
+	}
+	n.alerts, err = s.store.CountAlertNotifications(ctx)
+	return n, err
 }

@@ -183,6 +183,8 @@ func reasonOf(err error) string {
 	var event *ssestream.StreamError
 	var wire net.Error
 	switch {
+	case overflows(err):
+		return "context_overflow"
 	case errors.Is(err, errStalled):
 		return "stalled"
 	case errors.Is(err, errCut), errors.Is(err, io.ErrUnexpectedEOF):

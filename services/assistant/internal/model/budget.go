@@ -16,6 +16,7 @@ const (
 	stopTokens   stop = "budget_tokens"
 	stopCalls    stop = "budget_tool_calls"
 	stopTime     stop = "budget_seconds"
+	stopCost     stop = "budget_cost"
 	stopLoop     stop = "model_loop"
 	stopLength   stop = "model_length"
 	stopFiltered stop = "model_filtered"
@@ -26,6 +27,7 @@ var stopSentences = map[stop]string{
 	stopTokens:   "the tokens of one answer are used up",
 	stopCalls:    "the tool calls of one answer are used up",
 	stopTime:     "the time of one answer is used up",
+	stopCost:     "the cost limit of one answer is reached",
 	stopLoop:     "the language model asked for the same thing again and again",
 	stopLength:   "the language model reached its own limit",
 	stopFiltered: "the language model's provider withheld the rest",
@@ -33,7 +35,9 @@ var stopSentences = map[stop]string{
 }
 
 // spends reports whether the answer ended by one of the budgets of the configuration.
-func (s stop) spends() bool { return s == stopTokens || s == stopCalls || s == stopTime }
+func (s stop) spends() bool {
+	return s == stopTokens || s == stopCalls || s == stopTime || s == stopCost
+}
 
 var errTime = errors.New("the time of the investigation is over")
 
@@ -46,28 +50,54 @@ func tokensIn(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToke
 type budget struct {
 	limit    Config
 	began    time.Time
-	prompt   int
+	prompt   int // of all requests, as a provider bills them
 	answered int
 	calls    int
-}
 
-func (b *budget) tokens() int { return b.prompt + b.answered }
+	// fresh counts tokens once: what each request adds to the one before, and the answers. A
+	// conversation is sent whole with every request, so that sums of prompts would grow with
+	// its square and leave long sessions without tools.
+	fresh int
+	asked int // bytes of the request before
+	last  int // tokens of its prompt and answer, as the endpoint counted; 0: it did not
+}
 
 func (b *budget) usage() chat.Usage {
 	return chat.Usage{PromptTokens: int64(b.prompt), CompletionTokens: int64(b.answered)}
 }
 
+// added is how many tokens a request of this size adds to the one before.
+func (b *budget) added(size int) int { return tokensIn(max(0, size-b.asked)) }
+
+// shortened notes that the next request has less than the one before.
+func (b *budget) shortened(size int) { b.asked, b.last = min(b.asked, size), 0 }
+
+// cost is what the investigation has cost, and what further tokens would.
+func (b *budget) cost(prompt, answered int) float64 {
+	return (float64(b.prompt+prompt)*b.limit.PromptPrice + float64(b.answered+answered)*b.limit.AnswerPrice) / 1e6
+}
+
+// overCost reports whether this many further tokens cost more than an answer may.
+func (b *budget) overCost(prompt, answered int) bool {
+	return b.limit.Cost > 0 && b.cost(prompt, answered) >= b.limit.Cost
+}
+
 // before reports whether a request of this size may be made, and why it has to be the last
 // one: what is left must do for the answer.
 func (b *budget) before(ctx context.Context, size int) (over, last stop) {
-	next := b.tokens() + tokensIn(size)
+	next := b.fresh + b.added(size)
+	whole := tokensIn(size)
 	switch {
 	case ctx.Err() != nil:
 		return stopTime, ""
 	case next >= b.limit.Tokens:
 		return stopTokens, ""
-	case next+tokensIn(size) >= b.limit.Tokens:
+	case b.overCost(whole, 0):
+		return stopCost, ""
+	case next+min(b.limit.Tokens/8, maxReserve) >= b.limit.Tokens:
 		return "", stopTokens
+	case b.overCost(2*whole, 0):
+		return "", stopCost
 	case b.calls >= b.limit.ToolCalls:
 		return "", stopCalls
 	case time.Since(b.began) > b.limit.Time*3/4:
@@ -76,15 +106,39 @@ func (b *budget) before(ctx context.Context, size int) (over, last stop) {
 	return "", ""
 }
 
+// maxReserve is how many tokens are kept for the last answer at most.
+const maxReserve = 4000
+
+// during reports whether an answer that is read has to end.
+func (b *budget) during(r *reply) stop {
+	switch {
+	case b.fresh+b.added(r.asked)+tokensIn(r.size) > b.limit.Tokens:
+		return stopTokens
+	case b.overCost(tokensIn(r.asked), tokensIn(r.size)):
+		return stopCost
+	}
+	return ""
+}
+
 // count adds a request and its answer: as the endpoint counted them, else as guessed.
 func (b *budget) count(r *reply) {
-	if r.prompt > 0 || r.completion > 0 {
-		b.prompt += r.prompt
-		b.answered += r.completion
-		return
+	prompt, answered := r.prompt, r.completion
+	counted := prompt > 0 || answered > 0
+	if !counted {
+		prompt, answered = tokensIn(r.asked), tokensIn(r.size)
 	}
-	b.prompt += tokensIn(r.asked)
-	if r.size > 0 {
-		b.answered += tokensIn(r.size)
+	grown := b.added(r.asked)
+	switch {
+	case counted && b.asked == 0:
+		grown = prompt
+	case counted && b.last > 0:
+		grown = max(0, prompt-b.last)
+	}
+	b.prompt += prompt
+	b.answered += answered
+	b.fresh += grown + answered
+	b.asked, b.last = r.asked, 0
+	if counted {
+		b.last = prompt + answered
 	}
 }

@@ -1,24 +1,30 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // maxAtOnce limits the tool calls of one answer that are looked at.
 const maxAtOnce = 16
 
 // called is a tool call as it goes into the conversation.
-type called struct{ id, name, arguments string }
+type called struct {
+	id, name, arguments string
+	key                 string // of run.ran; empty: none
+}
 
 // addCalls repeats the model's calls to it. Arguments that are no JSON object would
 // break endpoints that read them, so they go as an empty one.
@@ -42,9 +48,13 @@ const mark = "untrusted-data"
 // addResult hands the model what a call brought, marked as data. The mark cannot be
 // closed from within.
 func (r *run) addResult(c called, text string) {
-	text = strings.ReplaceAll(text, mark, "untrusted data")
-	text = fmt.Sprintf("<%s tool=%q>\n%s\n</%s>", mark, c.name, text, mark)
-	r.add(openai.ToolMessage(text, c.id), len(text))
+	marked := markData(c.name, text)
+	r.add(openai.ToolMessage(marked, c.id), len(marked))
+	r.results = append(r.results, result{at: len(r.messages) - 1, key: c.key, tool: c.name, text: text, size: len(marked) + 16})
+}
+
+func markData(tool, text string) string {
+	return fmt.Sprintf("<%s tool=%q>\n%s\n</%s>", mark, tool, strings.ReplaceAll(text, mark, "untrusted data"), mark)
 }
 
 // addRefusal tells the model in the server's own words why a call was not run.
@@ -71,11 +81,15 @@ func (r *run) handle(ctx context.Context, rep *reply) []operation.Operation {
 		ids[calls[i].id] = true
 	}
 	r.addCalls(redact.Text(clipText(text, maxMessage)), calls)
-	fresh := false
+	jobs := make([]job, len(heard))
 	for i, h := range heard {
-		if r.call(ctx, calls[i], h) {
-			fresh = true
-		}
+		jobs[i] = r.prepare(calls[i], h)
+	}
+	r.runAll(ctx, jobs)
+	r.newest = len(r.results)
+	fresh := false
+	for _, j := range jobs { // in the order of the calls, whichever ended first
+		fresh = r.conclude(j) || fresh
 	}
 	if left := len(rep.calls) - len(heard); left > 0 || rep.dropped {
 		// Said where the model looks: at the end of the last result.
@@ -118,12 +132,11 @@ func (r *run) writeOf(heard []*heard) []operation.Operation {
 
 // refusal is why a write is not even proposed; empty: it may be.
 func (r *run) refusal(op operation.Operation) string {
-	switch r.wants {
-	case look:
-		return "the user asked a question and no change. Answer it; name the command that would help as text."
-	case denied:
+	if r.t.Unspoken {
+		return "a program asked, and no person. Propose nothing; name the command that would help as text."
+	}
+	if r.denied {
 		return "the user has denied a change. Propose nothing; name alternatives as text."
-	case change:
 	}
 	for _, s := range r.t.Settled {
 		for _, done := range s.Action.Ops() {
@@ -146,72 +159,131 @@ func keyOf(op operation.Operation) string {
 	return string(raw)
 }
 
-// call runs one call and adds its result; fresh says that it brought something new.
-func (r *run) call(ctx context.Context, c called, h *heard) (fresh bool) {
+// maxParallel limits the calls of one answer that run at the same time.
+const maxParallel = 4
+
+// job is one call of an answer: refused before it runs, or run.
+type job struct {
+	c       called
+	refusal string // empty: it runs
+	key     string // of r.ran
+	op      operation.Operation
+	// diagnoses says that the playbooks are asked, about namespace; else op runs.
+	diagnoses bool
+	namespace string
+
+	out   turn.Output
+	found diagnosis
+	err   error
+	panic any
+}
+
+// prepare decides whether a call runs. It counts it, and remembers it for later calls.
+func (r *run) prepare(c called, h *heard) job {
+	j := job{c: c}
 	if r.budget.calls >= r.budget.limit.ToolCalls {
-		r.addRefusal(c, "the tool calls of this answer are used up. Answer with what is known.")
-		return false
+		j.refusal = "the tool calls of this answer are used up. Answer with what is known."
+		return j
 	}
 	r.budget.calls++
 	if h.name == toolDiagnose {
-		return r.callDiagnose(ctx, c, h)
+		j.diagnoses = true
+		j.namespace, j.refusal = namespaceOf(h.arguments.String())
+		j.key = toolDiagnose + " " + j.namespace
+	} else {
+		j.op, j.refusal = r.read(h)
+		j.key = keyOf(j.op)
 	}
+	if j.refusal != "" {
+		return j
+	}
+	if before, ok := r.ran[j.key]; ok {
+		j.refusal = fmt.Sprintf("this very call was made already, as %s; its result stands above.", before)
+		return j
+	}
+	r.ran[j.key] = c.id
+	j.c.key = j.key
+	return j
+}
+
+// read is the operation of a call that reads, or why it is not run.
+func (r *run) read(h *heard) (op operation.Operation, refusal string) {
 	v := operation.Verb(h.name)
 	if !v.Known() || !slices.Contains(r.offered.names, h.name) && !v.Writes() {
-		r.addRefusal(c, fmt.Sprintf("there is no tool %s. The tools are %s.", operation.Quote(h.name), strings.Join(r.offered.names, ", ")))
-		return false
+		return op, fmt.Sprintf("there is no tool %s. The tools are %s.", operation.Quote(h.name), strings.Join(r.offered.names, ", "))
 	}
 	op, err := operation.Decode(v, []byte(h.arguments.String()))
 	if err != nil {
-		r.addRefusal(c, redact.Text(err.Error()))
-		return false
+		return op, redact.Text(err.Error())
 	}
 	if v.Writes() && !op.DryRun {
-		why := r.refusal(op)
-		if why == "" {
-			why = "one change at a time."
-		}
-		r.addRefusal(c, why)
-		return false
+		return op, cmp.Or(r.refusal(op), "one change at a time.")
 	}
-	key := keyOf(op)
-	if before, ok := r.ran[key]; ok {
-		r.addRefusal(c, fmt.Sprintf("this very call was made already, as %s; its result stands above.", before))
-		return false
-	}
-	r.ran[key] = c.id
-	out, err := r.tools.Call(ctx, op)
-	if err != nil {
-		r.addResult(c, "Failed: "+redact.Text(err.Error()))
-		return true
-	}
-	if out.Truncated {
-		r.cut = append(r.cut, "`"+string(v)+"`")
-	}
-	r.addResult(c, redact.Text(out.Text))
-	return true
+	return op, ""
 }
 
-func (r *run) callDiagnose(ctx context.Context, c called, h *heard) (fresh bool) {
+func namespaceOf(arguments string) (namespace, refusal string) {
 	var a struct {
 		Namespace string `json:"namespace"`
 	}
-	if err := json.Unmarshal([]byte(objectOf(h.arguments.String())), &a); err != nil || a.Namespace != "" && !operation.ValidName(a.Namespace) {
-		r.addRefusal(c, "namespace must be the name of a namespace, or left out.")
+	if err := json.Unmarshal([]byte(objectOf(arguments)), &a); err != nil || a.Namespace != "" && !operation.ValidName(a.Namespace) {
+		return "", "namespace must be the name of a namespace, or left out."
+	}
+	return a.Namespace, ""
+}
+
+// runAll runs the calls that are not refused, a few at a time, and waits for all. Those
+// that have not begun when ctx ends do not begin.
+func (r *run) runAll(ctx context.Context, jobs []job) {
+	var all sync.WaitGroup
+	slots := make(chan struct{}, maxParallel)
+	for i := range jobs {
+		if j := &jobs[i]; j.refusal == "" {
+			all.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				defer func() { j.panic = recover() }()
+				if j.err = context.Cause(ctx); j.err != nil {
+					return
+				}
+				if j.diagnoses {
+					j.found, j.err = r.diagnose(ctx, j.namespace)
+				} else {
+					j.out, j.err = r.tools.Call(ctx, j.op)
+				}
+			})
+		}
+	}
+	all.Wait()
+	for _, j := range jobs {
+		if j.panic != nil {
+			panic(j.panic) // in the goroutine of the turn, which survives it
+		}
+	}
+}
+
+// conclude adds the result of a call; fresh says that it brought something new.
+func (r *run) conclude(j job) (fresh bool) {
+	switch {
+	case j.refusal != "":
+		r.addRefusal(j.c, j.refusal)
 		return false
+	case j.err != nil:
+		r.addResult(j.c, "Failed: "+redact.Text(j.err.Error()))
+	case j.diagnoses:
+		r.learn(j.found)
+		r.addResult(j.c, j.found.text)
+	default:
+		if j.out.Truncated {
+			r.cut = append(r.cut, "`"+string(j.op.Verb)+"`")
+		}
+		text := redact.Text(j.out.Text)
+		r.record.AddCall(j.op)
+		if !j.out.Empty { // else the text names what the model asked for, as errors do
+			r.record.AddResult(text)
+		}
+		r.addResult(j.c, text)
 	}
-	key := toolDiagnose + " " + a.Namespace
-	if before, ok := r.ran[key]; ok {
-		r.addRefusal(c, fmt.Sprintf("this very call was made already, as %s; its result stands above.", before))
-		return false
-	}
-	r.ran[key] = c.id
-	text, err := r.diagnose(ctx, a.Namespace, false)
-	if err != nil {
-		r.addResult(c, "Failed: "+redact.Text(err.Error()))
-		return true
-	}
-	r.addResult(c, text)
 	return true
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -25,17 +26,28 @@ type Config struct {
 	BaseURL string
 	Key     service.Secret // empty: none is sent
 	Model   string         // as the endpoint names it
-	// Tokens of prompts and answers, tool calls, and time that one answer may take; 0 means
-	// 60000, 40 and 120 s.
+	// Window is how many tokens a request may have; older results are summarized before it is
+	// full. 0 means 32768.
+	Window int
+	// PromptPrice and AnswerPrice are for a million tokens, in the currency of Cost, which one
+	// answer may cost at most; 0: whatever it costs.
+	PromptPrice, AnswerPrice, Cost float64
+	// Tokens that one answer may add to the conversation, tool calls, and time that it may
+	// take; 0 means 60000, 40 and 120 s.
 	Tokens    int
 	ToolCalls int
 	Time      time.Duration
+	// Absent are the tools whose source is not configured; they are not offered.
+	Absent []operation.Verb
 	// Stall is how long the model may be silent, before its first token or between two;
 	// 0 means half of Time, at least 60 s: small machines read a prompt for minutes.
 	Stall time.Duration
 }
 
 func (c Config) withDefaults() Config {
+	if c.Window <= 0 {
+		c.Window = 32768
+	}
 	if c.Tokens <= 0 {
 		c.Tokens = 60000
 	}
@@ -66,8 +78,8 @@ type Engine struct {
 	fallback turn.Investigator
 	log      *slog.Logger
 	hooks    Hooks
-	reads    toolset // what every request offers
-	all      toolset // with writes
+	reads    toolset // what is offered after a denial
+	all      toolset // with writes, which are proposals
 }
 
 // maxRetries is how often a request is repeated that got no answer, 429 or 5xx.
@@ -91,11 +103,11 @@ func New(c Config, fallback turn.Investigator, log *slog.Logger, hooks Hooks) (*
 	if hooks.Found == nil {
 		hooks.Found = func([]engine.Finding) {}
 	}
-	reads, err := newToolset(false)
+	reads, err := newToolset(false, c.Absent)
 	if err != nil {
 		return nil, err
 	}
-	all, err := newToolset(true)
+	all, err := newToolset(true, c.Absent)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +151,7 @@ func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbo
 	end := r.work(limited)
 	out := turn.Outcome{Write: end.write, Usage: r.budget.usage()}
 	if len(end.write) > 0 {
-		out.Choice = &guard.Choice{Fixes: r.fixes, Scope: t.Scope, Revision: end.write[0].Revision}
+		out.Choice = &guard.Choice{Requested: requestsChange(t), Fixes: r.fixes, Scope: t.Scope, Revision: end.write[0].Revision}
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -164,10 +176,14 @@ func (r *run) fallBack(ctx context.Context, err error) (turn.Outcome, error) {
 	r.e.hooks.FellBack(reason)
 	r.flush()
 	r.skip()
-	if w, ok := r.sink.(turn.Warner); ok {
-		w.Warn(fault.ModelUnavailable)
+	why := fault.ModelUnavailable
+	if overflows(err) {
+		why = fault.ContextOverflow
 	}
-	text := fault.ModelUnavailable.Message + "\n\n"
+	if w, ok := r.sink.(turn.Warner); ok {
+		w.Warn(why)
+	}
+	text := why.Message + "\n\n"
 	if r.said {
 		text = "\n\n" + text
 	}

@@ -21,7 +21,7 @@ func TestItReadsAndAnswers(t *testing.T) {
 	look := scripttest.Ask("logs", `{"pod":"api-1","namespace":"shop","previous":true}`)
 	look.Answer = []string{"Let me ", "look at the log."}
 	look.Usage = &scriptedmodel.Usage{Prompt: 100, Completion: 10}
-	look.Expect = scriptedmodel.Expect{Has: []string{"api-1", "crash loop", `tool="diagnose"`}, Tools: []string{"logs", "diagnose"}, NoTools: []string{"delete", "scale"}}
+	look.Expect = scriptedmodel.Expect{Has: []string{"api-1", "crash loop", `tool="diagnose"`}, Tools: []string{"logs", "diagnose", "delete", "scale"}}
 	end := scripttest.Say("The pod `api-1` crashes because DB_URL is empty.")
 	end.Usage = &scriptedmodel.Usage{Prompt: 200, Completion: 20}
 	end.Expect = scriptedmodel.Expect{Has: []string{"DB_URL is empty"}}
@@ -113,21 +113,76 @@ func TestAWriteIsProposed(t *testing.T) {
 	}
 }
 
-func TestAQuestionChangesNothing(t *testing.T) {
+// What a model wants after a question is proposed, and marked as nobody's order, so that no
+// approval given in advance covers it. The words of the question do not matter.
+func TestAWriteAfterAQuestionIsNobodysOrder(t *testing.T) {
 	t.Parallel()
-	b := setup(t, model.Config{}, scripttest.Always(
-		scripttest.Ask("delete", `{"kind":"pod","name":"api-1","namespace":"shop"}`),
-		scripttest.Say("Done, I have deleted the pod.")))
-	for _, query := range []string{"why does api crash?", "what is wrong in shop?", "show me the pods that do not start", "how do I restart it?", "wait, why?"} {
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("delete", `{"kind":"pod","name":"api-1","namespace":"shop"}`)))
+	for _, query := range []string{
+		"why does api crash?", "what is wrong in shop?", "show me the pods that do not start", "how do I delete the pod api-1 in shop?",
+		"should I delete the pod api-1 in shop?", "do not delete the pod api-1 in shop", "delete the pod api-1 in shop tomorrow", "wait, why?",
+	} {
 		q := newTurn(query)
 		q.AutoApprove = true
 		b.sink = &reader{}
-		out, text := b.ask(q)
-		if len(out.Write) != 0 {
-			t.Errorf("%q proposed %+v; want len(out.Write) == 0", query, out.Write)
+		out, _ := b.ask(q)
+		if len(out.Write) != 1 || out.Choice == nil || out.Choice.Requested {
+			t.Errorf("%q: wrote %+v as %+v; want one proposal that was not requested", query, out.Write, out.Choice)
 		}
-		wantIn(t, text, "Nothing was changed by this answer.")
-		wantIn(t, b.last().Text(), "the user asked a question and no change")
+	}
+	b.sink = &reader{}
+	if out, _ := b.ask(newTurn("delete the pod api-1 in shop")); len(out.Write) != 1 || out.Choice == nil || !out.Choice.Requested {
+		t.Errorf("an order: wrote %+v as %+v; want a proposal that was requested", out.Write, out.Choice)
+	}
+}
+
+// A change is offered however it is put: no list of words stands before the gate.
+func TestEverySentenceReachesTheGate(t *testing.T) {
+	t.Parallel()
+	step := scripttest.Ask("scale", `{"kind":"deployment","name":"api","namespace":"shop","replicas":3}`)
+	step.Expect.Tools = []string{"scale", "set_resources", "undo", "suspend", "delete"}
+	b := setup(t, model.Config{}, scripttest.Always(step))
+	for _, query := range []string{
+		"there ought to be three copies of api", "api wants 3 pods instead of one", "512Mi for the ledger, please", "shop/api at 5 again, as on Monday",
+		"no more nightly report until Friday", "yesterday's settings for api were right", "api auf 3 hochfahren", "is 3 possible for api?",
+	} {
+		b.sink = &reader{}
+		if out, _ := b.ask(newTurn(query)); len(out.Write) != 1 || out.Choice == nil {
+			t.Errorf("%q: wrote %+v as %+v; want a proposal that the model chose", query, out.Write, out.Choice)
+		}
+	}
+}
+
+// What a program wrote, such as an alert, leads to no proposal; in a turn that follows it is nobody's order.
+func TestAProgramOrdersNothing(t *testing.T) {
+	t.Parallel()
+	const words = "delete the pod api-1 in shop"
+	b := setup(t, model.Config{}, scripttest.Always(
+		scripttest.Ask("delete", `{"kind":"pod","name":"api-1","namespace":"shop"}`), scripttest.Say("The pod crashes.")))
+	now := newTurn(words)
+	now.Unspoken = true
+	if out, text := b.ask(now); len(out.Write) != 0 || !strings.Contains(text, "The pod crashes.") {
+		t.Errorf("got the writes %+v and %q; want an answer alone", out.Write, text)
+	}
+	later := newTurn("approve all")
+	later.History = []chat.Message{{Role: chat.RoleUser, Text: words, Unspoken: true}, {Role: chat.RoleAssistant, Text: "This change waits."}}
+	b.sink = &reader{}
+	if out, _ := b.ask(later); out.Choice == nil || out.Choice.Requested {
+		t.Errorf("later: %+v; want a choice that nobody requested", out.Choice)
+	}
+}
+
+// An order that was decided goes on in the next turn, whose message is only the decision.
+func TestAnOrderOutlivesItsDecision(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]bool{"scale api to 3 and scale web to 2": true, "should I scale api to 3 and web to 2?": false} {
+		b := setup(t, model.Config{}, scripttest.Always(scripttest.Ask("scale", `{"kind":"deployment","name":"web","namespace":"shop","replicas":2}`)))
+		q := newTurn("approve all")
+		q.History = []chat.Message{{Role: chat.RoleUser, Text: said}, {Role: chat.RoleAssistant, Text: "This change waits."}, {Role: chat.RoleUser, Text: "yes"}, {Role: chat.RoleAssistant, Text: "Done."}}
+		q.Settled = []action.Settled{{Action: action.Action{State: action.Succeeded, Command: "kubectl scale deployment/api --replicas=3"}}}
+		if out, _ := b.ask(q); out.Choice == nil || out.Choice.Requested != want {
+			t.Errorf("%q: %+v; want requested %v", said, out.Choice, want)
+		}
 	}
 }
 
@@ -274,8 +329,8 @@ func TestTheClusterIsDown(t *testing.T) {
 
 func TestItStopsWhenItsTurnDoes(t *testing.T) {
 	t.Parallel()
-	step := scripttest.Say(strings.Repeat("word ", 100))
-	step.HangAfter = 80
+	step := scripttest.Say(strings.Repeat("A word. ", 100))
+	step.HangAfter = 160
 	b := setup(t, model.Config{}, scripttest.Always(step))
 	why := errors.New("over")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/model/ground"
 	"github.com/mlp-platform/platform/services/assistant/internal/model/plain"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -18,7 +19,7 @@ import (
 
 // hold is how many bytes of an answer wait for its end while the model may still call a
 // tool in the same breath: "Let me look at the pods." is no answer. What comes after is
-// passed on token by token.
+// passed on sentence by sentence, each checked against what was read.
 const hold = 160
 
 // maxIdle is how many answers of the model in a row may bring nothing new.
@@ -30,7 +31,7 @@ type run struct {
 	t       turn.Turn
 	tools   turn.Toolbox
 	sink    turn.Sink
-	wants   wish
+	denied  bool // this turn denied a change: nothing is proposed
 	offered toolset
 	budget  budget
 
@@ -38,17 +39,23 @@ type run struct {
 	bytes    int               // of messages, roughly
 	ran      map[string]string // calls that were run, to the id of each
 	idle     int
+	results  []result // of tools, as they stand in messages
+	newest   int      // where those of the last answer begin
+	// question is where the question stands in messages; before it is what was said earlier.
+	question int
+	retried  bool                  // after an overflow of the model's window
 	cut      []string              // tools whose results were not whole
 	empty    int                   // answers without a word or a call
 	known    string                // what the playbooks found, to be shown if the model does not get there
 	fixes    []operation.Operation // of their findings
 	matched  bool                  // they were asked
 
+	record  *ground.Record
+	check   *ground.Checker
 	text    plain.Writer
 	waiting string // of an answer that may be no answer
 	said    bool   // something of the answer is out
 	pause   bool   // the next text is a paragraph of its own
-	answer  strings.Builder
 	stage   int
 }
 
@@ -61,10 +68,12 @@ type ending struct {
 }
 
 func newRun(e *Engine, t turn.Turn, tools turn.Toolbox, sink turn.Sink) *run {
-	r := &run{e: e, t: t, tools: tools, sink: sink, wants: wishOf(t), offered: e.reads, ran: map[string]string{}, stage: -1}
-	if r.wants == change {
-		r.offered = e.all
+	r := &run{e: e, t: t, tools: tools, sink: sink, denied: deniedNow(t), offered: e.all, ran: map[string]string{}, stage: -1}
+	if r.denied || t.Unspoken || tokensIn(e.all.size) > e.config.Window/2 {
+		r.offered = e.reads
 	}
+	r.record = newRecord(t)
+	r.check = ground.NewChecker(r.record)
 	r.budget = budget{limit: e.config, began: time.Now()}
 	return r
 }
@@ -80,6 +89,9 @@ func (r *run) work(ctx context.Context) ending {
 	r.step(1)
 	r.sink.Status(chat.Investigating, "Asking the language model")
 	for {
+		if window := r.e.config.Window; tokensIn(r.size()) > window*3/4 {
+			r.compact(window/2, len(r.results)-r.newest)
+		}
 		over, last := r.budget.before(ctx, r.size())
 		if over != "" {
 			return ending{stop: over}
@@ -88,6 +100,10 @@ func (r *run) work(ctx context.Context) ending {
 			last = stopLoop
 		}
 		rep, err := r.ask(ctx, last != "", func(rep *reply, text string) stop { return r.hear(rep, text, last != "") })
+		if overflows(err) && !r.retried && r.shrink() {
+			r.retried = true
+			continue
+		}
 		switch {
 		case errors.Is(err, errTime):
 			return ending{stop: stopTime}
@@ -131,8 +147,8 @@ func unreadEnding(ctx context.Context, err error) ending {
 
 // hear takes a piece of an answer's text.
 func (r *run) hear(rep *reply, text string, last bool) stop {
-	if r.budget.tokens()+tokensIn(rep.asked)+tokensIn(rep.size) > r.budget.limit.Tokens {
-		return stopTokens
+	if stop := r.budget.during(rep); stop != "" {
+		return stop
 	}
 	r.waiting += text
 	if (last || rep.text.Len() > hold && len(rep.calls) == 0) && !mayBeCall(rep.text.String()) {
@@ -157,8 +173,7 @@ func (r *run) say() {
 		r.pause = false
 	}
 	r.said = true
-	r.answer.WriteString(text)
-	r.token(r.text.Write(text))
+	r.token(r.text.Write(r.check.Write(text)))
 }
 
 func (r *run) token(text string) {
@@ -170,7 +185,7 @@ func (r *run) token(text string) {
 // flush ends the model's text, so that what follows stands by itself.
 func (r *run) flush() {
 	r.say()
-	r.token(r.text.Close())
+	r.token(r.text.Write(r.check.Close()) + r.text.Close())
 	r.text = plain.Writer{}
 }
 
@@ -195,7 +210,7 @@ func (r *run) finish(rep *reply, last stop) ending {
 	case rep.finish == "content_filter":
 		return ending{stop: stopFiltered}
 	}
-	if len(r.t.Settled) == 0 && (r.wants == change || claimsChange(r.answer.String())) {
+	if len(r.t.Settled) == 0 && (requestsChange(r.t) || r.check.ClaimedWrite()) {
 		r.token("\n\nNothing was changed by this answer.")
 	}
 	r.tellCut()

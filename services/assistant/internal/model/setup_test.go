@@ -35,11 +35,18 @@ type cluster struct {
 	cut   bool  // logs are not whole
 	idle  bool  // there is a CronJob that is suspended
 	down  error // of every snapshot
+	// gate, if set, holds each call until the test lets it go on.
+	gate func(ctx context.Context, op operation.Operation) error
 	// untrusted is what a turn would collect.
 	untrusted []string
 }
 
-func (c *cluster) Call(_ context.Context, op operation.Operation) (turn.Output, error) {
+func (c *cluster) Call(ctx context.Context, op operation.Operation) (turn.Output, error) {
+	if c.gate != nil {
+		if err := c.gate(ctx, op); err != nil {
+			return turn.Output{}, err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, op)

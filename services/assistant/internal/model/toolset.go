@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
@@ -26,14 +27,14 @@ type toolset struct {
 	size  int // bytes
 }
 
-func newToolset(writes bool) (toolset, error) {
+func newToolset(writes bool, absent []operation.Verb) (toolset, error) {
 	s := toolset{}
 	namespace := json.RawMessage(`{"type":"object","properties":{"namespace":{"type":"string","description":"Left out: all."}},"additionalProperties":false}`)
 	if err := s.add(toolDiagnose, "Match the playbooks: what is wrong in a namespace, with evidence and fixes.", namespace); err != nil {
 		return s, err
 	}
 	for _, v := range operation.Verbs() {
-		if v.Writes() && !writes {
+		if v.Writes() && !writes || slices.Contains(absent, v) {
 			continue
 		}
 		about := operation.About(v)

@@ -36,7 +36,7 @@ func TestACallWrittenAsTextIsRun(t *testing.T) {
 	}
 }
 
-// What only looks like a call is an answer, and a change that nobody asked for is none in either form.
+// What only looks like a call is an answer, and a change that nobody asked for is a proposal in either form.
 func TestWhatIsNoWrittenCall(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -50,12 +50,10 @@ func TestWhatIsNoWrittenCall(t *testing.T) {
 			t.Errorf("answer %q, ran %v; want %q and nothing run", got, b.cluster.calls, text)
 		}
 	}
-	end := scripttest.Say("So be it.")
-	end.Expect.Has = []string{"Not run: the user asked a question"}
-	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say(`{"name": "delete", "arguments": {"kind": "pod", "namespace": "shop", "name": "api-1"}}`), end))
+	b := setup(t, model.Config{}, scripttest.Always(scripttest.Say(`{"name": "delete", "arguments": {"kind": "pod", "namespace": "shop", "name": "api-1"}}`)))
 	out, text := b.ask(newTurn("why does api crash?"))
-	if text != "So be it." || len(out.Write) != 0 || len(b.cluster.calls) != 0 {
-		t.Errorf("answer %q, change %v, ran %v; want neither", text, out.Write, b.cluster.calls)
+	if text != "" || len(out.Write) != 1 || out.Choice == nil || out.Choice.Requested || len(b.cluster.calls) != 0 {
+		t.Errorf("answer %q, change %v as %+v, ran %v; want a proposal that nobody requested", text, out.Write, out.Choice, b.cluster.calls)
 	}
 }
 
@@ -77,7 +75,7 @@ func TestNoFindingIsNoAllClear(t *testing.T) {
 	q := newTurn("is something wrong in calm?")
 	q.Scope = "calm"
 	_, text := b.ask(q)
-	if strings.Contains(text, "Nothing was found wrong") || !strings.Contains(text, "it does not say that all is well") {
+	if strings.Contains(text, "Nothing was found wrong") || !strings.Contains(text, "Not looked at:") {
 		t.Errorf("answer %q; want no all-clear", text)
 	}
 }

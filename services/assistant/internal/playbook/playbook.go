@@ -30,5 +30,15 @@ func Findings(s *engine.Snapshot, namespace string) []engine.Finding {
 func Meant(s *engine.Snapshot) []engine.Finding {
 	x := engine.NewIndex(s)
 	n, p, v := network.New(x), policy.New(x), storage.New(x)
-	return slices.Concat(n.ClosedServices(), n.IdleCertificates(), workload.New(x, n, p, v).Meant())
+	return slices.Concat(n.ClosedServices(), n.NamelessPods(), n.IdleCertificates(), workload.New(x, n, p, v).Meant())
+}
+
+// Conclude finds causes in what pods wrote that run on; see [workload.Index.Conclude].
+func Conclude(s *engine.Snapshot, messages []workload.Message) []engine.Finding {
+	if len(messages) == 0 {
+		return nil
+	}
+	x := engine.NewIndex(s)
+	n, p, v := network.New(x), policy.New(x), storage.New(x)
+	return workload.New(x, n, p, v).Conclude(messages)
 }

@@ -320,3 +320,36 @@ func TestWorkloadCases(t *testing.T) {
 		})
 	}
 }
+
+// TestMemoryBelowTheStart has containers whose memory limit does not let their program start, as each runtime tells of it.
+func TestMemoryBelowTheStart(t *testing.T) {
+	t.Parallel()
+	const cause = "The memory limit of 64Mi is too low to start the container"
+	waiting := func(s *engine.Snapshot, state corev1.ContainerState) *corev1.ContainerStatus {
+		c := &s.Pods[0].Status.ContainerStatuses[0]
+		c.Ready, c.State, c.LastTerminationState, c.RestartCount = false, state, corev1.ContainerState{}, 0
+		return c
+	}
+	sandbox := func(message string) func(*engine.Snapshot) {
+		return func(s *engine.Snapshot) {
+			s.Pods[0].Status.Phase = corev1.PodPending
+			waiting(s, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+			s.Events = append(s.Events, corev1.Event{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.Pods[0].Namespace, Name: "sandbox"}, Reason: "FailedCreatePodSandBox", Type: corev1.EventTypeWarning, Message: message,
+				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: s.Pods[0].Namespace, Name: s.Pods[0].Name, UID: s.Pods[0].UID}, LastTimestamp: metav1.NewTime(s.Taken),
+			})
+		}
+	}
+	checkCases(t, []changeCase{
+		{"no sandbox", "a3_out_of_memory", "", sandbox("Failed to create pod sandbox: OCI runtime create failed: container init was OOM-killed (memory limit too low?): unknown"), cause},
+		{"no sandbox of CRI-O", "a3_out_of_memory", "", sandbox("Failed to create pod sandbox: set memory limit 4194304 too low; should be at least 12582912 bytes"), cause},
+		{"start error", "a3_out_of_memory", "", func(s *engine.Snapshot) {
+			c := waiting(s, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
+			c.RestartCount = 3
+			c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", Message: "unable to start container process: container init was OOM-killed (memory limit too low?): unknown"}
+		}, cause},
+		{"waiting for its start", "a3_out_of_memory", "", func(s *engine.Snapshot) {
+			waiting(s, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerError", Message: "Minimum memory limit allowed is 6MB"}})
+		}, cause},
+	})
+}

@@ -67,6 +67,9 @@ var verbs = map[string]operation.Verb{
 	"rolling": "rolling",
 }
 
+// NamesChange reports whether a word in lower case begins a request for a change.
+func NamesChange(word string) bool { _, ok := verbs[word]; return ok }
+
 // anything stands for a verb that the values decide.
 const anything operation.Verb = "set"
 

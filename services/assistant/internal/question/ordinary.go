@@ -106,3 +106,30 @@ func (s sentence) readKinds() sentence {
 	}
 	return s.from(0)
 }
+
+// titleEnds are how the nouns end with which alerts are headed: degradation, disruption, unreachability, absence, failure.
+var titleEnds = []string{"ation", "ption", "ction", "sion", "ity", "ance", "ence", "ency", "ment", "ness", "ure", "outage", "errors"}
+
+// titleStops are words that make a sentence of a row of words.
+var titleStops = setOf("is are was were be been am do does did has have had can could will would should may might must what which who whom whose why how when where show list get give tell find explain describe check look see there it this that i we you my our")
+
+// IsTitle reports whether words are the heading of an alert and no sentence: "partial service unreachability". Nobody names an
+// object in it by an abstract noun.
+func IsTitle(words string) bool {
+	const most = 8
+	all := strings.Fields(words)
+	if len(all) < 2 || len(all) > most || slices.ContainsFunc(all, func(word string) bool { return titleStops[word] }) {
+		return false
+	}
+	return slices.ContainsFunc(all, isTitleNoun)
+}
+
+func isTitleNoun(word string) bool {
+	return slices.ContainsFunc(titleEnds, func(end string) bool { return len(word) > len(end)+2 && strings.HasSuffix(word, end) })
+}
+
+// IsTitleWord reports whether a word of an alert's heading is part of its wording: an abstract noun, or the adverb or adjective of one.
+// Other words may be names, even where they are ordinary.
+func IsTitleWord(word string) bool {
+	return isTitleNoun(word) || slices.ContainsFunc([]string{"ly", "ial", "ed", "ing"}, func(end string) bool { return len(word) > len(end)+3 && strings.HasSuffix(word, end) })
+}

@@ -126,6 +126,10 @@ func Parse(message string) Ask {
 	return a
 }
 
+// RequestsChange reports whether a message is an order for a change and nothing else: not a question, not
+// denied, not put off, and understood to its last word.
+func RequestsChange(message string) bool { return Parse(message).Intent == Request }
+
 // countable are the intents that a number may take the place of. All others have a condition of their
 // own, which a number would lose: no limits, no endpoints, scaled to zero.
 var countable = map[Intent]bool{Unclear: true, Diagnosis: true, Overview: true, Health: true, UnhealthyPods: true, Restarts: true, Images: true, List: true, Describe: true, Users: true}

@@ -35,6 +35,7 @@ const (
 	Version // an old one runs, or not everywhere
 	Lost    // pods that were there, or are missing somewhere
 	Certificate
+	Address // one from outside that a Service waits for
 )
 
 // symptoms are looked for in order; a sentence may name several.
@@ -81,6 +82,7 @@ var symptoms = []struct {
 	{Version, regexp.MustCompile(`\b(old|new|latest|previous|wrong) (versions?|images?|revisions?)\b|\boutdated\b|\bnot updated\b`)},
 	{Lost, regexp.MustCompile(`\b(lost|missing (on|from)|disappear\w*|vanish\w*|preempt\w*|(every|all|each|which|some) nodes?|where did)\b`)},
 	{Certificate, regexp.MustCompile(`\b(certificates?|certs?|tls|ssl|x509|handshakes?|not secure|insecure)\b`)},
+	{Address, regexp.MustCompile(`\b(external|public) (ip|address)\w*|\bload ?balancers?\b|\bno (ip|address)\b`)},
 	{Webhook, regexp.MustCompile(`\b(webhooks?|webhookconfiguration|admission)\b`)},
 }
 

@@ -41,6 +41,9 @@ const (
 	routeWord   = "routeobjects"
 )
 
+// KindOf is the kind that a word in lower case names, in the singular, plural or short, or empty.
+func KindOf(word string) string { return kindOf(word) }
+
 // kindOf is the kind that a word names, or empty. kind.group is one too.
 func kindOf(low string) string {
 	if first, group, ok := strings.Cut(low, "."); ok {

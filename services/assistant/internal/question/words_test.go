@@ -111,3 +111,20 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadingsOfAlerts(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]bool{
+		"partial service unreachability": true, "service quality degradation": true, "service availability disruption": true, "high error rate": false,
+		"what causes the disruption": false, "show the configuration of api": false, "degradation": false, "checkout connection failure": true,
+	} {
+		if got := question.IsTitle(words); got != want {
+			t.Errorf("IsTitle(%q) is %t, want %t", words, got, want)
+		}
+	}
+	for word, want := range map[string]bool{"partial": true, "quality": true, "unreachability": true, "significantly": true, "checkout": false, "api": false, "portal": false, "feed": false} {
+		if got := question.IsTitleWord(word); got != want {
+			t.Errorf("IsTitleWord(%q) is %t, want %t", word, got, want)
+		}
+	}
+}

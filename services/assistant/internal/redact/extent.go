@@ -37,7 +37,14 @@ func (p *pairing) extent(at, indent int) (from, to int) {
 		}
 		return from, from + findClose(in[from:limit], in[at:from], indent != noBlock)
 	}
-	if at < len(in) && (in[at] == '{' || in[at] == '[' && !markAhead.MatchString(p.ahead(at))) {
+	if at < len(in) && strings.IndexByte("<{$", in[at]) >= 0 {
+		if m := spacedPlaceholder.FindString(p.ahead(at)); m != "" {
+			if end := at + len(m); end == len(in) || strings.IndexByte(" \t\r\n,;&)\"'`", in[end]) >= 0 {
+				return at, end
+			}
+		}
+	}
+	if at < len(in) && (in[at] == '{' || p.opensList(at)) {
 		return at, at // a container; the names in it speak for themselves
 	}
 	if indent != noBlock {
@@ -48,6 +55,16 @@ func (p *pairing) extent(at, indent int) (from, to int) {
 		to = p.word(to + 1)
 	}
 	return at, to
+}
+
+// opensList reports whether a list begins at at. A bracket that something is joined to is part of a word.
+func (p *pairing) opensList(at int) bool {
+	if p.in[at] != '[' || markAhead.MatchString(p.ahead(at)) {
+		return false
+	}
+	inside, _, closed := strings.Cut(p.ahead(at)[1:], "]")
+	end := at + 1 + len(inside) + 1
+	return !closed || strings.ContainsAny(inside, " \t\n\"'\\") || end == len(p.in) || p.in[end] >= 0x80 || !inName[p.in[end]]
 }
 
 // word ends at a blank, a quote, or what parts the members of a query or list.

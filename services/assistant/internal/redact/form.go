@@ -5,7 +5,7 @@ import "strings"
 // formRules find what is a secret by its form alone, of the services that are met most. The rules of gitleaks know more.
 func formRules() []*rule {
 	return []*rule{
-		newRule("jwt", "eyj", `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`, nil), // JWE has five parts
+		newRule("jwt", "eyj", `\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*|\.(?:\.[A-Za-z0-9_-]+)+)`, nil), // JWE has five parts; the second may be empty, as in a detached JWS
 		newRule("aws", "akia|asia|abia|acca", `\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`, nil),
 		newRule("google", "aiza", `\bAIza[A-Za-z0-9_-]{35}`, nil),
 		newRule("google-oauth", "ya29.|gocspx-", `\bya29\.[A-Za-z0-9_-]{20,}|\bGOCSPX-[A-Za-z0-9_-]{20,}`, nil),

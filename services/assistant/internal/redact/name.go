@@ -70,7 +70,7 @@ func isTellingName(name string) bool {
 	if n := len(parts); n > 1 && parts[n-1] == "value" { // token.value
 		parts = parts[:n-1]
 	}
-	return len(parts) > 0 && wordTells(parts, len(parts)-1)
+	return len(parts) > 0 && !slices.Contains(parts, "existing") && wordTells(parts, len(parts)-1)
 }
 
 // tellingVariable says the same of the name of a variable or flag: any word of it may say so.
@@ -81,6 +81,9 @@ func tellingVariable(name string) bool {
 	}
 	if last := parts[len(parts)-1]; inEnvironment[last] && (last != "tokens" || !slices.ContainsFunc(parts, func(p string) bool { return counts[p] })) && (!keyWord(last) || !isHarmless(parts, len(parts)-1)) {
 		return true
+	}
+	if slices.Contains(parts, "existing") {
+		return false
 	}
 	for i := range parts {
 		if wordTells(parts, i) {
@@ -98,7 +101,7 @@ var ofObject = wordSet("pull credentials existing")
 
 func wordTells(parts []string, i int) bool {
 	w := parts[i]
-	if otherwise[w] || slices.Contains(parts, "existing") {
+	if otherwise[w] {
 		return false
 	}
 	if w == "secret" && i > 0 && ofObject[parts[i-1]] {
@@ -169,5 +172,5 @@ func isPlainValue(value string) bool {
 	case strings.HasPrefix(value, "$(") && strings.IndexByte(value, ')') == len(value)-1, reference.MatchString(value):
 		return true // a reference to another variable, which is judged by its own name
 	}
-	return marked.MatchString(value)
+	return marked.MatchString(value) || isNoSecret(value)
 }

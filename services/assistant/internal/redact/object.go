@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Value is the value of a variable, flag or setting, redacted whole if its name tells of a secret, else as [Text].
+// Value is the value of a variable, flag or setting, redacted whole if its name tells of a secret or its shape is that of a
+// key, else as [Text].
 func Value(name, value string) string {
-	if tellingVariable(name) && !isPlainValue(value) {
+	if tellingVariable(name) && !isPlainValue(value) || isKeyMaterial(value) && !namesPublic(name) {
 		return redactionMark(len(value))
 	}
 	return Text(value)

@@ -122,9 +122,14 @@ func (p *pairing) name(start int, name string) {
 		p.entry(isEntry, start)
 		return
 	}
+	if isServiceToken(name) {
+		p.cut(start, start+len(name))
+		return
+	}
 	at, sep, quoted := p.separator(p.at)
 	if sep == "" {
 		if name[0] != '-' || !p.variableTells(bare) {
+			p.keyBehindWord(start, name)
 			return
 		}
 		if gap := afterFlag.FindString(p.ahead(p.at)); gap != "" && !argumentSource.MatchString(p.ahead(p.at+len(gap))) && p.isNextArgument(gap, start) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
@@ -135,6 +140,7 @@ func (p *pairing) name(start int, name string) {
 	p.plural = strings.EqualFold(bare, "tokens") || strings.EqualFold(bare, "keys") || strings.HasSuffix(strings.ToLower(bare), "_tokens")
 	variable := sep != ":" || name[0] == '-' || quoted || bare == strings.ToUpper(bare)
 	if !(variable && p.variableTells(bare) || !variable && p.nameTells(bare)) {
+		p.keyBehindName(start, at, bare)
 		return
 	}
 	value := at
@@ -168,7 +174,7 @@ func (p *pairing) name(start int, name string) {
 // begins at at. What is no string ends it: the names in it speak for themselves.
 func (p *pairing) container(at int, members bool) bool {
 	in := p.in
-	if at >= len(in) || in[at] != '[' && (in[at] != '{' || !members) || markAhead.MatchString(p.ahead(at)) {
+	if at >= len(in) || !p.opensList(at) && (in[at] != '{' || !members) {
 		return false
 	}
 	isObject := in[at] == '{'
@@ -209,6 +215,7 @@ func (p *pairing) container(at int, members bool) bool {
 func (p *pairing) entry(nameFirst bool, start int) {
 	at, sep, _ := p.separator(p.at)
 	if sep == "" {
+		p.keyBehindWord(start, p.in[start:p.at])
 		return
 	}
 	for at < len(p.in) && (p.in[at] == ' ' || p.in[at] == '\t') {
@@ -216,7 +223,7 @@ func (p *pairing) entry(nameFirst bool, start int) {
 	}
 	if !nameFirst {
 		from, to := p.extent(at, p.indent(start))
-		if m := thenName.FindStringSubmatch(p.ahead(to)); m != nil && tellingVariable(m[1]) {
+		if m := thenName.FindStringSubmatch(p.ahead(to)); m != nil && (tellingVariable(m[1]) || isKeyMaterial(p.in[from:to]) && !namesPublic(m[1])) {
 			p.cut(from, to)
 		}
 		return
@@ -234,6 +241,10 @@ func (p *pairing) entry(nameFirst bool, start int) {
 		named = named[strings.LastIndexByte(named, '/')+1:]
 	}
 	if !tellingVariable(named) && !p.ofSecret(p.in[from:to]) {
+		at := to + len(gap)
+		if key, end := p.extent(at, noBlock); isKeyMaterial(p.in[key:end]) && !namesPublic(named) {
+			p.cut(key, end)
+		}
 		return
 	}
 	indent := p.indent(start)

@@ -23,23 +23,49 @@ func findPEM(s string, spans []span) []span {
 	for begin >= 0 || end >= 0 {
 		switch {
 		case begin >= 0 && end > begin: // whole
-			cut(begin, pastLabel(s, end+len(pemEnd)))
+			to := pastLabel(s, end+len(pemEnd))
+			if isPublicBlock(s, begin, end) {
+				copied = to
+			} else {
+				cut(begin, to)
+			}
 		case begin >= 0 && end < 0: // the end is missing
-			to := pastLabel(s, begin+len(pemBegin))
+			label := pastLabel(s, begin+len(pemBegin))
+			to := label
 			for to < len(s) && inPEM(s[to]) {
 				to++
 			}
-			cut(begin, to)
+			if publicLabels[pemLabel(s[begin+len(pemBegin):])] {
+				copied = to
+			} else {
+				cut(begin, to)
+			}
 		default: // the beginning is missing
 			from := end
 			for from > copied && inPEM(s[from-1]) {
 				from--
 			}
-			cut(from, pastLabel(s, end+len(pemEnd)))
+			to := pastLabel(s, end+len(pemEnd))
+			if publicLabels[pemLabel(s[end+len(pemEnd):])] {
+				copied = to
+			} else {
+				cut(from, to)
+			}
 		}
 		begin, end = indexAfter(s, pemBegin, begin, copied), indexAfter(s, pemEnd, end, copied)
 	}
 	return spans
+}
+
+// isPublicBlock reports whether the block between a line that begins one and a line that ends one is public: both lines say
+// so, and nothing but its code is between them.
+func isPublicBlock(s string, begin, end int) bool {
+	label := pemLabel(s[begin+len(pemBegin):])
+	if !publicLabels[label] || pemLabel(s[end+len(pemEnd):]) != label {
+		return false
+	}
+	from := begin + len(pemBegin) + len(label) + len("-----")
+	return from <= end && isPEMBody(s[from:end])
 }
 
 // indexAfter is the place of the next sub at or behind from; known is the last place that was found, or -1 for none left.

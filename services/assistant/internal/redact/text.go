@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"sync"
 )
 
@@ -44,11 +45,12 @@ func findSecrets(s string, encodings int, set *known) []span {
 	spans := findIn(s, encodings, set, nil)
 	if plain := decodeNotations(s); plain != nil {
 		for _, sp := range findIn(plain.text, encodings, set, nil) {
-			if sp.from < sp.to {
+			if sp.from < sp.to && !isNoSecret(plain.text[sp.from:sp.to]) {
 				spans = append(spans, plain.original(sp))
 			}
 		}
 	}
+	spans = slices.DeleteFunc(spans, func(sp span) bool { return sp.from < sp.to && isNoSecret(s[sp.from:sp.to]) })
 	return mergeSpans(s, spans)
 }
 

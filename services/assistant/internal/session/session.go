@@ -94,7 +94,7 @@ func (s *Service) Readable(ctx context.Context, w event.Who, id string) (store.S
 		return r, notFoundError()
 	case err != nil:
 		return r, err
-	case r.Owner != w.Principal && w.Role != guard.Admin:
+	case r.Owner != w.Principal && w.Role != guard.Admin && !r.Shared:
 		return store.Session{}, notFoundError()
 	}
 	return r, nil

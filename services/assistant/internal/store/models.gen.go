@@ -47,6 +47,30 @@ type Action struct {
 	Verification  *string
 }
 
+type AlertGroup struct {
+	KeyHash       []byte
+	SessionID     string
+	Principal     string
+	Status        string
+	Digest        []byte
+	Notifications int32
+	FirstAt       time.Time
+	LastAt        time.Time
+}
+
+type AlertNotification struct {
+	ID         uuid.UUID
+	KeyHash    []byte
+	SessionID  string
+	Principal  string
+	RequestID  string
+	Address    string
+	Body       json.RawMessage
+	Attempt    int32
+	LeaseUntil time.Time
+	ReceivedAt time.Time
+}
+
 type EndedSession struct {
 	ID    string
 	Owner string
@@ -68,6 +92,7 @@ type Session struct {
 	LastTurn  int32
 	CreatedAt time.Time
 	UsedAt    time.Time
+	Shared    bool
 }
 
 type StandingApproval struct {

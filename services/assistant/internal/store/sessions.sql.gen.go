@@ -62,7 +62,7 @@ func (q *Queries) DropStandingApproval(ctx context.Context, arg DropStandingAppr
 }
 
 const getSession = `-- name: GetSession :one
-select id, owner, namespace, seed, last_turn, created_at, used_at from sessions where id = $1
+select id, owner, namespace, seed, last_turn, created_at, used_at, shared from sessions where id = $1
 `
 
 func (q *Queries) GetSession(ctx context.Context, id string) (Session, error) {
@@ -76,6 +76,7 @@ func (q *Queries) GetSession(ctx context.Context, id string) (Session, error) {
 		&i.LastTurn,
 		&i.CreatedAt,
 		&i.UsedAt,
+		&i.Shared,
 	)
 	return i, err
 }
@@ -123,8 +124,8 @@ func (q *Queries) InsertSession(ctx context.Context, arg InsertSessionParams) (i
 }
 
 const listSessions = `-- name: ListSessions :many
-select id, owner, namespace, seed, last_turn, created_at, used_at from sessions
-where ($1::bool or owner = $2) and (not $3::bool or (used_at, id) < ($4::timestamptz, $5::text))
+select id, owner, namespace, seed, last_turn, created_at, used_at, shared from sessions
+where ($1::bool or owner = $2 or shared) and (not $3::bool or (used_at, id) < ($4::timestamptz, $5::text))
 order by used_at desc, id desc limit $6
 `
 
@@ -161,6 +162,7 @@ func (q *Queries) ListSessions(ctx context.Context, arg ListSessionsParams) ([]S
 			&i.LastTurn,
 			&i.CreatedAt,
 			&i.UsedAt,
+			&i.Shared,
 		); err != nil {
 			return nil, err
 		}
@@ -173,7 +175,7 @@ func (q *Queries) ListSessions(ctx context.Context, arg ListSessionsParams) ([]S
 }
 
 const lockSession = `-- name: LockSession :one
-select id, owner, namespace, seed, last_turn, created_at, used_at from sessions where id = $1 for update
+select id, owner, namespace, seed, last_turn, created_at, used_at, shared from sessions where id = $1 for update
 `
 
 // Orders turns, proposals and the end of one session.
@@ -188,6 +190,7 @@ func (q *Queries) LockSession(ctx context.Context, id string) (Session, error) {
 		&i.LastTurn,
 		&i.CreatedAt,
 		&i.UsedAt,
+		&i.Shared,
 	)
 	return i, err
 }

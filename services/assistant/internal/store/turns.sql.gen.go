@@ -149,10 +149,10 @@ func (q *Queries) DropTurn(ctx context.Context, arg DropTurnParams) error {
 }
 
 const earlierTurns = `-- name: EarlierTurns :many
-select t.principal, left(t.query, $1::int)::text as query, left(t.answer, $1::int)::text as answer
+select t.principal, t.query_kind, left(t.query, $1::int)::text as query, left(t.answer, $1::int)::text as answer
 from turns t join sessions s on s.id = t.session_id
 where t.session_id = $2 and t.state = 'finished'
-  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+  and (t.principal = s.owner or t.query_kind = 'alert' or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
 order by t.number desc limit $4 offset $3
 `
 
@@ -165,6 +165,7 @@ type EarlierTurnsParams struct {
 
 type EarlierTurnsRow struct {
 	Principal string
+	QueryKind string
 	Query     string
 	Answer    string
 }
@@ -184,7 +185,12 @@ func (q *Queries) EarlierTurns(ctx context.Context, arg EarlierTurnsParams) ([]E
 	var items []EarlierTurnsRow
 	for rows.Next() {
 		var i EarlierTurnsRow
-		if err := rows.Scan(&i.Principal, &i.Query, &i.Answer); err != nil {
+		if err := rows.Scan(
+			&i.Principal,
+			&i.QueryKind,
+			&i.Query,
+			&i.Answer,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -456,7 +462,7 @@ const lastTurns = `-- name: LastTurns :many
 select t.number, t.principal, t.query, t.query_kind, t.answer, t.started_at, t.finished_at
 from turns t join sessions s on s.id = t.session_id
 where t.session_id = $1 and t.state = 'finished'
-  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+  and (t.principal = s.owner or t.query_kind = 'alert' or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
 order by t.number desc limit $2
 `
 

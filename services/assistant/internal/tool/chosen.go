@@ -31,6 +31,7 @@ func (c *call) chosen(objects []*unstructured.Unstructured, more bool) (turn.Out
 	out := turn.Output{Truncated: more}
 	for _, o := range objects {
 		out.Untrusted = append(out.Untrusted, untrustedTexts(o)...)
+		out.Cite(citeObject(o))
 	}
 	if path, ok := strings.CutPrefix(c.op.Output, operation.JSONPath); ok {
 		var data any

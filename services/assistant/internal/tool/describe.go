@@ -116,6 +116,7 @@ func (c *call) troubled(ctx context.Context, r cluster.Resource) (objects []*uns
 // picture describes one object within a number of characters.
 func (c *call) picture(ctx context.Context, o *unstructured.Unstructured, r cluster.Resource, characters int, out *turn.Output) (text string, cut bool, err error) {
 	out.Untrusted = append(out.Untrusted, untrustedTexts(o)...)
+	out.Cite(citeObject(o))
 	var b strings.Builder
 	c.header(&b, o, r)
 	writeSection(&b, "Conditions", conditionTable(o, c.Now()))

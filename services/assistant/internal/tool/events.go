@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -63,6 +64,7 @@ func (c *call) events(ctx context.Context) (turn.Output, error) {
 	out := turn.Output{Text: text, Truncated: cut}
 	for i := range list {
 		out.Untrusted = append(out.Untrusted, list[i].Message)
+		out.Cite(operation.Reference{Kind: "Event", Namespace: list[i].Namespace, Name: list[i].Name, ResourceVersion: list[i].ResourceVersion})
 	}
 	return out, nil
 }

@@ -67,6 +67,9 @@ func (c *call) get(ctx context.Context) (turn.Output, error) {
 	return out, nil
 }
 
+// notAll is the first line of a result that is a part of the objects.
+const notAll = "# not all: there are more objects than are shown\n"
+
 // getObjects shows objects by name, whole.
 func (c *call) getObjects(ctx context.Context) (turn.Output, error) {
 	var objects []*unstructured.Unstructured
@@ -183,10 +186,11 @@ func (c *call) whole(objects []*unstructured.Unstructured, more bool) (turn.Outp
 	}
 	var b bytes.Buffer
 	if more {
-		b.WriteString("# not all: there are more objects than are shown\n")
+		b.WriteString(notAll)
 	}
 	for i, o := range objects {
 		out.Untrusted = append(out.Untrusted, untrustedTexts(o)...)
+		out.Cite(citeObject(o))
 		if c.op.Output == "json" {
 			raw, err := json.MarshalIndent(o.Object, "", "  ")
 			if err != nil {
@@ -208,7 +212,16 @@ func (c *call) whole(objects []*unstructured.Unstructured, more bool) (turn.Outp
 		b.WriteString("There are no such objects.\n")
 	}
 	out.Text = b.String()
+	if c.op.Output == "json" {
+		out.Whole, out.WholeTruncated = strings.TrimPrefix(out.Text, notAll), more
+	}
 	return out, nil
+}
+
+// citeObject returns the reference to an object that was read.
+func citeObject(o *unstructured.Unstructured) operation.Reference {
+	kind := o.GroupVersionKind()
+	return operation.Reference{Group: kind.Group, Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), ResourceVersion: o.GetResourceVersion()}
 }
 
 // untrustedTexts is what others than the object's owner may have written into it.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,9 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -97,6 +100,9 @@ func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, chara
 	if c.op.SortBy == "" {
 		page.TroubleFirst()
 	}
+	for _, row := range page.Rows {
+		out.Cite(operation.Reference{Group: r.Group, Kind: r.Kind, Namespace: cmp.Or(row.Namespace, namespace), Name: row.Name, ResourceVersion: row.ResourceVersion})
+	}
 	text, cut := page.Text(table.View{
 		Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Bare: c.op.Output == "name", Rows: c.op.Limit, Characters: characters, More: page.Remaining,
 	})
@@ -107,11 +113,12 @@ func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, chara
 	}
 }
 
-// rowNames keeps kind/name of each row.
+// rowNames keeps the name of each row as kubectl prints it: pod/web, deployment.apps/web.
 func rowNames(r cluster.Resource, t table.Table) table.Table {
+	kind := schema.GroupResource{Group: r.Group, Resource: strings.ToLower(r.Kind)}.String()
 	short := table.Table{Columns: []table.Column{{Name: "NAME"}}}
 	for _, row := range t.Rows {
-		short.Rows = append(short.Rows, table.Row{Namespace: row.Namespace, Name: row.Name, Cells: []string{r.GVR().GroupResource().String() + "/" + row.Name}})
+		short.Rows = append(short.Rows, table.Row{Namespace: row.Namespace, Name: row.Name, Cells: []string{kind + "/" + row.Name}})
 	}
 	return short
 }

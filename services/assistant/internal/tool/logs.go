@@ -24,13 +24,16 @@ import (
 
 const (
 	defaultTail = 100
-	// searchTail is how far back a search for text looks.
-	searchTail = 10_000
+	// firstPage is how many last lines the first read of a whole log asks for, and pageGrowth how many times as
+	// many each further read does: the API gives lines from the end only.
+	firstPage, pageGrowth = 2_000, 4
+	// maxScanned limits the bytes of one log in which a text is looked for.
+	maxScanned = 32 << 20
 	// maxSources limits how many containers one call reads.
 	maxSources = 10
 	maxLogLine = 1000 // characters kept of one line
-	// maxWhole limits what an engine gets of one log, in bytes: 20 of them are 10 MB.
-	maxWhole = 512 << 10
+	// maxWhole limits what an engine gets of one log, in bytes.
+	maxWhole = 4 << 20
 )
 
 // source is one container's log.
@@ -52,10 +55,10 @@ func (c *call) logs(ctx context.Context) (turn.Output, error) {
 		out.Text = fmt.Sprintf("[the first %d of %d containers, troubled pods first; name a pod or container]\n", maxSources, len(sources))
 		sources = sources[:maxSources]
 	}
-	texts, errs := make([]string, len(sources)), make([]error, len(sources))
+	texts, cuts, errs := make([]string, len(sources)), make([]bool, len(sources)), make([]error, len(sources))
 	var reading sync.WaitGroup
 	for i, s := range sources {
-		reading.Go(func() { texts[i], errs[i] = c.read(ctx, s) })
+		reading.Go(func() { texts[i], cuts[i], errs[i] = c.read(ctx, s) })
 	}
 	reading.Wait()
 	if len(sources) == 1 && errs[0] != nil {
@@ -64,18 +67,14 @@ func (c *call) logs(ctx context.Context) (turn.Output, error) {
 	if whole := turn.WantsWholeLog(ctx); whole || len(sources) == 1 {
 		out.WholeTruncated = out.Truncated
 		for i, text := range texts {
-			lines := strings.Count(text, "\n")
-			kept := text[max(0, len(text)-maxWhole):]
-			if len(kept) < len(text) { // a part of a line is none
-				kept = kept[strings.IndexByte(kept, '\n')+1:]
-			}
-			out.Whole += redact.Text(kept)
-			out.WholeTruncated = out.WholeTruncated || errs[i] != nil || len(kept) < len(text) || c.op.Tail == 0 && lines >= c.linesKept(ctx)
+			out.Whole += redact.Text(text)
+			out.WholeTruncated = out.WholeTruncated || errs[i] != nil || cuts[i]
 		}
 		out.Empty = out.Whole == "" && !out.WholeTruncated
 	}
 	share := (maxLogCharacters - len(out.Text)) / len(sources)
 	for i, s := range sources {
+		out.Cite(operation.Reference{Kind: "Pod", Namespace: s.namespace, Name: s.pod, Container: s.container})
 		title := ""
 		if len(sources) > 1 {
 			title = fmt.Sprintf("==> %s/%s <==\n", s.pod, s.container)
@@ -84,6 +83,8 @@ func (c *call) logs(ctx context.Context) (turn.Output, error) {
 		switch {
 		case errs[i] != nil:
 			text = "[" + cluster.Fail(errs[i]).Error() + "]\n"
+		case text == "" && cuts[i]:
+			text = "[no lines in the last 32 MB; what is older was not read]\n"
 		case text == "":
 			text = "[no lines]\n"
 		default:
@@ -229,61 +230,104 @@ func hasStarted(p *corev1.Pod, container string) bool {
 	return false
 }
 
-// linesKept is how many lines of one log are kept at most.
+// linesKept is how many lines of one log are kept at most; 0: as many as maxWhole allows.
 func (c *call) linesKept(ctx context.Context) int {
 	switch {
 	case c.op.Tail > 0:
 		return c.op.Tail
 	case turn.WantsWholeLog(ctx):
-		return searchTail
+		return 0
 	}
 	return defaultTail
 }
 
-// read gets the last lines of one log, of those with the wanted text.
-func (c *call) read(ctx context.Context, s source) (string, error) {
+// read gets the last lines of one log, of those with the wanted text. A whole log, and one that is searched, is
+// read from its end in pages until its beginning, the beginning of the period, or a bound in bytes: cut.
+func (c *call) read(ctx context.Context, s source) (text string, cut bool, err error) {
 	keep := c.linesKept(ctx)
-	tail := int64(keep)
-	if c.op.Contains != "" {
-		tail = searchTail
+	if keep > 0 && c.op.Contains == "" {
+		p, err := c.readPage(ctx, s, keep, keep)
+		return p.text, false, err
 	}
-	o := &corev1.PodLogOptions{Container: s.container, Previous: c.op.Previous, TailLines: &tail}
+	limit := maxWhole
+	if c.op.Contains != "" {
+		limit = maxScanned
+	}
+	for tail := firstPage; ; tail *= pageGrowth {
+		p, err := c.readPage(ctx, s, tail, keep)
+		switch {
+		case err != nil:
+			return p.text, true, err
+		case p.lines < tail:
+			return p.text, p.dropped && keep == 0, nil
+		case p.bytes >= limit, p.dropped && keep == 0:
+			return p.text, true, nil
+		}
+	}
+}
+
+// readPage reads the last lines of one log, and keeps of them the last with the wanted text.
+func (c *call) readPage(ctx context.Context, s source, tail, keep int) (page, error) {
+	lines := int64(tail)
+	o := &corev1.PodLogOptions{Container: s.container, Previous: c.op.Previous, TailLines: &lines}
 	if d := parseSince(c.op.Since); d > 0 {
 		seconds := int64(d.Seconds())
 		o.SinceSeconds = &seconds
 	}
 	stream, err := c.Cluster.Typed().CoreV1().Pods(s.namespace).GetLogs(s.pod, o).Stream(ctx)
 	if err != nil {
-		return "", err
+		return page{}, err
 	}
 	defer stream.Close() //nolint:errcheck // it was only read
-	lines, err := lastLines(stream, keep, c.op.Contains)
-	return strings.Join(lines, ""), err
+	return readLines(stream, keep, c.op.Contains)
 }
 
-// lastLines keeps the last lines that hold a text, each one short: the memory is bounded
-// whatever a container writes.
-func lastLines(r io.Reader, keep int, contains string) ([]string, error) {
+// page is what was kept of the end of a log.
+type page struct {
+	text    string
+	lines   int  // that were read
+	bytes   int  // that were read
+	dropped bool // some lines with the wanted text were not kept
+}
+
+// readLines keeps the last lines that hold a text, in whatever case, each one short: the memory is bounded
+// whatever a container writes. With 0 lines to keep, it keeps as many as maxWhole allows.
+func readLines(r io.Reader, keep int, contains string) (page, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
+	contains = strings.ToLower(contains)
+	var p page
 	var lines []string
+	kept := 0 // bytes
 	for {
 		line, long, err := in.ReadLine()
 		if err == nil || len(line) > 0 {
-			if strings.Contains(string(line), contains) {
-				text := table.Line(shortenRedacted(string(line)), maxLogLine)
-				if lines = append(lines, text+"\n"); len(lines) >= 2*keep {
-					lines = slices.Clone(lines[len(lines)-keep:])
+			p.lines++
+			p.bytes += len(line) + 1
+			if contains == "" || strings.Contains(strings.ToLower(string(line)), contains) {
+				text := string(line)
+				if len(text) > maxLogLine { // the whole is redacted once more; what is left of a token that was cut may not look like one
+					text = shortenRedacted(text)
 				}
+				text = table.Line(text, maxLogLine) + "\n"
+				lines, kept = append(lines, text), kept+len(text)
 			}
+			first := 0
+			for ; kept > maxWhole || keep > 0 && len(lines)-first > keep; first++ {
+				kept -= len(lines[first])
+				p.dropped = true
+			}
+			lines = lines[first:]
 		}
 		for long && err == nil {
-			_, long, err = in.ReadLine()
-		}
-		if err == io.EOF {
-			return lines[max(0, len(lines)-keep):], nil
+			line, long, err = in.ReadLine()
+			p.bytes += len(line)
 		}
 		if err != nil {
-			return nil, err
+			p.text = strings.Join(lines, "")
+			if err == io.EOF {
+				err = nil
+			}
+			return p, err
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,6 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
@@ -83,7 +85,7 @@ func (s *Service) Begin(ctx context.Context, q Request) (*Reader, error) {
 		}
 		switch {
 		case time.Now().Before(patience):
-		case stopped || s.occupied(e.turn):
+		case stopped || q.alert() || s.occupied(e.turn): // an alert takes no answer from a person
 			return nil, fault.Busy()
 		default:
 			if err := s.stop(ctx, e.turn); err != nil {
@@ -132,12 +134,15 @@ func (s *Service) stop(ctx context.Context, t store.Turn) error {
 
 // enter determines, with the session locked, what the request is, and creates its turn.
 func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
-	word := q.Chat.Word()
+	word := q.word()
 	hash := sha256.Sum256([]byte(q.Chat.Query))
 	var e entered
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 		now := s.Now()
 		e = entered{}
+		if q.alert() {
+			return s.enterAlert(ctx, tx, q, hash[:], &e)
+		}
 		if e.session, err = session.Enter(ctx, tx, q.Who, q.Session, q.Chat.History, now); err != nil {
 			return err
 		}
@@ -151,7 +156,7 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 				return err
 			}
 		}
-		if err := s.admit(ctx, tx, q, e.session, word); err != nil {
+		if e.session, err = s.admit(ctx, tx, q, e.session, word); err != nil {
 			return err
 		}
 		e.turn, err = tx.ActiveTurn(ctx, q.Session)
@@ -175,36 +180,98 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 		if word.Verdict != chat.NoVerdict {
 			kind = kindDecision
 		}
-		e.turn, err = tx.InsertTurn(ctx, store.InsertTurnParams{
-			SessionID: q.Session, Number: number, ID: uuid.Must(uuid.NewV7()), CompletionID: completionID(),
-			Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(redact.Typed(e.words(q, word))),
-			QueryHash: hash[:], QueryKind: kind, IncludeUsage: q.Chat.IncludeUsage, Owner: s.me, Fence: firstFence(),
-			LeaseUntil: now.Add(s.Lease), AttachedUntil: now.Add(s.Lease), Now: now,
-		})
+		if q.Program != nil {
+			kind = string(q.Program.Kind)
+		}
+		e.turn, err = s.insertTurn(ctx, tx, q, newTurn{number, kind, e.words(q, word), hash[:], now})
 		return err
 	})
 	return e, err
 }
 
+// newTurn is what differs between the turns that are inserted for a request.
+type newTurn struct {
+	number      int32
+	kind, words string
+	hash        []byte
+	now         time.Time
+}
+
+func (s *Service) insertTurn(ctx context.Context, tx store.Tx, q Request, n newTurn) (store.Turn, error) {
+	return tx.InsertTurn(ctx, store.InsertTurnParams{
+		SessionID: q.Session, Number: n.number, ID: uuid.Must(uuid.NewV7()), CompletionID: completionID(),
+		Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(redact.Typed(n.words)),
+		QueryHash: n.hash, QueryKind: n.kind, IncludeUsage: q.Chat.IncludeUsage, Owner: s.me, Fence: firstFence(),
+		LeaseUntil: n.now.Add(s.Lease), AttachedUntil: n.now.Add(s.Lease), Now: n.now,
+	})
+}
+
+// CutShort reports whether a turn that ended for this reason was ended from outside, so that an alert is investigated again.
+func CutShort(reason string) bool { return slices.Contains(cutShort, reason) }
+
+var cutShort = []string{fault.Interrupted.Code, fault.ShuttingDown.Code, fault.Superseded.Code, orphaned}
+
+// enterAlert is enter for an alert: its session was made when it was taken in, whoever owns it by now, and one that was
+// deleted since is not made again. A notification has one turn besides those that were cut short.
+func (s *Service) enterAlert(ctx context.Context, tx store.Tx, q Request, hash []byte, e *entered) (err error) {
+	e.session, err = tx.LockSession(ctx, q.Session)
+	if store.None(err) {
+		return fault.SessionNotFound.New("There is no such session.")
+	}
+	if err != nil {
+		return err
+	}
+	e.turn, err = tx.RepeatedAlert(ctx, store.RepeatedAlertParams{SessionID: q.Session, RequestID: q.RequestID, CutShort: cutShort})
+	if !store.None(err) {
+		e.state = repeat
+		return err
+	}
+	e.turn, err = tx.ActiveTurn(ctx, q.Session)
+	if !store.None(err) {
+		e.state = busy
+		return err
+	}
+	now := s.Now()
+	number, err := tx.UseSession(ctx, store.UseSessionParams{ID: q.Session, Now: now})
+	if err != nil {
+		return err
+	}
+	if ns := q.Chat.Context.Namespace; ns != "" && e.session.Namespace == "" && e.own(q) {
+		if err := tx.SetSessionScope(ctx, store.SetSessionScopeParams{ID: q.Session, Namespace: ns}); err != nil {
+			return err
+		}
+		e.session.Namespace = ns
+	}
+	e.turn, err = s.insertTurn(ctx, tx, q, newTurn{number, string(KindAlert), q.Chat.Query, hash, now})
+	return err
+}
+
 // admit reports whether the caller may write in the session. In another person's session only a
-// decision is accepted, while an action is pending.
-func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Session, word chat.Word) error {
+// decision is accepted, while an action is pending. A shared session that nobody has asked in belongs to who asks first.
+func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Session, word chat.Word) (store.Session, error) {
 	if r.Owner == q.Who.Principal {
-		return nil
+		return r, nil
+	}
+	if r.Shared && word.Verdict == chat.NoVerdict && q.Program == nil && q.Who.Role != guard.Readonly {
+		n, err := tx.TakeSession(ctx, store.TakeSessionParams{ID: r.ID, Owner: q.Who.Principal})
+		if err != nil || n > 0 {
+			r.Owner = q.Who.Principal
+			return r, err
+		}
 	}
 	if word.Verdict != chat.NoVerdict {
 		waiting, err := tx.ActionsIn(ctx, store.ActionsInParams{SessionID: r.ID, State: string(action.Pending)})
 		if err != nil {
-			return err
+			return r, err
 		}
 		now := s.Now()
 		for _, a := range waiting {
 			if a.ExpiresAt.After(now) {
-				return nil
+				return r, nil
 			}
 		}
 	}
-	return fault.NotPermitted("This session belongs to somebody else; only a decision on an action that waits in it may be sent.")
+	return r, fault.NotPermitted("This session belongs to somebody else; only a decision on an action that waits in it may be sent.")
 }
 
 // firstFence returns the first fence of a turn. It differs from that of an earlier turn with

@@ -16,6 +16,9 @@ import (
 // decide carries out the decision in the query, if there is one. ask reports that the query is
 // a question for the engine.
 func (r *running) decide(ctx context.Context) (ask bool, err error) {
+	if r.withheld {
+		return false, r.sayWithheld(ctx)
+	}
 	word := r.word
 	d := action.Decision{Approve: word.Verdict == chat.Approve || word.Verdict == chat.ApproveOne || word.Verdict == chat.ApproveAll, Reason: word.Reason, Turn: &r.turn.Number}
 	switch word.Verdict {
@@ -53,6 +56,19 @@ func (r *running) decide(ctx context.Context) (ask bool, err error) {
 		return false, nil
 	}
 	return false, r.decided(r.s.Actions.Decide(ctx, r.turn.Who, waiting[0].ID, d))
+}
+
+// sayWithheld answers a word that decides nothing in this request; the reminder that follows says where to decide.
+func (r *running) sayWithheld(ctx context.Context) error {
+	_, waiting, err := r.s.waiting(ctx, r.turn.Session, r.turn.Who, r.own)
+	if err != nil {
+		return err
+	}
+	r.say(withheldText(r.turn.NoDecisions))
+	if len(waiting) == 0 {
+		r.say(newParagraph(nothingWaits))
+	}
+	return nil
 }
 
 // waiting returns the pending actions of a session, and those of them that the caller may know
@@ -184,6 +200,7 @@ func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, 
 		err = r.sentence(ctx, err)
 		rehearsed(err)
 		r.say(r.apart() + "The change is not proposed: " + err.Error())
+		r.proposed(action.Action{}, err)
 		return false, nil
 	}
 	if v := plan.Verdict; v.Answer == guard.Refuse {
@@ -192,15 +209,18 @@ func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, 
 		rehearsed(nil)
 	}
 	a, err := r.s.Actions.Propose(ctx, action.Proposal{
-		Session: r.turn.Session, Turn: r.turn.Number, Who: r.turn.Who, Plan: plan, AutoApprove: r.turn.AutoApprove,
+		Session: r.turn.Session, Turn: r.turn.Number, Who: r.turn.Who, Plan: plan, AutoApprove: r.turn.AutoApprove && !r.turn.Unspoken,
+		Unspoken: r.turn.Unspoken,
 	})
 	var refused *action.Refused
 	switch {
 	case errors.As(err, &refused):
 		r.say(r.apart() + "Refused: " + refused.Reason)
+		r.proposed(action.Action{}, refused)
 		return false, nil
 	case errors.Is(err, action.ErrTooMany):
 		r.say(r.apart() + tooMany)
+		r.proposed(action.Action{}, err)
 		return false, nil
 	case err != nil:
 		return false, err
@@ -209,11 +229,12 @@ func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, 
 	}
 	k.Status(chat.AwaitingApproval, "Waiting for a decision")
 	r.prompt(a)
+	r.proposed(a, nil)
 	return false, nil
 }
 
 // prompt asks for a decision. The frame is stored before a reader gets it.
-func (r *running) prompt(a action.Action) { r.ask(a, promptText(a)) }
+func (r *running) prompt(a action.Action) { r.ask(a, promptText(a, r.turn.NoDecisions)) }
 
 func (r *running) ask(a action.Action, text string) {
 	text = r.apart() + text
@@ -239,7 +260,7 @@ func (r *running) remind(ctx context.Context) error {
 	if err != nil || len(waiting) == 0 {
 		return err
 	}
-	r.ask(waiting[0], reminderText(waiting[0], len(waiting)))
+	r.ask(waiting[0], reminderText(waiting[0], len(waiting), r.turn.NoDecisions))
 	return nil
 }
 

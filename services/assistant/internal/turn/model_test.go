@@ -68,8 +68,16 @@ func TestAModelThatObeysALog(t *testing.T) {
 	if seen.Choice == nil {
 		t.Error("the judge does not know that a model chose the write")
 	}
-	if stream := b.say(ann, "why does api crash?"); strings.Count(stream, "This change waits") != 0 {
-		t.Errorf("a question proposed a change:\n%s; want strings.Count(stream, \"This change waits\") == 0", stream)
+	if !seen.Choice.Requested {
+		t.Error("the judge does not know that the person asked for a repair")
+	}
+	stream = b.say(ann, "why does api crash?")
+	wantIn(t, stream, `"hitl_required":true`)
+	if seen.Choice == nil || seen.Choice.Requested {
+		t.Errorf("after a question the judge knows of %+v; want a choice that nobody requested", seen.Choice)
+	}
+	if writes, _ := b.cluster.Writes(t, "api"); writes != 0 {
+		t.Errorf("%d writes without a decision; want 0", writes)
 	}
 }
 

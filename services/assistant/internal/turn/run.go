@@ -27,19 +27,25 @@ const storeTime = 10 * time.Second
 
 // running is a turn that this process answers.
 type running struct {
-	s     *Service
-	turn  Turn
-	word  chat.Word // the query as a decision
-	own   bool      // the session belongs to the caller
-	row   store.Turn
-	usage bool
+	s    *Service
+	turn Turn
+	word chat.Word // the query as a decision
+	// withheld means that the query is a word that decides nothing in this request.
+	withheld bool
+	own      bool // the session belongs to the caller
+	reads    bool // it proposes and carries out nothing
+	row      store.Turn
+	usage    bool
 	// foreign names the parts of the client's context that have no meaning here; empty if there
 	// are none.
 	foreign string
 	live    *live
-	frames  *chat.Encoder
-	ctx     context.Context // canceled, with a cause, when the turn has to stop
-	cancel  context.CancelCauseFunc
+	engine  Investigator
+	// proposed reports the pending action of a write to a program, or why there is none.
+	proposed func(action.Action, error)
+	frames   *chat.Encoder
+	ctx      context.Context // canceled, with a cause, when the turn has to stop
+	cancel   context.CancelCauseFunc
 
 	mu     sync.Mutex
 	answer strings.Builder // guarded by mu
@@ -57,18 +63,25 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 		return nil, errors.Join(err, s.abandon(ctx, e.turn))
 	}
 	t := e.turn
-	word := q.Chat.Word()
+	word := q.word()
 	base := context.WithoutCancel(ctx) // the turn outlives the request
 	runCtx, cancel := context.WithCancelCause(base)
 	r := &running{
-		s: s, word: word, own: e.own(q), row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
+		s: s, word: word, withheld: q.Program == nil && q.Chat.Withheld(), own: e.own(q), reads: q.alert(), row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
 		turn: Turn{
 			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: e.words(q, word), History: history, Earlier: earlier,
-			Page: e.page(q), Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove,
+			Page: e.page(q), Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove, NoDecisions: q.Chat.NoDecisions, Unspoken: q.Program != nil,
 		},
+		engine: s.Engine, proposed: func(action.Action, error) {},
 		frames: chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model}),
 	}
 	r.live.frames = r.frames
+	if p := q.Program; p != nil {
+		r.engine = p.Engine
+		if p.Proposed != nil {
+			r.proposed = p.Proposed
+		}
+	}
 	s.mu.Lock()
 	if s.draining {
 		s.mu.Unlock()
@@ -106,12 +119,12 @@ func (s *Service) history(ctx context.Context, e entered) (newest, earlier []cha
 		return nil, nil, err
 	}
 	for _, t := range turns {
-		newest = appendTurn(newest, t.Principal == e.session.Owner, t.Query, t.Answer)
+		newest = appendTurn(newest, said{t.Principal == e.session.Owner, t.QueryKind, t.Query, t.Answer})
 	}
 	over := max(0, len(newest)-maxHistory)
 	for _, m := range newest[max(0, over-maxEarlier):over] {
 		text, _ := shortenText(m.Text, maxGist)
-		earlier = append(earlier, chat.Message{Role: m.Role, Text: text})
+		earlier = append(earlier, chat.Message{Role: m.Role, Text: text, Unspoken: m.Unspoken})
 	}
 	if len(turns) == maxHistory/2 {
 		old, err := s.Store.EarlierTurns(ctx, store.EarlierTurnsParams{
@@ -121,23 +134,34 @@ func (s *Service) history(ctx context.Context, e entered) (newest, earlier []cha
 			return nil, nil, err
 		}
 		for _, t := range slices.Backward(old) {
-			earlier = appendTurn(earlier, t.Principal == e.session.Owner, t.Query, t.Answer)
+			earlier = appendTurn(earlier, said{t.Principal == e.session.Owner, t.QueryKind, t.Query, t.Answer})
 		}
 	}
 	return newest[over:], earlier[max(0, len(earlier)-maxEarlier):], nil
 }
 
+// said is one turn of the conversation.
+type said struct {
+	own           bool // of the session's owner
+	kind          string
+	query, answer string
+}
+
 // appendTurn adds a turn to the history. The words of another person's decision are left out:
 // the user's own words clear values and guide the engine. Their outcome is added to the
 // previous answer, since models expect alternating turns.
-func appendTurn(history []chat.Message, own bool, query, answer string) []chat.Message {
-	if own {
-		history = append(history, chat.Message{Role: chat.RoleUser, Text: query})
-	} else if n := len(history); n > 0 && history[n-1].Role == chat.RoleAssistant {
-		history[n-1].Text += "\n\n" + answer
+func appendTurn(history []chat.Message, t said) []chat.Message {
+	n := len(history)
+	switch {
+	case t.kind == string(KindAlert):
+		history = append(history, chat.Message{Role: chat.RoleUser, Text: t.query, Unspoken: true})
+	case t.own && t.kind != string(KindProposal):
+		history = append(history, chat.Message{Role: chat.RoleUser, Text: t.query})
+	case n > 0 && history[n-1].Role == chat.RoleAssistant:
+		history[n-1].Text += "\n\n" + t.answer
 		return history
 	}
-	return append(history, chat.Message{Role: chat.RoleAssistant, Text: answer})
+	return append(history, chat.Message{Role: chat.RoleAssistant, Text: t.answer})
 }
 
 // run answers and closes the turn.
@@ -209,10 +233,15 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 	if err != nil {
 		return "", "", err
 	}
-	if err := r.execute(ctx, k); err != nil {
-		return "", "", err
+	if !r.reads {
+		if err := r.execute(ctx, k); err != nil {
+			return "", "", err
+		}
 	}
 	if !ask && len(r.turn.Settled) == 0 {
+		if r.withheld {
+			return done, "", r.remind(ctx)
+		}
 		return done, "", nil
 	}
 	if ask && strings.TrimSpace(r.turn.Query) == "" {
@@ -221,7 +250,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 	}
 	var ran []string // the writes of this turn
 	for range maxWrites {
-		out, err := r.s.Engine.Investigate(ctx, r.turn, k, k)
+		out, err := r.engine.Investigate(ctx, r.turn, k, k)
 		r.spent.PromptTokens += out.Usage.PromptTokens
 		r.spent.CompletionTokens += out.Usage.CompletionTokens
 		if err != nil || ctx.Err() != nil {
@@ -230,7 +259,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 		if out.Partial != "" {
 			return partial, out.Partial, r.remind(ctx)
 		}
-		if len(out.Write) == 0 {
+		if len(out.Write) == 0 || r.reads {
 			return done, "", r.remind(ctx)
 		}
 		// A repeated write is not a next step: the engine has not noticed that it is done.
@@ -261,13 +290,16 @@ func wishKey(ops []operation.Operation) (string, error) {
 	return string(text), err
 }
 
+// orphaned is the reason of a partial answer that nobody read any more.
+const orphaned = "orphaned"
+
 // stopped returns why the turn ended before its work was done.
 func (r *running) stopped(cause, err error) (outcome, why string) {
 	f := fault.Failure{}
 	switch {
 	case errors.Is(cause, errOrphaned):
 		r.say("\n\nStopped: nobody was reading any more.")
-		return partial, "orphaned"
+		return partial, orphaned
 	case errors.Is(cause, errLimit), errors.Is(cause, context.DeadlineExceeded):
 		f = fault.TurnTimeout
 	case errors.Is(cause, errSuperseded):

@@ -43,6 +43,25 @@ func (s *Service) foreign(c chat.Context) string {
 	return strings.Join(said, "\n")
 }
 
+// withheldText answers a word that decides nothing.
+func withheldText(noDecisions bool) string {
+	if noDecisions {
+		return newParagraph("Nothing was decided: no word approves, denies or approves in advance in this chat. Each change is decided on its card, or with `POST /v1/sessions/{id}/actions/{action_id}`.")
+	}
+	return newParagraph("Nothing was decided: a word decides only as the whole message, without a page below it.")
+}
+
+// howToDecide tells a person how to decide an action.
+func howToDecide(a action.Action, several, noDecisions bool) string {
+	switch {
+	case noDecisions:
+		return fmt.Sprintf("Approve or deny it with the buttons of its card, or with `POST /v1/sessions/%s/actions/%s`", a.Session, a.ID)
+	case several:
+		return fmt.Sprintf("Answer `approve %s` or `deny %s`", a.ID, a.ID)
+	}
+	return "Answer `yes` or `no`"
+}
+
 func standText(held bool) string {
 	if !held {
 		return "Changes cannot be approved beforehand here; each is decided by itself.\n\n"
@@ -59,7 +78,7 @@ func listText(waiting []action.Action) string {
 	return b.String()
 }
 
-func promptText(a action.Action) string {
+func promptText(a action.Action, noDecisions bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This change waits for approval:\n\n```\n%s\n```\n\nRisk: %s.", a.Command, a.Risk)
 	if a.AlwaysConfirm {
@@ -85,7 +104,11 @@ func promptText(a action.Action) string {
 			b.WriteString("\n\nThe diff is cut; the action document has all of it.")
 		}
 	}
-	fmt.Fprintf(&b, "\n\nAnswer `yes` or `no`, or `approve %s`, before %s.", a.ID, a.ExpiresAt.UTC().Format(time.RFC3339))
+	b.WriteString("\n\n" + howToDecide(a, false, noDecisions))
+	if !noDecisions {
+		fmt.Fprintf(&b, ", or `approve %s`", a.ID)
+	}
+	fmt.Fprintf(&b, ", before %s.", a.ExpiresAt.UTC().Format(time.RFC3339))
 	return b.String()
 }
 
@@ -93,6 +116,7 @@ func promptText(a action.Action) string {
 var reasons = map[guard.Confirm]string{
 	guard.DeletesCascadingKind: "it deletes what takes other things with it", guard.RemovesMany: "it removes several objects", guard.Drains: "it drains a node",
 	guard.TaintsNoExecute: "the taint puts pods off the node", guard.ChangesImageOrResources: "it changes a container's image or resources",
+	guard.ChangesProgram:  "it changes the program that runs or where its traffic goes",
 	guard.ReplacesByForce: "it deletes the object and makes it anew", guard.Prunes: "it deletes what the manifest no longer has", guard.RemovesFinalizer: "it takes a finalizer away",
 	guard.ChangesOwner: "the object ends when its new owner does", guard.GainsCredentials: "its pods get a Secret or token that they did not have",
 	guard.GainsPrivilege: "somebody gains rights by it", guard.UntrustedValue: "a value in it comes from the cluster's own text and not from you", guard.NoDryRun: "the server cannot rehearse it",
@@ -113,11 +137,12 @@ func whyAlways(confirms []string) string {
 	return "It always asks: " + strings.Join(why, "; ") + "."
 }
 
-func reminderText(a action.Action, n int) string {
+func reminderText(a action.Action, n int, noDecisions bool) string {
+	how := howToDecide(a, n > 1, noDecisions)
 	if n > 1 {
-		return fmt.Sprintf("%d changes still wait for a decision; the oldest is `%s`. Answer `approve %s` or `deny %s`.", n, a.Command, a.ID, a.ID)
+		return fmt.Sprintf("%d changes still wait for a decision; the oldest is `%s`. %s.", n, a.Command, how)
 	}
-	return fmt.Sprintf("Still waiting for a decision: `%s`. Answer `yes` or `no`.", a.Command)
+	return fmt.Sprintf("Still waiting for a decision: `%s`. %s.", a.Command, how)
 }
 
 func resultText(a action.Action) string {

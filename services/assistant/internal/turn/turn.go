@@ -30,6 +30,10 @@ type Turn struct {
 	Settled []action.Settled
 	// AutoApprove is the flag of the request.
 	AutoApprove bool
+	// NoDecisions means that no word of the caller's messages decides: answers name the other ways.
+	NoDecisions bool
+	// Unspoken means that a program wrote the query, and no person: it is no wish of anybody.
+	Unspoken bool
 	// Untrusted is text of logs, events and annotations that this turn has read.
 	Untrusted []string
 	// Choice is set for the Planner if a language model chose the write.
@@ -67,6 +71,18 @@ type Output struct {
 	WholeTruncated bool
 	// Empty says that nothing was found, and that Text is a sentence about that.
 	Empty bool
+	// References name what was read, the first MaxReferences.
+	References []operation.Reference
+}
+
+// MaxReferences limits the references of one result.
+const MaxReferences = 200
+
+// Cite adds a reference, unless there are enough.
+func (o *Output) Cite(r operation.Reference) {
+	if len(o.References) < MaxReferences {
+		o.References = append(o.References, r)
+	}
 }
 
 type wholeLogKey struct{}
@@ -143,6 +159,41 @@ type Request struct {
 	Chat      chat.Request
 	// After skips the frames that the reader of a repeat has already seen.
 	After Place
+	// Program is set if a program wrote the query, and no person.
+	Program *Program
+}
+
+// Program describes a request that a program makes. Its query decides nothing, what it proposes is never approved in
+// advance, and its words are nobody's wish, in this turn and in later ones. That of an alert neither proposes a write nor
+// carries out one that was approved: the next turn of a person does.
+type Program struct {
+	Kind ProgramKind
+	// Engine answers in place of the service's.
+	Engine Investigator
+	// Proposed is called, from one goroutine and before the reader's end, with the pending action of a write or with
+	// the reason why there is none; it may be nil.
+	Proposed func(action.Action, error)
+}
+
+// ProgramKind says what a program wants.
+type ProgramKind string
+
+// The kinds. The conversation keeps the words of an alert, since later questions are about it; those of a proposal are
+// told by its answer.
+const (
+	KindProposal ProgramKind = "proposal"
+	KindAlert    ProgramKind = "alert"
+)
+
+// alert reports whether an alert asks. Its turn reads, and does nothing else.
+func (q Request) alert() bool { return q.Program != nil && q.Program.Kind == KindAlert }
+
+// word returns the query as a decision. A program decides nothing.
+func (q Request) word() chat.Word {
+	if q.Program != nil {
+		return chat.Word{}
+	}
+	return q.Chat.Word()
 }
 
 // Place identifies a frame of a session.

@@ -4,7 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -149,4 +153,44 @@ func (b *bundle) pending() string {
 		b.t.Fatalf("%d wait, %v; want len(all) != 0", len(all), err)
 	}
 	return all[0].ID.String()
+}
+
+// An alert neither carries out what was approved nor ends an answer that nobody reads for the moment.
+func TestAlertOnlyReads(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{Busy: 10 * time.Millisecond})
+	b.engine.do = proposeReplicas(3)
+	b.say(ann, "scale")
+	id, err := uuid.Parse(b.pending())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Actions.Decide(t.Context(), ann, id, action.Decision{Approve: true}); err != nil {
+		t.Fatal(err)
+	}
+	alert := newRequest(eve, "What is wrong?", "n-1")
+	alert.Program = &turn.Program{Kind: turn.KindAlert, Engine: b.engine}
+	b.rest(b.begin(alert))
+	if writes, _ := b.cluster.Writes(t, "api"); writes != 0 {
+		t.Errorf("after an alert: got %d writes, want none", writes)
+	}
+	if again := len(b.rest(b.begin(alert))); again == 0 || b.engine.runs.Load() != 2 {
+		t.Errorf("the same alert again: got %d frames and %d runs; want its frames, and no run more", again, b.engine.runs.Load())
+	}
+	b.say(ann, "go on")
+	if writes, _ := b.cluster.Writes(t, "api"); writes != 1 {
+		t.Errorf("after the person's next turn: got %d writes, want 1", writes)
+	}
+
+	began := make(chan struct{})
+	b.engine.do = waitForEnd(began)
+	left := b.begin(newRequest(ann, "wait", ""))
+	<-began
+	left.Close()
+	alert.RequestID = "n-2"
+	_, err = b.Begin(t.Context(), alert)
+	wantCode(t, err, "turn_active")
+	alert.Session = "s-none"
+	_, err = b.Begin(t.Context(), alert)
+	wantCode(t, err, "session_not_found")
 }

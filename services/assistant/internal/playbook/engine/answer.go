@@ -41,7 +41,7 @@ func AnswerFrom(s *Snapshot, found []Finding, from int) string {
 func countFindings(n int, more bool) string {
 	switch {
 	case n == 0:
-		return "Nothing was found wrong."
+		return "No rule found a fault."
 	case n == 1 && more:
 		return "One more thing is wrong."
 	case n == 1:

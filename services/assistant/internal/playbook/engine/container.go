@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"regexp"
 	"slices"
 	"time"
 
@@ -47,11 +48,26 @@ func (c Container) LastEnd() *corev1.ContainerStateTerminated {
 	return c.Status.LastTerminationState.Terminated
 }
 
-// OutOfMemory reports whether the kernel's memory limit ended the container.
+// OutOfMemory reports whether the kernel's memory limit ended the container, or kept it from starting.
 func (c Container) OutOfMemory() bool {
 	end := c.LastEnd()
-	return end != nil && end.Reason == "OOMKilled"
+	return end != nil && end.Reason == "OOMKilled" || c.TooSmallToStart()
 }
+
+// TooSmallToStart reports whether the memory limit did not even suffice for what starts the container's program.
+func (c Container) TooSmallToStart() bool {
+	if end := c.LastEnd(); end != nil && end.Reason != "OOMKilled" && SaysTooSmall(end.Message) {
+		return true
+	}
+	w := c.Status.State.Waiting
+	return w != nil && SaysTooSmall(w.Message)
+}
+
+// tooSmallExpr is how container runtimes tell of a memory limit below what starts a program takes.
+var tooSmallExpr = regexp.MustCompile(`(?i)\binit was OOM-killed|memory limit too low|memory limit \S+ too low|minimum memory limit allowed`)
+
+// SaysTooSmall reports whether a container runtime tells of a memory limit that is too low to start a program.
+func SaysTooSmall(message string) bool { return tooSmallExpr.MatchString(message) }
 
 // KeepsCrashing reports whether a container keeps ending. A loop is also seen between two
 // crashes, while the container runs and is not ready yet.

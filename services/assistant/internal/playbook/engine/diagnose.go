@@ -128,6 +128,7 @@ func (f Finding) rank() Class { return cmp.Or(f.As, f.Class) }
 func sortByRank(found []Finding) {
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(
+			cmp.Compare(a.Order, b.Order),
 			cmp.Compare(a.rank(), b.rank()),
 			cmp.Compare(a.Class, b.Class),
 			cmp.Compare(a.Object.Namespace, b.Object.Namespace),

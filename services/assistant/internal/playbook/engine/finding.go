@@ -28,6 +28,7 @@ const (
 	ReadinessProbe
 	ServiceWithoutEndpoint
 	ServicePort
+	ServiceWithoutAddress
 	IngressBackend
 	GatewayListener
 	RouteBackend
@@ -50,17 +51,18 @@ const (
 	StatefulSetStuck
 	AdmissionWebhook
 	CPULimit
+	DatabaseRefuses
 )
 
 var classNames = map[Class]string{
 	CrashLoop: "crash loop", OutOfMemory: "out of memory", ImagePull: "image pull", MissingObject: "missing configuration",
 	MissingKey: "missing key", PendingResources: "pending: resources", PendingPlacement: "pending: placement",
 	ClaimUnbound: "volume claim unbound", QuotaExceeded: "quota", LimitRangeViolated: "limit range",
-	LivenessProbe: "liveness or startup probe", ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port",
+	LivenessProbe: "liveness or startup probe", ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port", ServiceWithoutAddress: "service without address",
 	IngressBackend: "ingress", GatewayListener: "gateway", RouteBackend: "route", TLSSecret: "TLS Secret", PolicyBlocks: "network policy", NameResolution: "name resolution", StuckTerminating: "stuck terminating",
 	NodeTrouble: "node", AutoscalerIdle: "autoscaler", BudgetDeadlock: "disruption budget", JobFailed: "job failed", CronJobIdle: "cron job idle",
 	AccessForbidden: "access forbidden", MissingServiceAccount: "missing service account", InitContainer: "init container", Sidecar: "sidecar",
-	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", CPULimit: "CPU limit",
+	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", CPULimit: "CPU limit", DatabaseRefuses: "database",
 }
 
 // String is the class as an answer shows it.
@@ -110,6 +112,8 @@ type Finding struct {
 	Effects []Effect
 	// Touches are further objects that the finding concerns, without explaining what else is wrong with them.
 	Touches []operation.Ref
+	// Order puts a finding before (negative) or behind (positive) all others, whatever their class.
+	Order int
 	// Follower means that it is reported only as a consequence.
 	Follower bool
 	// Namespaces are the namespaces affected by a problem elsewhere, such as on a node.
@@ -158,7 +162,7 @@ func QuoteCodes(list []string) string {
 // plain are the kinds whose names a sentence splits into words.
 var plain = map[string]string{
 	"PersistentVolumeClaim": "volume claim", "PersistentVolume": "volume", "NetworkPolicy": "network policy",
-	"HorizontalPodAutoscaler": "autoscaler", "PodDisruptionBudget": "disruption budget",
+	"HorizontalPodAutoscaler": "autoscaler", "PodDisruptionBudget": "disruption budget", "ResourceQuota": "quota",
 }
 
 // RefTitle is an object as a sentence names it.

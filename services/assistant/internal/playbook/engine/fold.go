@@ -37,6 +37,9 @@ type explanation struct {
 	by int
 }
 
+// Fold puts findings in their order under those that explain them; what follows from them already stays with them.
+func Fold(found []Finding) []Finding { return foldFindings(found) }
+
 // foldFindings puts each finding that follows from others under the first of these, and all of a
 // family under its root. A root takes the place of the first of its family, so that
 // a low-ranked cause is listed before its effects.
@@ -166,6 +169,17 @@ func (x *Index) NodeOf(pod *corev1.Pod) *corev1.Node { return x.nodeByName[pod.S
 func NodeReady(node *corev1.Node) bool {
 	c := NodeCondition(node, corev1.NodeReady)
 	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// IsControlPlane reports whether a node runs the cluster's own programs, by the labels that installers give it.
+func IsControlPlane(node *corev1.Node) bool {
+	for _, key := range []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"} {
+		if _, ok := node.Labels[key]; ok {
+			return true
+		}
+	}
+	role := node.Labels["kubernetes.io/role"]
+	return role == "master" || role == "control-plane"
 }
 
 func NodeCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {

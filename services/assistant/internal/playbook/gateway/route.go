@@ -34,6 +34,7 @@ func checkRoutes(x *Index) []engine.Finding {
 		}
 		found = append(found, x.findUnservedHosts(r)...)
 		found = append(found, x.checkBackends(r)...)
+		found = append(found, x.checkIntent(r)...)
 	}
 	return found
 }

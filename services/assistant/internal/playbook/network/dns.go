@@ -228,6 +228,9 @@ func checkLookups(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findin
 		}
 		end := c.LastEnd()
 		f := engine.Finding{Class: engine.NameResolution, Object: w.Ref, Container: c.Spec.Name, Confidence: engine.High}
+		if l.unanswered {
+			f.Confidence = engine.Medium
+		}
 		f.Evidence = []string{
 			fmt.Sprintf("Container %s ended with exit code %d, %s so far.", engine.QuoteCode(c.Spec.Name), end.ExitCode, engine.CountNoun(int(c.Status.RestartCount), "restart", "restarts")),
 			fmt.Sprintf("Its log before the restart says %s.", engine.QuoteCode(l.line)),
@@ -239,13 +242,14 @@ func checkLookups(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findin
 }
 
 // WrongName is the lookup because of which a container crashed, where the name itself is
-// at fault: the resolver answered, and the cluster has no such service.
+// at fault: the resolver answered or was asked for a bare name, and the cluster has no such service.
 func (x *Index) WrongName(pod *corev1.Pod, c engine.Container) (lookup, bool) {
 	if !engine.KeepsCrashing(pod, c) || c.OutOfMemory() || x.Unread["services"] {
 		return lookup{}, false
 	}
 	l, ok := x.failedLookup(pod, c)
-	if !ok || l.unanswered || l.host == "" || x.ServiceNamed(l.host, pod.Namespace) != nil {
+	// A name server that passes a bare name on may get no answer for it: only one of several parts may be right all the same.
+	if !ok || l.unanswered && strings.Contains(l.host, ".") || l.host == "" || x.ServiceNamed(l.host, pod.Namespace) != nil {
 		return lookup{}, false
 	}
 	_, down := x.nameServer()

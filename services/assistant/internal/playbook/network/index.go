@@ -42,7 +42,7 @@ func (x *Index) makeTables() {
 // Checks returns the checks of this package.
 func (x *Index) Checks() engine.Checks {
 	return engine.Checks{
-		Pods:    engine.BindPodChecks(x, checkLookups),
-		Objects: engine.BindObjectChecks(x, checkServices, checkIngresses, checkCertificates, checkPolicies, checkNameServer),
+		Pods:    engine.BindPodChecks(x, checkLookups, checkVariables, checkResolvers),
+		Objects: engine.BindObjectChecks(x, checkServices, checkAddresses, checkIngresses, checkIngressIntent, checkCertificates, checkPolicies, checkNameServer),
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
@@ -144,6 +146,9 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 			f.Cause += fmt.Sprintf(" Most likely %s is meant, whose pods have %s.", engine.RefTitle(likely.ref), engine.QuoteCode(labels.Set(likely.labels).String()))
 			f.Text = fmt.Sprintf("Let the selector want labels that the pods of %s have, if that is the workload to reach.", engine.RefTitle(likely.ref))
 			x.addPortFault(&f, s, likely.ref)
+		} else if !x.referredTo(s) {
+			f.Confidence, f.Order = engine.Low, 1
+			f.Evidence = append(f.Evidence, "No variable, ingress, route or stateful set names it: it may be left over.")
 		}
 		return f
 	}
@@ -154,6 +159,8 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", engine.RefTitle(best.ref))
 			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", engine.RefTitle(best.ref))
 			if callers := x.callers()[s]; len(callers) > 0 {
+				f.Order = -1 // nobody can have meant that others call nothing
+				f.Effects = x.effectsOnCallers(s)
 				f.Evidence = append(f.Evidence, fmt.Sprintf("Told to reach it are %s.", strings.Join(callers, ", ")))
 			} else {
 				f.Confidence = engine.Low // somebody may have meant it
@@ -199,6 +206,40 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 		}
 	}
 	return f
+}
+
+// effectsOnCallers are the findings of those who are told to reach a service that nothing can answer for.
+func (x *Index) effectsOnCallers(s *corev1.Service) []engine.Effect {
+	var effects []engine.Effect
+	for _, pod := range x.LivingPods {
+		w := x.WorkloadOf(pod)
+		if slices.ContainsFunc(x.calls(pod), func(c call) bool { return c.service == s }) && !slices.ContainsFunc(effects, func(e engine.Effect) bool { return e.Of == w.Ref }) {
+			effects = append(effects, engine.Effect{Of: w.Ref, Classes: []engine.Class{engine.CrashLoop, engine.LivenessProbe, engine.ReadinessProbe, engine.InitContainer, engine.RolloutStuck}, Unproved: true})
+		}
+	}
+	return effects
+}
+
+// referredTo reports whether anything of the cluster names a service; true where not all that may was read.
+func (x *Index) referredTo(s *corev1.Service) bool {
+	if len(x.callers()[s]) > 0 || s.Spec.Type == corev1.ServiceTypeLoadBalancer || s.Spec.Type == corev1.ServiceTypeNodePort {
+		return true
+	}
+	for i := range x.Ingresses {
+		if in := &x.Ingresses[i]; in.Namespace == s.Namespace && slices.ContainsFunc(listBackends(in), func(b backend) bool { return b.service.Name == s.Name }) {
+			return true
+		}
+	}
+	for i := range x.Routes {
+		for _, rule := range x.Routes[i].Spec.Rules {
+			if slices.ContainsFunc(rule.BackendRefs, func(b gatewayapi.BackendRef) bool { return b.Name == s.Name }) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(x.StatefulSets, func(set appsv1.StatefulSet) bool {
+		return set.Namespace == s.Namespace && set.Spec.ServiceName == s.Name
+	})
 }
 
 // meantBy is the workload that a Service without any fitting label is most likely for: the one of its name, else the one whose

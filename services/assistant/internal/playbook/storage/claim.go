@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ const (
 // checkClaims explains ClaimUnbound: claims without a volume.
 func checkClaims(x *Index) []engine.Finding {
 	if x.Unread["persistentvolumeclaims"] {
-		return nil
+		return x.explainAbsent()
 	}
 	users := x.Users()
 	var found []engine.Finding
@@ -50,7 +51,7 @@ func checkClaims(x *Index) []engine.Finding {
 		}
 		found = append(found, f)
 	}
-	return append(found, x.absentClaims(users)...)
+	return append(found, x.explainAbsent()...)
 }
 
 // userTable has the living pods that mount each claim, by name, without those that failed.
@@ -64,29 +65,57 @@ func (x *Index) userTable() map[engine.Name][]*corev1.Pod {
 	return users
 }
 
-// absentClaims returns the missing claims that pods wait for.
-func (x *Index) absentClaims(users map[engine.Name][]*corev1.Pod) []engine.Finding {
+// Absent is a claim that does not exist, with the pods that wait for it, by name.
+type Absent struct {
+	engine.Name
+	Pods []*corev1.Pod
+}
+
+// AbsentClaims returns the missing claims that pods wait for, in order. Where claims were not read, the scheduler's word counts.
+func (x *Index) AbsentClaims() []Absent {
 	there := map[engine.Name]bool{}
-	byNamespace := map[string][]string{}
 	for i := range x.Claims {
-		c := &x.Claims[i]
-		there[engine.Name{Namespace: c.Namespace, Name: c.Name}] = true
-		byNamespace[c.Namespace] = append(byNamespace[c.Namespace], c.Name)
+		there[engine.NameOf(&x.Claims[i])] = true
 	}
-	var found []engine.Finding
-	for of, pods := range users {
+	var all []Absent
+	for of, pods := range x.Users() {
 		// The claim of an ephemeral volume has the pod's own name: its controller makes it.
 		pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-			return !engine.IsUnschedulable(pod) || strings.HasPrefix(of.Name, pod.Name+"-")
+			return !engine.IsUnschedulable(pod) || strings.HasPrefix(of.Name, pod.Name+"-") || x.Unread["persistentvolumeclaims"] && !missedByScheduler(pod, of.Name)
 		})
-		if there[of] || len(pods) == 0 {
-			continue
+		if !there[of] && len(pods) > 0 {
+			all = append(all, Absent{of, pods})
 		}
-		f := engine.Finding{Class: engine.ClaimUnbound, Object: x.WorkloadOf(pods[0]).Ref, Confidence: engine.High, Pods: engine.PodNames(pods)}
-		f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no volume claim has the name %s.", engine.QuoteCode(of.Namespace), engine.QuoteCode(of.Name))}
-		f.Cause = fmt.Sprintf("The pod mounts the volume claim %s, which does not exist.", engine.QuoteCode(of.Name))
+	}
+	slices.SortFunc(all, func(a, b Absent) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
+	})
+	return all
+}
+
+// missedByScheduler reports whether the scheduler says that a pod's claim does not exist.
+func missedByScheduler(pod *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && strings.Contains(c.Message, fmt.Sprintf("persistentvolumeclaim %q not found", claim))
+	})
+}
+
+// explainAbsent explains ClaimUnbound: claims that do not exist.
+func (x *Index) explainAbsent() []engine.Finding {
+	byNamespace := map[string][]string{}
+	for i := range x.Claims {
+		byNamespace[x.Claims[i].Namespace] = append(byNamespace[x.Claims[i].Namespace], x.Claims[i].Name)
+	}
+	var found []engine.Finding
+	for _, of := range x.AbsentClaims() {
+		f := engine.Finding{Class: engine.ClaimUnbound, Object: x.WorkloadOf(of.Pods[0]).Ref, Confidence: engine.High, Pods: engine.PodNames(of.Pods)}
+		f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no volume claim has the name %s.", engine.QuoteCode(of.Namespace), engine.QuoteCode(of.Name.Name))}
+		if x.Unread["persistentvolumeclaims"] {
+			f.Evidence = []string{fmt.Sprintf("The scheduler finds no volume claim with the name %s.", engine.QuoteCode(of.Name.Name))}
+		}
+		f.Cause = fmt.Sprintf("The pod mounts the volume claim %s, which does not exist.", engine.QuoteCode(of.Name.Name))
 		f.Text = "Create the claim, or correct its name in the pod."
-		if near, ok := engine.NearestName(of.Name, byNamespace[of.Namespace]); ok {
+		if near, ok := engine.NearestName(of.Name.Name, byNamespace[of.Namespace]); ok {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", engine.QuoteCode(near)))
 		}
 		found = append(found, f)
@@ -98,7 +127,7 @@ func (x *Index) absentClaims(users map[engine.Name][]*corev1.Pod) []engine.Findi
 // scheduler gives up before it looks at nodes.
 func (x *Index) WaitsForClaim(pod *corev1.Pod) bool {
 	if x.Unread["persistentvolumeclaims"] {
-		return false
+		return slices.ContainsFunc(engine.ClaimsOf(pod), func(claim string) bool { return missedByScheduler(pod, claim) })
 	}
 	return slices.ContainsFunc(engine.ClaimsOf(pod), func(claim string) bool {
 		c := x.ClaimByName()[engine.Name{Namespace: pod.Namespace, Name: claim}]

@@ -63,7 +63,7 @@ func volumeMisfit(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) s
 		if v.Status.Phase == corev1.VolumeReleased {
 			return fmt.Sprintf("is still kept for the claim %s, which is gone", engine.QuoteCode(r.Namespace+"/"+r.Name))
 		}
-		return fmt.Sprintf("belongs to the claim %s", engine.QuoteCode(r.Namespace+"/"+r.Name))
+		return fmt.Sprintf("is bound to another claim, %s", engine.QuoteCode(r.Namespace+"/"+r.Name))
 	case v.DeletionTimestamp != nil || v.Status.Phase == corev1.VolumeFailed:
 		return "is being removed, or failed"
 	case v.Spec.StorageClassName != wanted && v.Spec.StorageClassName == "":
@@ -78,7 +78,7 @@ func volumeMisfit(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) s
 		return "has another volume mode"
 	}
 	if s, err := metav1.LabelSelectorAsSelector(c.Spec.Selector); c.Spec.Selector != nil && (err != nil || !s.Matches(labels.Set(v.Labels))) {
-		return "has not the labels that the claim wants"
+		return "lacks the labels that the selector of the claim wants"
 	}
 	return ""
 }

@@ -67,6 +67,7 @@ func fieldPath(c engine.Container) string {
 func (x *Index) explainCrash(pod *corev1.Pod, w *engine.Workload, c engine.Container) engine.Finding {
 	lines, orders := engine.SplitInstructions(x.LastLines(pod, c))
 	f := selfEnded(lines, w, c)
+	x.explainEnd(&f, pod, w, c)
 	x.explainBySurroundings(&f, pod, lines, c)
 	if len(orders) == 0 {
 		return f

@@ -14,6 +14,13 @@ import (
 // noPlatformExpr is what runtimes say of an image that was built for other machines.
 var noPlatformExpr = regexp.MustCompile(`(?i)no match(ing manifest)? for (platform|\S+/\S+ in the manifest)|no matching manifest|does not match the (specified|detected) (host )?platform`)
 
+var (
+	// forbiddenExpr is an answer that refuses whoever asks; where a login is wanted, that is said first.
+	forbiddenExpr = regexp.MustCompile(`(?i)\b403\b|\bforbidden\b`)
+	// askedExpr is the host that a node asked, in what it says of a pull.
+	askedExpr = regexp.MustCompile(`https?://([^/\s"'\\:?]+)`)
+)
+
 // pullFaults are what registries and runtimes say, the surest first: a refused login often
 // adds that the repository may not exist, an absent tag never speaks of logins.
 var pullFaults = []struct {
@@ -29,7 +36,11 @@ var pullFaults = []struct {
 		"Wait; then give the workload pull credentials with a higher rate, or use a mirror.", engine.High, false},
 	{regexp.MustCompile(`(?i)may require .{0,20}login|pull access denied`), "", "The registry does not show the image %s: its name is wrong, or the pull credentials are absent or not accepted.",
 		"Check the name, and name a Secret with pull credentials in imagePullSecrets.", engine.Medium, true},
-	{regexp.MustCompile(`(?i)\b401\b|\b403\b|unauthorized|authentication required|no basic auth|authorization failed|access denied|\bdenied\b`), "", "The registry wants pull credentials for the image %s, and those of the pod are absent or not accepted.",
+	{regexp.MustCompile(`(?i)\b401\b|unauthorized|authentication required|no basic auth|authorization failed`), "", "The registry wants pull credentials for the image %s, and those of the pod are absent or not accepted.",
+		"Create a Secret with valid pull credentials and name it in imagePullSecrets of the pod or its service account.", engine.High, false},
+	{forbiddenExpr, "", "What the node pulls from refuses the image %s (403): the pull credentials lack the right to it, or a mirror of the registry does not let it out.",
+		"See what the mirror of the registry allows, if the node pulls from one; else name a Secret with pull credentials that have the right in imagePullSecrets.", engine.Medium, false},
+	{regexp.MustCompile(`(?i)\bdenied\b`), "", "The registry wants pull credentials for the image %s, and those of the pod are absent or not accepted.",
 		"Create a Secret with valid pull credentials and name it in imagePullSecrets of the pod or its service account.", engine.High, false},
 	{regexp.MustCompile(`(?i)not found|manifest unknown|does not exist|no such manifest`), "The registry answered, so it is no matter of credentials (auth).", "The image %s does not exist in its registry: the tag or the name is wrong.",
 		"Say which tag to use.", engine.High, true},
@@ -89,6 +100,9 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 			f.Evidence = append(f.Evidence, fault.evidence)
 		}
 		f.Cause, f.Text, f.Confidence = strings.ReplaceAll(fault.cause, "%s", engine.QuoteCode(c.Spec.Image)), fault.text, fault.confidence
+		if mirror := mirrorOf(c.Spec.Image, said); fault.expr == forbiddenExpr && mirror != "" {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The node asked %s, which is not the registry of the image.", engine.QuoteCode(mirror)))
+		}
 		if fault.expr == noPlatformExpr {
 			f.Evidence = append(f.Evidence, x.architecture(pod)...)
 		}
@@ -100,6 +114,17 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 	f.Cause, f.Confidence = fmt.Sprintf("The node cannot pull the image %s.", engine.QuoteCode(c.Spec.Image)), engine.Medium
 	f.Text = "Try to pull the image by hand with the same credentials."
 	return false
+}
+
+// mirrorOf is the host that a node asked for an image, if it is not the registry that the image names.
+func mirrorOf(image, said string) string {
+	registry, _, _ := strings.Cut(image, "/")
+	for _, m := range askedExpr.FindAllStringSubmatch(said, -1) {
+		if host := m[1]; !strings.HasPrefix(registry, host) && !strings.HasSuffix(host, ".docker.io") && !strings.HasPrefix(host, "auth.") {
+			return host
+		}
+	}
+	return ""
 }
 
 // architecture tells what kind of machine a pod's node is.

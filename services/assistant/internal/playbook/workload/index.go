@@ -45,6 +45,6 @@ func (x *Index) makeTables() {
 func (x *Index) Checks() engine.Checks {
 	return engine.Checks{
 		Pods:    engine.BindPodChecks(x, checkCrashLoops, checkMemory, checkImagePulls, checkReferences, checkPending, checkUnseenPods, checkResourceClaims, checkLiveness, checkReadiness, checkEphemeralStorage, checkInitContainers, checkLingering, checkReadinessGates),
-		Objects: engine.BindObjectChecks(x, checkTerminating, checkNodes, checkAutoscalers, checkBudgets, checkJobs, checkCronJobs, checkRollouts, checkAPIs, checkStatefulSets),
+		Objects: engine.BindObjectChecks(x, checkTerminating, checkNodes, checkFullQuotas, checkDatabases, checkAutoscalers, checkBudgets, checkJobs, checkCronJobs, checkRollouts, checkAPIs, checkStatefulSets),
 	}
 }

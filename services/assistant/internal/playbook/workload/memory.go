@@ -16,15 +16,58 @@ func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding
 		if !c.OutOfMemory() || pod.Status.Phase == corev1.PodFailed && w.Ref.Kind == "Job" {
 			continue // a failed job is told of as a whole
 		}
+		if c.TooSmallToStart() && !c.Status.Ready {
+			f := x.tooSmall(pod, w, c)
+			f.Container = c.Spec.Name
+			found = append(found, f)
+			continue
+		}
 		end := c.LastEnd()
-		if c.Status.Ready && x.Taken.Sub(end.FinishedAt.Time) > engine.Recent {
+		if end == nil || c.Status.Ready && x.Taken.Sub(end.FinishedAt.Time) > engine.Recent {
 			continue
 		}
 		f := tooMuchMemory(w, c)
 		f.Class, f.Object, f.Container = engine.OutOfMemory, w.Ref, c.Spec.Name
 		found = append(found, f)
 	}
+	if len(found) > 0 || pod.Status.Phase != corev1.PodPending {
+		return found
+	}
+	// The sandbox is made before any container, so that the pod as a whole has the event.
+	if e := x.EventOf(pod.UID, func(e *corev1.Event) bool { return e.Reason == "FailedCreatePodSandBox" }); e != nil && engine.SaysTooSmall(e.Message) {
+		for i := range pod.Spec.Containers {
+			if _, limited := pod.Spec.Containers[i].Resources.Limits[corev1.ResourceMemory]; limited {
+				return []engine.Finding{x.tooSmall(pod, w, engine.Container{Spec: smallest(pod.Spec.Containers)})}
+			}
+		}
+	}
 	return found
+}
+
+// smallest is the container with the lowest memory limit.
+func smallest(containers []corev1.Container) *corev1.Container {
+	var least *corev1.Container
+	for i := range containers {
+		c := &containers[i]
+		if limit, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && (least == nil || limit.Cmp(least.Resources.Limits[corev1.ResourceMemory]) < 0) {
+			least = c
+		}
+	}
+	return least
+}
+
+// tooSmall explains a memory limit that does not even let the container's program start.
+func (x *Index) tooSmall(pod *corev1.Pod, w *engine.Workload, c engine.Container) engine.Finding {
+	limit := c.Spec.Resources.Limits[corev1.ResourceMemory]
+	f := engine.Finding{Class: engine.OutOfMemory, Object: w.Ref, Confidence: engine.High}
+	if e := x.EventOf(pod.UID, func(e *corev1.Event) bool { return engine.SaysTooSmall(e.Message) }); e != nil {
+		f.Evidence = append(f.Evidence, "The kubelet says "+engine.QuoteLine(e.Message)+".")
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The memory limit of container %s is %s.", engine.QuoteCode(c.Spec.Name), limit.String()))
+	f.Cause = fmt.Sprintf("The memory limit of %s is too low to start the container: it is killed for its memory (OOM) before its program begins.", limit.String())
+	f.Text = fmt.Sprintf("Say which memory limit %s is to have.", engine.RefTitle(w.Ref))
+	offerOldLimit(&f, w, c)
+	return f
 }
 
 // tooMuchMemory explains why the kernel killed a container.

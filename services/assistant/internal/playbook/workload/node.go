@@ -98,13 +98,22 @@ func explainNotReady(f *engine.Finding, x *Index, node *corev1.Node, c *corev1.N
 		f.Cause = fmt.Sprintf("The network plug-in of node %s is not ready, so the kubelet starts no pods.", engine.QuoteCode(node.Name))
 		f.Text = "Look at the pod of the network plug-in on this node."
 	case strings.Contains(c.Message, "container runtime") || strings.Contains(c.Message, "PLEG"):
-		f.Cause = fmt.Sprintf("The container runtime of node %s does not answer its kubelet.", engine.QuoteCode(node.Name))
+		f.Cause = fmt.Sprintf("The container runtime%s of node %s does not answer its kubelet.", runtimeName(node), engine.QuoteCode(node.Name))
 		f.Text = "Restart the container runtime on the machine, and look in its log."
 	default:
 		f.Cause = fmt.Sprintf("The kubelet of node %s says itself that it is not ready.", engine.QuoteCode(node.Name))
 		f.Text = "Look in the kubelet's log on the machine."
 	}
 	offerCordon(f, node)
+}
+
+// runtimeName is the name of a node's container runtime in brackets, if its kubelet ever told it.
+func runtimeName(node *corev1.Node) string {
+	name, _, _ := strings.Cut(node.Status.NodeInfo.ContainerRuntimeVersion, "://")
+	if name == "" {
+		return ""
+	}
+	return " (" + engine.QuoteCode(name) + ")"
 }
 
 // offerCordon keeps new pods away; draining is named, for it moves what still runs.

@@ -87,8 +87,14 @@ func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, 
 	}
 	// A node counts as tainted or cordoned only if the selector takes it. So where there is one,
 	// the label is there, and correcting the selector would help nobody.
+	// Nodes of the control plane are not meant for it, as long as others refuse it too.
+	workers := refusals{selector: x.withoutControlPlane(r.selector), cordoned: x.withoutControlPlane(r.cordoned)}
+	taintedWorkers := 0
+	for _, t := range taints {
+		taintedWorkers += len(x.withoutControlPlane(r.taints[t]))
+	}
 	switch {
-	case tainted == 0 && len(r.cordoned) == 0:
+	case tainted == 0 && len(r.cordoned) == 0, len(workers.selector) > 0 && len(workers.cordoned) == 0 && taintedWorkers == 0:
 		explainSelector(f, x, pod, w)
 	case tainted >= len(r.cordoned):
 		explainTaint(f, taints, pod, w)
@@ -96,6 +102,13 @@ func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, 
 		f.Cause = "The nodes that could take the pod are cordoned."
 		f.Text = "Uncordon one when its maintenance is over."
 	}
+}
+
+// withoutControlPlane are the nodes of a list that are none of the control plane.
+func (x *Index) withoutControlPlane(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(x.nodesByName(), func(node *corev1.Node) bool { return node.Name == name && engine.IsControlPlane(node) })
+	})
 }
 
 func formatTaint(t corev1.Taint) string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -17,7 +18,9 @@ var (
 	refusedExpr = regexp.MustCompile(`(?i)connection refused`)
 	absentExpr  = regexp.MustCompile(`(?i)statuscode: (404|405|410)`)
 	statusExpr  = regexp.MustCompile(`(?i)statuscode: (\d{3})`)
-	timeoutExpr = regexp.MustCompile(`(?i)timeout|deadline exceeded`)
+	// unconnectedExpr is how the kubelet tells of a gRPC probe that got no connection, refused or not.
+	unconnectedExpr = regexp.MustCompile(`failed to connect service`)
+	timeoutExpr     = regexp.MustCompile(`(?i)timeout|deadline exceeded`)
 )
 
 // probe is one of a container's probes; its kind is also the start of its member's name.
@@ -55,17 +58,25 @@ func checkLiveness(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findi
 // killedBy is the kind of the probe for which the kubelet ended a container, or empty.
 func (x *Index) killedBy(pod *corev1.Pod, c engine.Container) string {
 	end := c.LastEnd()
-	if end == nil || c.OutOfMemory() || end.ExitCode != 137 && end.ExitCode != 143 && end.ExitCode != 0 {
+	if end == nil || c.OutOfMemory() {
 		return ""
 	}
+	bySignal := end.ExitCode == 137 || end.ExitCode == 143 || end.ExitCode == 0
 	for _, p := range probesOf(c.Spec) {
 		if p.Probe != nil && x.EventOf(pod.UID, func(e *corev1.Event) bool {
-			return e.Reason == "Killing" && e.InvolvedObject.FieldPath == fieldPath(c) && strings.Contains(e.Message, "failed "+p.kind+" probe")
+			return e.Reason == "Killing" && e.InvolvedObject.FieldPath == fieldPath(c) && strings.Contains(e.Message, "failed "+p.kind+" probe") && (bySignal || during(end, e))
 		}) != nil {
 			return p.kind
 		}
 	}
 	return ""
+}
+
+// during reports whether an event belongs to a run that ended. A program chooses its own exit code when it is asked to stop,
+// so that the code alone does not tell who ended it. Clocks of events have whole seconds.
+func during(end *corev1.ContainerStateTerminated, e *corev1.Event) bool {
+	at := engine.LastSeen(e).Time
+	return !end.FinishedAt.IsZero() && !at.IsZero() && !at.After(end.FinishedAt.Add(time.Second)) && !at.Before(end.StartedAt.Add(-time.Second))
 }
 
 // checkReadiness explains ReadinessProbe: containers that run and are not ready.
@@ -99,6 +110,9 @@ func explainProbe(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Worklo
 		f.Evidence = append(f.Evidence, "The kubelet says "+engine.QuoteCode(said)+".")
 	}
 	explainProbeFailure(f, said, w, c, p)
+	if f.Confidence < engine.High {
+		x.explainProbeByLog(f, pod, c, p)
+	}
 }
 
 // probePort is the port that a probe asks, and the member of the probe that holds it.
@@ -141,10 +155,13 @@ func explainProbeFailure(f *engine.Finding, said string, w *engine.Workload, c e
 	}
 	// Declared ports are what the spec says, not what the program does: only a probe that
 	// was refused, or a name that nothing has, proves the port wrong.
+	unanswered := refusedExpr.MatchString(said) || unconnectedExpr.MatchString(said)
 	switch {
-	case member != "" && unknown && (named || refusedExpr.MatchString(said)):
+	case member != "" && unknown && (named || unanswered):
 		f.Confidence = engine.High
 		offerPort(f, port.String(), member, declared, w, c, p)
+	case explainProtocol(f, said, w, c, p):
+	case (unanswered || timeoutExpr.MatchString(said)) && explainTiming(f, w, c, p):
 	case member != "" && unknown && said == "":
 		f.Confidence = engine.Medium
 		offerPort(f, port.String(), member, declared, w, c, p)
@@ -158,6 +175,9 @@ func explainProbeFailure(f *engine.Finding, said string, w *engine.Workload, c e
 	case statusExpr.MatchString(said):
 		f.Cause, f.Confidence = fmt.Sprintf("The program answers the %s probe with status %s: it says itself that something is not in order.", p.kind, statusExpr.FindStringSubmatch(said)[1]), engine.Medium
 		f.Text = "Read the program's log; often something that it depends on is not there."
+	case unconnectedExpr.MatchString(said) && port.IntVal != 0:
+		f.Cause, f.Confidence = fmt.Sprintf("Nothing answers on port %d of the pod, which the %s probe asks, within %s.", port.IntVal, p.kind, engine.CountNoun(int(max(p.TimeoutSeconds, 1)), "second", "seconds")), engine.Medium
+		f.Text = "Look in the program's log whether it is still starting, and which port and address it listens on."
 	case timeoutExpr.MatchString(said):
 		f.Cause, f.Confidence = fmt.Sprintf("The program does not answer the %s probe within %s.", p.kind, engine.CountNoun(int(max(p.TimeoutSeconds, 1)), "second", "seconds")), engine.Medium
 		f.Text = "Read the program's log and its CPU use; if the program is only slow, say which timeout the probe is to have."

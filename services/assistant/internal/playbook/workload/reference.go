@@ -12,9 +12,10 @@ import (
 
 // reference is a place in a pod that needs a ConfigMap or Secret, or one key of it.
 type reference struct {
-	kind string // ConfigMap or Secret
-	name string
-	key  string // empty: the object as a whole
+	kind      string // ConfigMap or Secret
+	name      string
+	key       string // empty: the object as a whole
+	container string // whose environment it is; empty: a volume
 	// where is the place, for people.
 	where string
 	// change points it at another key; nil where no strategic patch can.
@@ -25,25 +26,33 @@ type reference struct {
 // name only the first that failed.
 func checkReferences(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
+	for _, r := range x.waitedFor(pod) {
+		for _, f := range x.check(r, pod, w) {
+			f.Container = r.container
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// waitedFor lists the references without which a pod that has not started cannot start.
+func (x *Index) waitedFor(pod *corev1.Pod) []reference {
+	var all []reference
 	for _, c := range engine.ListContainers(pod) {
 		if c.Waiting() == "CreateContainerConfigError" {
 			for _, r := range environmentReferences(c) {
-				for _, f := range x.check(r, pod, w) {
-					f.Container = c.Spec.Name
-					found = append(found, f)
-				}
+				r.container = c.Spec.Name
+				all = append(all, r)
 			}
 		}
 	}
 	// Volumes are mounted before any container starts.
 	if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending && !slices.ContainsFunc(engine.ListContainers(pod), engine.HasStarted) {
 		for i := range pod.Spec.Volumes {
-			for _, r := range volumeReferences(&pod.Spec.Volumes[i]) {
-				found = append(found, x.check(r, pod, w)...)
-			}
+			all = append(all, volumeReferences(&pod.Spec.Volumes[i])...)
 		}
 	}
-	return found
+	return all
 }
 
 func isRequired(optional *bool) bool { return optional == nil || !*optional }

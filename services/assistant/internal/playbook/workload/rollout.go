@@ -36,13 +36,14 @@ func checkRollouts(x *Index) []engine.Finding {
 		case d.DeletionTimestamp != nil || x.Unread["replicasets"] || w.Newest == nil:
 			continue
 		case d.Spec.Paused:
-			changed := append(diffPodSpecs(&w.Newest.Template.Spec, &d.Spec.Template.Spec), diffPodMetadata(&w.Newest.Template.ObjectMeta, &d.Spec.Template.ObjectMeta)...)
+			running := x.waitingRevision(d, w)
+			changed := append(diffPodSpecs(&running.Spec, &d.Spec.Template.Spec), diffPodMetadata(&running.ObjectMeta, &d.Spec.Template.ObjectMeta)...)
 			if len(changed) == 0 {
 				continue // paused, and nothing waits
 			}
 			f.Because = nil
 			f.Confidence = engine.High
-			f.Evidence = append([]string{fmt.Sprintf("Its pods are of revision %d; what has changed since:", w.Newest.Number)}, changed...)
+			f.Evidence = append([]string{fmt.Sprintf("The rollout is paused; %d of %s of the revision that is wanted. What differs from the pods that run:", d.Status.UpdatedReplicas, engine.CountNoun(int(d.Status.Replicas), "pod is", "pods are"))}, changed...)
 			f.Cause = "Its rollout is paused, so that the change does not reach the pods."
 			f.Text = "If the change is meant to be rolled out, resume it."
 			f.Fix = engine.ValidFix(engine.NewOperation(operation.Resume, ref))
@@ -60,6 +61,22 @@ func checkRollouts(x *Index) []engine.Finding {
 		found = append(found, f)
 	}
 	return found
+}
+
+// waitingRevision is the pod template that pods of a paused deployment still run although another one is wanted; if
+// there is none, that of the newest revision. A revision that is wanted again gets the highest number at once, and
+// no pods until the rollout is resumed.
+func (x *Index) waitingRevision(d *appsv1.Deployment, w *engine.Workload) *corev1.PodTemplateSpec {
+	for i := range x.ReplicaSets {
+		set := &x.ReplicaSets[i]
+		if set.Status.Replicas == 0 || set.Namespace != d.Namespace || !metav1.IsControlledBy(set, d) {
+			continue
+		}
+		if t := &set.Spec.Template; len(diffPodSpecs(&t.Spec, &d.Spec.Template.Spec)) > 0 || len(diffPodMetadata(&t.ObjectMeta, &d.Spec.Template.ObjectMeta)) > 0 {
+			return t
+		}
+	}
+	return w.Newest.Template
 }
 
 func deploymentCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {

@@ -377,13 +377,47 @@ func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	f.Cause = fmt.Sprintf("No scheduler has looked at the pod: its scheduler, %s, does not run or does not work.", engine.QuoteCode(name))
 	f.Text = "Install or repair that scheduler; without one, leave `schedulerName` out, so that the default scheduler takes the pod."
 	if name == corev1.DefaultSchedulerName {
-		f.Text = "Look at kube-scheduler in kube-system and its log."
-		if x.Within != "" {
-			f.Confidence = engine.Low
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Only the namespace %s was read: whether pods elsewhere are placed would tell more.", engine.QuoteCode(x.Within)))
-		}
+		x.addScheduler(&f)
 	}
 	return []engine.Finding{f}
+}
+
+// addScheduler tells where the cluster's own scheduler runs, and what is known of it there.
+func (x *Index) addScheduler(f *engine.Finding) {
+	f.Text = "Look at kube-scheduler in kube-system and its log."
+	var masters []string
+	for _, node := range x.nodesByName() {
+		if engine.IsControlPlane(node) {
+			masters = append(masters, node.Name)
+			f.Touches = append(f.Touches, engine.NodeRef(node.Name))
+		}
+	}
+	if len(masters) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("kube-scheduler runs on the control plane: %s.", engine.QuoteCodes(masters)))
+		f.Text = fmt.Sprintf("Look at kube-scheduler on %s: its pod in kube-system, or its service on the machine, and its log.", engine.QuoteCodes(masters))
+	}
+	var down, up []string
+	for i := range x.Pods {
+		pod := &x.Pods[i]
+		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-scheduler" && !strings.HasPrefix(pod.Name, "kube-scheduler") {
+			continue
+		}
+		if engine.PodReady(pod) {
+			up = append(up, pod.Name)
+		} else {
+			down = append(down, pod.Name)
+		}
+	}
+	switch {
+	case len(up) > 0:
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its pods that are ready are %s: it may lack the lease, or rights.", engine.QuoteCodes(up)))
+	case len(down) > 0:
+		f.Confidence = engine.High
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its pods are not ready: %s.", engine.QuoteCodes(down)))
+	case x.Within != "":
+		f.Confidence = engine.Low
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Only the namespace %s was read: whether pods elsewhere are placed would tell more.", engine.QuoteCode(x.Within)))
+	}
 }
 
 // newestPlaced is when the newest pod that a scheduler put on a node was created. The kubelet's own static pods need none.

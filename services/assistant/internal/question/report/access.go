@@ -20,16 +20,31 @@ var resources = map[string][2]string{
 	"clusterrole": {"rbac.authorization.k8s.io", "clusterroles"}, "clusterrolebinding": {"rbac.authorization.k8s.io", "clusterrolebindings"},
 }
 
-// WhoCan lists who is bound to a role that allows a verb on a kind. It reads bindings
-// alone: other authorizers and group membership are not in the cluster.
-func WhoCan(v View, verb, kind string) string {
-	named, ok := resources[kind]
-	if !ok || verb == "" {
-		return "Say what is to be allowed on which kind, for example: who can delete pods in shop?\n"
+// Grant is a subject whom a binding allows something.
+type Grant struct {
+	Kind, Name string // of the subject; a service account is namespace/name
+	Namespace  string // where it holds; empty: everywhere
+	Binding    string
+}
+
+// ResourceNamed returns the API group and plural name of a kind, which may be given in the singular or plural.
+func ResourceNamed(kind string) (group, plural string, ok bool) {
+	if named, ok := resources[kind]; ok {
+		return named[0], named[1], true
 	}
+	for _, named := range resources {
+		if named[1] == kind {
+			return named[0], named[1], true
+		}
+	}
+	return "", "", false
+}
+
+// Grants lists who is bound to a role that allows a verb on the kind with this API group and plural name.
+func (v View) Grants(verb, group, plural string) []Grant {
 	allows := func(rules []rbacv1.PolicyRule) bool {
 		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
-			return len(r.ResourceNames) == 0 && hasOrAny(r.Verbs, verb) && hasOrAny(r.APIGroups, named[0]) && hasOrAny(r.Resources, named[1])
+			return len(r.ResourceNames) == 0 && hasOrAny(r.Verbs, verb) && hasOrAny(r.APIGroups, group) && hasOrAny(r.Resources, plural)
 		})
 	}
 	roles, clusterRoles := map[[2]string]bool{}, map[string]bool{}
@@ -39,7 +54,7 @@ func WhoCan(v View, verb, kind string) string {
 	for i := range v.ClusterRoles {
 		clusterRoles[v.ClusterRoles[i].Name] = allows(v.ClusterRoles[i].Rules)
 	}
-	found := map[[4]string]bool{}
+	found := map[Grant]bool{}
 	bind := func(scope, binding string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		if ref.Kind == "ClusterRole" && !clusterRoles[ref.Name] || ref.Kind == "Role" && !roles[[2]string{scope, ref.Name}] {
 			return
@@ -49,7 +64,7 @@ func WhoCan(v View, verb, kind string) string {
 			if s.Kind == rbacv1.ServiceAccountKind {
 				name = s.Namespace + "/" + s.Name
 			}
-			found[[4]string{s.Kind, name, scope, binding}] = true
+			found[Grant{s.Kind, name, scope, binding}] = true
 		}
 	}
 	for i := range v.RoleBindings {
@@ -61,17 +76,27 @@ func WhoCan(v View, verb, kind string) string {
 		b := &v.ClusterBindings[i]
 		bind("", b.Name, b.RoleRef, b.Subjects)
 	}
-	t := newTable("Who", "Name", "Where", "By binding")
-	for _, f := range slices.SortedFunc(maps.Keys(found), func(a, b [4]string) int {
-		return cmp.Or(cmp.Compare(a[2], b[2]), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]), cmp.Compare(a[3], b[3]))
-	}) {
-		where := "everywhere"
-		if f[2] != "" {
-			where = "namespace " + tableCell(f[2])
-		}
-		t.add(f[0], tableCell(f[1]), where, tableCell(f[3]))
+	return slices.SortedFunc(maps.Keys(found), func(a, b Grant) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Binding, b.Binding))
+	})
+}
+
+// WhoCan lists who is bound to a role that allows a verb on a kind. It reads bindings
+// alone: other authorizers and group membership are not in the cluster.
+func WhoCan(v View, verb, kind string) string {
+	group, plural, ok := ResourceNamed(kind)
+	if !ok || verb == "" {
+		return "Say what is to be allowed on which kind, for example: who can delete pods in shop?\n"
 	}
-	what := verb + " " + named[1]
+	t := newTable("Who", "Name", "Where", "By binding")
+	for _, g := range v.Grants(verb, group, plural) {
+		where := "everywhere"
+		if g.Namespace != "" {
+			where = "namespace " + tableCell(g.Namespace)
+		}
+		t.add(g.Kind, tableCell(g.Name), where, tableCell(g.Binding))
+	}
+	what := verb + " " + plural
 	text := t.under("By their role bindings these may "+what+" "+v.where()+":", "No role binding that could be read lets anybody "+what+" "+v.where()+".")
 	var unread []string
 	for _, k := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {

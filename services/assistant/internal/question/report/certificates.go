@@ -10,16 +10,40 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// Certificates lists TLS Secrets with what every client sees of their certificates, those that expire first at the top.
-func Certificates(v View) string {
+// certified lists the TLS Secrets that are looked at, those whose certificate expires first at the top.
+func (v View) certified() []engine.SecretKeys {
 	all := slices.DeleteFunc(slices.Clone(v.Snapshot.Secrets), func(s engine.SecretKeys) bool {
 		return s.Certificate == nil || !v.has(s.Namespace)
 	})
 	slices.SortFunc(all, func(a, b engine.SecretKeys) int {
 		return cmp.Or(a.Certificate.NotAfter.Compare(b.Certificate.NotAfter), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	return all
+}
+
+// CertificateStatus is what every client sees of the certificate in a TLS Secret.
+type CertificateStatus struct {
+	Namespace, Secret   string
+	Hosts               []string
+	NotBefore, NotAfter time.Time // zero if the certificate cannot be read
+	State               string    // a phrase
+	ServedBy            []string  // ingresses and gateways
+}
+
+// CertificateStatuses lists the certificates in TLS Secrets.
+func (v View) CertificateStatuses() []CertificateStatus {
+	var all []CertificateStatus
+	for _, s := range v.certified() {
+		c := s.Certificate
+		all = append(all, CertificateStatus{s.Namespace, s.Name, c.Names, c.NotBefore, c.NotAfter, v.certificateState(c), v.serversOf(s)})
+	}
+	return all
+}
+
+// Certificates lists TLS Secrets with what every client sees of their certificates, those that expire first at the top.
+func Certificates(v View) string {
 	t := newTable("Namespace", "Secret", "Hosts", "Valid until", "State", "Served by")
-	for _, s := range all {
+	for _, s := range v.certified() {
 		until := "unknown"
 		if !s.Certificate.NotAfter.IsZero() {
 			until = s.Certificate.NotAfter.UTC().Format(time.RFC3339)

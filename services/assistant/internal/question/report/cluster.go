@@ -14,10 +14,17 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Capacity shows what each node has and what its pods ask for.
-func Capacity(v View) string {
-	asked := map[string]corev1.ResourceList{}
-	number := map[string]int{}
+// NodeCapacity is what a node has for pods, and what its pods ask for.
+type NodeCapacity struct {
+	Node             string
+	Ready, Cordoned  bool
+	Requested, Total corev1.ResourceList
+	Pods             int
+}
+
+// NodeCapacities lists the nodes by name.
+func (v View) NodeCapacities() []NodeCapacity {
+	asked, number := map[string]corev1.ResourceList{}, map[string]int{}
 	for i := range v.Pods {
 		pod := &v.Pods[i]
 		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -33,26 +40,37 @@ func Capacity(v View) string {
 			asked[pod.Spec.NodeName][kind] = sum
 		}
 	}
-	nodes := slices.SortedFunc(slices.Values(v.Nodes), func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	var all []NodeCapacity
+	for i := range v.Nodes {
+		n := &v.Nodes[i]
+		all = append(all, NodeCapacity{n.Name, nodeReady(n), n.Spec.Unschedulable, asked[n.Name], n.Status.Allocatable, number[n.Name]})
+	}
+	slices.SortFunc(all, func(a, b NodeCapacity) int { return cmp.Compare(a.Node, b.Node) })
+	return all
+}
+
+// Capacity shows what each node has and what its pods ask for.
+func Capacity(v View) string {
 	t := newTable("Node", "State", "CPU asked / there is", "Memory asked / there is", "Pods")
-	for i := range nodes {
-		n := &nodes[i]
+	placed := 0
+	for _, n := range v.NodeCapacities() {
+		placed += n.Pods
 		state := "ready"
-		if !nodeReady(n) {
+		if !n.Ready {
 			state = "not ready"
 		}
-		if n.Spec.Unschedulable {
+		if n.Cordoned {
 			state += ", cordoned"
 		}
 		share := func(kind corev1.ResourceName) string {
-			has, want := n.Status.Allocatable[kind], asked[n.Name][kind]
+			has, want := n.Total[kind], n.Requested[kind]
 			return fmt.Sprintf("%s / %s (%s)", want.String(), has.String(), formatPercent(want, has))
 		}
-		pods := n.Status.Allocatable[corev1.ResourcePods]
-		t.add(tableCell(n.Name), state, share(corev1.ResourceCPU), share(corev1.ResourceMemory), fmt.Sprintf("%d / %s", number[n.Name], pods.String()))
+		pods := n.Total[corev1.ResourcePods]
+		t.add(tableCell(n.Node), state, share(corev1.ResourceCPU), share(corev1.ResourceMemory), fmt.Sprintf("%d / %s", n.Pods, pods.String()))
 	}
 	head := "What pods ask for on each node, of what the node has for pods:"
-	if v.Unread["pods"] || v.Namespace != "" && len(number) == 0 {
+	if v.Unread["pods"] || v.Namespace != "" && placed == 0 {
 		head = "What each node has for pods (the pods of other namespaces were not all read):"
 	}
 	return t.under(head, "No nodes could be read.")

@@ -13,26 +13,45 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
+// DrainStep is what becomes of one pod when its node is drained.
+type DrainStep struct {
+	Namespace, Pod string
+	What           string // a phrase, in Markdown
+	Holds          bool   // it holds the drain up
+}
+
+// DrainSteps lists what draining a node would do to every pod on it.
+func (v View) DrainSteps(node string) []DrainStep {
+	var steps []DrainStep
+	owner := v.Owners()
+	for i := range v.Pods {
+		pod := &v.Pods[i]
+		if pod.Name == "" || pod.Spec.NodeName != node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		what, holds := v.onDrain(pod, owner)
+		steps = append(steps, DrainStep{pod.Namespace, pod.Name, what, holds})
+	}
+	slices.SortStableFunc(steps, func(a, b DrainStep) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
+	})
+	return steps
+}
+
 // DrainPlan shows what draining each of the nodes would do to every pod on it.
 func DrainPlan(v View, nodes []string) string {
-	text, owner := "", v.Owners()
+	text := ""
 	for _, node := range nodes {
 		t := newTable("Namespace", "Pod", "What happens")
 		blocked, moved := 0, 0
-		for i := range v.Pods {
-			pod := &v.Pods[i]
-			if pod.Name == "" || pod.Spec.NodeName != node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-				continue
-			}
-			what, holds := v.onDrain(pod, owner)
-			if holds {
+		for _, step := range v.DrainSteps(node) {
+			if step.Holds {
 				blocked++
 			} else {
 				moved++
 			}
-			t.add(tableCell(pod.Namespace), tableCell(pod.Name), what)
+			t.add(tableCell(step.Namespace), tableCell(step.Pod), step.What)
 		}
-		slices.SortStableFunc(t.rows, func(a, b []string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 		head := fmt.Sprintf("Draining node %s would cordon it first. %s go or stay as their rows say", Code(node), countNoun(moved, "pod would", "pods would"))
 		if blocked > 0 {
 			head += "; " + countNoun(blocked, "pod holds", "pods hold") + " the drain up"

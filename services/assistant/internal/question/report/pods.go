@@ -86,7 +86,7 @@ func Health(v View) string {
 	lacking := 0
 	t := newTable("Namespace", "Workload", "Ready", "State")
 	for _, w := range all {
-		state := "healthy"
+		state := "ready"
 		switch {
 		case short(w) > 0:
 			state = "lacks " + countNoun(short(w), "pod", "pods")
@@ -99,7 +99,7 @@ func Health(v View) string {
 		}
 		t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), fmt.Sprintf("%d of %d", w.Ready, w.Wanted), state)
 	}
-	head := fmt.Sprintf("%d of %s healthy.", len(all)-lacking, countNoun(len(all), "workload is", "workloads are"))
+	head := fmt.Sprintf("%d of %s ready.", len(all)-lacking, countNoun(len(all), "workload is", "workloads are"))
 	for i := range v.Nodes {
 		if v.Namespace == "" && !nodeReady(&v.Nodes[i]) {
 			head += fmt.Sprintf(" Node %s is not ready.", Code(v.Nodes[i].Name))
@@ -120,7 +120,7 @@ func UnhealthyPods(v View) string {
 		up, of := readyContainers(pod)
 		t.add(tableCell(pod.Namespace), tableCell(pod.Name), fmt.Sprintf("%d/%d", up, of), tableCell(State(pod)), strconv.Itoa(countRestarts(pod)), formatAge(v.Taken, pod.CreationTimestamp.Time))
 	}
-	return t.under(countNoun(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are healthy.")
+	return t.under(countNoun(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are ready or have completed; whether their programs work, their logs tell.")
 }
 
 // Restarts lists containers by how often they were restarted.

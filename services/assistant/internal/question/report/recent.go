@@ -22,15 +22,35 @@ type change struct {
 	what      string
 }
 
-// RecentChanges lists what was created, rolled out and scaled, the newest first. Who did
-// it is in the cluster's own audit log alone; what wrote is in the managed fields.
-func RecentChanges(v View) string {
+// Change is one that the cluster shows: something was created, rolled out or scaled.
+type Change struct {
+	At                time.Time
+	Namespace, Object string
+	What              string // a phrase, in Markdown
+}
+
+// Changes lists what was created, rolled out and scaled, the newest first.
+func (v View) Changes() []Change {
+	var all []Change
+	for _, c := range v.changes() {
+		all = append(all, Change{c.at, c.namespace, c.object, c.what})
+	}
+	return all
+}
+
+func (v View) changes() []change {
 	all := slices.Concat(v.rollouts(), v.created(), v.scaled())
 	slices.SortStableFunc(all, func(a, b change) int {
 		return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.object, b.object), cmp.Compare(a.what, b.what))
 	})
+	return all
+}
+
+// RecentChanges lists what was created, rolled out and scaled, the newest first. Who did
+// it is in the cluster's own audit log alone; what wrote is in the managed fields.
+func RecentChanges(v View) string {
 	t := newTable("When", "Namespace", "Object", "What")
-	for _, c := range all {
+	for _, c := range v.changes() {
 		t.add(formatAge(v.Taken, c.at)+" ago", tableCell(c.namespace), c.object, c.what)
 	}
 	period := cmp.Or(v.period(), " in the last 24 hours")

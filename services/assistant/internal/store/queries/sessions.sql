@@ -12,7 +12,7 @@ select * from sessions where id = @id for update;
 
 -- name: ListSessions :many
 select * from sessions
-where (@every::bool or owner = @owner) and (not @later::bool or (used_at, id) < (@before_used::timestamptz, @before_id::text))
+where (@every::bool or owner = @owner or shared) and (not @later::bool or (used_at, id) < (@before_used::timestamptz, @before_id::text))
 order by used_at desc, id desc limit @max_rows;
 
 -- name: SetSessionScope :exec

@@ -28,15 +28,15 @@ order by number desc limit 1;
 select t.number, t.principal, t.query, t.query_kind, t.answer, t.started_at, t.finished_at
 from turns t join sessions s on s.id = t.session_id
 where t.session_id = @session_id and t.state = 'finished'
-  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+  and (t.principal = s.owner or t.query_kind = 'alert' or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
 order by t.number desc limit @max_rows;
 
 -- name: EarlierTurns :many
 -- What was said before the last turns, cut short, newest first.
-select t.principal, left(t.query, @most::int)::text as query, left(t.answer, @most::int)::text as answer
+select t.principal, t.query_kind, left(t.query, @most::int)::text as query, left(t.answer, @most::int)::text as answer
 from turns t join sessions s on s.id = t.session_id
 where t.session_id = @session_id and t.state = 'finished'
-  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+  and (t.principal = s.owner or t.query_kind = 'alert' or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
 order by t.number desc limit @max_rows offset @skip_rows;
 
 -- name: AppendFrames :execrows

@@ -26,6 +26,7 @@ type Column struct {
 // Row is one object. Cells without a column are never shown.
 type Row struct {
 	Namespace, Name string
+	ResourceVersion string // empty if the server does not tell it
 	Cells           []string
 }
 
@@ -63,6 +64,7 @@ type metadata struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	Created   string `json:"creationTimestamp"`
+	Version   string `json:"resourceVersion"`
 }
 
 // Decode reads a table. Of a server that made none it reads the objects' names; the
@@ -90,7 +92,7 @@ func Decode(answer []byte) (Page, error) {
 		p.Columns = append(p.Columns, Column{Name: strings.ToUpper(c.Name), Wide: c.Priority > 0})
 	}
 	for _, r := range w.Rows {
-		row := Row{Namespace: r.Object.Metadata.Namespace, Name: r.Object.Metadata.Name}
+		row := Row{Namespace: r.Object.Metadata.Namespace, Name: r.Object.Metadata.Name, ResourceVersion: r.Object.Metadata.Version}
 		for _, cell := range r.Cells {
 			row.Cells = append(row.Cells, formatCell(cell))
 		}
@@ -103,7 +105,7 @@ func Decode(answer []byte) (Page, error) {
 }
 
 func plainRow(m metadata) Row {
-	return Row{Namespace: m.Namespace, Name: m.Name, Cells: []string{m.Name, m.Created}}
+	return Row{Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.Version, Cells: []string{m.Name, m.Created}}
 }
 
 // formatCell writes a cell as kubectl does.

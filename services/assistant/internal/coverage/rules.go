@@ -1,0 +1,116 @@
+package coverage
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+// rule is what covers a symptom: the classes of findings that may cause it, and what no object shows.
+type rule struct {
+	classes []engine.Class
+	// status means that the status of an object shows the symptom whenever it is there.
+	status bool
+	// unmeasured is what only a request or a measurement shows, with the command that makes one; empty: nothing.
+	unmeasured, command string
+	// usage means that the rules need the metrics API.
+	usage bool
+}
+
+const (
+	trafficCommand = "kubectl port-forward service/NAME 8080:PORT"
+	lookupCommand  = "kubectl exec POD -- nslookup NAME"
+	accessCommand  = "kubectl auth can-i --list --as=system:serviceaccount:NAMESPACE:NAME"
+)
+
+// rules lists, for each symptom that a question can name, what covers it. A symptom that is not here is a gap.
+var rules = map[question.Symptom]rule{
+	question.Crash:   {classes: []engine.Class{engine.CrashLoop, engine.OutOfMemory, engine.LivenessProbe, engine.InitContainer, engine.Sidecar, engine.DatabaseRefuses}, status: true},
+	question.Memory:  {classes: []engine.Class{engine.OutOfMemory}},
+	question.Pending: {classes: []engine.Class{engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded}, status: true},
+	question.NotStarting: {classes: []engine.Class{engine.ImagePull, engine.MissingObject, engine.MissingKey, engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded,
+		engine.LimitRangeViolated, engine.InitContainer, engine.MissingServiceAccount, engine.AdmissionWebhook, engine.StatefulSetStuck, engine.CrashLoop}},
+	question.Image: {classes: []engine.Class{engine.ImagePull}, status: true},
+	question.Traffic: {classes: []engine.Class{engine.ReadinessProbe, engine.ServiceWithoutEndpoint, engine.ServicePort, engine.IngressBackend, engine.GatewayListener, engine.RouteBackend, engine.TLSSecret,
+		engine.PolicyBlocks, engine.NameResolution, engine.ReadinessGate}, unmeasured: "whether a request is answered now", command: trafficCommand},
+	question.Terminating: {classes: []engine.Class{engine.StuckTerminating}, status: true},
+	question.Scaling:     {classes: []engine.Class{engine.AutoscalerIdle, engine.QuotaExceeded}},
+	question.Drain:       {classes: []engine.Class{engine.BudgetDeadlock}},
+	question.Init:        {classes: []engine.Class{engine.InitContainer, engine.Sidecar}, status: true},
+	question.Access:      {classes: []engine.Class{engine.AccessForbidden}, unmeasured: "whether the request is allowed now", command: accessCommand},
+	question.Names:       {classes: []engine.Class{engine.NameResolution, engine.PolicyBlocks}, unmeasured: "whether a name is looked up from the pod now", command: lookupCommand},
+	question.Job:         {classes: []engine.Class{engine.JobFailed, engine.CronJobIdle}},
+	question.Rollout:     {classes: []engine.Class{engine.RolloutStuck, engine.ImagePull, engine.CrashLoop, engine.ReadinessProbe, engine.QuotaExceeded}},
+	question.Node:        {classes: []engine.Class{engine.NodeTrouble}},
+	question.Volume:      {classes: []engine.Class{engine.ClaimUnbound}, unmeasured: "how full the volume is", command: "kubectl exec POD -- df -h"},
+	question.Config:      {classes: []engine.Class{engine.MissingObject, engine.MissingKey}},
+	question.Probe:       {classes: []engine.Class{engine.LivenessProbe, engine.ReadinessProbe}},
+	question.Quota:       {classes: []engine.Class{engine.QuotaExceeded, engine.LimitRangeViolated}},
+	question.Webhook:     {classes: []engine.Class{engine.AdmissionWebhook}},
+	question.Slow:        {classes: []engine.Class{engine.CPULimit}, usage: true, unmeasured: "how long requests take", command: "kubectl top pods --containers"},
+	question.Version:     {classes: []engine.Class{engine.RolloutStuck, engine.ImagePull}},
+	question.Certificate: {classes: []engine.Class{engine.TLSSecret}, unmeasured: "the certificate that clients get", command: "openssl s_client -connect HOST:443 -servername HOST"},
+	question.Lost:        {classes: []engine.Class{engine.PendingPlacement, engine.PendingResources, engine.NodeTrouble, engine.QuotaExceeded}},
+	question.Address:     {classes: []engine.Class{engine.ServiceWithoutAddress}},
+}
+
+// needs are the kinds, besides pods and events, without which the rules of a class see only a part.
+var needs = map[engine.Class][]string{
+	engine.MissingObject: {"configmaps", "secrets"}, engine.MissingKey: {"configmaps", "secrets"}, engine.PendingResources: {"nodes"}, engine.PendingPlacement: {"nodes"},
+	engine.ClaimUnbound: {"persistentvolumeclaims", "persistentvolumes", "storageclasses"}, engine.QuotaExceeded: {"resourcequotas"}, engine.LimitRangeViolated: {"limitranges"},
+	engine.ServiceWithoutEndpoint: {"services", "endpointslices"}, engine.ServicePort: {"services", "endpointslices"}, engine.IngressBackend: {"ingresses", "services"},
+	engine.GatewayListener: {"gateways"}, engine.RouteBackend: {"httproutes"}, engine.TLSSecret: {"secrets"}, engine.PolicyBlocks: {"networkpolicies", "services"},
+	engine.NameResolution: {"networkpolicies", "services"}, engine.NodeTrouble: {"nodes", "leases"}, engine.AutoscalerIdle: {"horizontalpodautoscalers"}, engine.BudgetDeadlock: {"poddisruptionbudgets"},
+	engine.JobFailed: {"jobs"}, engine.CronJobIdle: {"cronjobs", "jobs"}, engine.AccessForbidden: {"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
+	engine.MissingServiceAccount: {"serviceaccounts"}, engine.RolloutStuck: {"deployments", "replicasets"}, engine.StatefulSetStuck: {"statefulsets", "services"},
+	engine.AdmissionWebhook: {"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, engine.ServiceWithoutAddress: {"services"},
+}
+
+// Classes are the classes of findings that may cause a symptom.
+func Classes(s question.Symptom) []engine.Class { return rules[s].classes }
+
+// rulesWithout names the classes whose rules need one of some kinds.
+func rulesWithout(unread map[string]bool) string {
+	var names []string
+	for class, kinds := range needs {
+		if slices.ContainsFunc(kinds, func(kind string) bool { return unread[kind] }) {
+			names = append(names, class.String())
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// Ask closes the symptoms of a question that rules cover. asserted says that the question states a fault:
+// then what no object shows stays open, since rules cannot deny what a person sees. complaint is what was
+// said, for a question whose fault none of the symptoms describes.
+func (r *Record) Ask(symptoms []question.Symptom, asserted bool, complaint string) {
+	shown := false // some status would show it
+	for _, s := range symptoms {
+		rule, covered := rules[s]
+		shown = shown || rule.status
+		switch {
+		case !covered:
+			r.AddGap("a symptom for which there is no rule", "")
+		case rule.usage: // that all is ready says nothing of how fast it is
+			r.AddGap(rule.unmeasured, rule.command+flagsOf(r.namespace))
+		}
+		if rule.usage && r.snap.Usage == nil {
+			r.AddGap("what containers use: the cluster has no metrics API", "kubectl top pods --containers"+flagsOf(r.namespace))
+		}
+	}
+	if !asserted || shown {
+		return
+	}
+	open := len(r.gaps)
+	for _, s := range symptoms {
+		if rule := rules[s]; rule.unmeasured != "" && !rule.usage {
+			r.AddGap(rule.unmeasured, rule.command)
+		}
+	}
+	if len(r.gaps) == open {
+		r.AddGap("what "+engine.QuoteCode(complaint)+" stands for: no rule covers it, and only the program or who uses it shows it", "")
+	}
+}

@@ -1,0 +1,19 @@
+package operation
+
+// Reference names what a result was read from, so that an answer can cite it.
+type Reference struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// ResourceVersion is the version of the object that was read; empty where the source does not tell it.
+	ResourceVersion string `json:"resource_version,omitempty"`
+	// Container and Line are set for logs. Lines are counted from 1 in what was read of the log.
+	Container string `json:"container,omitempty"`
+	Line      int    `json:"line,omitempty"`
+}
+
+// Cite returns the reference to an object in a version.
+func (r Ref) Cite(resourceVersion string) Reference {
+	return Reference{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, ResourceVersion: resourceVersion}
+}
