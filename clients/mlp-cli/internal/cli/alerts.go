@@ -11,6 +11,9 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
+// alertStates are the values of --state of alerts.
+var alertStates = []string{"resolved", "all"}
+
 func alertsCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "alerts", Usage: "the alert inbox", Subcommands: []*cli.Command{
 		{Name: "list", Usage: "alerts, worst first", Flags: append(append(watchFlags(), listFlags(0)...),
@@ -19,7 +22,7 @@ func alertsCommand(env *Env) *cli.Command {
 				if _, err := readArguments(c); err != nil {
 					return err
 				}
-				if err := oneOf("--state", c.String("state"), "resolved", "all"); err != nil {
+				if err := oneOf("--state", c.String("state"), alertStates...); err != nil {
 					return err
 				}
 				o, err := env.readListOptions(c)

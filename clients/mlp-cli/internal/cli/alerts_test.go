@@ -64,7 +64,7 @@ func TestGeneratedClientsRetryUnderOneKey(t *testing.T) {
 	var mu sync.Mutex // guards keys: the retry comes over another connection
 	var keys []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
+		if r.Method == http.MethodGet || r.URL.Path == "/audit/events" {
 			fmt.Fprint(w, `{"flow_run_id":"f1","is_terminal":false,"stale":false}`)
 			return
 		}

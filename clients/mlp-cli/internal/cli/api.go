@@ -41,10 +41,11 @@ type remote struct {
 	renew func(context.Context) (string, error)
 	// probing marks requests as those of a tool that tries the service.
 	probing bool
+	changes *changes // notes mutations that succeeded; nil: they are nobody's to record
 }
 
 func (e *Env) remote(r *config.Resolved, name, key, tokenKey string) *remote {
-	s := &remote{name: name, key: key, url: r.Get(key), http: e.HTTP}
+	s := &remote{name: name, key: key, url: r.Get(key), http: e.HTTP, changes: e.changes}
 	if tokenKey != "" {
 		s.token = r.Get(tokenKey)
 	}
@@ -177,6 +178,9 @@ func (s *remote) send(req *http.Request) (*http.Response, []byte, error) {
 	}
 	if resp.StatusCode/100 != 2 {
 		return resp, data, s.refused(resp, data)
+	}
+	if req.Header.Get("Idempotency-Key") != "" && req.Header.Get("X-Platform-Probe") == "" {
+		s.changes.note()
 	}
 	return resp, data, nil
 }

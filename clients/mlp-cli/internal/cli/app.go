@@ -76,7 +76,7 @@ func formatOf(line []string) output.Format {
 				return f
 			}
 			return output.Table
-		case name == "context" || name == "c":
+		case slices.Contains([]string{"context", "c", "fields", "jq"}, name):
 			if !joined && i+1 < len(line) {
 				return formatOf(append([]string{""}, line[min(i+2, len(line)):]...))
 			}
@@ -114,6 +114,8 @@ func newApp(env *Env) *cli.App {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table, json, yaml or csv"},
 			&cli.BoolFlag{Name: "json", Usage: "same as --output json; must precede the subcommand"},
+			&cli.StringFlag{Name: "fields", Usage: "with --json: only these fields of the objects, separated by commas"},
+			&cli.StringFlag{Name: "jq", Usage: "with --json: the results of this jq expression, one a line"},
 			&cli.StringFlag{Name: "context", Aliases: []string{"c"}, Usage: "named configuration context"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmations"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only results and errors"},
@@ -180,7 +182,9 @@ func prepareCommand(env *Env, c *cli.Command, path string) {
 		env.Yes = env.Yes || ctx.Bool("yes")
 		env.Quiet = env.Quiet || ctx.Bool("quiet")
 		env.Verbose = env.Verbose || ctx.Bool("verbose")
-		return run(ctx)
+		err := run(ctx)
+		env.recordChange(ctx, err)
+		return err
 	}
 }
 
@@ -208,6 +212,15 @@ func (e *Env) globals(c *cli.Context) error {
 	if !slices.Contains(output.Formats, f) {
 		return fault.Usage("--output must be one of table, json, yaml, csv; not %q", string(f))
 	}
+	if c.String("fields") != "" || c.String("jq") != "" {
+		if f != output.JSON {
+			return fault.Usage("--fields and --jq are for JSON").WithHint("for example: mlp --json --jq '.[].name' models list")
+		}
+		var err error
+		if e.selection, err = output.NewSelection(c.String("fields"), c.String("jq")); err != nil {
+			return fault.Usage("--jq: %v", err)
+		}
+	}
 	e.Format = f
 	e.Context = c.String("context")
 	e.Yes, e.Quiet, e.Verbose = c.Bool("yes"), c.Bool("quiet"), c.Bool("verbose")
@@ -224,6 +237,15 @@ func readArguments(c *cli.Context, names ...string) ([]string, error) {
 	}
 	got, err := argv.Arguments(c, shown...)
 	return got, usageFault(err)
+}
+
+// formatNames are the values of --output.
+func formatNames() []string {
+	names := make([]string, len(output.Formats))
+	for i, f := range output.Formats {
+		names[i] = string(f)
+	}
+	return names
 }
 
 // oneOf checks an option with a closed set of values; empty means unset.
@@ -254,16 +276,17 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // watch repeats run until the context ends, clearing the screen between rounds on a terminal.
 func (e *Env) watch(ctx context.Context, every time.Duration, run func() error) error {
-	if e.Format.Structured() {
-		return fault.Usage("--watch is for people; it does not go with --output %s", e.Format)
+	if e.Format == output.YAML || e.Format == output.CSV {
+		return fault.Usage("--watch does not go with --output %s", e.Format).WithHint("a document a line for each round: mlp --json %s --watch", e.command)
 	}
 	if every < time.Second {
 		return fault.Usage("--interval must be at least 1 second")
 	}
+	e.compact = e.Format == output.JSON
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if e.OutTTY {
+		if e.OutTTY && !e.compact {
 			if err := printable.WriteControl(e.Out, "\x1b[H\x1b[2J"); err != nil {
 				return err
 			}

@@ -183,7 +183,8 @@ func auditVerify(ctx context.Context, env *Env, q controlplane.VerifyAuditParams
 		reason = string(*v.Reason)
 	}
 	doc := map[string]any{"verified": v.Verified, "checked": v.Checked, "first_bad_seq": v.FirstBadSeq, "reason": nullIfEmpty(reason),
-		"signed_seq": v.SignedSeq, "head": v.Head, "verified_at": v.VerifiedAt}
+		"signed_seq": v.SignedSeq, "head": v.Head, "verified_at": v.VerifiedAt, "memory": v.Memory, "high_water": v.HighWater,
+		"failures": v.Failures, "acknowledgements": v.Acknowledgements}
 	if !v.Verified {
 		at := "its end"
 		if v.FirstBadSeq != nil {
@@ -191,11 +192,17 @@ func auditVerify(ctx context.Context, env *Env, q controlplane.VerifyAuditParams
 		}
 		f := fault.New("audit_altered", "the audit ledger does not verify: %s at %s; %d entries were checked", strings.ReplaceAll(reason, "_", " "), at, v.Checked)
 		f.Faults = []any{doc}
+		if v.Detail != nil {
+			f.Message += ": " + output.Clean(*v.Detail)
+		}
 		return f.WithHint("keep what is there before anything else: mlp audit export --file audit.ndjson")
 	}
 	signed := "no entry is under a trusted checkpoint"
 	if v.SignedSeq > 0 {
 		signed = fmt.Sprintf("signed up to entry %d", v.SignedSeq)
+	}
+	for _, a := range v.Acknowledgements {
+		signed += fmt.Sprintf("; accepted up to entry %d by %s and %s at %s: %s", a.Seq, output.Clean(a.RequestedBy), output.Clean(a.AcknowledgedBy), a.At, output.Clean(a.Reason))
 	}
 	return env.done(doc, "%d entries verified; %s; head %d %s", v.Checked, signed, v.Head.Seq, output.Clean(v.Head.Hash))
 }

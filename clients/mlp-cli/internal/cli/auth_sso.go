@@ -6,7 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"net"
+	"log/slog"
 	"net/http"
 	"os/exec"
 	"runtime"
@@ -21,6 +21,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/service/listener"
 )
 
 // signInLimit is how long a person may take to sign in with a browser.
@@ -161,15 +162,15 @@ func (e *Env) signInByDevice(ctx context.Context, client *oauth2.Config) (*oauth
 
 // signInByBrowser sends the person's browser to the provider and takes the code that comes back to this machine.
 func (e *Env) signInByBrowser(ctx context.Context, client *oauth2.Config, idp identityProvider, noBrowser bool) (*oauth2.Token, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := listener.Listen("127.0.0.1:0", "mlp", 0)
 	if err != nil {
 		return nil, fault.New("no_loopback", "cannot listen for the browser on this machine: %v", err).WithHint("sign in with another device: mlp auth login --device")
 	}
-	client.RedirectURL = "http://" + listener.Addr().String() + "/callback"
+	client.RedirectURL = "http://" + port.Addr().String() + "/callback"
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	answers := make(chan browserAnswer, 1)
-	server := &http.Server{Handler: takeCode(state, answers), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with endServer
+	server := listener.Server(takeCode(state, answers), slog.New(slog.DiscardHandler), slog.LevelDebug)
+	go func() { _ = server.Serve(port) }() // ends with endServer
 	defer endServer(ctx, server)
 	address := client.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier))
 	fmt.Fprintf(e.Err, "Sign in with your browser: %s\n", address)

@@ -76,7 +76,7 @@ func busModels(repo *modelrepo.Repo) []busModel {
 }
 
 func busList(env *Env, dir string, o listOptions) error {
-	_, repo, err := env.modelRepo(dir, "dev")
+	_, repo, err := env.modelRepo(dir, "")
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func busList(env *Env, dir string, o listOptions) error {
 }
 
 func busInit(env *Env, asked string, dryRun bool) error {
-	dir, repo, err := env.modelRepo(asked, "dev")
+	dir, repo, err := env.modelRepo(asked, "")
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func busInit(env *Env, asked string, dryRun bool) error {
 }
 
 func busRegenerate(ctx context.Context, env *Env, asked, name string, dryRun bool) error {
-	dir, repo, err := env.modelRepo(asked, "dev")
+	dir, repo, err := env.modelRepo(asked, "")
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
 	"github.com/mlp-platform/platform/libs/cli/completion"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 func showCompletion(env *Env) error {
@@ -49,24 +51,72 @@ func completionFault(env *Env, err error) error {
 // completeCommand prints candidates for the last of the words typed so far.
 func completeCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: completion.CommandName, Hidden: true, Usage: "print completions", Action: func(c *cli.Context) error {
-		words := c.Args().Slice()
-		candidates, leaf := completion.Candidates(c.App, words)
+		candidates, q := completion.Candidates(c.App, c.Args().Slice())
+		isModel := q.Option != nil && q.Option.Names()[0] == "model" ||
+			q.Option == nil && q.Command != nil && len(q.Command.Subcommands) == 0 && takesModel(q.Command) && !strings.HasPrefix(q.Typed, "-")
+		values := env.optionValues(q)
+		if isModel {
+			values = completeModels(c.Context, env)
+		}
+		for _, v := range values {
+			if len(v) >= len(q.Typed) && strings.EqualFold(v[:len(q.Typed)], q.Typed) {
+				candidates = append(candidates, q.Prefix+v)
+			}
+		}
 		for _, s := range candidates {
 			fmt.Fprintln(env.Out, s)
 		}
-		last := ""
-		if len(words) > 0 {
-			last = words[len(words)-1]
-		}
-		if leaf != nil && len(leaf.Subcommands) == 0 && takesModel(leaf) && !strings.HasPrefix(last, "-") {
-			for _, m := range completeModels(c.Context, env) {
-				if strings.HasPrefix(strings.ToUpper(m), strings.ToUpper(last)) {
-					fmt.Fprintln(env.Out, m)
-				}
-			}
-		}
 		return nil
 	}}
+}
+
+// optionValues are the values of an option that takes one of a list.
+func (e *Env) optionValues(q completion.Query) []string {
+	if q.Option == nil {
+		return nil
+	}
+	switch q.Option.Names()[0] {
+	case "output":
+		return formatNames()
+	case "context":
+		return e.contextNames()
+	case "alias", "from", "to":
+		return aliases
+	case "backend":
+		return backends
+	case "env":
+		return modelrepo.Environments
+	case "gate":
+		return gates
+	case "kind":
+		return driftKinds
+	case "by":
+		return costDimensions
+	case "task":
+		return modelrepo.TaskTypes
+	case "type":
+		return modelTypes
+	case "service":
+		return stackServices
+	case "state": // one option of several commands, each with states of its own
+		switch usage := q.Option.(*cli.StringFlag).Usage; {
+		case strings.HasPrefix(usage, "resolved"):
+			return alertStates
+		case strings.HasPrefix(usage, "only those"):
+			return runStates()
+		}
+		return guardedStates
+	}
+	return nil
+}
+
+// contextNames are the contexts of the configuration file, if it can be read.
+func (e *Env) contextNames() []string {
+	f, err := config.Load(config.Path(e.Getenv))
+	if err != nil {
+		return nil
+	}
+	return sortedKeys(f.Contexts)
 }
 
 // takesModel tells whether a command's first positional is a model.

@@ -72,6 +72,9 @@ func modelsCost(ctx context.Context, env *Env, model string, o listOptions, plot
 	return err
 }
 
+// costDimensions are the values of --by of costs.
+var costDimensions = []string{"model", "project"}
+
 func costsCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "costs", Usage: "what training has cost, highest first", Flags: append(listFlags(0),
 		&cli.StringFlag{Name: "by", Value: "model", Usage: "model or project"},
@@ -82,7 +85,7 @@ func costsCommand(env *Env) *cli.Command {
 		if _, err := readArguments(c); err != nil {
 			return err
 		}
-		if err := oneOf("--by", c.String("by"), "model", "project"); err != nil {
+		if err := oneOf("--by", c.String("by"), costDimensions...); err != nil {
 			return err
 		}
 		o, err := env.readListOptions(c)

@@ -167,7 +167,7 @@ func driftStatus(ctx context.Context, env *Env, model string, o listOptions, plo
 		return err
 	}
 	if model != "" && len(rows) == 0 {
-		return notServed(model, "drift")
+		return env.orMisspelt(ctx, model, notServed(model, "drift"))
 	}
 	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Overall", "Decided by", "Snapshots", "Trend"}, Doc: rows,
 		Spare: []string{"Baseline μ", "Live μ", "Snapshots", "Status", "Decided by", "Trend"}, Empty: "No model is served."}
@@ -257,7 +257,7 @@ func driftBaseline(ctx context.Context, env *Env, kind driftKind, model, alias s
 	}
 	var res inference.DriftBaseline
 	if err := env.serving(r).post(ctx, kind.path+"/"+escapeSegment(strings.ToUpper(model))+"/baseline", inference.AliasChoice{Alias: &alias}, &res); err != nil {
-		return err
+		return env.orMisspelt(ctx, model, err)
 	}
 	return env.done(map[string]any{"model": res.Model, "alias": res.Alias, "n": res.N, "mean": res.Mean, "std": res.Std, "set_at": res.SetAt},
 		"baseline of the %s of %s (%s) set from %d snapshots", kind.many, res.Model, res.Alias, res.N)

@@ -80,7 +80,7 @@ func inputDriftStatus(ctx context.Context, env *Env, model string, o listOptions
 		return err
 	}
 	if model != "" && len(list) == 0 {
-		return notServed(model, "inputs")
+		return env.orMisspelt(ctx, model, notServed(model, "inputs"))
 	}
 	rows := make([]inputDriftRow, len(list))
 	g := output.Grid{Columns: []string{"Model", "Alias", "Norm μ", "Emb μ", "Emb σ", "Max Z", "Status", "Overall", "Decided by", "Snapshots"}, Empty: "No model is served."}

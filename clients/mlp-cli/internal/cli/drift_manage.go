@@ -14,6 +14,12 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
+// Values of options of auto-retrain.
+var (
+	gates      = []string{"approval", "direct"}
+	driftKinds = []string{"prediction", "input", "any"}
+)
+
 func dryRunFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"}
 }
@@ -51,7 +57,7 @@ func driftReset(ctx context.Context, env *Env, kind driftKind, model, alias stri
 		return env.DryRun(model, would, []Check{check})
 	}
 	if err != nil {
-		return err
+		return env.orMisspelt(ctx, model, err)
 	}
 	yes, err := env.Confirm(ctx, fmt.Sprintf("%s the %d recent %s of %s (%s)?", strings.ToUpper(kind.forget[:1])+kind.forget[1:], now.NSnapshots, kind.many, model, alias), false)
 	if err != nil || !yes {
@@ -98,13 +104,13 @@ func driftAutoRetrainCommand(env *Env) *cli.Command {
 				}
 				in.CooldownSeconds = new(int32(c.Int("cooldown")))
 			}
-			if err := oneOf("--gate", c.String("gate"), "approval", "direct"); err != nil {
+			if err := oneOf("--gate", c.String("gate"), gates...); err != nil {
 				return err
 			}
 			if gate := c.String("gate"); gate != "" {
 				in.Gate = new(controlplane.AutoRetrainGate(gate))
 			}
-			if err := oneOf("--kind", c.String("kind"), "prediction", "input", "any"); err != nil {
+			if err := oneOf("--kind", c.String("kind"), driftKinds...); err != nil {
 				return err
 			}
 			if kind := c.String("kind"); kind != "" {

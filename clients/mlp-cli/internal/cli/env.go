@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/printable"
 	"github.com/mlp-platform/platform/libs/cli/terminal"
 
@@ -43,12 +43,15 @@ type Env struct {
 	Yes         bool
 	Quiet       bool
 	Verbose     bool
-	data        io.Writer     // Out for bytes that must not change; a terminal's is cleaned all the same
-	bars        io.Writer     // Err for progress bars, which move the cursor; what they show of others is cleaned before
-	command     string        // the command that runs, for dry runs
-	interrupted func() bool   // whether Ctrl-C came
-	lines       *bufio.Reader // over In, for all prompts of one run
-	overrides   *sync.Once    // guards the one line about variables that override --context
+	data        io.Writer         // Out for bytes that must not change; a terminal's is cleaned all the same
+	bars        io.Writer         // Err for progress bars, which move the cursor; what they show of others is cleaned before
+	selection   *output.Selection // of --fields and --jq
+	compact     bool              // documents of one line: those of --watch
+	command     string            // the command that runs, for dry runs
+	interrupted func() bool       // whether Ctrl-C came
+	lines       *bufio.Reader     // over In, for all prompts of one run
+	changes     *changes          // what a command has changed, to be recorded
+	overrides   *sync.Once        // guards the one line about variables that override --context
 }
 
 // System is the real world.
@@ -68,7 +71,7 @@ func isSameFile(a, b *os.File) bool {
 // to a pipe are data and pass as they are.
 func (e *Env) cleanStreams() *Env {
 	own := *e
-	own.overrides = new(sync.Once)
+	own.overrides, own.changes = new(sync.Once), new(changes)
 	own.data, own.bars = e.Out, e.Err
 	own.Err = printable.NewWriter(e.Err)
 	if e.OutTTY || !e.Format.Structured() {
@@ -87,7 +90,7 @@ func (e *Env) Color() bool {
 
 // Printer writes results in the chosen format.
 func (e *Env) Printer() *output.Printer {
-	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Now: e.Now, Color: e.Color() && e.Format == output.Table}
+	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Now: e.Now, Color: e.Color() && e.Format == output.Table, Select: e.selection, Compact: e.compact}
 }
 
 // Config resolves the settings in force. Variables win over the context, even one named by --context; whoever named it is
@@ -201,7 +204,7 @@ func dryRunCell(v any) any {
 	default:
 		return r.Interface()
 	}
-	data, err := json.Marshal(v)
+	data, err := output.Marshal(v)
 	if err != nil {
 		return v
 	}
@@ -224,6 +227,14 @@ func (e *Env) fail(err error) int {
 		return fault.ExitOK // a reader that went away, as under `| head -1`, is no error
 	}
 	f := fault.From(err)
+	if field := (*output.UnknownFieldError)(nil); errors.As(err, &field) {
+		f = fault.New("unknown_field", "%v", err)
+		if near := argv.Nearest(field.Field, field.Known); near != "" {
+			f = f.WithHint("did you mean: --fields %s", near)
+		} else if len(field.Known) > 0 {
+			f = f.WithHint("the fields are %s", strings.Join(field.Known, ", "))
+		}
+	}
 	if errors.Is(err, context.Canceled) {
 		f = fault.New("interrupted", "interrupted")
 	}
@@ -245,7 +256,7 @@ func (e *Env) fail(err error) int {
 			// One document on failure too; a table of one error has no useful columns.
 			format = output.JSON
 		}
-		_ = (&output.Printer{Out: e.Out, Format: format}).Document(struct {
+		_ = (&output.Printer{Out: e.Out, Format: format, Compact: e.compact}).Document(struct {
 			Error     string  `json:"error"`
 			Code      string  `json:"code"`
 			ExitCode  int     `json:"exit_code"`

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -167,7 +166,7 @@ func jsonCell(v any) any {
 	case string:
 		return v
 	}
-	data, err := json.Marshal(v)
+	data, err := output.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

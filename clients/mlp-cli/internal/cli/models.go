@@ -175,6 +175,13 @@ func (e *Env) findRegistered(ctx context.Context, name string) (*tracker.Client,
 		}
 	}
 	if errors.Is(err, tracker.ErrNotFound) {
+		// A plain MLflow client may have given it capitals.
+		list, _ := e.registered(ctx) // without the list, the model stays unknown
+		if i := slices.IndexFunc(list, func(m tracker.RegisteredModel) bool { return strings.EqualFold(m.Name, name) }); i >= 0 {
+			m, err = tr.GetRegisteredModel(ctx, list[i].Name)
+		}
+	}
+	if errors.Is(err, tracker.ErrNotFound) {
 		f := fault.New("unknown_model", "the tracker has no model %s", strings.ToUpper(name))
 		f.Service, f.Status = "tracker", 404
 		if near := e.nearestRegistered(ctx, name); near != "" {

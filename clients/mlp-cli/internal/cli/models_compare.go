@@ -70,7 +70,7 @@ var lowerIsBetter = []string{"rmse", "mae", "mse", "mape", "male", "loss", "erro
 
 // betterOf says which of two values of a metric is the better; nil when neither is.
 func betterOf(metric string, v1, v2 *float64) *string {
-	if v1 == nil || v2 == nil || *v1 == *v2 || math.IsNaN(*v1) || math.IsNaN(*v2) {
+	if v1 == nil || v2 == nil || *v1 == *v2 || math.IsNaN(*v1-*v2) || math.IsInf(*v1-*v2, 0) {
 		return nil
 	}
 	firstWins := *v1 > *v2
@@ -121,7 +121,7 @@ func modelsDiff(ctx context.Context, env *Env, name, first, second string) error
 	metrics, params := map[string]metricDiff{}, map[string]paramDiff{}
 	for _, side := range []*versionRun{v1, v2} {
 		for k := range side.run.Metrics {
-			d := metricDiff{V1: finite(lookup(v1.run.Metrics, k)), V2: finite(lookup(v2.run.Metrics, k))}
+			d := metricDiff{V1: lookup(v1.run.Metrics, k), V2: lookup(v2.run.Metrics, k)}
 			if d.V1 != nil && d.V2 != nil {
 				d.Delta = new(*d.V2 - *d.V1)
 			}
@@ -158,14 +158,6 @@ func modelsDiff(ctx context.Context, env *Env, name, first, second string) error
 	return env.Printer().Print(mg, pg)
 }
 
-// finite leaves out what no JSON document can hold.
-func finite(v *float64) *float64 {
-	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
-		return nil
-	}
-	return v
-}
-
 func modelsLineage(ctx context.Context, env *Env, name, version string) error {
 	tr, url, m, err := env.findRegistered(ctx, name)
 	if err != nil {
@@ -192,27 +184,27 @@ func modelsLineage(ctx context.Context, env *Env, name, version string) error {
 		}
 		return nil
 	}
-	metrics := map[string]*float64{}
-	for k, x := range v.run.Metrics {
-		metrics[k] = finite(&x)
+	metrics := v.run.Metrics
+	if metrics == nil {
+		metrics = map[string]float64{}
 	}
 	params := v.run.Params
 	if params == nil {
 		params = map[string]string{}
 	}
 	doc := struct {
-		Model         string              `json:"model"`
-		Version       string              `json:"version"`
-		TrackerRun    *string             `json:"tracker_run_id"`
-		FlowRun       *string             `json:"orchestrator_flow_run_id"`
-		Dataset       *string             `json:"dataset_version"`
-		Rows          *string             `json:"training_rows"`
-		Commit        *string             `json:"commit_sha"`
-		Approval      *string             `json:"approval_id"`
-		ApprovalError *string             `json:"approval_error"`
-		CreatedAt     time.Time           `json:"created_at"`
-		Params        map[string]string   `json:"params"`
-		Metrics       map[string]*float64 `json:"metrics"`
+		Model         string             `json:"model"`
+		Version       string             `json:"version"`
+		TrackerRun    *string            `json:"tracker_run_id"`
+		FlowRun       *string            `json:"orchestrator_flow_run_id"`
+		Dataset       *string            `json:"dataset_version"`
+		Rows          *string            `json:"training_rows"`
+		Commit        *string            `json:"commit_sha"`
+		Approval      *string            `json:"approval_id"`
+		ApprovalError *string            `json:"approval_error"`
+		CreatedAt     time.Time          `json:"created_at"`
+		Params        map[string]string  `json:"params"`
+		Metrics       map[string]float64 `json:"metrics"`
 	}{Model: strings.ToUpper(m.Name), Version: v.Version, TrackerRun: optional(v.RunID), FlowRun: tag("prefect_flow_run_id"), Dataset: tag("dataset_version"),
 		Rows: tag("training_rows"), Commit: tag("modelrepo_commit"), CreatedAt: v.Created.UTC(), Params: params, Metrics: metrics}
 	// The control plane alone knows which decision started the run; without it the rest is still worth showing.

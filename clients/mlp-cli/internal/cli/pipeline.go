@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -14,7 +16,9 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/service"
@@ -47,7 +51,7 @@ func pipelineCommand(env *Env) *cli.Command {
 			&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the first declared)"},
 			&cli.BoolFlag{Name: "dummy", Usage: "500 generated rows; the version never gets past Staging"},
 			&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: strings.Join(backends, ", ")},
-			&cli.StringFlag{Name: "env", Value: "dev", Usage: "dev, staging or prod: which registry applies"},
+			registryFlag(),
 			&cli.StringFlag{Name: "report", Usage: "folder for a report with plots"},
 			dryRunFlag(),
 		}, Action: func(c *cli.Context) error {
@@ -57,7 +61,7 @@ func pipelineCommand(env *Env) *cli.Command {
 			if err := oneOf("--backend", c.String("backend"), backends...); err != nil {
 				return err
 			}
-			if err := oneOf("--env", c.String("env"), "dev", "staging", "prod"); err != nil {
+			if err := oneOf("--env", c.String("env"), modelrepo.Environments...); err != nil {
 				return err
 			}
 			return pipelineRun(c.Context, env, runOptions{repo: c.String("repo"), model: c.String("model"), dataset: c.String("dataset"),
@@ -88,14 +92,33 @@ func (e *Env) repoDir(asked string) (string, error) {
 	if asked == "" {
 		asked = "this folder"
 	}
-	return "", fault.New("no_modelrepo", "%s is no model repository: it has no models folder", asked).WithHint("name one with --repo DIR, or set PLATFORM_MODELREPO")
+	return "", fault.New("no_modelrepo", "%s is no model repository: it has no models folder", asked).
+		WithHint("name one with --repo DIR, or set PLATFORM_MODELREPO; mlp scaffold NAME --repo DIR makes one")
 }
 
+// registryFlag chooses the environment that a command works in.
+func registryFlag(aliases ...string) cli.Flag {
+	return &cli.StringFlag{Name: "env", Aliases: aliases, Usage: strings.Join(modelrepo.Environments, ", ") + ": which registry applies (default: dev, or base where the repository has none for dev)"}
+}
+
+// registryOf returns the requested environment, else dev if the repository has a registry for it, else base.
+func registryOf(dir, asked string) string {
+	switch {
+	case asked != "":
+		return asked
+	case slices.Contains(modelrepo.Registries(dir), "dev"):
+		return "dev"
+	}
+	return "base"
+}
+
+// modelRepo reads the repository with the registry of an environment.
 func (e *Env) modelRepo(asked, name string) (string, *modelrepo.Repo, error) {
 	dir, err := e.repoDir(asked)
 	if err != nil {
 		return "", nil, err
 	}
+	name = registryOf(dir, name)
 	r, err := modelrepo.Open(dir, name)
 	if err != nil {
 		return "", nil, fault.New("modelrepo_unreadable", "cannot read the model repository %s: %v", dir, err)
@@ -113,7 +136,7 @@ func sortedModels(r *modelrepo.Repo) []*modelrepo.Model {
 }
 
 func pipelineList(env *Env, repo string, o listOptions) error {
-	_, r, err := env.modelRepo(repo, "dev")
+	_, r, err := env.modelRepo(repo, "")
 	if err != nil {
 		return err
 	}
@@ -143,9 +166,21 @@ func pipelineList(env *Env, repo string, o listOptions) error {
 }
 
 func pipelineValidate(env *Env, repo string) error {
-	dir, r, err := env.modelRepo(repo, "dev")
+	dir, r, err := env.modelRepo(repo, "base")
 	if err != nil {
 		return err
+	}
+	all := r.Faults
+	for _, name := range modelrepo.Registries(dir) { // each may break what base alone does not
+		_, other, err := env.modelRepo(dir, name)
+		if err != nil {
+			return err
+		}
+		for _, f := range other.Faults {
+			if !slices.Contains(all, f) {
+				all = append(all, f)
+			}
+		}
 	}
 	type row struct {
 		File    string `json:"file"`
@@ -154,7 +189,7 @@ func pipelineValidate(env *Env, repo string) error {
 	}
 	faults := []row{}
 	g := output.Grid{Columns: []string{"File", "Line", "Message"}}
-	for _, f := range r.Faults {
+	for _, f := range all {
 		faults = append(faults, row{f.File, f.Line, f.Msg})
 		g.Rows = append(g.Rows, []any{f.File, f.Line, f.Msg})
 	}
@@ -163,13 +198,13 @@ func pipelineValidate(env *Env, repo string) error {
 		g.Empty = fmt.Sprintf("%s is valid: %d models, %d datasets", dir, len(r.Models), len(r.Datasets))
 		return env.Printer().Print(g)
 	}
-	first := faults[0]
-	f := fault.New("invalid_modelrepo", "%d fault(s) in %s; the first: %s:%d: %s", len(faults), dir, first.File, first.Line, first.Message)
+	f := fault.New("invalid_modelrepo", "%d fault(s) in %s; the first: %v", len(faults), dir, all[0])
 	f.Faults = faults
 	if !env.Format.Structured() {
 		// file:line, so that an editor can jump there.
-		for _, w := range faults {
-			fmt.Fprintf(env.Out, "%s:%d: %s\n", filepath.Join(dir, w.File), w.Line, output.Clean(w.Message))
+		for _, w := range all {
+			w.File = filepath.Join(dir, w.File)
+			fmt.Fprintln(env.Out, output.Clean(w.Error()))
 		}
 	}
 	return f
@@ -185,6 +220,7 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	o.env = r.Env
 	var m *modelrepo.Model
 	var names []string
 	for _, x := range sortedModels(r) {
@@ -232,6 +268,16 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	show, done := env.stageBar(m.Name)
 	res, err := t.Train(ctx, trainer.Request{Model: m.Name, Dataset: o.dataset, Dummy: o.dummy, Backend: o.backend}, show)
 	done(err == nil)
+	if errors.Is(err, trainer.ErrUnknownModel) {
+		f := fault.New("model_not_published", "%v; nothing was trained or registered", err)
+		if commit := env.foreignCommit(ctx, dir); commit != "" {
+			return f.WithHint("the control plane has read commit %.12s, which this folder does not have: pull it, or put the model into the repository that the control plane reads (--repo, or PLATFORM_MODELREPO as shown by: platform env)", commit)
+		}
+		return f.WithHint("%s", strings.Join(publishCommands(dir, m, r), " && "))
+	}
+	if res.RunID != "" {
+		env.changes.note()
+	}
 	if err != nil {
 		return unfinishedFault(res, m.Name, err, ctx.Err() != nil)
 	}
@@ -248,6 +294,59 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	g.Doc = map[string]any{"run_id": res.RunID, "model": m.Name, "version": res.Version, "metrics": res.Metrics,
 		"baseline_metrics": res.BaselineMetrics, "aliases": res.Aliases}
 	return env.Printer().Print(g)
+}
+
+// foreignCommit is a commit that the control plane has read and this folder does not have, the last push first: it is behind, or
+// nothing that is committed here is ever read. Empty if it has, or if the control plane does not say.
+func (e *Env) foreignCommit(ctx context.Context, dir string) string {
+	r, err := e.Config()
+	if err != nil {
+		return ""
+	}
+	var fresh controlplane.FreshnessSnapshot
+	if e.controlPlane(r).get(ctx, "/modelrepo/status", &fresh) != nil {
+		return ""
+	}
+	read := make([]string, 0, 1+len(fresh.Models))
+	if fresh.LastEvent != nil {
+		read = append(read, fresh.LastEvent.CommitSha)
+	}
+	for _, m := range fresh.Models {
+		if m.LatestModelrepoCommit != nil {
+			read = append(read, *m.LatestModelrepoCommit)
+		}
+	}
+	if i := slices.IndexFunc(read, func(sha string) bool { return !modelrepo.HasCommit(dir, sha) }); i >= 0 {
+		return read[i]
+	}
+	return ""
+}
+
+// publishCommands bring the definition of a model to the control plane, which reads commits only.
+func publishCommands(dir string, m *modelrepo.Model, r *modelrepo.Repo) []string {
+	files := []modelrepo.SourceFile{m.File}
+	for _, d := range m.Datasets {
+		files = append(files, r.Datasets[d.Name].File)
+	}
+	origin, err := modelrepo.ReadProvenance(dir, files...)
+	return append(commitCommands(dir, m.Name, err == nil && !origin.Dirty()), "mlp modelrepo sync")
+}
+
+// commitCommands commit the folder and push it; steps that are done or impossible are left out.
+func commitCommands(dir, model string, committed bool) []string {
+	git := "git -C " + argv.Quote([]string{dir}) + " "
+	remote, isRepository := modelrepo.HasRemote(dir)
+	var out []string
+	if !isRepository {
+		out = append(out, git+"init")
+	}
+	if !committed {
+		out = append(out, git+"add -A", git+"commit -m 'Add "+model+"'")
+	}
+	if remote {
+		out = append(out, git+"push")
+	}
+	return out
 }
 
 // unfinishedFault says how far a training got that did not end well: its version may be registered already.

@@ -27,7 +27,7 @@ func pipelineDeployCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "deploy", Usage: "make the orchestrator train the enabled models by their schedule", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "repo", Aliases: []string{"registry"}, Usage: "model repository with its registries (default: PLATFORM_MODELREPO, else this folder)"},
 		&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "only this model"},
-		&cli.StringFlag{Name: "env", Aliases: []string{"e"}, Value: "dev", Usage: strings.Join(modelrepo.Environments, ", ") + ": which registry applies"},
+		registryFlag("e"),
 		&cli.BoolFlag{Name: "no-schedule", Usage: "deploy without a schedule: the model is trained only when somebody asks"},
 		dryRunFlag(),
 	}, Action: func(c *cli.Context) error {
@@ -58,6 +58,9 @@ type deployedModel struct {
 }
 
 func pipelineDeploy(ctx context.Context, env *Env, o deployOptions) error {
+	if dir, err := env.repoDir(o.repo); err == nil {
+		o.env = registryOf(dir, o.env)
+	}
 	models, err := env.modelsToDeploy(o)
 	if o.dryRun {
 		return dryDeploy(ctx, env, o, models, err)
@@ -98,6 +101,9 @@ func pipelineDeploy(ctx context.Context, env *Env, o deployOptions) error {
 			f := fault.From(orchestratorFault(r.Get("orchestrator"), err))
 			f.Faults = doc // those before it are deployed
 			return f
+		}
+		if row.Result != "unchanged" {
+			env.changes.note()
 		}
 		doc = append(doc, row)
 		g.Rows = append(g.Rows, []any{row.Model, row.Deployment, row.Dataset, row.Schedule, row.Timezone, row.Result})

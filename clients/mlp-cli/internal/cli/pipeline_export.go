@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
@@ -17,7 +16,7 @@ import (
 func pipelineExportCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "export-registry", Usage: "the declared models with every setting in force, after defaults and the registry of an environment", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "repo", Usage: "model repository (default: PLATFORM_MODELREPO, else this folder)"},
-		&cli.StringFlag{Name: "env", Aliases: []string{"e"}, Value: "dev", Usage: strings.Join(modelrepo.Environments, ", ") + ": which registry applies"},
+		registryFlag("e"),
 		&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "write the JSON document there"},
 	}, Action: func(c *cli.Context) error {
 		if _, err := readArguments(c); err != nil {
@@ -37,6 +36,7 @@ func pipelineExport(env *Env, repo, name, file string) error {
 	if err != nil {
 		return err
 	}
+	name = r.Env
 	if len(r.Faults) > 0 {
 		return fault.New("invalid_modelrepo", "%s has %d fault(s) and is not exported", dir, len(r.Faults)).WithHint("see: mlp pipeline validate")
 	}
@@ -63,7 +63,7 @@ func pipelineExport(env *Env, repo, name, file string) error {
 	if file == "" {
 		return env.Printer().Print(g)
 	}
-	data, err := json.MarshalIndent(doc, "", "  ")
+	data, err := output.MarshalIndent(doc)
 	if err != nil {
 		return fault.New("unexportable", "cannot encode the registry: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/textfile"
 )
 
 // aliases are the values of --alias.
@@ -61,6 +62,9 @@ func (e *Env) readText(option, value string) ([]byte, error) {
 	if len(data) > maxFeatures {
 		return nil, fault.New("too_large", "%s holds more than 1 MiB", option)
 	}
+	if data, err = textfile.Clean(data); err != nil {
+		return nil, fault.New("bad_text", "%s: %v", option, err).WithHint("save the file as UTF-8")
+	}
 	return data, nil
 }
 
@@ -101,7 +105,7 @@ func runPredict(ctx context.Context, env *Env, model, text, alias, version strin
 	}
 	var res inference.Prediction
 	if err := env.serving(r).ask(ctx, path, payload, &res); err != nil {
-		return err
+		return env.orMisspelt(ctx, model, err)
 	}
 	return env.Printer().Print(output.Grid{
 		Columns: []string{"Model", "Version", "Alias", "Prediction", "Unit"},

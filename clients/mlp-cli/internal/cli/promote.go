@@ -163,8 +163,12 @@ func savePolicy(ctx context.Context, env *Env, o promoteOptions) error {
 	}
 	c := o.conditions[0]
 	rule := describeCondition(c)
+	unknown := env.requireModel(ctx, o.model)
 	if o.dryRun {
-		return env.DryRun(o.model, map[string]any{"save_policy": rule, "from": o.from, "to": o.to}, nil)
+		return env.DryRun(o.model, map[string]any{"save_policy": rule, "from": o.from, "to": o.to}, []Check{knownCheck(unknown)})
+	}
+	if unknown != nil {
+		return unknown
 	}
 	yes, err := env.Confirm(ctx, "Save the policy of "+o.model+": "+rule+"?", false)
 	if err != nil || !yes {

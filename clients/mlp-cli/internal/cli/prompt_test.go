@@ -73,15 +73,16 @@ func TestPromptsShareTheirInput(t *testing.T) {
 	}
 }
 
-// --watch is for people: with a document for programs it is a wrong line, and nothing is asked.
+// --watch is for people, or for programs that read a document a line: with another format it is a wrong line, and
+// nothing is asked.
 func TestWatchRefusesStructuredFormats(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": "http://127.0.0.1:1", "SERVING_URL": "http://127.0.0.1:1", "TRACKING_URI": "http://127.0.0.1:1"}
 	for _, command := range []string{"status", "models list", "drift status", "approvals list"} {
-		for _, format := range []string{"json", "yaml", "csv"} {
+		for _, format := range []string{"yaml", "csv"} {
 			r := runMLP(t, vars, "", append([]string{"-o", format}, strings.Fields(command+" --watch")...)...)
-			if r.code != 2 || r.err != "" || !strings.Contains(r.out, "--watch is for people") {
-				t.Errorf("%s %s: exit %d\n%s%s; want r.code == 2 && r.err == \"\" && strings.Contains(r.out, \"--watch is for people\")", format, command, r.code, r.out, r.err)
+			if r.code != 2 || r.err != "" || !strings.Contains(r.out, "--watch does not go with --output "+format) {
+				t.Errorf("%s %s: exit %d\n%s%s; want r.code == 2 && r.err == \"\" && strings.Contains(r.out, \"--watch does not go with --output \"+format)", format, command, r.code, r.out, r.err)
 			}
 		}
 		if r := runMLP(t, vars, "", strings.Fields(command+" --watch --interval 0")...); r.code != 2 {
@@ -103,5 +104,20 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	})
 	if err != nil || rounds != 1 {
 		t.Fatalf("%d rounds, %v; want rounds == 1", rounds, err)
+	}
+}
+
+// Each round is one line of JSON, and nothing else is in the stream.
+func TestWatchOfJSONIsALineARound(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	env := &Env{Out: &out, OutTTY: true, Format: output.JSON, Getenv: func(string) string { return "" }}
+	err := env.watch(ctx, time.Hour, func() error {
+		cancel()
+		return env.Printer().Document(map[string]any{"a": []int{1, 2}, "b": "two\nlines"})
+	})
+	if want := "{\"a\":[1,2],\"b\":\"two\\nlines\"}\n"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v, want %q", out.String(), err, want)
 	}
 }

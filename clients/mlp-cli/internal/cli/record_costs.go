@@ -94,6 +94,10 @@ func recordCosts(ctx context.Context, env *Env, model string, dryRun bool) error
 	if err != nil {
 		return err
 	}
+	rates, err := env.hourlyRates()
+	if err != nil {
+		return err
+	}
 	yes, err := env.Confirm(ctx, fmt.Sprintf("Record the costs of %d versions of %s?", len(jobs), model), false)
 	if err != nil || !yes {
 		return err
@@ -113,7 +117,7 @@ func recordCosts(ctx context.Context, env *Env, model string, dryRun bool) error
 			out.Skipped = append(out.Skipped, item)
 			continue
 		}
-		recorded, err := env.recordCost(ctx, cp, model, j)
+		recorded, err := recordCost(ctx, cp, model, j, rates)
 		if err == nil {
 			err = tagCost(ctx, tr, url, j, recorded)
 		}
@@ -146,21 +150,39 @@ func recordCosts(ctx context.Context, env *Env, model string, dryRun bool) error
 	return env.failWith(f, g)
 }
 
-func (e *Env) recordCost(ctx context.Context, cp *controlplane.Client, model string, j costJob) (controlplane.CostRecorded, error) {
+// hourlyRates are the prices that this machine's environment sets; nil: the control plane's.
+type hourlyRates struct{ gpu, cpu *float64 }
+
+func (e *Env) hourlyRates() (rates hourlyRates, err error) {
+	for name, rate := range map[string]**float64{"GPU_COST_PER_HOUR": &rates.gpu, "CPU_COST_PER_HOUR": &rates.cpu} {
+		text := e.Getenv(name)
+		if text == "" {
+			continue
+		}
+		const most = 10_000 // as in the control plane's own settings
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= most) {
+			return rates, fault.New("bad_rate", "%s is %q, which is no price in USD from 0 to %d", name, text, most)
+		}
+		*rate = &v
+	}
+	return rates, nil
+}
+
+func recordCost(ctx context.Context, cp *controlplane.Client, model string, j costJob, rates hourlyRates) (controlplane.CostRecorded, error) {
 	in := controlplane.CostInput{Model: model, Version: j.version.Version, JobId: j.id, RunId: &j.version.RunID, Scheduler: controlplane.Scheduler(j.scheduler)}
 	if !in.Scheduler.Valid() {
 		return controlplane.CostRecorded{}, fault.New("unknown_scheduler", "its scheduler is %q; usage is known of slurm, flux and mock", j.scheduler)
 	}
 	// The control plane makes up the figures of mock jobs; those of a real one come from its scheduler.
-	if in.Scheduler == controlplane.Slurm {
-		gpu, cpu, err := slurmUsage(ctx, j.id)
+	if usage := map[controlplane.Scheduler]func(context.Context, string) (float64, float64, error){controlplane.Slurm: slurmUsage, controlplane.Flux: fluxUsage}[in.Scheduler]; usage != nil {
+		gpu, cpu, err := usage(ctx, j.id)
 		if err != nil {
 			return controlplane.CostRecorded{}, err
 		}
 		in.GpuHours, in.CpuHours = &gpu, &cpu
-	} else if in.Scheduler == controlplane.Flux {
-		return controlplane.CostRecorded{}, fault.New("no_usage", "mlp does not read the usage of flux jobs")
 	}
+	in.GpuCostPerHour, in.CpuCostPerHour = rates.gpu, rates.cpu
 	return decode[controlplane.CostRecorded](cp.RecordCost(ctx, in))
 }
 

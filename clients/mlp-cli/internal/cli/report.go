@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
@@ -55,7 +55,7 @@ func writeReport(dir string, res trainer.Result) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(res.Report, "", "  ")
+	data, err := output.MarshalIndent(res.Report)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -92,6 +93,47 @@ func (e *Env) refuseUnknownModel(ctx context.Context, model string) error {
 		return err
 	}
 	return nil
+}
+
+// requireModel is for a setting that its service would store for any name: one that neither the tracker nor the control
+// plane knows is a fault. Nothing is refused if the tracker does not say which models there are.
+func (e *Env) requireModel(ctx context.Context, model string) error {
+	list, err := e.registered(ctx)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(list))
+	for _, m := range list {
+		names = append(names, strings.ToUpper(m.Name))
+	}
+	if r, err := e.Config(); err == nil {
+		var declared []controlplane.Model
+		if e.controlPlane(r).get(ctx, "/models", &declared) == nil {
+			for _, m := range declared {
+				names = append(names, strings.ToUpper(m.ModelName))
+			}
+		}
+	}
+	if slices.Contains(names, strings.ToUpper(model)) {
+		return nil
+	}
+	f := fault.New("unknown_model", "there is no model %s", strings.ToUpper(model))
+	if near := argv.Nearest(strings.ToUpper(model), names); near != "" {
+		return f.WithHint("did you mean: %s", near)
+	}
+	return f.WithHint("see what is registered: mlp models list")
+}
+
+// orMisspelt is err; where a service says that it serves no such model, and nobody knows one of that name, its hint names the
+// nearest.
+func (e *Env) orMisspelt(ctx context.Context, model string, err error) error {
+	if err == nil || fault.From(err).Code != "model_not_loaded" {
+		return err
+	}
+	if unknown := e.requireModel(ctx, model); unknown != nil {
+		return fault.From(err).WithHint("%s", fault.From(unknown).Hint)
+	}
+	return err
 }
 
 func runRetrain(ctx context.Context, env *Env, o retrainOptions) error {

@@ -26,6 +26,8 @@ func serveDispatcher(t *testing.T, polls *atomic.Int64, got func([]byte), follow
 		switch {
 		case r.URL.Path == "/models":
 			fmt.Fprint(w, `[{"model_name":"JPCP","datasets":["JobEmbeddings"]}]`)
+		case r.URL.Path == "/audit/events":
+			fmt.Fprint(w, `{"event_id":"01990000-0000-7000-8000-000000000000"}`)
 		case r.Method == http.MethodPost:
 			body, _ := io.ReadAll(r.Body)
 			got(body)

@@ -70,12 +70,18 @@ func runsCommand(env *Env) *cli.Command {
 	}}
 }
 
-// checkState refuses what is no state of a run, with the nearest that is one; empty means any.
-func checkState(state string) error {
+// runStates are the values of --state of runs.
+func runStates() []string {
 	states := make([]string, len(orchestrator.StateTypes))
 	for i, s := range orchestrator.StateTypes {
 		states[i] = string(s)
 	}
+	return states
+}
+
+// checkState refuses what is no state of a run, with the nearest that is one; empty means any.
+func checkState(state string) error {
+	states := runStates()
 	err := oneOf("--state", state, states...)
 	if near := argv.Nearest(state, states); err != nil && near != "" {
 		return fault.From(err).WithHint("did you mean: --state %s", strings.ToLower(near))

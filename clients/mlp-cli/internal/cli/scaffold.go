@@ -15,15 +15,18 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
+// modelTypes are the values of --type.
+var modelTypes = []string{string(modelrepo.Regression), string(modelrepo.Classification)}
+
 func scaffoldCommand(env *Env) *cli.Command {
-	types := []string{string(modelrepo.Regression), string(modelrepo.Classification)}
 	return &cli.Command{Name: "scaffold", Usage: "a working model to adapt: it validates and trains as it is", ArgsUsage: "<name>", Flags: []cli.Flag{
 		&cli.StringFlag{Name: "task", Aliases: []string{"t"}, Value: modelrepo.TaskTypes[0], Usage: strings.Join(modelrepo.TaskTypes, ", ")},
-		&cli.StringFlag{Name: "type", Aliases: []string{"T"}, Value: types[0], Usage: strings.Join(types, ", ")},
+		&cli.StringFlag{Name: "type", Aliases: []string{"T"}, Value: modelTypes[0], Usage: strings.Join(modelTypes, ", ")},
 		&cli.StringFlag{Name: "repo", Usage: "model repository (default: PLATFORM_MODELREPO, else this folder)"},
 		&cli.BoolFlag{Name: "force", Usage: "replace files that exist"},
 		dryRunFlag(),
@@ -35,7 +38,7 @@ func scaffoldCommand(env *Env) *cli.Command {
 		if err := oneOf("--task", c.String("task"), modelrepo.TaskTypes...); err != nil {
 			return err
 		}
-		if err := oneOf("--type", c.String("type"), types...); err != nil {
+		if err := oneOf("--type", c.String("type"), modelTypes...); err != nil {
 			return err
 		}
 		return scaffold(c.Context, env, scaffoldOptions{name: a[0], task: c.String("task"), kind: c.String("type"), repo: c.String("repo"), force: c.Bool("force"), dryRun: c.Bool("dry-run")})
@@ -57,11 +60,14 @@ func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
 	if !pascalCase().MatchString(o.name) {
 		return fault.New("bad_name", "%q is not a valid model name: one begins with a capital letter and has 2 to 64 letters and digits", o.name).WithHint("for example: mlp scaffold QueueTime")
 	}
-	dir, repo, err := env.modelRepo(o.repo, "dev")
+	dir, repo, err := env.repoToScaffold(o.repo)
 	if err != nil {
 		return err
 	}
 	files := scaffoldFiles(o)
+	if _, err := os.Lstat(filepath.Join(dir, baseRegistry)); os.IsNotExist(err) {
+		files = append(files, scaffoldFile{baseRegistry, "version: 1\n"})
+	}
 	paths := make([]string, len(files))
 	var taken []string
 	for i, f := range files {
@@ -97,9 +103,47 @@ func scaffold(ctx context.Context, env *Env, o scaffoldOptions) error {
 	if err := writeAll(dir, files); err != nil {
 		return err
 	}
-	return env.done(map[string]any{"model": o.name, "task": o.task, "type": o.kind, "repo": dir, "files": paths},
-		"created %s in %s:\n  %s\nnext:\n  mlp pipeline validate --repo %s\n  git -C %s add -A && git -C %s commit -m 'Add %s'\n  mlp modelrepo sync\n  mlp retrain %s --dummy --follow",
-		o.name, dir, strings.Join(paths, "\n  "), dir, dir, dir, o.name, o.name)
+	next := slices.Concat([]string{"mlp pipeline validate --repo " + argv.Quote([]string{dir})}, commitCommands(dir, o.name, false),
+		[]string{"mlp modelrepo sync", "mlp retrain " + o.name + " --dummy --follow"})
+	return env.done(map[string]any{"model": o.name, "task": o.task, "type": o.kind, "repo": dir, "files": paths, "next": next},
+		"created %s in %s:\n  %s\nnext:\n  %s", o.name, dir, strings.Join(paths, "\n  "), strings.Join(next, "\n  "))
+}
+
+// baseRegistry is in force in every environment.
+const baseRegistry = "registries/base.yaml"
+
+// repoToScaffold finds the model repository, or a folder that becomes one: the named one, or the current folder if it is
+// an empty git repository. Any other folder must be named, so that files never land among unrelated ones by mistake.
+func (e *Env) repoToScaffold(asked string) (string, *modelrepo.Repo, error) {
+	dir, repo, err := e.modelRepo(asked, "")
+	if err == nil || fault.From(err).Code != "no_modelrepo" {
+		return dir, repo, err
+	}
+	if dir = cmpOr(asked, e.Getenv("PLATFORM_MODELREPO")); dir == "" {
+		dir = "."
+		if !isEmptyGitRepository(dir) {
+			return "", nil, fault.From(err).WithHint("to make a model repository of this folder: --repo .")
+		}
+	}
+	if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
+		return "", nil, err
+	}
+	return dir, &modelrepo.Repo{Dir: dir}, nil
+}
+
+// isEmptyGitRepository reports whether a folder holds .git and no other folder; a README or a licence may lie in it.
+func isEmptyGitRepository(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	git := false
+	for _, e := range entries {
+		switch {
+		case e.Name() == ".git":
+			git = true
+		case e.IsDir():
+			return false
+		}
+	}
+	return err == nil && git
 }
 
 // writeAll writes all files or none: what was there before a failure is put back. Nothing is written outside of dir, whatever
@@ -195,6 +239,9 @@ func scaffoldTarget(task, kind string) (column, unit string) {
 	return "run_seconds", "s"
 }
 
+// scaffoldEstimator fits what a scaffolded model learns from.
+const scaffoldEstimator = "random_forest"
+
 func scaffoldFiles(o scaffoldOptions) []scaffoldFile {
 	column, unit := scaffoldTarget(o.task, o.kind)
 	target, columnType := "column: "+column, "number"
@@ -216,12 +263,9 @@ type: %s
 enabled: true
 bus_uuid: %s
 estimator:
-  kind: random_forest
+  kind: `+scaffoldEstimator+`
   hyperparameters:
-    n_estimators: 60
-    max_depth: 12
-    min_samples_leaf: 3
-  seed: 42
+%s  seed: 42
 datasets:
   - name: %s
     target: {%s}
@@ -233,7 +277,7 @@ split: {kind: random, seed: 42}
 # A version gets an alias when it meets the line; a dummy run never gets past Staging.
 lifecycle:
 %sresources: {nodes: 1, cpus: 2, mem: 2G, time: "0:10:00"}
-`, o.name, o.task, o.kind, uuid.New(), set, target, lifecycle)},
+`, o.name, o.task, o.kind, uuid.New(), scaffoldHyperparameters(modelrepo.Type(o.kind)), set, target, lifecycle)},
 		{folder + "/README.md", fmt.Sprintf(`# %s
 
 Predicts %s from what is known of a job when it is submitted. What it learns from is made up (%s): bring your own rows, then set the thresholds of the lifecycle.
@@ -247,6 +291,7 @@ Predicts %s from what is known of a job when it is submitted. What it learns fro
 		{"datasets/" + set + ".yaml", fmt.Sprintf(`# Made-up rows; replace %s by your own.
 name: %s
 format: csv
+# Of a file by other rules: delimiter: ";", decimal: ",", encoding: windows-1252, na_values: [NA]
 files: [%s]
 backends: {local: {}}
 columns:
@@ -259,6 +304,20 @@ generator: {kind: table, seed: 42}
 `, sample, set, sample, column, columnType)},
 		{sample, sampleRows(column, o.kind)},
 	}
+}
+
+// scaffoldHyperparameters sets three hyperparameters, and lists the others with their defaults.
+func scaffoldHyperparameters(t modelrepo.Type) string {
+	set := map[string]string{"n_estimators": "60", "max_depth": "12", "min_samples_leaf": "3"}
+	var b strings.Builder
+	for _, h := range modelrepo.Hyperparameters(scaffoldEstimator, t) {
+		if value, ok := set[h.Name]; ok {
+			fmt.Fprintf(&b, "    %s: %s\n", h.Name, value)
+		} else {
+			fmt.Fprintf(&b, "    # %s: %s  # %s\n", h.Name, h.FormatDefault(), h.Meaning)
+		}
+	}
+	return b.String()
 }
 
 // sampleRows makes the same rows each time, with a signal that a model can learn.

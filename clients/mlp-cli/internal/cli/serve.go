@@ -174,7 +174,7 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 		if o.model == "" {
 			return nothingServed("there is nothing to measure")
 		}
-		return fault.New("model_not_loaded", "%s is not served", strings.ToUpper(o.model)).WithHint("see what is served: mlp status")
+		return env.orMisspelt(ctx, o.model, fault.New("model_not_loaded", "%s is not served", strings.ToUpper(o.model)).WithHint("see what is served: mlp status"))
 	}
 	body, err := sampleBody(*m)
 	if err != nil {

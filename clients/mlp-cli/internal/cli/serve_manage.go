@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -137,7 +139,7 @@ func serveTrafficCommand(env *Env) *cli.Command {
 		flags = append(flags, &cli.IntFlag{Name: strings.ToLower(a), Usage: "percent of requests for " + a})
 	}
 	return &cli.Command{Name: "traffic", Usage: "how requests are split among a model's aliases; with percentages, set the split", ArgsUsage: "<model>",
-		Flags: append(flags, reasonFlag(), dryRunFlag()), Action: func(c *cli.Context) error {
+		Flags: append(flags, &cli.BoolFlag{Name: "clear", Usage: "drop the split: every request gets Production"}, reasonFlag(), dryRunFlag()), Action: func(c *cli.Context) error {
 			a, err := readArguments(c, "model")
 			if err != nil {
 				return err
@@ -152,6 +154,12 @@ func serveTrafficCommand(env *Env) *cli.Command {
 				}
 			}
 			model := strings.ToUpper(a[0])
+			if c.Bool("clear") {
+				if len(weights) > 0 {
+					return fault.Usage("--clear drops the split; it takes no percentages")
+				}
+				return trafficClear(c.Context, env, model, c.Bool("dry-run"))
+			}
 			if len(weights) == 0 && !c.Bool("dry-run") {
 				return trafficShow(c.Context, env, model)
 			}
@@ -182,7 +190,7 @@ func trafficShow(ctx context.Context, env *Env, model string) error {
 			return driftErr
 		}
 		if len(rows) == 0 {
-			return err
+			return cmp.Or(env.requireModel(ctx, model), err)
 		}
 		weights := inference.TrafficWeights{"Production": 100}
 		g := trafficGrid(model, weights, map[string]any{"model": model, "rules": weights, "updated_at": nil, "updated_by": nil})
@@ -212,17 +220,57 @@ func checkWeights(weights inference.TrafficWeights) error {
 	return nil
 }
 
+// knownCheck is the check of a dry run for what [Env.requireModel] found.
+func knownCheck(unknown error) Check {
+	check := Check{Name: "the model is known", Pass: unknown == nil}
+	if unknown != nil {
+		check.Detail = unknown.Error()
+	}
+	return check
+}
+
+// trafficClear drops a model's rules, those of a model that is gone or never was too.
+func trafficClear(ctx context.Context, env *Env, model string, dryRun bool) error {
+	client, err := env.servingClient()
+	if err != nil {
+		return err
+	}
+	if dryRun {
+		_, err := decode[inference.TrafficRule](client.GetTrafficRule(ctx, model))
+		check := Check{Name: "rules are set", Pass: err == nil}
+		if err != nil {
+			check.Detail = err.Error()
+		}
+		return env.DryRun(model, map[string]any{"action": "drop the traffic rules"}, []Check{check})
+	}
+	yes, err := env.Confirm(ctx, "Drop the traffic rules of "+model+"?", false)
+	if err != nil || !yes {
+		return err
+	}
+	if err := discard(client.DeleteTrafficRule(ctx, model)); err != nil {
+		if f := fault.From(err); f.Status == http.StatusNotFound {
+			return cmp.Or(env.requireModel(ctx, model), err)
+		}
+		return err
+	}
+	return env.done(map[string]any{"model": model, "rules": nil, "cleared": true}, "the traffic rules of %s are dropped: every request gets Production", model)
+}
+
 func trafficSet(ctx context.Context, env *Env, model string, weights inference.TrafficWeights, dryRun bool) error {
 	err := checkWeights(weights)
+	if err != nil && !dryRun {
+		return err
+	}
+	unknown := env.requireModel(ctx, model)
 	if dryRun {
 		check := Check{Name: "percentages sum to 100", Pass: err == nil, Detail: "100"}
 		if err != nil {
 			check.Detail = err.Error()
 		}
-		return env.DryRun(model, map[string]any{"rules": weights}, []Check{check})
+		return env.DryRun(model, map[string]any{"rules": weights}, []Check{check, knownCheck(unknown)})
 	}
-	if err != nil {
-		return err
+	if unknown != nil {
+		return unknown
 	}
 	shares := make([]string, 0, len(weights))
 	for _, a := range aliases {

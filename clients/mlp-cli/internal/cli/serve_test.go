@@ -58,6 +58,28 @@ func TestPredictionsAreAskedOnce(t *testing.T) {
 	}
 }
 
+// A file of features is text: a byte order mark is dropped, and bytes of another encoding are refused before they are sent.
+func TestFeaturesFileIsText(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- string(body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"model_name":"JPCP","model_version":"3","prediction":1.5,"run_id":"r"}`)
+	}))
+	t.Cleanup(srv.Close)
+	vars := map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}
+	if r := runMLP(t, vars, "\ufeff{\"city\": \"Köln\"}\r\n", "predict", "JPCP", "-f", "-"); r.code != 0 {
+		t.Errorf("with a byte order mark: got %+v, want exit 0", r)
+	} else if got := <-asked; got != `{"features":{"city":"Köln"}}` {
+		t.Errorf("asked %s, want the city as it was given", got)
+	}
+	if r := runMLP(t, vars, "{\"city\": \"K\xf6ln\"}", "--json", "predict", "JPCP", "-f", "-"); r.code != 1 || !strings.Contains(r.out, "line 1, column 12: not UTF-8 (byte 0xf6)") {
+		t.Errorf("Latin-1: got %+v, want a refusal that names the place", r)
+	}
+}
+
 // Benchmark's document holds every key.
 func TestBenchmarkDocument(t *testing.T) {
 	t.Parallel()

@@ -13,19 +13,31 @@ import (
 
 // slurmUsage asks Slurm's accounting on this machine for the hours of a finished job.
 func slurmUsage(ctx context.Context, job string) (gpuHours, cpuHours float64, err error) {
-	if strings.HasPrefix(job, "-") {
-		return 0, 0, fault.New("bad_job", "%q is no id of a job", job)
+	out, err := runScheduler(ctx, job, "sacct", "-P", "-n", "-X", "-j", job, "-o", "State,ElapsedRaw,CPUTimeRAW,AllocTRES")
+	if err != nil {
+		return 0, 0, err
+	}
+	return parseSacct(string(out))
+}
+
+// runScheduler runs a command of a scheduler that is asked about a job.
+func runScheduler(ctx context.Context, job, name string, args ...string) ([]byte, error) {
+	if job == "" || strings.HasPrefix(job, "-") {
+		return nil, fault.New("bad_job", "%q is no id of a job", job)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "sacct", "-P", "-n", "-X", "-j", job, "-o", "State,ElapsedRaw,CPUTimeRAW,AllocTRES").Output()
+	out, err := exec.CommandContext(ctx, name, args...).Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		return 0, 0, fault.New("no_sacct", "sacct is not on this machine; record where Slurm is")
+		return nil, fault.New("no_"+name, "%s is not on this machine; record where the scheduler is", name)
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return nil, fault.New(name+"_failed", "%s: %v: %.200s", name, err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	if err != nil {
-		return 0, 0, fault.New("sacct_failed", "sacct: %v", err)
+		return nil, fault.New(name+"_failed", "%s: %v", name, err)
 	}
-	return parseSacct(string(out))
+	return out, nil
 }
 
 // parseSacct reads "COMPLETED|3600|28800|billing=8,cpu=8,gres/gpu=4,mem=32G,node=1".

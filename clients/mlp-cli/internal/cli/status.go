@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -65,6 +67,17 @@ func describeNoAnswer(err error) string {
 	return "degraded"
 }
 
+// refusedCredential is err if a service refused the credential: its health is for anyone to read, and says nothing of that.
+func refusedCredential(err error) error {
+	if err == nil {
+		return nil
+	}
+	if status := fault.From(err).Status; status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return err
+	}
+	return nil
+}
+
 // showStatus asks all at once; what does not answer is a row that says so. Only when nothing answers is it an error.
 func showStatus(ctx context.Context, env *Env) error {
 	r, err := env.Config()
@@ -117,7 +130,7 @@ func showStatus(ctx context.Context, env *Env) error {
 			notes = append(notes, k+": "+health.StartupChecks[k])
 		}
 	}
-	add("control plane", string(health.Status), strings.Join(notes, "; "), errHealth)
+	add("control plane", string(health.Status), strings.Join(notes, "; "), cmp.Or(errHealth, refusedCredential(errPending)))
 	if errHealth == nil && health.Dispatch.State != "" {
 		note := ""
 		if health.Dispatch.State != "ok" {
@@ -125,7 +138,7 @@ func showStatus(ctx context.Context, env *Env) error {
 		}
 		add("orchestrator", string(health.Dispatch.State), note, nil)
 	}
-	add("inference", string(servingHealth.Status), "", errServing)
+	add("inference", string(servingHealth.Status), "", cmp.Or(errServing, refusedCredential(errModels)))
 	for _, e := range []struct {
 		name string
 		err  error

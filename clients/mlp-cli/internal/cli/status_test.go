@@ -21,6 +21,16 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 	draining := serveAnswer(t, 503, "application/problem+json", `{"status":503,"detail":"draining","code":"draining"}`)
 	unauthorized := serveAnswer(t, 401, "application/problem+json", `{"status":401,"detail":"no credential","code":"missing_credential"}`)
 	const away = "http://127.0.0.1:1"
+	healthy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // and wants another credential
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/health" {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"status":401,"detail":"unknown credential","code":"invalid_credential"}`)
+			return
+		}
+		fmt.Fprint(w, `{"status":"ok","startup_checks":{}}`)
+	}))
+	t.Cleanup(healthy.Close)
 	for _, tc := range []struct {
 		name, cp, serving, cpStatus, servingStatus string
 		errors                                     string
@@ -28,6 +38,7 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 	}{
 		{"both drain", draining, draining, "degraded", "degraded", "control plane,inference,models,approvals", 0},
 		{"both refuse", unauthorized, unauthorized, "refused", "refused", "control plane,inference,models,approvals", 0},
+		{"both are well and refuse the token", healthy.URL, healthy.URL, "refused", "refused", "control plane,inference,models,approvals", 0},
 		{"one away", away, draining, "unreachable", "degraded", "control plane,inference,models", 0},
 		{"the other away", unauthorized, away, "refused", "unreachable", "control plane,inference,approvals", 0},
 		{"all away", away, away, "", "", "", 1},
@@ -95,6 +106,32 @@ func TestVersionIsTheLinkers(t *testing.T) {
 	for _, option := range []string{"--version", "-V"} {
 		if r := runMLP(t, nil, "", option); r.out != "mlp "+service.Version+"\n" || r.code != 0 {
 			t.Errorf("%s: exit %d %q; want r.out == \"mlp \" + service.Version + \"\\n\" && r.code == 0", option, r.code, r.out)
+		}
+	}
+}
+
+// A plain MLflow client may register a name with capitals, which mlp shows and takes in any case.
+func TestInfoFindsTheTrackersNameInAnyCase(t *testing.T) {
+	t.Parallel()
+	url := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/registered-models/search"):
+			fmt.Fprint(w, `{"registered_models":[{"name":"MyModel"},{"name":"other"}]}`)
+		case strings.HasSuffix(r.URL.Path, "/registered-models/get") && r.URL.Query().Get("name") == "MyModel":
+			fmt.Fprint(w, `{"registered_model":{"name":"MyModel","aliases":[{"alias":"Staging","version":"1"}]}}`)
+		case strings.HasSuffix(r.URL.Path, "/model-versions/search"):
+			fmt.Fprint(w, `{"model_versions":[{"name":"MyModel","version":"1"}]}`)
+		default:
+			w.WriteHeader(404)
+			fmt.Fprint(w, `{"error_code":"RESOURCE_DOES_NOT_EXIST","message":"none"}`)
+		}
+	}))
+	t.Cleanup(url.Close)
+	vars := map[string]string{"HOME": t.TempDir(), "TRACKING_URI": url.URL, "CONTROL_PLANE_URL": url.URL}
+	for _, name := range []string{"MyModel", "mymodel", "MYMODEL"} {
+		if r := runMLP(t, vars, "", "--json", "models", "info", name); r.code != 0 || !strings.Contains(r.out, `"Staging": "1"`) {
+			t.Errorf("%s: exit %d, %s%s; want the versions of MyModel", name, r.code, r.out, r.err)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func validateModel(ctx context.Context, env *Env, model, alias string, n int, li
 		}
 	}
 	if subject == nil {
-		return fault.New("model_not_loaded", "%s is not served under %s", model, alias).WithHint("see what is served: mlp drift status")
+		return env.orMisspelt(ctx, model, fault.New("model_not_loaded", "%s is not served under %s", model, alias).WithHint("see what is served: mlp drift status"))
 	}
 	raw, err := sampleBody(*subject)
 	if err != nil {

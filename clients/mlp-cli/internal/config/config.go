@@ -18,6 +18,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/mlp-platform/platform/libs/cli/fault"
+	"github.com/mlp-platform/platform/libs/textfile"
 )
 
 // Key describes one setting that config set, show and unset know.
@@ -140,7 +141,9 @@ func Load(path string) (*File, error) {
 	case err != nil:
 		return nil, fault.New("config_unreadable", "cannot read the configuration file: %v", err)
 	}
-	err = toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&layout{})
+	if data, err = textfile.Clean(data); err == nil {
+		err = toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&layout{})
+	}
 	if err == nil {
 		err = toml.Unmarshal(data, f)
 	}

@@ -24,6 +24,8 @@ func TestLoadChecksKeys(t *testing.T) {
 		"other services' settings": {"[urls]\nassistant = \"http://a\"\nbus = \"http://b\"\n[auth]\nassistant_key = \"k\"\n", ""},
 		"in a context too":         {"[contexts.prod.urls]\nbus = \"http://b\"\n[contexts.prod.auth]\nassistant_key = \"k\"\n", ""},
 		"empty":                    {"", ""},
+		"an editor of Windows":     {"\ufeff[urls]\r\nserving = \"http://a\"\r\n", ""},
+		"Latin-1":                  {"[urls]\n# f\xfcr\n", ": line 2, column 4: not UTF-8"},
 		"unknown address":          {"[urls]\nserving = \"http://a\"\nservign = \"http://b\"\n", ":3: unknown key urls.servign"},
 		"unknown secret":           {"[auth]\npassword = \"x\"\n", ":2: unknown key auth.password"},
 		"unknown in a context":     {"[urls]\n\n[contexts.prod.urls]\nnowhere = \"http://b\"\n", ":4: unknown key contexts.prod.urls.nowhere"},

@@ -4,6 +4,7 @@ package output
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/mlp-platform/platform/libs/cli/printable"
@@ -54,39 +54,50 @@ type Grid struct {
 
 // Printer writes results in one format to one stream.
 type Printer struct {
-	Out    io.Writer
-	Format Format
-	Width  int              // columns of the terminal; 0 means unlimited (a pipe)
-	Color  bool             // terminal that shows colour
-	Now    func() time.Time // the clock that ages are counted by; nil means time.Now
+	Out     io.Writer
+	Format  Format
+	Width   int              // columns of the terminal; 0 means unlimited (a pipe)
+	Color   bool             // terminal that shows colour
+	Compact bool             // one line for each document of JSON
+	Select  *Selection       // the part of a document of JSON that is printed; nil: all
+	Now     func() time.Time // the clock that ages are counted by; nil means time.Now
 }
 
 // Document writes v in a structured format.
 func (p *Printer) Document(v any) error {
-	switch p.Format {
-	case YAML:
-		// Through JSON, so that both formats share key names and null handling.
-		data, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		y, err := yaml.JSONToYAML(data)
-		if err != nil {
-			return err
-		}
-		_, err = p.Out.Write(y)
-		return err
-	default:
-		var buf bytes.Buffer
-		enc := json.NewEncoder(&buf)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(v); err != nil {
-			return err
-		}
-		_, err := p.Out.Write(buf.Bytes())
+	data, err := p.encode(v)
+	if err != nil {
 		return err
 	}
+	_, err = p.Out.Write(data)
+	return err
+}
+
+func (p *Printer) encode(v any) ([]byte, error) {
+	if p.Format == YAML {
+		return marshalYAML(v)
+	}
+	data, err := Marshal(v)
+	if err == nil && p.Select != nil {
+		data, err = p.Select.apply(context.Background(), data)
+	}
+	if err != nil || p.Select != nil && p.Select.query != nil {
+		return endLine(data), err
+	}
+	if p.Compact {
+		return endLine(data), nil
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, data, "", "  ")
+	return endLine(b.Bytes()), err
+}
+
+// endLine ends a document with a line feed; of no results, there is no line.
+func endLine(data []byte) []byte {
+	if len(data) == 0 {
+		return nil
+	}
+	return append(data, '\n')
 }
 
 // Print writes grids: as tables one after the other, as the first one's document, or as its CSV.
@@ -158,7 +169,7 @@ func csvCell(v any) string {
 	case int, int64, bool:
 		return fmt.Sprint(x)
 	default:
-		data, err := json.Marshal(x)
+		data, err := Marshal(x)
 		if err != nil {
 			return fmt.Sprint(x)
 		}
@@ -285,9 +296,11 @@ func Clean(s string) string { return printable.Line(s) }
 // Number shows a figure with as many digits as it deserves.
 func Number(x float64) string {
 	switch {
-	case math.IsNaN(x):
+	case !isFinite(x):
 		return "NaN"
-	case x == math.Trunc(x) && math.Abs(x) < 1e15:
+	case math.Abs(x) >= 1e15: // a metric that MLflow clamps, such as infinity, has 309 digits
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	case x == math.Trunc(x):
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	case math.Abs(x) >= 1000:
 		return strconv.FormatFloat(x, 'f', 1, 64)

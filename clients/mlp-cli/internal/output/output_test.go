@@ -155,7 +155,7 @@ func TestSince(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	t.Parallel()
-	for x, want := range map[float64]string{0: "0", 12: "12", 1234.56: "1234.6", 1.23456: "1.235", 0.000123456: "0.0001235", math.Inf(1): "+Inf"} {
+	for x, want := range map[float64]string{0: "0", 12: "12", 1234.56: "1234.6", 1.23456: "1.235", 0.000123456: "0.0001235", 1.5e15: "1.5e+15", -math.MaxFloat64: "-1.798e+308", math.Inf(1): "NaN"} {
 		if got := Number(x); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
 		}

@@ -142,12 +142,12 @@ func New(e *command.Env) *cli.App {
 	return a
 }
 
-// prepareCommand gives every command its own flags, so that two apps in one process share nothing, and every group its help.
+// prepareCommand gives every command a help flag of its own, so that two apps in one process share nothing, and every group its help.
 func prepareCommand(c *cli.Command, path string) {
 	path += " " + c.Name
 	c.HideHelp = true
 	c.OnUsageError = usageError
-	c.Flags = append(ownFlags(c.Flags), helpFlag())
+	c.Flags = append(c.Flags, helpFlag())
 	for _, s := range c.Subcommands {
 		prepareCommand(s, path)
 	}
@@ -178,26 +178,6 @@ func versionCommand() *cli.Command {
 
 func helpFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help", DisableDefaultText: true}
-}
-
-// ownFlags copies the flags that commands share.
-func ownFlags(flags []cli.Flag) []cli.Flag {
-	own := make([]cli.Flag, len(flags))
-	for i, f := range flags {
-		own[i] = f
-		if !slices.Contains(command.JSONFlags, f) {
-			continue
-		}
-		switch f := f.(type) {
-		case *cli.BoolFlag:
-			c := *f
-			own[i] = &c
-		case *cli.StringFlag:
-			c := *f
-			own[i] = &c
-		}
-	}
-	return own
 }
 
 func usageError(_ *cli.Context, err error, _ bool) error {
@@ -231,7 +211,14 @@ func wantsJSON(args []string) bool {
 
 func completeCommand(e *command.Env) *cli.Command {
 	return &cli.Command{Name: completion.CommandName, Hidden: true, Usage: "print completions", Action: func(c *cli.Context) error {
-		candidates, _ := completion.Candidates(c.App, c.Args().Slice())
+		candidates, q := completion.Candidates(c.App, c.Args().Slice())
+		if f, ok := q.Option.(*cli.StringFlag); ok && f.Name == "output" && f.DefaultText == "text" { // other options take files and names
+			for _, format := range []string{"text", "json"} {
+				if strings.HasPrefix(format, q.Typed) {
+					candidates = append(candidates, q.Prefix+format)
+				}
+			}
+		}
 		for _, s := range candidates {
 			e.Printf("%s\n", s)
 		}

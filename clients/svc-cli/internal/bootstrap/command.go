@@ -16,7 +16,7 @@ func Commands(e *command.Env) []*cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Usage: "plan only; required"},
 			&cli.StringFlag{Name: "idkmesh-ref", Usage: "`REF` of svc to pin: an existing release tag or a commit of 40 lower-case hex digits"},
 			&cli.StringFlag{Name: "default-branch", Usage: "`BRANCH` that people integrate into", Value: "main"},
-		}, command.JSONFlags...),
+		}, command.JSONFlags()...),
 		Action: e.Action(command.Verdict, func(c *cli.Context) error { return runPlan(e, c) }),
 	}}
 }

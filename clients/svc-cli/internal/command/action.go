@@ -27,10 +27,13 @@ const (
 	Verdict               // {"valid":false,"error":{code,path,message}}
 )
 
-// JSONFlags are the two spellings of one wish. The app gives every command its own copy of them.
-var JSONFlags = []cli.Flag{
-	&cli.BoolFlag{Name: "json", Usage: "print the JSON document", DisableDefaultText: true},
-	&cli.StringFlag{Name: "output", Usage: "`FORMAT` of the result: text or json", DefaultText: "text"},
+// JSONFlags are the two spellings of one wish, made for each command: the library writes into flags, so that apps which share
+// one cannot run at the same time.
+func JSONFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "json", Usage: "print the JSON document", DisableDefaultText: true},
+		&cli.StringFlag{Name: "output", Usage: "`FORMAT` of the result: text or json", DefaultText: "text"},
+	}
 }
 
 // WantsJSON says that the result is asked for as a document.

@@ -32,7 +32,7 @@ func CheckedAt(e *command.Env, c *cli.Context) (time.Time, error) {
 // Commands are `svc connections …`.
 func Commands(e *command.Env) []*cli.Command {
 	sub := func(name, usage, args string, run func(*cli.Context) error, flags ...cli.Flag) *cli.Command {
-		return &cli.Command{Name: name, Usage: usage, ArgsUsage: args, Action: e.Action(command.Verdict, run), Flags: append(flags, command.JSONFlags...)}
+		return &cli.Command{Name: name, Usage: usage, ArgsUsage: args, Action: e.Action(command.Verdict, run), Flags: append(flags, command.JSONFlags()...)}
 	}
 	storeFlag := &cli.StringFlag{Name: "store", Usage: "the store's `FILE`"}
 	return []*cli.Command{{

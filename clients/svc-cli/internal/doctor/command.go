@@ -22,7 +22,7 @@ func Commands(e *command.Env) []*cli.Command {
 			&cli.StringFlag{Name: "github", Usage: "judge the governance `OBSERVATION` in this file"},
 			&cli.StringFlag{Name: "operation", Usage: "`OP` to judge it for: " + strings.Join(governance.Operations(), ", ")},
 			&cli.StringFlag{Name: "workflow", Usage: "take the observation's workflow_source from the workflow in `FILE` (YAML)"},
-		}, command.JSONFlags...),
+		}, command.JSONFlags()...),
 		Action: e.Action(command.Verdict, func(c *cli.Context) error {
 			if c.IsSet("github") {
 				return checkGovernance(e, c)

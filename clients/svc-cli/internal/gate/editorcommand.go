@@ -36,7 +36,7 @@ func editorCommand(e *command.Env) *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "port", Usage: "`PORT` on 127.0.0.1; 0 takes any free one", Value: defaultPort},
 			&cli.BoolFlag{Name: "no-browser", Usage: "print the address and open nothing", DisableDefaultText: true},
-		}, command.JSONFlags...),
+		}, command.JSONFlags()...),
 		Action: e.Action(command.Envelope, func(c *cli.Context) error { return runEditor(c, e) }),
 	}
 }

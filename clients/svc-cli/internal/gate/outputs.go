@@ -19,7 +19,7 @@ func OutputFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "out", Usage: "write the report to `FILE` instead of printing it"},
 		&cli.BoolFlag{Name: "pretty", Usage: "indent the report"},
-	}, command.JSONFlags...)
+	}, command.JSONFlags()...)
 }
 
 // Outputs are the files a command writes.

@@ -145,12 +145,15 @@ func TestEffectiveVotes(t *testing.T) {
 		{"perfect verifiers and panel", 1, 0.5, 0.5, 0, 1, true}, // one of them is enough
 		{"perfect verifiers, quorum 0", 1, 0.5, 0, 0, 1, true},
 		{"quorum 0 on good candidates: one vote accepts", 0.6, 1, 0, 0.1, 1 + 2*(0.4-0.1)/(0.4-0.064), true},
-		{"quorum 0 on bad candidates: more verifiers err more", 0.6, 0, 0, 0.3, gatestat.Saturated, true},
+		{"quorum 0 on bad candidates: more verifiers err more", 0.6, 0, 0, 0.3, 0, false},
+		{"two thirds: 199 err more than seven do, and the panel less than any", 0.6, 0.5, 2.0 / 3, 0.325, 0, false},
+		{"two thirds, no error: sizes that err more lie in between", 0.9, 0.5, 2.0 / 3, 0, 0, false},
+		{"next to a half the sizes fall as they do there", 0.8, 0.5, 0.501, 0, gatestat.Saturated, true},
 		{"two thirds, as bad as one", 0.8, 0.5, 2.0 / 3, 0.2, 1, true},
 		{"two thirds, as bad as one but for rounding", 0.8, 0.5, 2.0 / 3, math.Nextafter(1-0.8, 0), 1, true},
 		// E(1) = .2, E(3) = (.488 + .008)/2 = .248, E(5) = (.26272 + .00672)/2 = .13472: the first pair that holds .18.
 		{"two thirds, past a panel that errs more", 0.8, 0.5, 2.0 / 3, 0.18, 3 + 2*(0.248-0.18)/(0.248-0.13472), true},
-		{"unanimity on good candidates: more are worse, and none is as good", 0.9, 1, 0.999, 0.05, gatestat.Saturated, true},
+		{"unanimity on good candidates: more are worse, and none is as good", 0.9, 1, 0.999, 0.05, 0, false},
 	} {
 		s := gatestat.Setting{Accuracy: c.accuracy, Good: c.good, Quorum: gatestat.ParseQuorum(c.quorum)}
 		got, ok := gatestat.EffectiveVotes(s, c.err)

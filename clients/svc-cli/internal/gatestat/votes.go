@@ -89,12 +89,14 @@ const errorTolerance = 1e-12
 
 // Votes is how many such verifiers make a panel of this error: 1 if one is no worse, Saturated if 199 are no better, and
 // in between on the straight line between the first two sizes around it. At a quorum other than one half more verifiers
-// may err more. A figure that no two sizes enclose is undefined; an error between the first and the last size has some.
+// may err more: there 199 that are no better say nothing, unless each size errs no more than the one before. A figure that
+// no two sizes enclose is undefined; an error between the first and the last size has some.
 func (c *Curve) Votes(err float64) (float64, bool) {
 	if err >= c.errorAt(0)-errorTolerance {
 		return 1, true
 	}
-	if err <= c.errorAt(sizes-1) {
+	saturated := err <= c.errorAt(sizes-1)
+	if saturated && c.setting.Quorum.IsMajority() {
 		return Saturated, true
 	}
 	for i := range sizes - 1 {
@@ -107,7 +109,20 @@ func (c *Curve) Votes(err float64) (float64, bool) {
 			return m + 2*(high-err)/(high-low), true
 		}
 	}
+	if saturated && c.neverRises() {
+		return Saturated, true
+	}
 	return 0, false
+}
+
+// neverRises reports whether no panel errs more than a smaller one, rounding aside.
+func (c *Curve) neverRises() bool {
+	for i := range sizes - 1 {
+		if c.errorAt(i+1) > c.errorAt(i)*(1+errorTolerance) {
+			return false
+		}
+	}
+	return true
 }
 
 // EffectiveVotes is [Curve.Votes] for one panel; also undefined if the verifiers are no better than chance.

@@ -22,25 +22,20 @@ var ownValues = []string{
 
 var (
 	expression = regexp.MustCompile(`\$\{\{(?s:.*?)\}\}`)
-	indexed    = regexp.MustCompile(`\s*\[\s*'([A-Za-z0-9_-]+)'\s*\]`)
-	aroundDot  = regexp.MustCompile(`\s*\.\s*`)
 	setByOwner = regexp.MustCompile(`^(?:secrets|vars)\.[a-z0-9_-]+$`)
-	plainText  = regexp.MustCompile(`^'[A-Za-z0-9._/-]*'$`)
+	plainText  = regexp.MustCompile(`^[A-Za-z0-9._/-]*$`)
 	pullsHead  = regexp.MustCompile(`(?i)\brefs/pull/|\bpull/[^\s/]+/(?:head|merge)\b`)
 )
 
-// isOwn says that an expression is one of ownValues, a secret, a variable of the
-// repository's settings, a plain text, or the first of several of them.
+// isOwn says that an expression is nothing but ownValues, secrets, variables of the repository's settings and plain texts.
 func isOwn(e string) bool {
-	inside := strings.TrimSuffix(strings.TrimPrefix(e, "${{"), "}}")
-	for operand := range strings.SplitSeq(inside, "||") {
-		operand = strings.TrimSpace(operand)
-		name := strings.ToLower(aroundDot.ReplaceAllString(indexed.ReplaceAllString(operand, ".$1"), "."))
-		if !slices.Contains(ownValues, name) && !setByOwner.MatchString(name) && !plainText.MatchString(operand) {
-			return false
+	return !slices.ContainsFunc(findOrigins(e), func(o origin) bool {
+		if o.path == nil {
+			return !plainText.MatchString(o.text)
 		}
-	}
-	return true
+		name := strings.Join(o.path, ".")
+		return !slices.Contains(ownValues, name) && !setByOwner.MatchString(name)
+	})
 }
 
 // stripExpressions removes the expressions from a text. own says that no stranger decides any of

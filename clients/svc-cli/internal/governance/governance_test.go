@@ -130,6 +130,11 @@ func TestGuards(t *testing.T) {
 		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": `[]`}, pass},
 		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": `[{"type":"deploy_key","id":"k","mode":"always"},{"type":"team","id":1,"mode":"pull_request"}]`}, pass},
 		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": `[{"type":"team","id":1,"mode":"always"}]`}, fail},
+		// The words of GitHub's API, which gives deploy keys no id.
+		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": `[{"type":"DeployKey","id":null,"mode":"always"},{"type":"Integration","id":1,"mode":"always"}]`}, pass},
+		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": `[{"type":"OrganizationAdmin","id":1,"mode":"always"}]`}, fail},
+		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": `[{"type":"RepositoryRole","id":5,"mode":"always"}]`}, fail},
+		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": `[{"type":"Team","id":1,"mode":"pull_request"},{"type":"User","id":2,"mode":"always"}]`}, fail},
 		{"narrow-bypass-actors", map[string]string{"/repository_rules/bypass_actors": "null"}, unknown},
 		{"required-checks-enforced", map[string]string{"/repository_rules/required_checks": "[]"}, fail},
 		{"required-checks-enforced", map[string]string{"/repository_rules/required_checks": "null"}, unknown},

@@ -96,7 +96,7 @@ var guards = []guard{
 			return unobserved, noValue
 		}
 		wide := slices.ContainsFunc(*o.Rules.BypassActors, func(a Actor) bool {
-			return a.Mode == "always" && a.Type != "deploy_key" && a.Type != "app"
+			return a.Mode == "always" && !a.isProgram()
 		})
 		return passOrBreak(!wide, "nobody but keys and apps may always bypass", "an actor other than a deploy key or app may always bypass")
 	}},
@@ -129,6 +129,9 @@ var guards = []guard{
 	{"untrusted-pr-secret-isolation", Required, isGuardedDispatch, []string{workflowSource},
 		func(o Observation) bool { return o.WorkflowSource != nil && !o.WorkflowSource.UntrustedTrigger },
 		func(o Observation) (finding, string) {
+			if o.WorkflowSource.UntrustedScript {
+				return broken, "strangers' events put text of theirs into a script"
+			}
 			return passOrBreak(!o.WorkflowSource.SecretsReferenced && !o.WorkflowSource.UntrustedCheckout,
 				"strangers' events meet neither secrets nor a checkout of theirs", "strangers' events meet secrets or a checkout of theirs")
 		}},

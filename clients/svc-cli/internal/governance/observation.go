@@ -94,8 +94,17 @@ type Rules struct {
 
 // Actor may bypass the rules.
 type Actor struct {
-	Type string `json:"type"`
+	Type string `json:"type"` // such as deploy_key, app or team; or as GitHub's API has it: DeployKey, Integration, Team
 	Mode string `json:"mode"` // always or pull_request
+}
+
+// isProgram reports whether the actor is a deploy key or an app.
+func (a Actor) isProgram() bool {
+	switch strings.ReplaceAll(strings.ToLower(a.Type), "_", "") {
+	case "deploykey", "app", "integration":
+		return true
+	}
+	return false
 }
 
 // Codeowners is the CODEOWNERS file.
@@ -132,6 +141,7 @@ type Workflow struct {
 	SecretsReferenced  bool     `json:"secrets_referenced"`
 	UntrustedTrigger   bool     `json:"untrusted_trigger"`
 	UntrustedCheckout  bool     `json:"untrusted_checkout"`
+	UntrustedScript    bool     `json:"-"`    // strangers may decide text of a script: only the file itself shows it
 	Jobs               []string `json:"jobs"` // the names under which jobs report
 }
 

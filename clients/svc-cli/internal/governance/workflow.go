@@ -34,7 +34,7 @@ func ParseWorkflow(data []byte) (Workflow, error) {
 	w := Workflow{Permissions: permissionLevels[0], PersistCredentials: "absent"}
 	w.SecretsReferenced = refersToSecrets(root)
 	for _, e := range events {
-		w.UntrustedTrigger = w.UntrustedTrigger || slices.Contains(untrustedTriggers, e)
+		w.UntrustedTrigger = w.UntrustedTrigger || !slices.Contains(ownTriggers, e) && !slices.Contains(bareTriggers, e)
 	}
 	for name, v := range jobs.All() {
 		job, ok := v.(*canon.Object)
@@ -52,8 +52,15 @@ func ParseWorkflow(data []byte) (Workflow, error) {
 	return w, nil
 }
 
-// Events that strangers cause and that run with the repository's own rights.
-var untrustedTriggers = []string{"pull_request_target", "workflow_run", "issue_comment"}
+// Every event is one that strangers cause, such as issues, unless it is listed here.
+var (
+	// Only people with write access cause these, or the repository's own settings and programs.
+	ownTriggers = []string{"branch_protection_rule", "create", "delete", "deployment", "deployment_status", "image_version", "label", "member", "merge_group", "milestone",
+		"page_build", "project", "project_card", "project_column", "public", "push", "registry_package", "release", "repository_dispatch", "schedule", "status",
+		"workflow_call", "workflow_dispatch"}
+	// What strangers cause by these runs without secrets, with a token that only reads.
+	bareTriggers = []string{"pull_request", "pull_request_review", "pull_request_review_comment"}
+)
 
 func readTriggers(root *canon.Object) ([]string, error) {
 	switch on := memberValue(root, "on").(type) {
@@ -106,6 +113,7 @@ func (w *Workflow) addJob(root *canon.Object, id string, job *canon.Object) erro
 	}
 
 	w.addUse(job) // of a whole workflow
+	w.addJobInputs(job, scopes{job, root})
 	if _, shared := job.Get("secrets"); shared {
 		w.SecretsReferenced = true // handed to that workflow, by name or all of them
 	}
@@ -119,6 +127,7 @@ func (w *Workflow) addJob(root *canon.Object, id string, job *canon.Object) erro
 			return workflowFault("has a step that is no mapping, in job %.100q", id)
 		}
 		w.addStep(step)
+		w.addScripts(step, scopes{step, job, root})
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func Commands(e *command.Env) []*cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output-dir", Usage: "write the run to `PATH`, which must be absent or empty (default: svc-local-loop/<run id>)"},
 			&cli.StringFlag{Name: "replay", Usage: "run again and compare with the run in `DIR`; nothing is written; exit 1 if they differ"},
-		}, command.JSONFlags...),
+		}, command.JSONFlags()...),
 		Action: e.Action(command.Envelope, func(c *cli.Context) error { return commandFault(runLoop(e, c)) }),
 	}}
 }

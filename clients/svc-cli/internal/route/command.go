@@ -19,7 +19,7 @@ func Commands(e *command.Env) []*cli.Command {
 				connectors.CheckedAtFlag(),
 				&cli.StringSliceFlag{Name: "cost", Usage: "expected cost of a connector, `ID=USD`; may be given for each"},
 				&cli.BoolFlag{Name: "auto-select", Usage: "select the best of the eligible"},
-			}, command.JSONFlags...),
+			}, command.JSONFlags()...),
 			Action: e.Action(command.Verdict, func(c *cli.Context) error { return runExplain(e, c) }),
 		}},
 	}}

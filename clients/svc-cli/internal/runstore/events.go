@@ -15,7 +15,7 @@ func eventsCommand(e *command.Env) *cli.Command {
 	return &cli.Command{Name: "events", Category: runs, Usage: "list and follow the event log", Subcommands: []*cli.Command{
 		{
 			Name: "list", Usage: "list events by sequence",
-			Flags:  slices.Concat([]cli.Flag{storeFlag(), limitFlag(), cursorFlag()}, eventFilterFlags(), command.JSONFlags),
+			Flags:  slices.Concat([]cli.Flag{storeFlag(), limitFlag(), cursorFlag()}, eventFilterFlags(), command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listEvents(e, c) }),
 		},
 		{
@@ -27,7 +27,7 @@ func eventsCommand(e *command.Env) *cli.Command {
 				&cli.StringFlag{Name: "url", Usage: "`URL` of a control tower, such as http://127.0.0.1:8770"},
 				&cli.StringFlag{Name: "after", Usage: "begin after event `SEQ`, 0 for the whole log (default from now on)"},
 				&cli.Int64Flag{Name: "max-events", Usage: "end after `N` events", DefaultText: "no end"},
-			}, eventFilterFlags(), command.JSONFlags),
+			}, eventFilterFlags(), command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return runFollow(e, c) }),
 		},
 	}}

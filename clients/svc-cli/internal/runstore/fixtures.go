@@ -20,7 +20,7 @@ func fixturesCommand(e *command.Env) *cli.Command {
 		Description: "The files are the same bytes each time. DIR and the store must be absent or empty.",
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "store", Usage: "also make a store with sample runs, evidence and connectors at `PATH`"},
-		}, command.JSONFlags),
+		}, command.JSONFlags()),
 		Action: e.Action(command.Envelope, func(c *cli.Context) error { return writeFixtures(e, c) }),
 	}
 }

@@ -99,12 +99,12 @@ func workUnitCommand(e *command.Env) *cli.Command {
 	return &cli.Command{Name: "work-unit", Category: runs, Usage: "list and show what the runs of a work unit add up to", Subcommands: []*cli.Command{
 		{
 			Name: "list", Usage: "list work units by id",
-			Flags:  slices.Concat([]cli.Flag{storeFlag(), limitFlag(), cursorFlag(), projectFlag()}, command.JSONFlags),
+			Flags:  slices.Concat([]cli.Flag{storeFlag(), limitFlag(), cursorFlag(), projectFlag()}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listWorkUnits(e, c) }),
 		},
 		{
 			Name: "status", Usage: "show the revisions of a work unit", ArgsUsage: "WORK_UNIT_ID",
-			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags),
+			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return workUnitStatus(e, c) }),
 		},
 	}}
@@ -157,7 +157,7 @@ func workUnitStatus(e *command.Env, c *cli.Context) error {
 func projectCommand(e *command.Env) *cli.Command {
 	return &cli.Command{Name: "project", Category: runs, Usage: "show what the runs of a project add up to", Subcommands: []*cli.Command{{
 		Name: "status", Usage: "count a project's runs by state", ArgsUsage: "PROJECT_ID",
-		Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags),
+		Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags()),
 		Action: e.Action(command.Envelope, func(c *cli.Context) error { return projectStatus(e, c) }),
 	}}}
 }

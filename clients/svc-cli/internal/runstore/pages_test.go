@@ -2,7 +2,9 @@ package runstore_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,6 +206,11 @@ func TestDigest(t *testing.T) {
 	if r := apptest.RunIn(t, in, "digest", "--json"); r.Out != `{"bytes":54,"canonical":"`+c1+`","digest":"`+sum+"\"}\n" {
 		t.Errorf("%+v; want r.Out == `{\"bytes\":54,\"canonical\":\"` + c1 + `\",\"digest\":\"` + sum + \"\\\"}\\n\"", r)
 	}
+	// A pipe gets the bytes that have the digest, whatever a terminal would do with them.
+	for r := rune(0x7e); r <= 0xa0; r++ {
+		wantCanonicalBytes(t, string(r))
+	}
+	wantCanonicalBytes(t, "\u061c\u200e\u202e\u2066\u2028\ufeff\u00ad\U000e0041😀")
 	wantFault(t, apptest.RunIn(t, "[1,", "digest", "--json"), "invalid_json")
 	wantFault(t, apptest.RunIn(t, strings.Repeat(" ", 2<<20)+"1", "digest", "--json"), "invalid_json")
 	// The bytes of others are shown at a terminal, not obeyed.
@@ -211,6 +218,15 @@ func TestDigest(t *testing.T) {
 	e.Terminal = true
 	if code := app.Main(t.Context(), e, []string{"svc", "digest"}); code != 0 || bytes.ContainsRune(out.Bytes(), 0x9b) {
 		t.Errorf("exit %d %q; want code == 0 && !bytes.ContainsRune(out.Bytes(), 0x9b)", code, out)
+	}
+}
+
+func wantCanonicalBytes(t *testing.T, text string) {
+	t.Helper()
+	r := apptest.RunIn(t, `{"a": "`+text+`"}`, "digest")
+	canonical, digest, _ := strings.Cut(strings.TrimSuffix(r.Out, "\n"), "\n")
+	if sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(canonical))); r.Code != 0 || canonical != `{"a":"`+text+`"}` || digest != sum {
+		t.Errorf("%+q: got %q, exit %d, want bytes with the printed digest", text, r.Out, r.Code)
 	}
 }
 

@@ -20,7 +20,7 @@ func runCommand(e *command.Env) *cli.Command {
 			Flags: slices.Concat([]cli.Flag{
 				storeFlag(), keyFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "created-at", Usage: "`TIME` of the creation, ISO 8601 with zone (default now)"},
-			}, command.JSONFlags),
+			}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return createRun(e, c) }),
 		},
 		{
@@ -34,7 +34,7 @@ func runCommand(e *command.Env) *cli.Command {
 				&cli.StringFlag{Name: "source-revision", Usage: "the work unit's `REV`, 40 or 64 hex digits"},
 				&cli.StringFlag{Name: "state", Usage: "evidence_ready or awaiting_human_decision", DefaultText: string(spine.AwaitingHumanDecision)},
 				&cli.StringFlag{Name: "created-at", Usage: "`TIME` of the creation, ISO 8601 with zone (default now)"},
-			}, command.JSONFlags),
+			}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return importEvidence(e, c) }),
 		},
 		{
@@ -43,17 +43,17 @@ func runCommand(e *command.Env) *cli.Command {
 				storeFlag(), limitFlag(), cursorFlag(),
 				&cli.StringFlag{Name: "state", Usage: "only runs in `STATE`"},
 				projectFlag(),
-			}, command.JSONFlags),
+			}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listRuns(e, c) }),
 		},
 		{
 			Name: "status", Usage: "show where a run stands", ArgsUsage: "RUN_ID",
-			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags),
+			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return runStatus(e, c) }),
 		},
 		{
 			Name: "evidence", Usage: "show the report that a run retains, once its digest is checked", ArgsUsage: "RUN_ID",
-			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags),
+			Flags:  slices.Concat([]cli.Flag{storeFlag()}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return runEvidence(e, c) }),
 		},
 		{
@@ -61,7 +61,7 @@ func runCommand(e *command.Env) *cli.Command {
 			Flags: slices.Concat([]cli.Flag{
 				storeFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "updated-at", Usage: "`TIME` of the cancellation, ISO 8601 with zone (default now)"},
-			}, command.JSONFlags),
+			}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return cancelRun(e, c) }),
 		},
 	}}

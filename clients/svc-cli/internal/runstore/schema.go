@@ -13,11 +13,11 @@ import (
 func schemaCommand(e *command.Env) *cli.Command {
 	return &cli.Command{Name: "schema", Category: tools, Usage: "list and show the JSON Schemas of the documents", Subcommands: []*cli.Command{
 		{
-			Name: "list", Usage: "list the schemas by name", Flags: command.JSONFlags,
+			Name: "list", Usage: "list the schemas by name", Flags: command.JSONFlags(),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listSchemas(e, c) }),
 		},
 		{
-			Name: "show", Usage: "print a schema", ArgsUsage: "NAME", Flags: command.JSONFlags,
+			Name: "show", Usage: "print a schema", ArgsUsage: "NAME", Flags: command.JSONFlags(),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return showSchema(e, c) }),
 		},
 	}}

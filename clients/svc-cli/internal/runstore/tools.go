@@ -1,6 +1,7 @@
 package runstore
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -16,14 +17,14 @@ func storeCommand(e *command.Env) *cli.Command {
 	return &cli.Command{Name: "store", Category: tools, Usage: "migrate a store, make signing keys", Subcommands: []*cli.Command{
 		{
 			Name: "migrate", Usage: "bring a store to this build's version", ArgsUsage: "PATH",
-			Flags:  slices.Concat([]cli.Flag{command.SigningFlag()}, command.JSONFlags),
+			Flags:  slices.Concat([]cli.Flag{command.SigningFlag()}, command.JSONFlags()),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return migrateStore(e, c) }),
 		},
 		{
 			Name: "keygen", Usage: "make a key that signs checkpoints, and print the public key", ArgsUsage: "FILE",
 			Description: "FILE must not exist; it is made readable by its owner alone. Keep the public key elsewhere:\n" +
 				"svc verify --public-key checks with it.",
-			Flags:  command.JSONFlags,
+			Flags:  command.JSONFlags(),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return generateKey(e, c) }),
 		},
 	}}
@@ -86,7 +87,7 @@ func digestCommand(e *command.Env) *cli.Command {
 	return &cli.Command{
 		Name: "digest", Category: tools, Usage: "print a document's canonical bytes and their digest", ArgsUsage: "[FILE]",
 		Description: "Reads FILE, or standard input. Any JSON root will do.",
-		Flags:       command.JSONFlags,
+		Flags:       command.JSONFlags(),
 		Action:      e.Action(command.Envelope, func(c *cli.Context) error { return digestDocument(e, c) }),
 	}
 }
@@ -120,10 +121,11 @@ func digestDocument(e *command.Env, c *cli.Context) error {
 			Digest    string `json:"digest"`
 		}{string(c1), len(c1), canon.DigestBytes(c1)})
 	}
-	shown := string(c1)
 	if e.Terminal {
-		shown = command.Clean(shown)
+		e.Printf("%s\n", command.Clean(string(c1)))
+	} else if _, err := fmt.Fprintf(e.Stdout, "%s\n", c1); err != nil { // the bytes that have the digest: a pipe obeys none
+		return err
 	}
-	e.Printf("%s\n%s\n", shown, canon.DigestBytes(c1))
+	e.Printf("%s\n", canon.DigestBytes(c1))
 	return nil
 }

@@ -21,7 +21,7 @@ func verifyCommand(e *command.Env) *cli.Command {
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "public-key", Usage: "check signatures with the key in `FILE`, as store keygen prints it"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "also check that the log continues the older checkpoint in `FILE`"},
-		}, command.JSONFlags),
+		}, command.JSONFlags()),
 		Action: e.Action(command.Envelope, func(c *cli.Context) error { return verifyStore(e, c) }),
 	}
 }

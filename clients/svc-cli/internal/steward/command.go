@@ -25,7 +25,7 @@ func textCommands(e *command.Env) []*cli.Command {
 		{
 			Name: "steward-report", Category: Category, Usage: "check a steward's report and say what it says", ArgsUsage: "INPUT",
 			Description: "With --json: the report itself, once it has passed every check.",
-			Flags:       append([]cli.Flag{details("list the branches too")}, command.JSONFlags...),
+			Flags:       append([]cli.Flag{details("list the branches too")}, command.JSONFlags()...),
 			Action:      e.Action(command.Envelope, func(c *cli.Context) error { return showReport(e, c) }),
 		},
 		{
@@ -34,7 +34,7 @@ func textCommands(e *command.Env) []*cli.Command {
 			Flags: append([]cli.Flag{
 				details("list the runs too"),
 				&cli.BoolFlag{Name: "pretty", Usage: "with --json: indent it", DisableDefaultText: true},
-			}, command.JSONFlags...),
+			}, command.JSONFlags()...),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return showHistory(e, c) }),
 		},
 	}

@@ -69,11 +69,14 @@ def votes(a, g, q, err, as_bad_as_one):
     curve = curve_of(a, g, q)
     if as_bad_as_one:
         return 1.0
-    if err <= curve[-1]:
+    falls = all(y <= x * (1 + 1e-12) for x, y in itertools.pairwise(curve))
+    if err <= curve[-1] and q == fractions.Fraction(1, 2):
         return 199.0
     for m, high, low in zip(SIZES, curve, curve[1:]):
         if low <= err <= high:
             return float(m) if high == low else m + 2 * (high - err) / (high - low)
+    if err <= curve[-1]:
+        return 199.0 if falls else None
     raise AssertionError("the curve passes every error between its ends")
 
 
