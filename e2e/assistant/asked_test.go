@@ -117,7 +117,7 @@ func askedRows() []asked {
 		{query: `kubectl get pods -o jsonpath='{range .items[*]}{.metadata.name}={.status.phase};{end}'`, say: []string{`far=Pending;`}},
 		{query: "kubectl get pod far -o jsonpath={.metadata.labels.tier}", say: []string{`    none`}},
 		{query: "kubectl get pods -o custom-columns=NAME:.metadata.name,TIER:.metadata.labels.tier", say: []string{`NAME\s+TIER`, `far\s+none`, `<none>`}},
-		{query: "kubectl get pods -o name | grep far", say: []string{`    pods/far`}, not: []string{"web"}},
+		{query: "kubectl get pods -o name | grep far", say: []string{`    pod/far`}, not: []string{"web"}},
 		{query: "kubectl get pods | grep -v NAME | wc -l", say: []string{`    5$`}},
 		{query: "kubectl get pods | grep web | sort -r | head -n 1", say: []string{`    web-`}},
 		{query: "kubectl get pods | sh", say: []string{"refused"}},

@@ -94,7 +94,7 @@ func TestSmallModel(t *testing.T) {
 				t.Error("to a question, it asks for an approval")
 			}
 			if c.fails {
-				requireMatches(t, a, `The language model does not answer`, `DATABASE_URL`)
+				requireMatches(t, a, `does not fit into the language model's window`, `DATABASE_URL`)
 			} else if strings.Contains(strings.Join(a.errors, " "), "model_unavailable") {
 				t.Error("the model did not answer")
 			}

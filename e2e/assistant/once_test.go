@@ -133,7 +133,7 @@ func TestExactlyOnce(t *testing.T) {
 		}
 		k.say("approve " + p.ID)
 		k.say("and now?")
-		old := launchAssistant(t, w.database, w.door.kubeconfig, "ASSISTANT_ACTION_TTL=1s")
+		old := launchAssistant(t, w.database, w.door.kubeconfig, "ASSISTANT_ACTION_TTL=5s")
 		late := &talk{t: t, url: old.url, key: adminKey, session: k.session + "-late", scope: "never"}
 		p = requireOneApproval(t, late.say("scale web to 3"))
 		if err := retryUntil(20*time.Second, func() error {

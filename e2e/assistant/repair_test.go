@@ -414,7 +414,7 @@ func approvalScenarios() []scenario {
 			}
 			k.say("deny")
 
-			old := w.launch(t, w.door, "ASSISTANT_ACTION_TTL=1s")
+			old := w.launch(t, w.door, "ASSISTANT_ACTION_TTL=5s")
 			late := &talk{t: t, url: old.url, key: adminKey, session: k.session + "-late", scope: ns}
 			p = requireOneApproval(t, late.say("scale api to 3"))
 			if err := retryUntil(20*time.Second, func() error {

@@ -26,8 +26,9 @@ func (c *corner) join(t *testing.T, suffix string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the node lifecycle taints a new node with is gone when it is ready.
-	c.wait(t, map[string]string{"nodes/NS-" + suffix + ` {.status.conditions[?(@.type=="Ready")].status} {.spec.taints[*].key}`: "True case"})
+	// What the node lifecycle taints a new node with is gone when it is ready, and the controllers have annotated it: a
+	// change that is proposed before them is stale after them.
+	c.wait(t, map[string]string{"nodes/NS-" + suffix + ` {.status.conditions[?(@.type=="Ready")].status} {.spec.taints[*].key} {.metadata.annotations.node\.alpha\.kubernetes\.io/ttl}`: "True case 0"})
 }
 
 // pinnedDeployment is a deployment that runs on the case's own nodes only.

@@ -40,13 +40,13 @@ func objectChanges() []change {
 		{
 			name: "patch, strategic", objects: web, before: waitForObjects(webReady),
 			ask:     `kubectl patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","env":[{"name":"A","value":"1"}]}]}}}}'`,
-			command: `kubectl patch deployment/web -n NS -p '{"spec":{"template":{"spec":{"containers":[{"env":[{"name":"A","value":"1"}],"name":"web"}]}}}}'`, risk: "medium",
+			command: `kubectl patch deployment/web -n NS -p '{"spec":{"template":{"spec":{"containers":[{"env":[{"name":"A","value":"1"}],"name":"web"}]}}}}'`, risk: "high!",
 			shows: []string{`(?m)^\+.*name: A$`}, writes: []string{"PATCH deployments/web"}, says: []string{`1 of 1`},
 			holds: map[string]string{"deployments/web {.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].env[0].value}": "registry.test/web:1 1"},
 		},
 		{
 			name: "patch, merge", objects: plain,
-			ask: `kubectl patch cm plain --type=merge -p '{"data":{"mode":null,"password":"hunter2-s3cr3t","other":"two"}}'`, risk: "medium",
+			ask: `kubectl patch cm plain --type=merge -p '{"data":{"mode":null,"password":"hunter2-s3cr3t","other":"two"}}'`, risk: "high!",
 			command: `kubectl patch configmap/plain -n NS --type=merge -p '{"data":{"mode":null,"other":"two","password":"[redacted 14 bytes]"}}'`,
 			shows:   []string{`(?m)^-\s+mode: one$`, `(?m)^\+\s+other: two$`}, hides: []string{"hunter2-s3cr3t"}, writes: []string{"PATCH configmaps/plain"},
 			holds: map[string]string{"configmaps/plain {.data.mode}{.data.other}": "two"},
@@ -117,8 +117,8 @@ func manifestCommand(command, text string) string { return command + " -f - <<'E
 const (
 	settings = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  labels:\n    part: shop\ndata:\n  level: info\n"
 	debug    = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  labels:\n    part: shop\ndata:\n  level: debug\n"
-	limits   = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: limits\n  labels:\n    part: shop\ndata:\n  most: \"5\"\n"
-	another  = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: another\n  labels:\n    part: shop\ndata:\n  most: \"7\"\n"
+	limits   = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: limits\n  labels:\n    part: shop\ndata:\n  limit: \"5\"\n"
+	another  = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: another\n  labels:\n    part: shop\ndata:\n  limit: \"7\"\n"
 )
 
 // applyEarlier is what the assistant itself wrote earlier, and something that nobody applied.
@@ -146,7 +146,7 @@ func manifestChanges() []change {
 		},
 		{
 			name: "apply several documents", before: applyEarlier(settings), ask: manifestCommand(apply, debug+"---\n"+limits), command: manifestCommand(apply+" -n NS", debug+"---\n"+limits), risk: "medium",
-			writes: []string{"PATCH configmaps/settings", "POST configmaps"}, holds: map[string]string{"configmaps/settings {.data.level}": "debug", "configmaps/limits {.data.most}": "5"},
+			writes: []string{"PATCH configmaps/settings", "POST configmaps"}, holds: map[string]string{"configmaps/settings {.data.level}": "debug", "configmaps/limits {.data.limit}": "5"},
 		},
 		{
 			name: "apply and prune", objects: configMap("foreign", "part: shop"), before: applyEarlier(settings, limits, another),
@@ -164,7 +164,7 @@ func manifestChanges() []change {
 			shows: []string{`(?m)^\+\s+level: info$`}, writes: []string{"POST configmaps"}, holds: map[string]string{"configmaps/settings {.data.level}": "info"},
 		},
 		{
-			name: "replace", objects: configMap("settings", "old: label"), ask: manifestCommand("kubectl replace", debug), command: manifestCommand("kubectl replace -n NS", debug), risk: "high",
+			name: "replace", objects: configMap("settings", "old: label"), ask: manifestCommand("kubectl replace", debug), command: manifestCommand("kubectl replace -n NS", debug), risk: "high!",
 			shows: []string{`(?m)^-\s+mode: one$`, `(?m)^\+\s+level: debug$`}, writes: []string{"PUT configmaps/settings"}, holds: map[string]string{"configmaps/settings {.data.level}{.data.mode}{.metadata.labels.old}": "debug"},
 		},
 		{

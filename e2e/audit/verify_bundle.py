@@ -26,6 +26,8 @@ LINES = {
     "trailer": {"kind", "count", "checkpoints", "head", "sha256", "last_seq", "verification", "key_id", "signature"},
 }
 
+OPTIONAL = {"header": {"acknowledgements"}}
+
 
 class Fault(Exception):
     """What is wrong with the bundle, at which entry."""
@@ -84,7 +86,7 @@ def parse(raw, seq):
         raise Fault(seq, "format", f"not a line of a bundle: {e}") from e
     if again != raw:
         raise Fault(seq, "format", "a line is not in canonical form")
-    if not isinstance(line, dict) or line.keys() != LINES.get(line.get("kind")):
+    if not isinstance(line, dict) or line.keys() - OPTIONAL.get(line.get("kind"), set()) != LINES.get(line.get("kind")):
         raise Fault(seq, "format", "a line of an unknown kind, or with other members")
     return line
 
@@ -161,8 +163,15 @@ def ending(keys, line, seq, whole):
         raise Fault(verdict["first_bad_seq"] or seq, verdict["reason"] or "format", "the server could not verify its ledger")
     if line["last_seq"] > 0 and line["count"] == 0:
         raise Fault(1, "gap", "the bundle is empty, the ledger is not")
-    if whole and line["head"]["seq"] < line["last_seq"]:
-        raise Fault(seq, "gap", f"the ledger went on to {line['last_seq']}")
+    if whole and seq < line["last_seq"]:
+        raise Fault(seq + 1, "gap", f"the ledger went on to {line['last_seq']}")
+
+
+def leave(base, accepted, first):
+    """Where the chain goes on behind the entries that two people have accepted as they are."""
+    if first == 1 and accepted.hexdigest() != base["digest"]:
+        raise Fault(base["seq"], "hash", "the entries up to it are not those that were acknowledged")
+    return {"seq": base["seq"], "hash": base["hash"]}
 
 
 def verify(stream, keys):
@@ -187,8 +196,20 @@ def verify(stream, keys):
             keys = reach(keys, line["keys"])
             whole = line["until"] is None
             head = {"seq": first - 1, "hash": line["prev_hash"]}
+            base = max(line.get("acknowledgements", []), key=lambda a: a["seq"], default=None)
+            accepted = hashlib.sha256() if base and base["seq"] >= first else None
         elif kind == "entry":
             entry = line["entry"]
+            if accepted and entry["seq"] <= base["seq"]:
+                if entry["seq"] < seq or entry["tenant"] != tenant:
+                    raise Fault(entry["seq"], "link", "out of order, or of another chain")
+                accepted.update(raw)
+                head = {"seq": entry["seq"], "hash": line["hash"]}
+                hashes[entry["seq"]] = line["hash"]
+                digest.update(raw)
+                continue
+            if accepted:
+                head, seq, accepted = leave(base, accepted, first), base["seq"] + 1, None
             if entry["seq"] != seq:
                 raise Fault(seq, "gap", f"the next entry is {entry['seq']}")
             if line["prev_hash"] != head["hash"] or entry["tenant"] != tenant:
@@ -200,17 +221,24 @@ def verify(stream, keys):
                 raise Fault(seq, "hash", "the entry was changed")
             head = {"seq": seq, "hash": line["hash"]}
             hashes[seq] = line["hash"]
+        elif kind == "checkpoint" and base and line["seq"] <= base["seq"]:
+            marks += 1
         elif kind == "checkpoint":
             if hashes.get(line["seq"]) != line["hash"] or line["seq"] <= last_mark:
                 raise Fault(line["seq"], "checkpoint", "it was made of another entry")
             signed_by(keys, tenant, line)
             marks, last_mark = marks + 1, line["seq"]
         else:
+            reached = head["seq"]
+            if accepted:
+                reached = max(reached, base["seq"])
+                if whole:
+                    leave(base, accepted, first)
             if head["seq"] < last:
                 raise Fault(seq, "gap", f"the range goes on to {last}")
             if line["head"] != head or line["count"] != len(hashes) or line["checkpoints"] != marks or line["sha256"] != digest.hexdigest():
                 raise Fault(seq, "format", "the trailer tells of another bundle")
-            ending(keys, line, seq, whole)
+            ending(keys, line, reached, whole)
             if stream.read(1):
                 raise Fault(seq, "format", "something follows the trailer")
             return tenant, len(hashes), marks, last_mark

@@ -35,7 +35,7 @@ func mayImport(from, to string) bool {
 // testOnly says whether a package is for tests alone, so that no binary may hold it: what starts servers
 // for them, and the suites and harnesses whose names end in "test".
 func testOnly(path string) bool {
-	return strings.HasSuffix(path, "libs/testenv") || strings.HasPrefix(path, prefix) && strings.HasSuffix(path, "test")
+	return strings.Contains(path, "libs/testenv") || strings.HasPrefix(path, prefix) && strings.HasSuffix(path, "test")
 }
 
 type pkg struct {

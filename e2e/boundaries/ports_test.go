@@ -1,33 +1,75 @@
 package boundaries
 
 import (
-	"os"
-	"regexp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 	"testing"
-
-	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// TestDefaultPortsAreNotHandedOut: tests that choose a port of their own leave those of a platform that nobody configured.
-func TestDefaultPortsAreNotHandedOut(t *testing.T) {
+// servers make or run a server beside libs/service/listener, which has the limits.
+var servers = []string{"http.Server", "http.Serve", "http.ServeTLS", "http.ListenAndServe", "http.ListenAndServeTLS", "grpc.NewServer", "netutil.LimitListener"}
+
+// limited are the files that may name one of them.
+var limited = map[string]string{
+	"libs/service/listener/http.go":                    "the limits themselves",
+	"libs/samplecluster/cluster.go":                    "serves pipes of its own process, no port",
+	"services/inference/internal/grpcserver/server.go": "gRPC, on a listener.Listener",
+}
+
+// Whatever serves a port has the limits of libs/service/listener.
+func TestEveryPortHasTheSameLimits(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/standalone.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile("(?m)^\\|[^|]+\\| `127\\.0\\.0\\.1:(\\d+)` \\(").FindAllSubmatch(page, -1)
-	if len(rows) < 11 {
-		t.Fatalf("the manual names %d addresses; want len(rows) >= 11", len(rows))
-	}
-	for _, row := range rows {
-		port, err := strconv.Atoi(string(row[1]))
+	seen := 0
+	for _, top := range []string{"libs", "services", "clients"} {
+		err := filepath.WalkDir(filepath.Join("../..", top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (d.Name() == "node_modules" || strings.HasSuffix(d.Name(), "test") && d.Name() != "test" || d.Name() == "testenv") {
+				return fs.SkipDir // packages for tests alone, which no binary holds
+			}
+			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel("../..", path)
+			if err != nil {
+				return err
+			}
+			if limited[name] != "" {
+				seen++
+				return nil
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				var made ast.Expr
+				switch n := n.(type) {
+				case *ast.CompositeLit:
+					made = n.Type
+				case *ast.CallExpr:
+					made = n.Fun
+				}
+				if s, ok := made.(*ast.SelectorExpr); ok {
+					if pkg, ok := s.X.(*ast.Ident); ok && slices.Contains(servers, pkg.Name+"."+s.Sel.Name) {
+						t.Errorf("%s uses %s.%s; want listener.Server on a listener.Listener, which have the limits of every port", name, pkg.Name, s.Sel.Name)
+					}
+				}
+				return true
+			})
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if port > 10_000 && !slices.Contains(harness.DefaultPorts, port) {
-			t.Errorf("port %d is a default and may be handed out; want it in harness.DefaultPorts", port)
-		}
+	}
+	if seen < 3 {
+		t.Errorf("saw %d of the files that may name a server, want 3", seen)
 	}
 }

@@ -30,6 +30,9 @@ import (
 const everything = "worker.enabled=true,assistant.rbac.write=true,serviceMonitor.enabled=true,inference.autoscaling.enabled=true," +
 	"ingress.enabled=true,ingress.host=ml.example.org,ingress.toolsHost=tools.ml.example.org,ingress.tlsSecret=ml-tls"
 
+// perPod lets the end of the audit ledger be remembered in each pod: there is no volume that the replicas could share.
+const perPod = "controlPlane.env.AUDIT_STATE_DIR=/tmp"
+
 // helm runs the pinned helm and returns its output, or what it says on failure.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
@@ -57,7 +60,7 @@ func chartDir(t *testing.T) string {
 // render returns what the chart renders, by kind.
 func render(t *testing.T, set string) map[string][][]byte {
 	t.Helper()
-	text, err := helm(t, "template", "ml", chartDir(t), "--namespace", "platform", "--set", set)
+	text, err := helm(t, "template", "ml", chartDir(t), "--namespace", "platform", "--set", perPod, "--set", set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,7 @@ func parse[T any](t *testing.T, documents [][]byte) (all []T) {
 func TestChartLints(t *testing.T) {
 	t.Parallel()
 	for _, set := range []string{"", everything, "networkPolicy.enabled=false,assistant.enabled=false,busBridge.enabled=false"} {
-		if out, err := helm(t, "lint", "--strict", chartDir(t), "--set", set); err != nil {
+		if out, err := helm(t, "lint", "--strict", chartDir(t), "--set", perPod, "--set", set); err != nil {
 			t.Errorf("lint with %q: %v\n%s", set, err, out)
 		}
 	}
@@ -121,10 +124,23 @@ func TestChartRefusesWrongValues(t *testing.T) {
 	} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			if _, err := helm(t, "template", "ml", chartDir(t), "--set", set); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := helm(t, "template", "ml", chartDir(t), "--set", perPod, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		})
+	}
+}
+
+// The end of the audit ledger is not forgotten with a pod unless somebody says so.
+func TestChartRefusesALedgerWithoutMemory(t *testing.T) {
+	t.Parallel()
+	if _, err := helm(t, "template", "ml", chartDir(t)); err == nil || !strings.Contains(err.Error(), "in controlPlane.auditClaim, or") {
+		t.Errorf("got %v, want it to say what to set", err)
+	}
+	for _, set := range []string{perPod, "controlPlane.auditClaim=ml-audit", "controlPlane.enabled=false"} {
+		if _, err := helm(t, "template", "ml", chartDir(t), "--set", set); err != nil {
+			t.Errorf("%s: %v", set, err)
+		}
 	}
 }
 

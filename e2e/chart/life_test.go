@@ -49,10 +49,10 @@ func TestChartsLife(t *testing.T) {
 			t.Fatalf("helm %s: %v\n%s", verb, err, out)
 		}
 	}
-	const all = "worker.enabled=true,assistant.rbac.write=true,inference.autoscaling.enabled=true," +
+	const all = perPod + ",worker.enabled=true,assistant.rbac.write=true,inference.autoscaling.enabled=true," +
 		"ingress.enabled=true,ingress.host=ml.example.org,ingress.toolsHost=tools.ml.example.org"
 	release("install", chartDir(t), "--dry-run=server", "--set", all)
-	release("install", chartDir(t), "--wait")
+	release("install", chartDir(t), "--wait", "--set", perPod)
 	images := func(want string) {
 		t.Helper()
 		list, err := c.Client.AppsV1().Deployments("platform").List(ctx, metav1.ListOptions{})
@@ -67,7 +67,7 @@ func TestChartsLife(t *testing.T) {
 		}
 	}
 	images("local")
-	release("upgrade", chartDir(t), "--wait", "--set", "image.tag=next")
+	release("upgrade", chartDir(t), "--wait", "--set", perPod, "--set", "image.tag=next")
 	images("next")
 	release("rollback", "1", "--wait")
 	images("local")

@@ -26,7 +26,7 @@ worker: {enabled: true, resources: {requests: {cpu: 100m, memory: 256Mi}, limits
 inference: {resources: {requests: {cpu: 100m, memory: 256Mi}, limits: {memory: 1536Mi}}}
 controlPlane:
   resources: {requests: {cpu: 50m, memory: 128Mi}, limits: {memory: 512Mi}}
-  env: {ALLOW_GENERATED_PRODUCTION: "true", PROMOTION_APPROVAL_MODE_DEFAULT: run}
+  env: {ALLOW_GENERATED_PRODUCTION: "true", PROMOTION_APPROVAL_MODE_DEFAULT: run, AUDIT_STATE_DIR: /tmp}
 dashboard: {resources: {requests: {cpu: 50m, memory: 128Mi}, limits: {memory: 512Mi}}}
 assistant: {resources: {requests: {cpu: 50m, memory: 128Mi}, limits: {memory: 512Mi}}}
 modelRepository: {fromGit: true, existingClaim: models}

@@ -169,9 +169,11 @@ const parts = {
     await admin.focused("[cmdk-input]");
     await admin.judge("palette");
     await admin.type(told.model);
-    await admin.sees("[cmdk-item][aria-selected=true]", told.model);
+    // Until the server has answered, the chosen row is that of the search for what was typed. The search has the tracker's
+    // names, which are in lower case.
+    await admin.sees(`[cmdk-item][aria-selected=true] b[title="${told.model}" i]`, told.model.toLowerCase());
     await admin.press("Enter");
-    await admin.at(`/models/${told.model}`, told.model);
+    await admin.page.waitForURL(new RegExp(`/models/${told.model}$`, "i"), { timeout: LONG });
   },
 
   async cut(browser) {

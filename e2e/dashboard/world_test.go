@@ -130,18 +130,9 @@ func databaseURL(p *harness.Platform) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pid, err := os.ReadFile(filepath.Join(p.Dir, "postgres", "data", "postmaster.pid"))
-	if err != nil {
-		return "", err
-	}
-	const portLine = 3
-	lines := strings.Split(string(pid), "\n")
-	if len(lines) <= portLine {
-		return "", fmt.Errorf("postmaster.pid has %d lines", len(lines))
-	}
 	return (&url.URL{
-		Scheme: "postgres", User: url.UserPassword("platform", strings.TrimSpace(string(password))), Host: "127.0.0.1:" + strings.TrimSpace(lines[portLine]),
-		Path: "/platform", RawQuery: "sslmode=disable",
+		Scheme: "postgres", User: url.UserPassword("platform", strings.TrimSpace(string(password))), Path: "/platform",
+		RawQuery: url.Values{"host": {filepath.Join(p.Dir, "postgres", "data")}, "port": {"5432"}}.Encode(),
 	}).String(), nil
 }
 

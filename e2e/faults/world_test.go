@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,7 +136,7 @@ func (w *world) addPostgres() (url string) {
 				w.t.Fatal(err)
 			}
 		},
-		ended: func() bool { return !isListening(addressOf(w.t, url)) },
+		ended: func() bool { return !isListening(server.Socket()) },
 	})
 	return url
 }
@@ -193,18 +192,8 @@ func dialOnce(addr string) error {
 	return err
 }
 
-// addressOf returns host and port of a URL.
-func addressOf(t *testing.T, rawURL string) string {
-	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Host
-}
-
-func isListening(addr string) bool {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+func isListening(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err == nil {
 		conn.Close()
 	}

@@ -48,6 +48,11 @@ for o in outputs:
     a, b = by_default.as_numpy(o["name"]), as_json.as_numpy(o["name"])
     assert a.shape[0] == 64 and (a == b).all(), (o, a, b)
 
+for algorithm in ("gzip", "deflate"):
+    packed = client.infer(model, [tensor(rows)], headers=auth(), request_compression_algorithm=algorithm, response_compression_algorithm=algorithm)
+    for o in outputs:
+        assert (packed.as_numpy(o["name"]) == by_default.as_numpy(o["name"])).all(), (algorithm, o)
+
 refused = []
 for wrong in (tensor(rows[:, 1:]), tensor(rows, "inputs"), tensor(np.zeros((10000, len(columns)), np.float32)), tensor(rows[:0])):
     try:

@@ -60,8 +60,10 @@ func TestRow25_WorkerOnTheRealServer(t *testing.T) {
 	runSuite(t, api, p, cases, worker)
 }
 
-// runSuite runs the parts side by side: each waits most of the time, and they share nothing but the server.
+// runSuite runs the official client first, whose processes take all of a small machine, and the other parts side by side:
+// each waits most of the time, and they share nothing but the server.
 func runSuite(t *testing.T, api string, p *harness.Platform, dispatch []dispatchCase, worker []workerCase) {
+	t.Run("official client", func(t *testing.T) { testOfficialClient(t, api) })
 	t.Run("protocol", func(t *testing.T) { t.Parallel(); orchestratortest.Run(t, api) })
 	t.Run("dispatch", func(t *testing.T) { t.Parallel(); testDispatch(t, api, dispatch) })
 	t.Run("worker", func(t *testing.T) { t.Parallel(); testWorker(t, api, p, worker) })

@@ -68,8 +68,9 @@ var (
 	}
 )
 
-// unnamedLevels are what summaries leave to the manual: docs/assistant.md says that readonly keys decide nothing.
-var unnamedLevels = map[string]string{"POST /v1/sessions/{session_id}/actions/{action_id}": "operator"}
+// unnamedLevels are what summaries leave to the manual: docs/assistant.md says that readonly keys decide nothing, and send no
+// alerts.
+var unnamedLevels = map[string]string{"POST /v1/sessions/{session_id}/actions/{action_id}": "operator", "POST /v1/alerts": "operator"}
 
 // operations reads the document that a running service publishes.
 func operations(t *testing.T, s server) (out []operation) {

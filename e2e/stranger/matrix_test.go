@@ -41,11 +41,16 @@ const (
 	matrixTimeout = 8 * time.Second
 )
 
-// startWithCredentials starts a platform without samples that knows the callers of the matrix and counts no requests.
-func startWithCredentials(t *testing.T) *harness.Platform {
+// startWithCredentials starts a platform that knows the callers of the matrix and counts no requests, without samples
+// unless more settings ask for them.
+func startWithCredentials(t *testing.T, more ...string) *harness.Platform {
 	t.Helper()
 	p := harness.New(t, "PLATFORM_SEED=false", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0",
 		"DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
+	for _, setting := range more {
+		name, value, _ := strings.Cut(setting, "=")
+		p.Set(name, value)
+	}
 	p.Start(t, 2*time.Minute) // makes the secrets, to which ours are added
 	p.Stop(t)
 	p.Set("CONTROL_PLANE_CREDENTIALS_JSON", credentialMap(t, map[string]grant{

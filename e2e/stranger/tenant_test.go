@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +39,7 @@ type ownedPath struct {
 }
 
 // Another tenant with every scope finds no object of ours in any answer of the control plane, cannot act on one whose id
-// it knows, and leaves all of them as they were. Policies, settings and the facility's jobs belong to no tenant.
+// it knows, and leaves all of them as they were. What inference records is tested in TestOurRequestsChangeNoForeignAnswer.
 func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := startWithCredentials(t)
@@ -44,7 +47,7 @@ func TestAnotherTenantFindsAndChangesNothing(t *testing.T) {
 	asked := 0
 	for _, s := range services(p) {
 		if s.name != "control plane" {
-			continue // inference keeps nothing for a tenant, and the others have one tenant
+			continue // the others have one tenant, or a test of their own
 		}
 		list := operations(t, s)
 		before := readOwned(t, s, list, owned, token)
@@ -111,7 +114,7 @@ func createOwnedObjects(t *testing.T, p *harness.Platform) []ownedPath {
 		t.Fatalf("flow run: got %v, want an id", run)
 	}
 
-	// Somebody moves an alias outside: the control plane keeps the promotion that it asks for. Models belong to no tenant.
+	// Somebody moves an alias outside: the control plane keeps the promotion that it asks for.
 	const moved = "moved-model"
 	tracker := p.Tracker() + "/api/2.0/mlflow/"
 	harness.Want(t, http.StatusOK, "POST", tracker+"registered-models/create", "", map[string]any{"name": moved})
@@ -220,3 +223,114 @@ func TestStandInTokensAreThoseOfAStart(t *testing.T) {
 		harness.Want(t, r.status, "GET", r.url, "", nil)
 	}
 }
+
+// Policies, rules and repository settings are those of a model's owner: a person of another tenant with every scope, who
+// would need a second one, does not even open a change.
+func TestAnotherTenantSetsNoGate(t *testing.T) {
+	t.Parallel()
+	p := startWithCredentials(t)
+	cp, ours := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
+	settings := map[string]map[string]any{
+		"/promotion-policies/JPCP": {"threshold": 0, "approval_mode": "run"}, "/modelrepo/config": {"gate": "direct"},
+	}
+	before := map[string]string{}
+	for path := range settings {
+		before[path] = string(harness.Call(t, http.MethodGet, cp+path, ours, nil).Body)
+	}
+	for path, body := range settings {
+		for _, method := range []string{http.MethodGet, http.MethodPut} {
+			if a := harness.Call(t, method, cp+path, foreignToken, body); a.Status != http.StatusNotFound {
+				t.Errorf("%s %s as another tenant: got %d %.200s, want 404", method, path, a.Status, a.Body)
+			}
+		}
+		if after := string(harness.Call(t, http.MethodGet, cp+path, ours, nil).Body); withoutClock(after) != withoutClock(before[path]) {
+			t.Errorf("%s: got %s after another tenant's attempts, want %s", path, after, before[path])
+		}
+	}
+}
+
+// What another tenant reads of the control plane and of inference is the same, byte for byte, whether we send a request
+// or not. Aggregates are meant above all: the mean of a lone prediction is that prediction.
+func TestOurRequestsChangeNoForeignAnswer(t *testing.T) {
+	t.Parallel()
+	p := startWithCredentials(t, "PLATFORM_SEED=true")
+	const model = "RuntimeRegressor"
+	p.WaitOutput(t, "Next:", 15*time.Minute, time.Now()) // the samples are trained
+	serving, ours := p.Env["SERVING_URL"], p.Env["SERVING_TOKEN"]
+	bodies, err := filepath.Glob(filepath.Join(p.Dir, "samples", model+"-job-*.json"))
+	if err != nil || len(bodies) == 0 {
+		t.Fatalf("held-out jobs: %v, %v; want some", bodies, err)
+	}
+	job, err := os.ReadFile(bodies[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	type question struct {
+		s server
+		o operation
+	}
+	const series = "/series/{model_name}"
+	queries := map[string]string{series: "?metric=prediction_mean&step=1"}
+	var questions []question
+	for _, s := range services(p) {
+		if s.name != "control plane" && s.name != "inference" {
+			continue
+		}
+		for _, o := range operations(t, s) {
+			if !o.writes() && !o.public && o.level != "public" {
+				questions = append(questions, question{s, o})
+			}
+		}
+	}
+	known := map[string]string{"model": model, "model_name": model, "model_id": model, "name": model}
+	foreign := caller{name: "other tenant", header: bearer(foreignToken)}
+	answers := func() map[string]string {
+		all := map[string]string{}
+		for _, q := range questions {
+			o := q.o
+			o.template += queries[o.template]
+			status, body := ask(t, q.s, o, foreign, known)
+			all[q.s.name+" "+q.o.template] = fmt.Sprint(status, " ", withoutClock(body))
+		}
+		return all
+	}
+	first := answers()
+	idle := answers()
+	const requests = 20
+	for range requests {
+		harness.Want(t, http.StatusOK, "POST", serving+"/predict/"+model, ours, json.RawMessage(job))
+	}
+	harness.Want(t, http.StatusOK, "POST", serving+"/traffic-rules/"+model, ours, map[string]int{"Production": 100})
+	harness.Eventually(t, 30*time.Second, func() error {
+		a := harness.Want(t, http.StatusOK, "GET", serving+"/series/"+model+queries[series], ours, nil)
+		values := 0
+		for _, point := range a.JSON(t)["points"].([]any) {
+			if point.(map[string]any)["value"] != nil {
+				values++
+			}
+		}
+		if values == 0 {
+			return fmt.Errorf("our own series does not have our requests yet: %.300s", a.Body)
+		}
+		return nil
+	})
+	after := answers()
+	compared := 0
+	for path, was := range idle {
+		if first[path] != was {
+			t.Logf("%s differs on its own: %.300s, then %.300s", path, first[path], was)
+			continue
+		}
+		if compared++; after[path] != was {
+			t.Errorf("%s: got another answer after our requests:\n%.400s\nwant\n%.400s", path, after[path], was)
+		}
+	}
+	if moved := len(idle) - compared; compared < 40 || moved > 3 {
+		t.Errorf("got %d answers compared and %d that change by themselves; want at least 40, and at most 3", compared, moved)
+	}
+}
+
+var clockTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)|"request_id":"[^"]*"`)
+
+// withoutClock leaves out times of day and ids of requests.
+func withoutClock(body string) string { return clockTime.ReplaceAllString(body, "T") }

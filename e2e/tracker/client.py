@@ -23,6 +23,8 @@ import pandas as pd  # noqa: E402
 from mlflow import MlflowClient  # noqa: E402
 from mlflow.entities import Metric, Param, RunTag, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.utils.credentials import get_default_host_creds  # noqa: E402
+from mlflow.utils.rest_utils import http_request  # noqa: E402
 from skl2onnx import to_onnx  # noqa: E402
 from sklearn.ensemble import RandomForestRegressor  # noqa: E402
 
@@ -209,8 +211,89 @@ def registry():
     refuses("RESOURCE_DOES_NOT_EXIST", client.get_logged_model, info.model_id)
 
 
+def copies():
+    """A version made from another one has its files, run and logged model."""
+    first, second = f"first_{unique}", f"second_{unique}"
+    with mlflow.start_run() as run:
+        mlflow.log_text("weights", "model/weights.txt")
+    client.create_registered_model(first)
+    client.create_model_version(first, f"runs:/{run.info.run_id}/model", run_id=run.info.run_id)
+    client.set_registered_model_alias(first, "Champion", 1)
+    copied = client.copy_model_version(f"models:/{first}/1", second)
+    assert (copied.name, copied.version, copied.source, copied.run_id) == (second, "1", f"models:/{first}/1", run.info.run_id), copied
+    assert client.copy_model_version(f"models:/{first}@Champion", second).source == f"models:/{first}/1"
+    assert client.create_model_version(second, f"models:/{first}@Champion").source == f"models:/{first}/1"
+    assert mlflow.artifacts.load_text(f"models:/{second}/1/weights.txt") == "weights"
+    refuses("RESOURCE_DOES_NOT_EXIST", client.create_model_version, second, f"models:/{first}/7")
+    refuses("INVALID_PARAMETER_VALUE", client.create_model_version, second, f"runs:/{run.info.run_id}/model")
+
+
+def prompts():
+    name = f"prompt_{unique}"
+    made = mlflow.genai.register_prompt(name, "Say {{what}}.", commit_message="first", tags={"team": "hpc"})
+    assert (made.name, made.version) == (name, 1)
+    assert mlflow.genai.register_prompt(name, [{"role": "user", "content": "Say {{what}}!"}]).version == 2
+    mlflow.genai.set_prompt_alias(name, "live", 1)
+    assert mlflow.genai.load_prompt(f"prompts:/{name}@live").format(what="hello") == "Say hello."
+    assert mlflow.genai.load_prompt(name, version=2).template[0]["content"] == "Say {{what}}!"
+    assert [p.name for p in mlflow.genai.search_prompts(f"name = '{name}'")] == [name]
+    assert client.search_registered_models(f"name = '{name}'") == []
+    client.set_prompt_version_tag(name, "1", "seen", "yes")
+    assert client.get_prompt_version(name, "1").tags["seen"] == "yes"
+    refuses("RESOURCE_ALREADY_EXISTS", client.create_registered_model, name)
+    mlflow.genai.delete_prompt_alias(name, "live")
+
+
+def names_and_datasets(experiment):
+    with mlflow.start_run() as run:
+        mlflow.log_metric("精度", 0.5)
+        mlflow.log_param("größe", 1)
+        mlflow.set_tag("шаг", "один")
+    got = client.get_run(run.info.run_id).data
+    assert got.metrics["精度"] == 0.5 and got.params["größe"] == "1" and got.tags["шаг"] == "один"
+    model = client.create_logged_model(experiment.experiment_id, name="measured")
+    client.log_metric(run.info.run_id, "rmse", 0.1, model_id=model.model_id, dataset_name="jobs", dataset_digest="d1")
+
+    def measured(dataset):
+        return [m.model_id for m in client.search_logged_models([experiment.experiment_id], datasets=[{"dataset_name": dataset, "dataset_digest": "d1"}])]
+
+    assert measured("no-such") == [] and measured("jobs") == [model.model_id]
+
+
+def sentences(run_id, experiment):
+    """Refusals of the REST interface, in its own words; the client would refuse some of these by itself."""
+
+    def message(path, **body):
+        response = http_request(get_default_host_creds(mlflow.get_tracking_uri()), f"/api/2.0/mlflow/{path}", "POST", json=body)
+        assert response.status_code == 400, (path, body, response.text)
+        return response.json()["message"]
+
+    metric = {"run_id": run_id, "key": "k", "value": 1, "timestamp": 1, "step": 1}
+    for path, body, want in [
+        ("runs/log-metric", metric | {"key": 7}, "Invalid value 7 for parameter 'key' supplied:  Hint: Value was of type 'int'."),
+        ("runs/log-metric", metric | {"value": "high"}, "Invalid value \"high\" for parameter 'value' supplied:  Hint: Value was of type 'str'."),
+        ("runs/log-metric", metric | {"step": "first"}, "Invalid value \"first\" for parameter 'step' supplied:  Hint: Value was of type 'str'."),
+        ("runs/log-metric", metric | {"key": "a$"}, "Invalid value \"a$\" for parameter 'name' supplied: Names may only contain"),
+        ("runs/log-metric", metric | {"timestamp": -1}, "Invalid value -1 for parameter 'timestamp' supplied: metric 'k'"),
+        ("runs/log-metric", {"run_id": run_id, "key": "k"}, "Missing value for required parameter 'value'."),
+        ("runs/log-parameter", {"run_id": run_id, "key": "a$", "value": "1"}, "Invalid value \"a$\" for parameter 'key' supplied: Names may only contain"),
+        ("runs/set-tag", {"run_id": run_id, "key": 7, "value": "1"}, "Invalid value 7 for parameter 'key' supplied:  Hint: Value was of type 'int'."),
+        ("runs/log-batch", {"run_id": run_id, "metrics": [{"key": "k", "timestamp": 1}]}, "Missing value for required parameter 'metrics[0].value'."),
+        ("runs/log-batch", {"run_id": run_id, "params": [{"key": "a$", "value": "1"}]}, "Invalid value \"a$\" for parameter 'params[0].key' supplied: "),
+        ("runs/create", {"experiment_id": 5}, "Invalid value 5 for parameter 'experiment_id' supplied:  Hint: Value was of type 'int'."),
+        ("experiments/create", {"name": 5}, "Invalid value 5 for parameter 'name' supplied:  Hint: Value was of type 'int'."),
+        ("model-versions/set-tag", {"name": "m", "version": 1, "key": "k"}, "Invalid value 1 for parameter 'version' supplied:  Hint: Value was of type 'int'."),
+    ]:
+        got = message(path, **body)
+        assert got.startswith(want), (path, body, got)
+
+
 exp = experiments()
 run_id = runs(exp)
 artifacts(run_id)
 registry()
+copies()
+prompts()
+names_and_datasets(exp)
+sentences(run_id, exp)
 print("ok")
