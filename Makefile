@@ -140,3 +140,9 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s), each process within FUZZ_M
 
 .PHONY: check
 check: lint test ## what CI runs before make e2e
+
+.PHONY: check-all
+check-all: ## make check, with every module built alone whatever passed before
+	@scripts/setup.sh test
+	@scripts/lint.sh all
+	@$(MAKE) --no-print-directory test

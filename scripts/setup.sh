@@ -145,7 +145,7 @@ e2e | e2e-full)
 		sh scripts/keycloak.sh >/dev/null
 	) &
 	downloads=$!
-	for t in etcd kube-apiserver kube-controller-manager kube-scheduler kwok; do scripts/tool.sh "$t" >/dev/null; done
+	for t in etcd kube-apiserver kube-controller-manager kube-scheduler kwok alertmanager; do scripts/tool.sh "$t" >/dev/null; done
 	wait $downloads
 	;;
 esac

@@ -106,6 +106,7 @@ seccompProfile: {type: RuntimeDefault}
 {{- $own = dict "CONTROL_PLANE_ADDR" "0.0.0.0:18002" "CONTROL_PLANE_SEPARATION_OF_DUTIES" "enforce" "TRACKING_URI" $root.Values.tracker.url
   "PREFECT_API_URL" $root.Values.orchestrator.apiUrl "SERVING_URL" $inference
   "MODELREPO_ENV" $root.Values.modelRepository.environment "MODELREPO_CACHE_DIR" "/tmp/modelrepo" "AUDIT_SIGNING_KEY_FILE" "/run/secrets/audit-signing.key" }}
+{{- if $root.Values.controlPlane.auditClaim }}{{ $_ := set $own "AUDIT_STATE_DIR" "/var/lib/audit" }}{{ end }}
 {{- if not $root.Values.modelRepository.fromGit }}{{ $_ := set $own "MODELREPO_DIR" "/srv/modelrepo" }}{{ end }}
 {{- if $root.Values.busBridge.enabled }}{{ $_ := set $own "BUS_BRIDGE_URL" $bridge }}{{ end }}
 {{- else if eq .service "inference" }}
