@@ -221,14 +221,26 @@ func checkEveryHeader(a answer) {
 	}
 }
 
-// checkETag asks again with the answer's ETag.
+// checkETag asks again with the answer's ETag. Some answers tell how many seconds a job has waited: one that came in the
+// next second has another body and another tag, and is asked for again with that.
 func (r row) checkETag(w *world, who person, a answer) {
 	w.t.Helper()
-	tag := a.header.Get("ETag")
 	method, path := r.request()
-	if again := w.call(who, method, path, "", "If-None-Match", tag); tag == "" || again.status != http.StatusNotModified || len(again.body) > 0 {
-		w.t.Errorf("%s with If-None-Match %q: got %d %s, want 304 without a body", a.request, tag, again.status, again.body)
+	again := a
+	for range 5 {
+		tag := again.header.Get("ETag")
+		if tag == "" {
+			break
+		}
+		again = w.call(who, method, path, "", "If-None-Match", tag)
+		if again.status == http.StatusNotModified && len(again.body) == 0 {
+			return
+		}
+		if again.header.Get("ETag") == tag {
+			break
+		}
 	}
+	w.t.Errorf("%s with the If-None-Match of the answer before: got %d %s with ETag %q, want 304 without a body", a.request, again.status, again.body, again.header.Get("ETag"))
 }
 
 // TestEveryOperationHasARow holds the API's document against the tables: an operation without a row is one that no
