@@ -83,9 +83,9 @@ func rulesWithout(unread map[string]bool) string {
 	return strings.Join(names, ", ")
 }
 
-// Ask closes the symptoms of a question that rules cover. asserted says that the question states a fault:
-// then what no object shows stays open, since rules cannot deny what a person sees. complaint is what was
-// said, for a question whose fault none of the symptoms describes.
+// Ask closes the symptoms of a question that rules cover. What only a measurement shows stays open. asserted says that the
+// question states a fault: then what no object shows stays open, too, since rules cannot deny what a person sees. complaint is
+// what was said, for a question whose fault none of the symptoms describes.
 func (r *Record) Ask(symptoms []question.Symptom, asserted bool, complaint string) {
 	shown := false // some status would show it
 	for _, s := range symptoms {
@@ -101,7 +101,7 @@ func (r *Record) Ask(symptoms []question.Symptom, asserted bool, complaint strin
 			r.AddGap("what containers use: the cluster has no metrics API", "kubectl top pods --containers"+flagsOf(r.namespace))
 		}
 	}
-	if !asserted || shown {
+	if shown {
 		return
 	}
 	open := len(r.gaps)
@@ -110,7 +110,7 @@ func (r *Record) Ask(symptoms []question.Symptom, asserted bool, complaint strin
 			r.AddGap(rule.unmeasured, rule.command)
 		}
 	}
-	if len(r.gaps) == open {
+	if asserted && len(r.gaps) == open {
 		r.AddGap("what "+engine.QuoteCode(complaint)+" stands for: no rule covers it, and only the program or who uses it shows it", "")
 	}
 }

@@ -103,6 +103,9 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 			a.Mentions[i].Kind = "node"
 		}
 	}
+	if err := w.readVerb(ctx, &a); err != nil {
+		return err
+	}
 	t, err := w.look(ctx, a)
 	if err != nil {
 		return err
@@ -137,7 +140,24 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 		w.say("Not understood, and left out: " + joinCodes(left) + ".")
 	}
 	w.sink.Status(chat.Investigating, "Matching what was read")
+	if a.Intent == question.Diagnosis && len(a.Symptoms) == 0 && !assertsFault(a) && !question.TellsFault(a.Words) {
+		if said, err := w.sayFields(ctx, t, a.Words, t.unread(a.Words)); said || err != nil {
+			return err
+		}
+	}
+	w.sayUnread(a, t, left)
 	return w.reply(ctx, a, t)
+}
+
+// sayUnread says before an answer to a question which words of it the answer is not about. A complaint holds more words than any
+// rule knows, and is answered by what is found.
+func (w *work) sayUnread(a question.Ask, t *topic, told []string) {
+	if assertsFault(a) || a.Intent == question.Manual || a.Intent == question.Clock || a.Intent == question.Number {
+		return
+	}
+	if words := slices.DeleteFunc(t.unread(a.Words), func(word string) bool { return slices.Contains(told, word) }); len(words) > 0 {
+		w.say("Not understood, and left out: " + joinCodes(words) + ".")
+	}
 }
 
 func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
@@ -148,6 +168,15 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	if a.Intent == question.Certificates && len(t.objects) > 0 {
 		a.Intent = question.Diagnosis
+	}
+	if a.Intent == question.Secrets && len(t.objects) > 0 {
+		if a.Kind = "secret"; w.listBelonging(ctx, a, t) { // "which secret does gateway use?"
+			return nil
+		}
+	}
+	if a.Intent == question.Diagnosis && conditionalExpr.MatchString(a.Words) && slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Kind == "Node" }) {
+		w.say("What would happen cannot be told for certain. Were the node gone, its pods would have to run elsewhere, as after a drain:")
+		a.Intent = question.DrainPlan
 	}
 	outcome := func() {}
 	if a.Intent == question.Events && !strings.Contains(a.Words, "event") {
@@ -343,7 +372,10 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 	if a.Kind == "route" {
 		a.Kind = "httproute" // the route that people mean where no more is said
 	}
-	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: notIn(t.except)}
+	if w.listBelonging(ctx, a, t) {
+		return ctx.Err()
+	}
+	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: notIn(t.except.Namespaces)}
 	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass"} {
 		if a.Kind == cluster {
 			op.Namespace, op.AllNamespaces, op.FieldSelector = "", false, ""

@@ -90,7 +90,11 @@ func (b *builder) chosen() []operation.Ref {
 	case len(fit) > 0:
 		return b.unambiguous(fit)
 	case len(b.change.Mentions) > 0:
-		b.miss("%s cannot be changed that way; it works on %s.", upperFirst(refTitles(b.objects)), strings.ToLower(strings.Join(kinds, ", ")))
+		works := ""
+		if len(kinds) > 0 {
+			works = "; it works on " + strings.ToLower(strings.Join(kinds, ", "))
+		}
+		b.miss("%s cannot be changed that way%s.", upperFirst(refTitles(b.objects)), works)
 		return nil
 	case len(kinds) == 0:
 		b.miss("Say which object, with its kind: for example `%s deployment api`.", b.change.Verb)

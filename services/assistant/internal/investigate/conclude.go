@@ -26,7 +26,7 @@ func (t *topic) concluded(groups []logtext.Group, spaces map[string][]string) []
 			}
 		}
 	}
-	return slices.DeleteFunc(playbook.Conclude(t.snap, messages), func(f engine.Finding) bool { return slices.Contains(t.except, f.Object.Namespace) })
+	return slices.DeleteFunc(playbook.Conclude(t.snap, messages), func(f engine.Finding) bool { return t.except.Has(f.Object) })
 }
 
 // withConcluded adds what logs prove to findings: behind what is certain, before what merely fits, and above what it explains.

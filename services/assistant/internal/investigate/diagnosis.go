@@ -34,7 +34,7 @@ func (t *topic) found(symptoms []question.Symptom) (about, others []engine.Findi
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
 		where = "" // of nodes and the like
 	}
-	all := slices.DeleteFunc(playbook.Findings(t.snap, where), func(f engine.Finding) bool { return slices.Contains(t.except, f.Object.Namespace) })
+	all := slices.DeleteFunc(playbook.Findings(t.snap, where), func(f engine.Finding) bool { return t.except.Has(f.Object) })
 	if len(t.objects) > 0 {
 		about, others = partition(all, concernsObjects(t.snap, t.objects))
 		// Of several troubles of one object, what was asked about comes first.
@@ -62,9 +62,12 @@ func partition(all []engine.Finding, ok func(engine.Finding) bool) (yes, no []en
 var futureExpr = regexp.MustCompile(`\btomorrow\b|\bnext (hour|day|week|month|year|release|deploy\w*)\b|\b(will|would|going to|gonna)\b.*\b(` +
 	`break|fail|crash|die|happen|survive|recover|go (down|wrong)|come back|run out|be (ok|okay|fine|enough|better)|hold|help)\b`)
 
+// conditionalExpr is a question about what would come of something that has not happened.
+var conditionalExpr = regexp.MustCompile(`^(what|which|who|would|will|could|can|does|do|is|are|how)\b.*\b(if|in case|should)\b`)
+
 // diagnose answers what is wrong and why.
 func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
-	if futureExpr.MatchString(a.Words) {
+	if futureExpr.MatchString(a.Words) || conditionalExpr.MatchString(a.Words) {
 		w.say("What will happen cannot be told from the cluster. This is how it is now.")
 	}
 	about, others := t.found(a.Symptoms)
@@ -263,7 +266,7 @@ func (t *topic) meant(symptoms []question.Symptom, about []engine.Finding) []eng
 	}
 	return slices.DeleteFunc(playbook.Meant(t.snap), func(f engine.Finding) bool {
 		switch {
-		case slices.Contains(t.except, f.Object.Namespace):
+		case t.except.Has(f.Object):
 			return true
 		case told[f.Object], t.namespace != "" && f.Object.Namespace != t.namespace:
 			return true

@@ -165,7 +165,7 @@ func (w *work) sayEvidence(ctx context.Context, t *topic, e logEvidence, head st
 }
 
 // openQuestionExpr is a question that leaves open whether anything is wrong.
-var openQuestionExpr = regexp.MustCompile(`^` + wordlist.AnyOf("is", "are", "does", "do", "did", "was", "were", "has", "have", "can", "could", "what", "whats", "any", "anything", "please", "check", "how", "show", "look", "investigate", "debug", "diagnose", "health") + `\b`)
+var openQuestionExpr = regexp.MustCompile(`^` + wordlist.AnyOf("is", "are", "does", "do", "did", "was", "were", "has", "have", "can", "could", "what", "whats", "which", "who", "whose", "where", "when", "any", "anything", "please", "check", "how", "show", "look", "investigate", "debug", "diagnose", "health") + `\b`)
 
 // assertsFault reports whether a sentence says that something is wrong, rather than asks whether.
 func assertsFault(a question.Ask) bool { return !openQuestionExpr.MatchString(a.Words) }

@@ -5,34 +5,74 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
-// leaveOut makes a question one about all namespaces but those that it leaves out: "pods that are not in shop". Words that are no
-// namespaces leave it as it is, since "not in sync" leaves out none.
+// leaveOut makes a question one about all namespaces but those that it leaves out, "pods that are not in shop", or about all but
+// some objects, "is payments fine except for ledger?" Words that are neither leave it as it is, since "not in sync" leaves out
+// nothing.
 func (w *work) leaveOut(ctx context.Context, a question.Ask) (question.Ask, error) {
-	words, names := question.SplitExclusion(a.Words)
-	if len(names) == 0 {
+	something, place := question.LeavesOut(a.Words)
+	if !something {
 		return a, nil
 	}
 	s, err := w.snapshot(ctx, "")
 	if err != nil || s == nil {
 		return a, err
 	}
-	if !hasNamespace(s, names[0]) {
+	if words, spaces := question.SplitExclusion(a.Words, func(word string) bool { return hasNamespace(s, word) }); len(spaces) > 0 {
+		return leaveOutSpaces(s, a, words, spaces), nil
+	}
+	words, names := question.SplitExclusion(a.Words, func(word string) bool { return len(objectsNamed(s, "", question.Mention{Name: word})) > 0 })
+	if len(names) == 0 || place || a.Intent == question.Request {
 		return a, nil
 	}
 	rest := question.Parse(words)
+	switch rest.Intent {
+	case question.Request:
+		return a, nil
+	case question.Unclear, question.Assent:
+		rest.Intent = question.Diagnosis
+	}
+	rest.Without = names
+	return rest, nil
+}
+
+func leaveOutSpaces(s *engine.Snapshot, a question.Ask, words string, spaces []string) question.Ask {
+	rest := question.Parse(words)
 	if slices.ContainsFunc(rest.Mentions, func(m question.Mention) bool { return len(objectsNamed(s, "", m)) > 0 }) || rest.Intent == question.Request {
-		return a, nil // "why is web not in shop?" asks for web
+		return a // "why is web not in shop?" asks for web
 	}
 	if rest.Intent == question.Unclear || rest.Intent == question.Assent {
 		rest.Intent = question.Diagnosis
 	}
-	rest.Except = slices.DeleteFunc(names, func(word string) bool { return !hasNamespace(s, word) })
+	rest.Except = spaces
 	rest.Everywhere, rest.Leans, rest.Namespace = true, false, ""
-	return rest, nil
+	return rest
 }
+
+// leaveOut leaves out objects, by their names, and what belongs to them.
+func (t *topic) leaveOut(names []string) {
+	if t.snap == nil || len(names) == 0 {
+		return
+	}
+	var objects []operation.Ref
+	for _, name := range names {
+		objects = append(objects, objectsNamed(t.snap, t.namespace, question.Mention{Name: name})...)
+	}
+	near := relatedObjects(t.snap, objects)
+	for r := range near {
+		if sharedKinds[r.Kind] && !slices.Contains(names, r.Name) {
+			delete(near, r)
+		}
+	}
+	t.except.Names, t.except.Objects = names, near
+}
+
+// sharedKinds serve several workloads: one of them that belongs to what is left out still counts for the others.
+var sharedKinds = map[string]bool{"NetworkPolicy": true, "Ingress": true, "Gateway": true, "HTTPRoute": true, "GRPCRoute": true, "TLSRoute": true, "Secret": true, "ConfigMap": true, "PersistentVolumeClaim": true, "Node": true}
 
 // notIn is the field selector of what lies in none of these namespaces.
 func notIn(namespaces []string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
 // topic is the subject of a sentence, as found in the cluster.
@@ -31,7 +32,7 @@ type topic struct {
 	noNamespace string
 	// placed says that the sentence begins with its namespace, so that what lies elsewhere is not meant.
 	placed bool
-	except []string         // namespaces that the question leaves out
+	except report.Exclusion
 	within time.Duration    // the period asked about; 0: not said
 	logs   []logtext.Source // what was read of its pods, if it was
 	// unmeasured says that the metrics store was asked in vain, and that the answer has told so.
@@ -270,7 +271,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &topic{snap: s, namespace: namespace, within: a.Within, except: a.Except}
+	t := &topic{snap: s, namespace: namespace, within: a.Within, except: report.Exclusion{Namespaces: a.Except}}
 	if s == nil {
 		// "what is wrong in api" may speak of an object.
 		if a.Namespace == "" {
@@ -313,6 +314,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	if len(a.Mentions) == 0 && asksState[a.Intent] {
 		t.findByWord(a, a.Kind)
 	}
+	t.leaveOut(a.Without)
 	return t, nil
 }
 

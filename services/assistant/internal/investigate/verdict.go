@@ -32,7 +32,7 @@ func (t *topic) unexplained(found []engine.Finding) []symptom.Symptom {
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
 		where = ""
 	}
-	left := slices.DeleteFunc(symptom.Unexplained(symptom.List(t.snap, where), found), func(s symptom.Symptom) bool { return slices.Contains(t.except, s.Object.Namespace) })
+	left := slices.DeleteFunc(symptom.Unexplained(symptom.List(t.snap, where), found), func(s symptom.Symptom) bool { return t.except.Has(s.Object) || t.except.Has(s.Owner) })
 	if len(t.objects) == 0 {
 		return slices.DeleteFunc(left, func(s symptom.Symptom) bool { return s.Survived })
 	}
@@ -74,10 +74,23 @@ func (t *topic) cover(a question.Ask, left []symptom.Symptom) *coverage.Record {
 	if kinds := t.unjudged(); len(kinds) > 0 {
 		r.SetUnjudged(fmt.Sprintf("Objects of kind %s are not judged by any playbook, so whether they are right was not judged.%s", strings.Join(kinds, ", "), t.sayOfUsers()))
 	}
+	if words := t.unread(a.Words); len(words) > 0 && (!assertsFault(a) || len(a.Symptoms) > 0) { // else the record has the whole complaint
+		r.AddGap("what the question says with "+joinCodes(words)+", since no rule is about that", "")
+	}
 	for _, m := range t.absent {
 		r.AddGap(report.Code(m.Name)+", since nothing has that name", "kubectl get all -A")
 	}
 	return r
+}
+
+// unread are the words of a question that its answer does without, but for names that are there and those of which the answer
+// has told that they are not.
+func (t *topic) unread(words string) []string {
+	names := namesOf(t.snap)
+	return slices.DeleteFunc(question.Unread(words), func(word string) bool {
+		return names.has(word) || len(hostsNamed(t.snap, word)) > 0 || hasNamespace(t.snap, word) || slices.ContainsFunc(t.absent, func(m question.Mention) bool { return m.Name == word }) ||
+			slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return strings.Contains(r.Name, word) }) || strings.Contains(t.namespace, word)
+	})
 }
 
 // unjudged are the kinds of the topic if none of its objects is of a kind that is judged.

@@ -5,31 +5,44 @@ import (
 	"strings"
 )
 
-// exceptExpr is what a question leaves out: "pods that are not in shop", "everything but media and crm". Only the cluster tells
-// whether these words are namespaces; if not, it means something else.
-var exceptExpr = regexp.MustCompile(`\b(?:(everything|anything|all|everywhere) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring)` +
-	` (?:the )?(?:namespaces? )?([a-z0-9][a-z0-9-]*)((?: (?:and|or|nor) (?:in )?[a-z0-9][a-z0-9-]*)*)`)
+// exceptExpr comes before what a question leaves out: "pods that are not in shop", "everything but media and crm".
+var exceptExpr = regexp.MustCompile(`\b(?:(everything|anything|all|everywhere) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring) `)
 
-// SplitExclusion takes what a question leaves out from its words, in lower case. No names: it leaves out nothing.
-func SplitExclusion(words string) (rest string, names []string) {
+// notThereExpr leaves out what is in a place: an object is no such place.
+var notThereExpr = regexp.MustCompile(`\bnot (in|from|of|inside) |\boutside `)
+
+// LeavesOut reports whether a question, in lower case, may leave something out, and whether that can only be a place: "pods that
+// are not in shop".
+func LeavesOut(words string) (something, place bool) {
+	found := exceptExpr.FindString(words)
+	return found != "", notThereExpr.MatchString(found)
+}
+
+// SplitExclusion takes what a question leaves out from its words, in lower case. named tells the names that there are; only the
+// cluster knows them. No names: it leaves out nothing.
+func SplitExclusion(words string, named func(word string) bool) (rest string, names []string) {
 	at := exceptExpr.FindStringSubmatchIndex(words)
 	if at == nil {
 		return words, nil
 	}
-	part := func(i int) string {
-		if at[2*i] < 0 {
-			return ""
-		}
-		return words[at[2*i]:at[2*i+1]]
-	}
-	names, end := []string{part(2)}, at[5]
-	for word := range strings.FieldsSeq(part(3)) {
-		if word == "not" { // "and not ready"
-			break
-		}
-		if word != "and" && word != "or" && word != "nor" && word != "in" {
-			names, end = append(names, word), at[1]
+	after := strings.Fields(words[at[1]:])
+	end := 0
+list:
+	for i, word := range after {
+		switch {
+		case word == "the" || word == "namespace" || word == "namespaces" || len(names) > 0 && (word == "and" || word == "or" || word == "nor" || word == "in"):
+		case named(word):
+			names, end = append(names, word), i+1
+		default:
+			break list
 		}
 	}
-	return strings.Join(strings.Fields(words[:at[0]]+" "+part(1)+" "+words[end:]), " "), names
+	if len(names) == 0 {
+		return words, nil
+	}
+	all := ""
+	if at[2] >= 0 {
+		all = words[at[2]:at[3]] // everything but
+	}
+	return strings.Join(strings.Fields(words[:at[0]]+" "+all+" "+strings.Join(after[end:], " ")), " "), names
 }

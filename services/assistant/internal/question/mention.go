@@ -126,7 +126,7 @@ func isName(w word) bool {
 }
 
 var (
-	amountExpr  = regexp.MustCompile(`^\d+(\.\d+)?(%|x|h|m|s|d|k|g|[kmgtp]i?b?)?$|^init:\d+/\d+$|^p\d{2,3}$|^\dxx$`)
+	amountExpr  = regexp.MustCompile(`^\d+(\.\d+)?(%|x|h|m|s|d|k|g|[kmgtp]i?b?)?$|^(init:)?\d+/\d+$|^p\d{2,3}$|^\dxx$`)
 	versionExpr = regexp.MustCompile(`^v?\d+(\.\d+)+([.+_-][\w.+-]*)?$`)
 )
 

@@ -25,8 +25,8 @@ type Ask struct {
 	// Perhaps is an ordinary word in the place of a namespace: it counts if there is such a one.
 	Perhaps    string
 	Everywhere bool
-	// Except are namespaces that the question leaves out; Parse does not know them.
-	Except []string
+	// Except are namespaces that the question leaves out, and Without names of objects; Parse does not know them.
+	Except, Without []string
 	// Within is the period that the question is about, such as the last hour; 0: not said.
 	Within time.Duration
 	// UnreadTime is a time, such as "since 10:30", that the answer is not limited to; empty: none.

@@ -141,8 +141,8 @@ func (l *loader) add(name string, content io.Reader) error {
 const maxSkipped = 20
 
 func (l *loader) skip(name, why string) {
-	if len(l.Skipped) < maxSkipped {
-		l.Skipped = append(l.Skipped, printable.Line(name+": "+why))
+	if line := printable.Line(name + ": " + why); len(l.Skipped) < maxSkipped && !slices.Contains(l.Skipped, line) {
+		l.Skipped = append(l.Skipped, line)
 	}
 }
 

@@ -40,7 +40,7 @@ func Count(v View, c question.Count) (text string, ok bool) {
 			fit = append(fit, o)
 		}
 	}
-	noun := countNoun(len(all), c.Kind, pluralOf(c.Kind))
+	noun := countNoun(len(all), c.Kind, PluralOf(c.Kind))
 	head := fmt.Sprintf("There %s %s %s.", isAre(len(all)), noun, v.where())
 	if len(conditions) > 0 {
 		var said []string
@@ -52,7 +52,7 @@ func Count(v View, c question.Count) (text string, ok bool) {
 	if len(ignored) > 0 {
 		head += " Not applied, since it says nothing of this kind: " + strings.Join(ignored, ", ") + "."
 	}
-	if v.Unread[pluralOf(c.Kind)] {
+	if v.Unread[PluralOf(c.Kind)] {
 		head += " Not all of them could be read, so there may be more."
 	}
 	return head + "\n\n" + v.listCounted(fit, c), true
@@ -244,8 +244,8 @@ func isAre(n int) string {
 	return "are"
 }
 
-// pluralOf is the plural of a kind in lower case.
-func pluralOf(kind string) string {
+// PluralOf is the plural of a kind in lower case.
+func PluralOf(kind string) string {
 	switch {
 	case strings.HasSuffix(kind, "ss"):
 		return kind + "es"
@@ -256,6 +256,6 @@ func pluralOf(kind string) string {
 }
 
 func pluralTitle(kind string) string {
-	plural := pluralOf(kind)
+	plural := PluralOf(kind)
 	return strings.ToUpper(plural[:1]) + plural[1:]
 }

@@ -135,7 +135,7 @@ func (v View) countablePlain(kind string) (all []countable, known bool) {
 	case "namespace":
 		for i := range v.Namespaces {
 			n := &v.Namespaces[i]
-			if slices.Contains(v.Except, n.Name) {
+			if slices.Contains(v.Except.Namespaces, n.Name) {
 				continue
 			}
 			o := countable{meta: n, state: string(n.Status.Phase)}

@@ -55,18 +55,18 @@ func (v View) usages() []usage {
 			}
 		}
 		for _, w := range all.Workloads() {
-			if w.Template != nil && uses(&corev1.Pod{Spec: w.Template.Spec}, r) {
+			if w.Template != nil && Uses(&corev1.Pod{Spec: w.Template.Spec}, r) {
 				add(w.Ref)
 			}
 		}
 		for i := range v.CronJobs {
 			c := &v.CronJobs[i]
-			if uses(&corev1.Pod{Spec: c.Spec.JobTemplate.Spec.Template.Spec}, r) {
+			if Uses(&corev1.Pod{Spec: c.Spec.JobTemplate.Spec.Template.Spec}, r) {
 				add(operation.Ref{Group: "batch", Version: "v1", Kind: "CronJob", Namespace: c.Namespace, Name: c.Name})
 			}
 		}
 		for i := range v.Pods { // of Jobs, and those that are left of an older template
-			if pod := &v.Pods[i]; pod.Name != "" && pod.Namespace == r.Namespace && uses(pod, r) {
+			if pod := &v.Pods[i]; pod.Name != "" && pod.Namespace == r.Namespace && Uses(pod, r) {
 				add(owner(pod))
 			}
 		}

@@ -19,11 +19,23 @@ import (
 // only what belongs to some objects.
 type View struct {
 	*engine.Snapshot
-	Namespace string          // empty: all
-	Except    []string        // namespaces that are left out
+	Namespace string // empty: all
+	Except    Exclusion
 	Objects   []operation.Ref // empty: all
 	// Within is the period that is looked at, before the snapshot; 0: what each report takes.
 	Within time.Duration
+}
+
+// Exclusion is what a question leaves out. Its zero value leaves out nothing.
+type Exclusion struct {
+	Namespaces []string
+	Names      []string               // of objects
+	Objects    map[operation.Ref]bool // these and what belongs to them, without group and version
+}
+
+// Has reports whether an object is left out.
+func (e Exclusion) Has(r operation.Ref) bool {
+	return slices.Contains(e.Namespaces, r.Namespace) || e.Objects[operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}]
 }
 
 // within reports whether something happened in the period that is asked about.
@@ -73,27 +85,28 @@ func (v View) in(o metav1.Object) bool { return v.has(o.GetNamespace()) }
 
 // has reports whether a namespace is looked at.
 func (v View) has(namespace string) bool {
-	return (v.Namespace == "" || namespace == v.Namespace) && !slices.Contains(v.Except, namespace)
+	return (v.Namespace == "" || namespace == v.Namespace) && !slices.Contains(v.Except.Namespaces, namespace)
 }
 
-// Place names a namespace, or the cluster without some, for sentences.
-func Place(namespace string, except []string) string {
-	switch {
-	case namespace != "":
-		return "in namespace " + Code(namespace)
-	case len(except) > 0:
-		codes := make([]string, len(except))
-		for i, n := range except {
-			codes[i] = Code(n)
-		}
-		return "in the cluster without " + joinList(codes)
+// Place names a namespace, or the cluster, without what is left out, for sentences.
+func Place(namespace string, except Exclusion) string {
+	place := "in the cluster"
+	if namespace != "" {
+		place = "in namespace " + Code(namespace)
 	}
-	return "in the cluster"
+	var codes []string
+	for _, n := range slices.Concat(except.Namespaces, except.Names) {
+		codes = append(codes, Code(n))
+	}
+	if len(codes) == 0 {
+		return place
+	}
+	return place + " without " + joinList(codes)
 }
 
 // about reports whether an object is one of those in question.
 func (v View) about(kind string, o metav1.Object) bool {
-	if !v.in(o) {
+	if !v.in(o) || v.Except.Has(operation.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}) {
 		return false
 	}
 	if len(v.Objects) == 0 {
@@ -114,7 +127,7 @@ func (v View) pods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for i := range v.Pods {
 		pod := &v.Pods[i]
-		if pod.Name == "" || !v.in(pod) {
+		if pod.Name == "" || !v.in(pod) || v.Except.Has(operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}) {
 			continue // without a name: of a namespace that exists for nobody
 		}
 		if owner == nil || v.about("Pod", pod) || slices.ContainsFunc(chosen, func(match func(*corev1.Pod, operation.Ref) bool) bool { return match(pod, owner(pod)) }) {
@@ -144,7 +157,7 @@ func (v View) chosen() []func(pod *corev1.Pod, owner operation.Ref) bool {
 				}
 			}
 		case "ConfigMap", "Secret", "PersistentVolumeClaim", "ServiceAccount":
-			all = append(all, func(pod *corev1.Pod, _ operation.Ref) bool { return pod.Namespace == r.Namespace && uses(pod, r) })
+			all = append(all, func(pod *corev1.Pod, _ operation.Ref) bool { return pod.Namespace == r.Namespace && Uses(pod, r) })
 		default:
 			all = append(all, func(pod *corev1.Pod, owner operation.Ref) bool {
 				return owner.Kind == r.Kind && owner.Name == r.Name && pod.Namespace == r.Namespace

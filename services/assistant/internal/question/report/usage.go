@@ -44,7 +44,7 @@ func Usage(v View, r question.Ranking) string {
 	if r.Least {
 		superlative = "least"
 	}
-	head := fmt.Sprintf("What %s %s use now, the %s %s first:", pluralOf(r.By), v.where(), superlative, column)
+	head := fmt.Sprintf("What %s %s use now, the %s %s first:", PluralOf(r.By), v.where(), superlative, column)
 	if len(rows) > 0 {
 		first := rows[0]
 		amount := first.memory.String()
@@ -56,7 +56,7 @@ func Usage(v View, r question.Ranking) string {
 			in = " in namespace " + Code(first.namespace)
 		}
 		head = fmt.Sprintf("%s %s%s uses the %s %s: %s of the %s measured.\n\n%s", strings.ToUpper(r.By[:1])+r.By[1:], Code(first.name), in, superlative, column,
-			amount, countNoun(len(rows), r.By, pluralOf(r.By)), head)
+			amount, countNoun(len(rows), r.By, PluralOf(r.By)), head)
 	}
 	t := newTable("Namespace", strings.ToUpper(r.By[:1])+r.By[1:], "CPU", "Memory", "Containers", "Memory limit")
 	for _, u := range rows {

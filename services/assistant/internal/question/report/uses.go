@@ -8,9 +8,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// uses reports whether a pod reads a ConfigMap or Secret, mounts a volume claim or runs as a service
+// Uses reports whether a pod reads a ConfigMap or Secret, mounts a volume claim or runs as a service
 // account.
-func uses(pod *corev1.Pod, r operation.Ref) bool {
+func Uses(pod *corev1.Pod, r operation.Ref) bool {
 	spec := &pod.Spec
 	if r.Kind == "ServiceAccount" {
 		return spec.ServiceAccountName == r.Name

