@@ -109,7 +109,7 @@ func TestMCPTakesNoBatches(t *testing.T) {
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"capacity","arguments":{}}}`
 	b.refused(422, "validation_error", "POST", "/mcp", readonly, " \n["+call+","+call+"]", "Accept", "application/json, text/event-stream")
 	b.want(200, "POST", "/mcp", readonly, " \n"+call, "Accept", "application/json, text/event-stream")
-	if n := b.count("select count(*) from outbox_events where name = 'assistant.tool.called'"); n != 1 {
+	if n := b.count("select count(*) from outbox where name = 'tool_called'"); n != 1 {
 		t.Errorf("%d calls were recorded; want the one that was made", n)
 	}
 }

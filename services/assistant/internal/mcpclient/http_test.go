@@ -41,7 +41,7 @@ func TestReadOverHTTP(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	t.Cleanup(h.Close)
+	t.Cleanup(func() { end(h, s) })
 	b := setup(t, mcpclient.Server{Name: "wiki", URL: h.URL, Headers: map[string]service.Secret{"Authorization": "Bearer wiki-token"}})
 	b.wait("mcp_wiki_broken", "mcp_wiki_search")
 	if got := b.Check(); got.Status != service.OK {
@@ -221,12 +221,13 @@ func TestHostileAnswers(t *testing.T) {
 	})
 	addTool(s, mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, arguments string) (string, bool) { return "sent " + arguments, false })
 	h := serve(t, s)
-	b := setup(t, mcpclient.Server{Name: "evil", URL: h.URL, Timeout: 2 * time.Second}, mcpclient.Server{Name: "kind", URL: h.URL, Tools: []string{"ask"}})
+	b := setup(t, mcpclient.Server{Name: "evil", URL: h.URL, Timeout: time.Minute}, mcpclient.Server{Name: "kind", URL: h.URL, Tools: []string{"ask"}},
+		mcpclient.Server{Name: "slow", URL: h.URL, Tools: []string{"hang"}, Timeout: 2 * time.Second})
 	all := []string{"ask", "empty", "error", "hang", "huge", "image", "long", "secret"}
 	for i, name := range all {
 		all[i] = "mcp_evil_" + name
 	}
-	all = append(all, "mcp_kind_ask")
+	all = append(all, "mcp_kind_ask", "mcp_slow_hang")
 	b.wait(all...)
 	if out := b.read("mcp_evil_long", ""); len(out.Text) > 7000 || !out.Truncated || !strings.Contains(out.Text, "ask for less") {
 		t.Errorf("a long answer: %d bytes, truncated %t; want it cut", len(out.Text), out.Truncated)
@@ -241,7 +242,7 @@ func TestHostileAnswers(t *testing.T) {
 		t.Errorf("got %q; want it said that there is no text", out.Text)
 	}
 	began := time.Now()
-	b.refused("mcp_evil_hang", "", "did not answer the call of hang within 2s")
+	b.refused("mcp_slow_hang", "", "did not answer the call of hang within 2s")
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the call that hangs took %s; want about 2 s", took)
 	}
@@ -288,10 +289,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 func TestServerDiesAndComesBack(t *testing.T) {
 	t.Parallel()
 	s := newServer()
-	called := make(chan struct{}, 1)
-	addTool(s, mcp.Tool{Name: "slow"}, func(ctx context.Context, _ string) (string, bool) {
+	called, over := make(chan struct{}, 1), make(chan struct{})
+	addTool(s, mcp.Tool{Name: "slow"}, func(context.Context, string) (string, bool) {
 		called <- struct{}{}
-		<-ctx.Done()
+		<-over
 		return "", false
 	})
 	addTool(s, mcp.Tool{Name: "quick"}, says("here"))
@@ -325,8 +326,8 @@ func TestServerDiesAndComesBack(t *testing.T) {
 	}
 	h = start(addr)
 	t.Cleanup(func() {
-		h.CloseClientConnections()
-		h.Close()
+		close(over)
+		end(h, s)
 	})
 	b.wait("mcp_wiki_quick", "mcp_wiki_slow")
 	if out := b.read("mcp_wiki_quick", ""); out.Text != "here" {

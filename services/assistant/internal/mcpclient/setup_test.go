@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// noRead are the arguments of a tool that takes none.
+// noArguments are the arguments of a tool that takes none.
 var noArguments = map[string]any{"type": "object"}
 
 // addTool adds a tool that answers with a text.
@@ -63,11 +63,17 @@ func newServer() *mcp.Server {
 func serve(t *testing.T, s *mcp.Server) *httptest.Server {
 	t.Helper()
 	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
-	t.Cleanup(func() {
-		h.CloseClientConnections()
-		h.Close()
-	})
+	t.Cleanup(func() { end(h, s) })
 	return h
+}
+
+// end ends a server over HTTP with the sessions that its clients left.
+func end(h *httptest.Server, s *mcp.Server) {
+	h.CloseClientConnections()
+	for session := range s.Sessions() {
+		_ = session.Close() // its client may be gone
+	}
+	h.Close()
 }
 
 // logged is a log that a test reads while it is written.
