@@ -2,6 +2,7 @@ package assistant_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -141,5 +142,26 @@ func TestServersFileIsChecked(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "ASSISTANT_MCP_SERVERS: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v; want the setting and %q", name, err, want)
 		}
+	}
+}
+
+// TestManualServers reads the file of the manual, and starts an assistant without a language model with it.
+func TestManualServers(t *testing.T) {
+	t.Parallel()
+	_, rest, _ := strings.Cut(readPage(t, manual), "## Tools of other servers\n")
+	_, rest, found := strings.Cut(rest, "```yaml\n")
+	text, _, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		t.Fatal("the manual has no file of servers; want one")
+	}
+	dir := t.TempDir()
+	token, file := filepath.Join(dir, "pager"), filepath.Join(dir, "servers.yaml")
+	text = strings.NewReplacer("/run/secrets/pager", token, "{env: RUNBOOKS_TOKEN,", "{file: "+token+",").Replace(text)
+	if err := errors.Join(os.WriteFile(token, []byte("t0ken\n"), 0o600), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b := startBench(t, "ASSISTANT_MCP_SERVERS="+file)
+	if a := b.call("GET", "/readyz", "", ""); a.StatusCode != http.StatusOK || strings.Contains(string(a.body), "mcp_servers") {
+		t.Errorf("without a language model: %s; want it ready, and no server reached for", a)
 	}
 }
