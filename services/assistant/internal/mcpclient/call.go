@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,12 +65,12 @@ func innermost(err error) error {
 // secretIn is the path of a value that may not leave, or empty: by what was read of Secrets, by its form, or by its name.
 func secretIn(name string, v any, depth int) (path string) {
 	if depth > maxDepth {
-		return "An argument"
+		return "An argument that is nested too deeply"
 	}
 	switch v := v.(type) {
 	case string:
 		if isSecret(name, v) {
-			return cmp.Or(name, "An argument")
+			return "The argument " + operation.Quote(name)
 		}
 	case []any:
 		for _, one := range v {
@@ -125,29 +124,14 @@ func (s *server) call(ctx context.Context, session *mcp.ClientSession, op operat
 		}
 		return answer{}, operation.Refuse(operation.Unavailable, "server", "The server %s has %d calls to answer already.", s.Name, maxCalls)
 	}
-	type result struct {
-		got *mcp.CallToolResult
-		err error
-	}
-	done := make(chan result, 1)
-	go func() { // the library may send a cancellation, and wait for that; the client's own time-out ends it
+	got, err := within(limited, func() (*mcp.CallToolResult, error) {
 		defer func() { <-s.slots }()
-		var r result
-		defer func() { done <- r }()
-		r.err = guardPanic(func() (err error) {
-			r.got, err = session.CallTool(limited, &mcp.CallToolParams{Name: op.Tool, Arguments: json.RawMessage(op.Arguments)})
-			return err
-		})
-	}()
-	select {
-	case r := <-done:
-		if r.err == nil {
-			return textOf(r.got), nil
-		}
-		return answer{}, s.failed(ctx, limited, op, r.err)
-	case <-limited.Done():
-		return answer{}, s.failed(ctx, limited, op, limited.Err())
+		return session.CallTool(limited, &mcp.CallToolParams{Name: op.Tool, Arguments: json.RawMessage(op.Arguments)})
+	})
+	if err != nil {
+		return answer{}, s.failed(ctx, limited, op, err)
 	}
+	return textOf(got), nil
 }
 
 // failed makes a sentence of the failure of a call.

@@ -30,6 +30,7 @@ func FuzzForeignTool(f *testing.F) {
 		`{"type":"object"}`, `{"type":"array"}`, `[]`, `null`, `{"type":"object","properties":{"a":{"type":"string","description":"x\u001b\u202ey"}}}`,
 		`{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{"type":"object","properties":{"a":{"pattern":"("}}}`,
 		`{"type":"object","properties":{"a":{"enum":[1,"b",null,{"c":["\u0000"]}]}}}`, "plain text \x00\xff", `{"type":"object","required":7}`,
+		`{"type":"object","allOf":[{"$ref":"#"}]}`, `{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"}]},"b":{"type":"object"}}}`,
 	} {
 		f.Add(s, "search.all")
 	}
@@ -42,11 +43,7 @@ func FuzzForeignTool(f *testing.F) {
 		if got := mcpclient.TextOf(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}); hasHidden(got) || got == "" {
 			t.Errorf("the answer %q became %q; want text without anything hidden", text, got)
 		}
-		var given any
-		if json.Unmarshal([]byte(text), &given) != nil {
-			return
-		}
-		raw, err := mcpclient.CleanSchema(given)
+		raw, err := mcpclient.CleanSchema([]byte(text))
 		if err != nil {
 			return
 		}
@@ -54,7 +51,7 @@ func FuzzForeignTool(f *testing.F) {
 		if json.Unmarshal(raw, &schema) != nil || schema["type"] != "object" || len(raw) > 8<<10 || hasHidden(string(raw)) {
 			t.Errorf("%q became %q; want the bounded schema of an object", text, raw)
 		}
-		again, err := mcpclient.CleanSchema(schema)
+		again, err := mcpclient.CleanSchema(raw)
 		if err != nil || string(again) != string(raw) {
 			t.Errorf("%q became %q when cleaned again, %v; want it unchanged", raw, again, err)
 		}

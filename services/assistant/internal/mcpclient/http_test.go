@@ -150,7 +150,7 @@ func TestHostileLists(t *testing.T) {
 			t.Errorf("%s: got no answer; want that of its tool", tool.Name)
 		}
 	}
-	for _, why := range []string{"schema is over", "no JSON Schema", "cannot be shown", "nested too deeply"} {
+	for _, why := range []string{"schema is over", "refers to what is not in it", "cannot be shown", "nested too deeply"} {
 		b.waitLog(why)
 	}
 }

@@ -16,12 +16,10 @@ const (
 	writes
 )
 
-// useOf decides by the admin's lists; writes take precedence. A tool in neither list reads, unless the server itself says
+// useOf decides by the admin's lists, for a tool that may be used; writes take precedence. A tool in neither list reads, unless the server itself says
 // that it does not.
 func (s *Server) useOf(t *mcp.Tool) use {
 	switch {
-	case len(s.Tools) > 0 && !matchesAny(s.Tools, t.Name):
-		return unused
 	case matchesAny(s.Writes, t.Name):
 		return writes
 	case matchesAny(s.Reads, t.Name):

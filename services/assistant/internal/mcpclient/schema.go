@@ -22,11 +22,7 @@ const (
 
 // cleanSchema checks the schema of a tool's arguments and takes out of it what is no part of one: what is left is for a
 // model, and resolved checks arguments.
-func cleanSchema(given any) (raw json.RawMessage, resolved *jsonschema.Resolved, err error) {
-	plain, err := json.Marshal(given)
-	if err != nil {
-		return nil, nil, errors.New("its schema cannot be read")
-	}
+func cleanSchema(plain []byte) (raw json.RawMessage, resolved *jsonschema.Resolved, err error) {
 	if len(plain) > maxSchema {
 		return nil, nil, fmt.Errorf("its schema is over %d bytes", maxSchema)
 	}
@@ -35,6 +31,9 @@ func cleanSchema(given any) (raw json.RawMessage, resolved *jsonschema.Resolved,
 		return nil, nil, errors.New("its arguments are no object")
 	}
 	if err := cleanMembers(members, 0); err != nil {
+		return nil, nil, err
+	}
+	if err := checkReferences(members); err != nil {
 		return nil, nil, err
 	}
 	var out bytes.Buffer
@@ -48,7 +47,6 @@ func cleanSchema(given any) (raw json.RawMessage, resolved *jsonschema.Resolved,
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		return nil, nil, errors.New("its schema is no JSON Schema")
 	}
-	// Without a loader, references to other documents are errors.
 	if resolved, err = schema.Resolve(nil); err != nil {
 		return nil, nil, errors.New("its schema is no JSON Schema")
 	}
@@ -61,7 +59,9 @@ func cleanMembers(members map[string]any, depth int) error {
 		return errors.New("its schema is nested too deeply")
 	}
 	for _, name := range []string{"$comment", "$schema", "$id", "examples"} {
-		delete(members, name)
+		if _, isSchema := members[name].(map[string]any); !isSchema { // else an argument has that name
+			delete(members, name)
+		}
 	}
 	for name, v := range members {
 		if name != cleanLine(name, maxMember) || name == "" {

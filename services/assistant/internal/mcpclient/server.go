@@ -16,6 +16,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
+// protocolVersion is the newest with a handshake. Later ones keep lists for as long as the server says, and would not show
+// that it is away.
+const protocolVersion = "2025-11-25"
+
 const (
 	connectLimit = 20 * time.Second // from the start of a command to its list of tools
 	refreshEvery = time.Minute
@@ -48,7 +52,7 @@ func (s *server) run(ctx context.Context) {
 	pause := s.pause
 	for {
 		began := time.Now()
-		why := guardPanic(func() error { return s.serve(ctx) })
+		_, why := guardPanic(func() (struct{}, error) { return struct{}{}, s.serve(ctx) })
 		s.lose(ctx, why)
 		if time.Since(began) > 2*maxPause {
 			pause = s.pause
@@ -63,13 +67,34 @@ func (s *server) run(ctx context.Context) {
 }
 
 // guardPanic makes an error of a panic: what another server sends must not end the service.
-func guardPanic(fn func() error) (err error) {
+func guardPanic[T any](fn func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	return fn()
+}
+
+// within runs fn and leaves it alone once ctx ends: the library may write to a server that reads nothing, and then ends
+// with the link.
+func within[T any](ctx context.Context, fn func() (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := guardPanic(fn)
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 // serve connects and stays until the server is lost; the error says why.
@@ -82,7 +107,10 @@ func (s *server) serve(ctx context.Context) (err error) {
 	defer func() {
 		s.forget()
 		if session != nil {
-			_ = session.Close() // it is lost already, or not needed any more
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+			defer cancel()
+			// It is lost already, or not needed any more. It waits for its calls, which end with what closed ends.
+			_, _ = within(closing, func() (struct{}, error) { return struct{}{}, session.Close() })
 		}
 		l.closed()
 		if err != nil && l.said != nil {
@@ -93,7 +121,9 @@ func (s *server) serve(ctx context.Context) (err error) {
 	}()
 	limited, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	session, err = newClient().Connect(limited, l.transport, nil)
+	session, err = within(limited, func() (*mcp.ClientSession, error) {
+		return newClient().Connect(limited, l.transport, &mcp.ClientSessionOptions{ProtocolVersion: protocolVersion})
+	})
 	if err != nil {
 		return err
 	}
@@ -139,11 +169,11 @@ func (s *server) stay(ctx context.Context, session *mcp.ClientSession) error {
 
 // refresh reads the list of tools; the server is there from then on.
 func (s *server) refresh(ctx context.Context, session *mcp.ClientSession) error {
-	listed, err := listTools(ctx, session)
+	list, err := within(ctx, func() ([]listed, error) { return s.listTools(ctx, session) })
 	if err != nil {
 		return err
 	}
-	tools := s.offer(listed)
+	tools := s.offer(list)
 	s.mu.Lock()
 	was := s.session
 	s.session, s.tools, s.away = session, tools, ""
@@ -154,21 +184,24 @@ func (s *server) refresh(ctx context.Context, session *mcp.ClientSession) error 
 	return nil
 }
 
-// listTools reads the pages of the list. A list without an end is an error.
-func listTools(ctx context.Context, session *mcp.ClientSession) (all []*mcp.Tool, err error) {
-	cursor := ""
+// listTools reads the pages of the list and keeps the tools that may be used. A list without an end is an error.
+func (s *server) listTools(ctx context.Context, session *mcp.ClientSession) (all []listed, err error) {
+	cursor, seen, size := "", 0, 0
 	for range maxPages {
 		page, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range page.Tools {
-			if t != nil {
-				all = append(all, t)
+			if t == nil || !s.allows(t.Name) {
+				continue
 			}
+			l := s.keep(t)
+			size += l.size()
+			all = append(all, l)
 		}
-		if len(all) > maxListed {
-			return nil, fmt.Errorf("it lists over %d tools", maxListed)
+		if seen += len(page.Tools); seen > maxListed || size > maxList {
+			return nil, fmt.Errorf("it lists over %d tools or %d bytes", maxListed, maxList)
 		}
 		if cursor = page.NextCursor; cursor == "" {
 			return all, nil

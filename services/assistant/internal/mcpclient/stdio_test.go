@@ -37,6 +37,23 @@ func runChild() {
 		fmt.Fprintln(os.Stderr, "cannot find the wiki, password=hunter2-in-clear")
 		os.Exit(3)
 	}
+	if os.Getenv(childEnv) == "deaf" { // it reads nothing after its list was asked for
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			var q struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(in.Bytes(), &q) // the library writes it
+			switch q.Method {
+			case "initialize":
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`+"\n", q.ID)
+			case "tools/list":
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"say","inputSchema":{"type":"object"}}]}}`+"\n", q.ID)
+				time.Sleep(time.Hour) // or until it is killed
+			}
+		}
+	}
 	s := newServer()
 	addTool(s, mcp.Tool{Name: "environment"}, func(context.Context, string) (string, bool) {
 		var names []string
@@ -138,5 +155,22 @@ func TestBadCommands(t *testing.T) {
 	}
 	if strings.Contains(b.log.String(), "hunter2") {
 		t.Errorf("a secret in the log: %s; want none", b.log)
+	}
+}
+
+// A server that reads no more keeps neither its callers nor the end of the assistant waiting.
+func TestDeafCommand(t *testing.T) {
+	t.Parallel()
+	deaf := child(t, "deaf")
+	deaf.Timeout = time.Second
+	b := setup(t, deaf)
+	b.wait("mcp_local_say")
+	began := time.Now()
+	for range 12 { // more than its pipe takes, and than it may answer at a time
+		b.refused("mcp_local_say", `{"text":"`+strings.Repeat("blah ", 3000)+`"}`, "The server local ")
+	}
+	b.stop()
+	if took := time.Since(began); took > 60*time.Second {
+		t.Errorf("it took %s; want about a second for each call", took)
 	}
 }
