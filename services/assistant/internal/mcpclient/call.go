@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/clip"
 )
@@ -141,7 +142,7 @@ func (s *server) failed(ctx, limited context.Context, op operation.Operation, er
 	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && limited.Err() == nil && !ofLibrary(refused.Code) {
-		return operation.Refuse(operation.Rejected, "", "The server %s refuses the call of %s: %s", s.Name, op.Tool, operation.Quote(cleanLine(redact.Text(refused.Message), maxAbout)))
+		return operation.Refuse(operation.Rejected, "", "The server %s refuses the call of %s: %s", s.Name, op.Tool, engine.QuoteCode(redact.Text(cleanText(refused.Message))))
 	}
 	s.log.WarnContext(ctx, "a call of another server's tool failed", slog.String("server", s.Name), slog.String("tool", op.Tool), slog.String("err", cleanLine(redact.Text(err.Error()), maxAbout)))
 	select {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -35,7 +38,23 @@ func (t tools) Line(by turn.Turn, op operation.Operation) string {
 
 // line is one line for people about a call.
 func line(op operation.Operation) string {
-	return fmt.Sprintf("tool %s of the server %s with %s", op.Tool, op.Server, redact.Typed(op.Arguments))
+	return fmt.Sprintf("tool %s of the server %s with %s", op.Tool, op.Server, redact.Typed(escapeHidden(op.Arguments)))
+}
+
+// escapeHidden writes what a person would not see in JSON as its escapes, and the mark of code, so that what is approved is
+// what is shown and no markup in it comes to life.
+func escapeHidden(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '`' || r != '\n' && r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Zs, r) && r != ' ' {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // Run is part of turn.Tools.

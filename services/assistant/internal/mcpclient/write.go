@@ -12,15 +12,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // maxLine limits the line of an action, in characters; its diff has all arguments.
 const maxLine = 300
-
-// maxResult limits what an action keeps of an answer, in characters.
-const maxResult = 1000
 
 // Changer makes the writes of a cluster.
 type Changer interface {
@@ -122,7 +120,7 @@ func argumentsDiff(arguments string) string {
 	if err := json.Indent(&b, []byte(arguments), "", "  "); err != nil {
 		return ""
 	}
-	lines := strings.Split(redact.Text(b.String()), "\n")
+	lines := strings.Split(redact.Text(escapeHidden(b.String())), "\n")
 	return "+ " + strings.Join(lines, "\n+ ")
 }
 
@@ -158,9 +156,9 @@ func (c changer) Execute(ctx context.Context, a action.Action) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", action.ErrNoAnswer, err)
 	case got.failed:
-		return "", operation.Refuse(operation.Rejected, "", "The tool reports a failure: %s", cutRunes(got.text, maxResult))
+		return "", operation.Refuse(operation.Rejected, "", "The tool reports a failure: %s", engine.QuoteLine(got.text))
 	}
-	return fmt.Sprintf("The server %s answers: %s", s.Name, cutRunes(got.text, maxResult)), nil
+	return fmt.Sprintf("The server %s answers: %s", s.Name, engine.QuoteLine(got.text)), nil
 }
 
 // Verify is part of action.Cluster.
