@@ -14,7 +14,7 @@ import (
 func forgetContent(ctx context.Context, tx store.Tx, a Action) error {
 	kept := make([]operation.Expanded, len(a.Operations))
 	for i, e := range a.Operations {
-		e.Patch, e.Manifest = "", ""
+		e.Patch, e.Manifest, e.Arguments = "", "", ""
 		e.Set = withoutValues(e.Set)
 		kept[i] = e
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
+	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 	"github.com/mlp-platform/platform/services/assistant/internal/mcpserver"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/observe"
@@ -68,6 +69,7 @@ type parts struct {
 	streams  *turn.Streams
 	alerts   *alert.Service
 	reach    *reach
+	servers  *mcpclient.Client
 }
 
 // Run serves until ctx ends. The schema must have been migrated.
@@ -87,6 +89,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	addChecks(f.Server, p)
 	drainOnStop(f.Server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
 	f.Server.Go("cluster", p.reach.cluster.Run)
+	f.Server.Go("servers", p.servers.Run)
 	f.Server.Go("actions", p.actions.Run)
 	f.Server.Go("turns", p.turns.Run)
 	f.Server.Go("sessions", p.sessions.Run)
@@ -107,7 +110,10 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	counted := metrics.New(f.Server.Registry, cfg.engine())
 	metrics.NewStored(f.Server.Registry, db, time.Now, log)
 	p := &parts{store: db}
-	if p.reach, err = connectCluster(ctx, cfg, policy, counted, log); err != nil {
+	if p.servers, err = connectServers(ctx, cfg, db, log); err != nil {
+		return nil, err
+	}
+	if p.reach, err = connectCluster(ctx, cfg, policy, p.servers, counted, log); err != nil {
 		return nil, err
 	}
 	f.OnClose(p.reach.cluster.Close)
@@ -185,6 +191,9 @@ func addChecks(server *service.Server, p *parts) {
 		}
 		return service.Check{Status: service.OK}
 	})
+	if p.servers.Configured() {
+		server.CheckLocal("mcp_servers", p.servers.Check)
+	}
 	server.CheckLocal("cluster", func() service.Check {
 		switch seen := p.reach.cluster.Seen(); {
 		case seen.IsZero():

@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/registry"
 )
@@ -67,6 +68,9 @@ type Config struct {
 	// PrometheusURL and LokiURL may contain a user and password; if empty, that store is not queried.
 	PrometheusURL service.Secret `env:"PROMETHEUS_URL"`
 	LokiURL       service.Secret `env:"LOKI_URL"`
+
+	// MCPServers is a file of other servers that speak the Model Context Protocol, whose tools the language model may use; if empty, there are none.
+	MCPServers string `env:"ASSISTANT_MCP_SERVERS"`
 
 	// ModelName is the model name that clients see.
 	ModelName string `env:"ASSISTANT_MODEL_NAME" envDefault:"cluster-assistant"`
@@ -168,6 +172,9 @@ func (c *Config) Validate() error {
 			fault("ASSISTANT_ALLOWED_ORIGINS: %q is no origin; write scheme, host and port, such as https://chat.example.org", o)
 		}
 	}
+	if _, err := c.servers(); err != nil {
+		fault("ASSISTANT_MCP_SERVERS: %w", err)
+	}
 	c.checkEngine(fault)
 	c.checkNames(fault)
 	c.checkNumbers(fault)
@@ -264,6 +271,14 @@ func (c *Config) checkNumbers(fault func(string, ...any)) {
 			fault("%s is %s; it must be %s to %s", f.name, f.v, f.low, f.high)
 		}
 	}
+}
+
+// servers reads the file of other servers.
+func (c *Config) servers() ([]mcpclient.Server, error) {
+	if c.MCPServers == "" {
+		return nil, nil
+	}
+	return mcpclient.Load(c.MCPServers, os.LookupEnv)
 }
 
 // recording returns the path of the recording to answer about, if any.

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
 func testEnvironment(set map[string]string) []string {
@@ -45,6 +46,7 @@ func TestDefaults(t *testing.T) {
 		"ASSISTANT_CLUSTER_NAME":         {c.ClusterName, ""},
 		"PROMETHEUS_URL":                 {c.PrometheusURL.Reveal(), ""},
 		"LOKI_URL":                       {c.LokiURL.Reveal(), ""},
+		"ASSISTANT_MCP_SERVERS":          {c.MCPServers, ""},
 		"ASSISTANT_MODEL_NAME":           {c.ModelName, "cluster-assistant"},
 		"ASSISTANT_ENGINE":               {c.Engine, "auto"},
 		"OPENAI_BASE_URL":                {c.OpenAIURL, ""},
@@ -159,7 +161,11 @@ func TestNoClusterIsRefusedUnlessTheSampleIsAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := connectCluster(t.Context(), cfg, cfg.policy(), metrics.New(prometheus.NewRegistry(), cfg.engine()), slog.New(slog.DiscardHandler))
+		servers, err := connectServers(t.Context(), cfg, store.Open(nil), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := connectCluster(t.Context(), cfg, cfg.policy(), servers, metrics.New(prometheus.NewRegistry(), cfg.engine()), slog.New(slog.DiscardHandler))
 		if err == nil {
 			r.cluster.Close()
 		}

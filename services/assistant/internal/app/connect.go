@@ -13,10 +13,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
+	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/recorded"
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -28,7 +30,7 @@ const seededNotice = "Note: this is the sample cluster that the assistant starts
 type reach struct {
 	cluster *cluster.Cluster
 	notice  string // last line of every answer; empty: none
-	changes *change.Service
+	changes mcpclient.Changer
 	planner turn.Planner
 	tools   turn.Tools
 	engine  turn.Investigator
@@ -39,7 +41,7 @@ type reach struct {
 const watchLimit = 8 * time.Second
 
 // connectCluster selects the cluster and the engine that answers questions about it. It makes no call.
-func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
+func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, servers *mcpclient.Client, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
 	r := &reach{}
 	options := cluster.Options{Kubeconfig: cfg.Kubeconfig, Name: cfg.ClusterName, Log: log, Redacted: counted.Redacted}
 	if cfg.Cluster == clusterSample {
@@ -71,17 +73,18 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 		r.notice = seededNotice
 		log.WarnContext(ctx, "no kubeconfig: answers are about a sample cluster in this process")
 	}
-	r.changes, err = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout}, change.Deps{Cluster: r.cluster, Log: log, Now: now})
+	changes, err := change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout}, change.Deps{Cluster: r.cluster, Log: log, Now: now})
 	if err != nil {
 		return nil, err
 	}
-	r.planner = change.Planner{Service: r.changes}
-	r.tools, err = tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
-		Cluster: r.cluster, Policy: policy, Planner: r.planner, Now: now,
+	planner := change.Planner{Service: changes}
+	tools, err := tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
+		Cluster: r.cluster, Policy: policy, Planner: planner, Now: now,
 	})
 	if err != nil {
 		return nil, err
 	}
+	r.changes, r.planner, r.tools = servers.Changes(changes), servers.Planner(planner), servers.Tools(tools)
 	found := func(all []engine.Finding) {
 		for _, f := range all {
 			counted.Matched(f.Class.String())
@@ -94,11 +97,24 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 	}
 	r.engine, err = model.New(model.Config{
 		BaseURL: cfg.baseURL(), Key: cfg.OpenAIKey, Model: cfg.LLMModel, Tokens: cfg.BudgetTokens, ToolCalls: cfg.BudgetToolCalls,
-		Time: time.Duration(cfg.BudgetSeconds) * time.Second, Absent: cfg.absentTools(),
+		Time: time.Duration(cfg.BudgetSeconds) * time.Second, Absent: cfg.absentTools(), Servers: servers,
 		Window: cfg.LLMContextTokens, PromptPrice: cfg.LLMPromptPrice, AnswerPrice: cfg.LLMAnswerPrice, Cost: cfg.BudgetCost,
 	}, playbooks, log, model.Hooks{Found: found})
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// connectServers prepares other servers. Only a language model uses their tools, so without one none is reached.
+func connectServers(ctx context.Context, cfg Config, db *store.Store, log *slog.Logger) (*mcpclient.Client, error) {
+	servers, err := cfg.servers()
+	if err != nil {
+		return nil, fmt.Errorf("ASSISTANT_MCP_SERVERS: %w", err)
+	}
+	if len(servers) > 0 && !cfg.usesModel() {
+		log.WarnContext(ctx, "ASSISTANT_MCP_SERVERS is not used: no language model answers, and only one uses tools of other servers")
+		servers = nil
+	}
+	return mcpclient.New(servers, mcpclient.Deps{Store: db, Now: time.Now, Log: log})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/change"
+	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
@@ -25,6 +26,10 @@ func TestMissingParts(t *testing.T) {
 		},
 		"change: missing parts: Cluster, Log": func() error {
 			_, err := change.New(change.Config{}, change.Deps{})
+			return err
+		},
+		"mcp client: missing parts: Store, Log": func() error {
+			_, err := mcpclient.New(nil, mcpclient.Deps{Now: time.Now})
 			return err
 		},
 		"tool: missing parts: Cluster, Planner": func() error {

@@ -69,7 +69,11 @@ type Action struct {
 
 // ToolCall is the data of assistant.tool_called.
 type ToolCall struct {
-	Tool       string `json:"tool"`
+	Tool string `json:"tool"`
+	// Server is another server that the assistant called; empty: a program called a tool of the assistant.
+	Server string `json:"server,omitempty"`
+	// Session is the one whose answer called it.
+	Session    string `json:"session,omitempty"`
 	Role       string `json:"role"`
 	Outcome    string `json:"outcome"`
 	DurationMS int64  `json:"duration_ms"`

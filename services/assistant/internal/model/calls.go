@@ -110,11 +110,10 @@ func (r *run) writeOf(heard []*heard) []operation.Operation {
 	var write []operation.Operation
 	more := 0
 	for _, h := range heard {
-		v := operation.Verb(h.name)
-		if !v.Known() || !v.Writes() {
+		if !r.writes(h) {
 			continue
 		}
-		op, err := operation.Decode(v, []byte(h.arguments.String()))
+		op, err := r.decode(h)
 		if err != nil || op.DryRun || r.refusal(op) != "" {
 			continue
 		}
@@ -208,15 +207,14 @@ func (r *run) prepare(c called, h *heard) job {
 
 // read is the operation of a call that reads, or why it is not run.
 func (r *run) read(h *heard) (op operation.Operation, refusal string) {
-	v := operation.Verb(h.name)
-	if !v.Known() || !slices.Contains(r.offered.names, h.name) && !v.Writes() {
+	if !slices.Contains(r.offered.names, h.name) && !r.writes(h) {
 		return op, fmt.Sprintf("there is no tool %s. The tools are %s.", operation.Quote(h.name), strings.Join(r.offered.names, ", "))
 	}
-	op, err := operation.Decode(v, []byte(h.arguments.String()))
+	op, err := r.decode(h)
 	if err != nil {
 		return op, redact.Text(err.Error())
 	}
-	if v.Writes() && !op.DryRun {
+	if op.Verb.Writes() && !op.DryRun {
 		return op, cmp.Or(r.refusal(op), "one change at a time.")
 	}
 	return op, ""
@@ -269,15 +267,22 @@ func (r *run) conclude(j job) (fresh bool) {
 		r.addRefusal(j.c, j.refusal)
 		return false
 	case j.err != nil:
+		if j.op.Verb.OfServer() {
+			delete(r.ran, j.key) // it may be there again
+		}
 		r.addResult(j.c, "Failed: "+redact.Text(j.err.Error()))
 	case j.diagnoses:
 		r.learn(j.found)
 		r.addResult(j.c, j.found.text)
 	default:
 		if j.out.Truncated {
-			r.cut = append(r.cut, "`"+string(j.op.Verb)+"`")
+			r.cut = append(r.cut, "`"+j.c.name+"`")
 		}
 		text := redact.Text(j.out.Text)
+		if j.op.Verb.OfServer() {
+			r.heardServer(j, text)
+			break
+		}
 		r.record.AddCall(j.op)
 		if !j.out.Empty { // else the text names what the model asked for, as errors do
 			r.record.AddResult(text)

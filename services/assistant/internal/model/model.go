@@ -39,6 +39,8 @@ type Config struct {
 	Time      time.Duration
 	// Absent are the tools whose source is not configured; they are not offered.
 	Absent []operation.Verb
+	// Servers are other servers whose tools are offered; nil: none.
+	Servers ToolServers
 	// Stall is how long the model may be silent, before its first token or between two;
 	// 0 means half of Time, at least 60 s: small machines read a prompt for minutes.
 	Stall time.Duration

@@ -59,7 +59,11 @@ func describeSituation(t turn.Turn) string {
 // open begins the conversation: rules, what was said before, the question, and, as
 // results of tools, what is known already.
 func (r *run) open(ctx context.Context) error {
-	r.add(openai.SystemMessage(rules+describeSituation(r.t)), len(rules))
+	told := rules
+	if len(r.offered.servers) > 0 {
+		told += serverRules
+	}
+	r.add(openai.SystemMessage(told+describeSituation(r.t)), len(told))
 	for _, m := range r.t.History[max(0, len(r.t.History)-maxHistory):] {
 		text := redact.Typed(clipText(m.Text, maxMessage)) // answers were redacted when they were given
 		if m.Role == chat.RoleUser {

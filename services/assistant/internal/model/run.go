@@ -45,6 +45,7 @@ type run struct {
 	question int
 	retried  bool                  // after an overflow of the model's window
 	cut      []string              // tools whose results were not whole
+	asked    []string              // other servers that answered
 	empty    int                   // answers without a word or a call
 	known    string                // what the playbooks found, to be shown if the model does not get there
 	fixes    []operation.Operation // of their findings
@@ -69,9 +70,11 @@ type ending struct {
 
 func newRun(e *Engine, t turn.Turn, tools turn.Toolbox, sink turn.Sink) *run {
 	r := &run{e: e, t: t, tools: tools, sink: sink, denied: deniedNow(t), offered: e.all, ran: map[string]string{}, stage: -1}
-	if r.denied || t.Unspoken || tokensIn(e.all.size) > e.config.Window/2 {
+	reads := r.denied || t.Unspoken || tokensIn(e.all.size) > e.config.Window/2
+	if reads {
 		r.offered = e.reads
 	}
+	r.offerServers(reads)
 	r.record = newRecord(t)
 	r.check = ground.NewChecker(r.record)
 	r.budget = budget{limit: e.config, began: time.Now()}
@@ -218,8 +221,11 @@ func (r *run) finish(rep *reply, last stop) ending {
 	return ending{}
 }
 
-// tellCut repeats what the results of tools say of themselves: that they are not whole.
+// tellCut repeats what the results of tools say of themselves: that they are not whole, or not of the cluster.
 func (r *run) tellCut() {
+	if len(r.asked) > 0 {
+		r.token("\n\nOther servers were asked beside the cluster, and what they say was not checked: " + strings.Join(slices.Compact(slices.Sorted(slices.Values(r.asked))), ", ") + ".")
+	}
 	if len(r.cut) > 0 {
 		r.token("\n\nNot all was read; these results were cut: " + strings.Join(slices.Compact(slices.Sorted(slices.Values(r.cut))), ", ") + ".")
 	}

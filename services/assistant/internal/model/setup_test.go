@@ -32,6 +32,7 @@ type cluster struct {
 	calls []operation.Operation
 	log   string
 	fails error // of every call
+	once  bool  // or of the first one only
 	cut   bool  // logs are not whole
 	idle  bool  // there is a CronJob that is suspended
 	down  error // of every snapshot
@@ -50,8 +51,11 @@ func (c *cluster) Call(ctx context.Context, op operation.Operation) (turn.Output
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, op)
-	if c.fails != nil {
-		return turn.Output{}, c.fails
+	if err := c.fails; err != nil {
+		if c.once {
+			c.fails = nil
+		}
+		return turn.Output{}, err
 	}
 	if op.Verb == operation.Logs {
 		c.untrusted = append(c.untrusted, c.log)

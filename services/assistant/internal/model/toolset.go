@@ -9,6 +9,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/mcpclient"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
@@ -25,6 +26,17 @@ type toolset struct {
 	tools []openai.ChatCompletionToolUnionParam
 	names []string
 	size  int // bytes
+	// servers are those of the tools that belong to other servers, by their names.
+	servers map[string]mcpclient.Tool
+}
+
+// maxTools is how many tools endpoints accept in one request.
+const maxTools = 128
+
+// ToolServers are other servers whose tools are offered beside those of the cluster.
+type ToolServers interface {
+	// Offered are the tools of the servers that answer now, in an order that does not change by itself.
+	Offered() []mcpclient.Tool
 }
 
 func newToolset(writes bool, absent []operation.Verb) (toolset, error) {
@@ -46,6 +58,19 @@ func newToolset(writes bool, absent []operation.Verb) (toolset, error) {
 		}
 	}
 	return s, nil
+}
+
+// withServers is a toolset with those tools of other servers that fit below a size in bytes, and how many did not.
+func (s toolset) withServers(tools []mcpclient.Tool, size int) (_ toolset, left int) {
+	s.tools, s.names, s.servers = slices.Clone(s.tools), slices.Clone(s.names), map[string]mcpclient.Tool{}
+	for _, t := range tools {
+		if len(s.tools) >= maxTools || s.size+len(t.Name)+len(t.About)+len(t.Schema) > size || s.add(t.Name, t.About, t.Schema) != nil {
+			left++
+			continue
+		}
+		s.servers[t.Name] = t
+	}
+	return s, left
 }
 
 func (s *toolset) add(name, about string, schema json.RawMessage) error {

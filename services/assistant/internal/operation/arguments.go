@@ -11,7 +11,7 @@ import (
 // validArguments checks each member by itself and the few pairs that depend on each
 // other. Which members a verb takes was checked before.
 func (o Operation) validArguments() error {
-	for _, check := range []func() error{o.validRead, o.validQuery, o.validNumbers, o.validChoices, o.validPairs, o.validTaints, o.validDocuments} {
+	for _, check := range []func() error{o.validRead, o.validQuery, o.validNumbers, o.validChoices, o.validPairs, o.validTaints, o.validDocuments, o.validServerTool} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -116,6 +116,11 @@ type Operation struct {
 	// and effect out.
 	Taints       []string `json:"taints,omitempty"`
 	RemoveTaints []string `json:"remove_taints,omitempty"`
+
+	// Server and Tool name a tool of another server, and Arguments is its JSON object, compact, keys sorted.
+	Server    string `json:"server,omitempty"`
+	Tool      string `json:"tool,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
 }
 
 // Risk is what the verb alone tells. What an operation really touches may raise it;

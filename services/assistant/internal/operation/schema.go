@@ -93,7 +93,7 @@ var properties = map[string]property{
 // Schema is the JSON Schema of a verb's tool arguments, compact, keys sorted; nil for
 // an unknown verb.
 func Schema(v Verb) json.RawMessage {
-	s := specOf(v)
+	s := clusterSpecOf(v)
 	if s == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func Schema(v Verb) json.RawMessage {
 
 // About is one sentence on what the verb does, for tool lists.
 func About(v Verb) string {
-	if s := specOf(v); s != nil {
+	if s := clusterSpecOf(v); s != nil {
 		return s.about
 	}
 	return ""
@@ -153,7 +153,7 @@ func (s *spec) arguments() []string {
 // Decode makes an operation of a tool call and validates it. Member names are exact;
 // null is as good as absent, since models send it. The error is a *Fault.
 func Decode(v Verb, arguments []byte) (Operation, error) {
-	s := specOf(v)
+	s := clusterSpecOf(v)
 	if s == nil {
 		return Operation{}, Refuse(UnknownVerb, "verb", "There is no tool %s.", Quote(string(v)))
 	}

@@ -72,6 +72,14 @@ var table = []spec{
 }
 
 func specOf(v Verb) *spec {
+	if s := clusterSpecOf(v); s != nil {
+		return s
+	}
+	return serverSpecs[v]
+}
+
+// clusterSpecOf is the row of a verb that is an operation on the cluster.
+func clusterSpecOf(v Verb) *spec {
 	for i := range table {
 		if table[i].verb == v {
 			return &table[i]

@@ -52,7 +52,7 @@ const (
 	Taint        Verb = "taint"
 )
 
-// Verbs lists every verb: reads first, in the order of the tool table.
+// Verbs lists every verb that is an operation on the cluster: reads first, in the order of the tool table.
 func Verbs() []Verb {
 	verbs := make([]Verb, len(table))
 	for i, s := range table {
@@ -61,10 +61,10 @@ func Verbs() []Verb {
 	return verbs
 }
 
-// Known reports whether the verb is one of [Verbs].
+// Known reports whether the verb is one of [Verbs], or of a tool of another server.
 func (v Verb) Known() bool { return specOf(v) != nil }
 
-// Writes reports whether the verb changes the cluster. An unknown verb counts as a write.
+// Writes reports whether the verb changes the cluster, or something else. An unknown verb counts as a write.
 func (v Verb) Writes() bool {
 	s := specOf(v)
 	return s == nil || s.risk != Low

@@ -141,12 +141,15 @@ func (k *sink) call(op operation.Operation) (id string, done func(context.Contex
 // rehearsal is the result of a dry run without objections.
 const rehearsal = "The cluster would accept this."
 
-// rehearse shows that a write is being dry-run; ended shows whether it was refused.
+// rehearse shows that a write is being dry-run; ended shows whether it was refused. Other servers rehearse nothing.
 func (k *sink) rehearse(ops []operation.Operation) (ended func(error)) {
-	results := make([]chat.ToolResult, len(ops))
-	for i, op := range ops {
+	var results []chat.ToolResult
+	for _, op := range ops {
+		if op.Verb.OfServer() {
+			continue
+		}
 		id := fmt.Sprintf("call_%d", k.calls.Add(1))
-		results[i] = chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: rehearsal, OK: true}
+		results = append(results, chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: rehearsal, OK: true})
 		op.DryRun = true
 		k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(k.r.turn, op), id), false)
 	}

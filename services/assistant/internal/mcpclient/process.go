@@ -1,0 +1,86 @@
+package mcpclient
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// stopTime is how long a started server may take to end once its stdin is closed.
+const stopTime = 2 * time.Second
+
+// inherited are the variables that a started server gets of the assistant's environment, which holds its keys.
+var inherited = []string{"PATH", "HOME", "TMPDIR", "LANG", "TZ"}
+
+// start runs the server's command in a process group of its own, so that what it starts ends with it.
+func (s *Server) start() (link, error) {
+	cmd := exec.Command(s.Command, s.Args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = []string{}
+	for _, name := range inherited {
+		if v, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	for name, v := range s.Env {
+		cmd.Env = append(cmd.Env, name+"="+v.Reveal())
+	}
+	said := &tail{}
+	cmd.Stderr = said
+	cmd.WaitDelay = stopTime // a grandchild may hold stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return link{}, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return link{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return link{}, err
+	}
+	return link{
+		transport: &mcp.IOTransport{Reader: io.NopCloser(stdout), Writer: stdin, MaxLineLength: maxAnswer},
+		closed:    func() { stop(cmd, stdin) },
+		said:      said.String,
+	}, nil
+}
+
+// stop ends a process and its group: by the end of its stdin, or killed.
+func stop(cmd *exec.Cmd, stdin io.Closer) {
+	_ = stdin.Close() // it may be closed already
+	kill := time.AfterFunc(stopTime, func() { killGroup(cmd) })
+	defer kill.Stop()
+	_ = cmd.Wait() // how it ended does not matter any more
+	killGroup(cmd) // what it left behind
+}
+
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+const maxTail = 1 << 10 // bytes
+
+// Write is part of io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[max(0, len(p)-maxTail):]...)
+	t.text = t.text[max(0, len(t.text)-maxTail):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
