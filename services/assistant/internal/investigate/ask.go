@@ -344,7 +344,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 		a.Kind = "httproute" // the route that people mean where no more is said
 	}
 	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: notIn(t.except)}
-	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass"} {
+	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass", "clusterissuer"} {
 		if a.Kind == cluster {
 			op.Namespace, op.AllNamespaces, op.FieldSelector = "", false, ""
 		}

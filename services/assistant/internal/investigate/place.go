@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -108,6 +109,21 @@ func quietObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, kind string, o metav1.Object) {
 		all = append(all, thing{operation.Ref{Group: group, Version: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o})
+	}
+	for i := range s.Certificates {
+		add(certmanager.Group, "Certificate", &s.Certificates[i])
+	}
+	for i := range s.Issuers {
+		add(certmanager.Group, s.Issuers[i].Kind, &s.Issuers[i])
+	}
+	for i := range s.CertificateRequests {
+		add(certmanager.Group, "CertificateRequest", &s.CertificateRequests[i])
+	}
+	for i := range s.Orders {
+		add(certmanager.ACMEGroup, "Order", &s.Orders[i])
+	}
+	for i := range s.Challenges {
+		add(certmanager.ACMEGroup, "Challenge", &s.Challenges[i])
 	}
 	for i := range s.ConfigMaps {
 		add("", "ConfigMap", &s.ConfigMaps[i])

@@ -41,11 +41,13 @@ func relatedObjects(s *engine.Snapshot, objects []operation.Ref) map[operation.R
 	r := &relations{Snapshot: s, near: near, view: view, owner: view.Owners()}
 	r.ingresses()
 	r.gateways(objects)
+	r.attempts(objects)
 	r.jobs()
 	r.pods()
 	r.owners()
 	r.drained()
 	r.certificates(objects)
+	r.issued(objects)
 	return near
 }
 

@@ -48,7 +48,7 @@ func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 			if strings.HasPrefix(doc, "# ask: ") || strings.HasPrefix(doc, "# log: ") || strings.HasPrefix(doc, "# change: ") || strings.HasPrefix(doc, "# usage: ") {
 				continue // the head of a file of testdata/coverage
 			}
-			if assistanttest.AddGatewayObject(t, s, doc) {
+			if assistanttest.AddCustomObject(t, s, doc) {
 				continue
 			}
 			o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)

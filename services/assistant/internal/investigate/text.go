@@ -192,6 +192,10 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 		return describeClass(s, r, head)
 	case "HTTPRoute", "GRPCRoute", "TLSRoute":
 		return describeRoute(s, r, head)
+	case "Certificate":
+		return describeIssued(s, r, head)
+	case "Issuer", "ClusterIssuer", "CertificateRequest", "Order", "Challenge":
+		return describeIssuer(s, r, head)
 	case "Secret":
 		return describeCertificate(head, certificateOf(s, r))
 	}

@@ -3,6 +3,7 @@ package playbook
 import (
 	"slices"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/certificate"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/gateway"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
@@ -18,7 +19,7 @@ func Diagnose(s *engine.Snapshot, namespace string) []engine.Finding {
 	x := engine.NewIndex(s)
 	n, p, v := network.New(x), policy.New(x), storage.New(x)
 	w := workload.New(x, n, p, v)
-	return engine.Diagnose(x, namespace, w.Checks(), v.Checks(), n.Checks(), p.Checks(), gateway.New(x).Checks())
+	return engine.Diagnose(x, namespace, w.Checks(), v.Checks(), n.Checks(), p.Checks(), gateway.New(x).Checks(), certificate.New(x).Checks())
 }
 
 // Findings is Diagnose, once for all who ask about one snapshot; see [engine.Snapshot.DiagnoseOnce].

@@ -16,6 +16,7 @@ func init() {
 		"limitrange": "limitranges", "role": "roles", "rolebinding": "rolebindings", "clusterrole": "clusterroles", "clusterrolebinding": "clusterrolebindings",
 		"customresourcedefinition": "customresourcedefinitions crd crds",
 		"httproute":                "httproutes", "grpcroute": "grpcroutes", "tlsroute": "tlsroutes", "gatewayclass": "gatewayclasses", "referencegrant": "referencegrants",
+		"certificaterequest": "certificaterequests", "issuer": "issuers", "clusterissuer": "clusterissuers",
 		"gateway": gatewayWord + " gtw", "route": routeWord,
 		"webhook": webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
 	} {

@@ -18,6 +18,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
@@ -55,6 +56,15 @@ type Snapshot struct {
 	ReferenceGrants []gatewayapi.ReferenceGrant
 	// GatewayKinds are the kinds, plural, that the cluster serves of it; nil if not read. Of others nothing is called absent.
 	GatewayKinds map[string]bool
+
+	// Of cert-manager, where the cluster serves it.
+	Certificates        []certmanager.Certificate
+	CertificateRequests []certmanager.CertificateRequest
+	Issuers             []certmanager.Issuer // those of one namespace and those of the cluster
+	Orders              []certmanager.Order
+	Challenges          []certmanager.Challenge
+	// CertificateKinds are, as GatewayKinds, those that the cluster serves of it.
+	CertificateKinds map[string]bool
 
 	ConfigMaps     []corev1.ConfigMap
 	Secrets        []SecretKeys

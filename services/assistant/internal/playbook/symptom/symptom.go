@@ -44,6 +44,7 @@ func List(s *engine.Snapshot, namespace string) []Symptom {
 	l.jobs()
 	l.services()
 	l.gateways()
+	l.certificates()
 	l.claims()
 	l.autoscalers()
 	l.terminating()

@@ -112,6 +112,9 @@ func (v View) created() []change {
 	for i := range v.Routes {
 		add(v.Routes[i].Kind, &v.Routes[i])
 	}
+	for i := range v.Certificates {
+		add("Certificate", &v.Certificates[i])
+	}
 	for i := range v.ConfigMaps {
 		if v.ConfigMaps[i].Name != "kube-root-ca.crt" {
 			add("ConfigMap", &v.ConfigMaps[i])

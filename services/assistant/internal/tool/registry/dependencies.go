@@ -134,6 +134,12 @@ func (t *template) needConfigMap(name, how string, optional *bool) {
 func (t *template) needSecret(name, how string, optional *bool) {
 	_, there := t.index.SecretKeys[engine.Name{Namespace: t.of.Namespace, Name: name}]
 	t.need("Secret", name, how, stateOf(there, optional))
+	for _, keeper := range t.index.CertificatesFor(t.of.Namespace, name) {
+		object := t.versions.cite(keeper)
+		if !slices.ContainsFunc(t.Needs, func(d Dependency) bool { return d.Object == object }) {
+			t.Needs = append(t.Needs, Dependency{object, "keeps Secret " + name, "present"})
+		}
+	}
 }
 
 func (t *template) listNeeds() {

@@ -1,0 +1,66 @@
+package diagnose
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ask answers a question about a recording that consists of one file of manifests.
+func ask(t *testing.T, manifests, namespace string, question ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "objects.yaml"), []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	if code := Run("diagnose", append([]string{"--from", folder, "--namespace", namespace}, question...), &out, &errOut); code != 0 {
+		t.Fatalf("exit code %d, %s; want 0", code, errOut.String())
+	}
+	return out.String()
+}
+
+// wantWords checks that an answer holds texts.
+func wantWords(t *testing.T, answer string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(answer, word) {
+			t.Errorf("the answer must say %q:\n%s", word, answer)
+		}
+	}
+}
+
+const recordedCertificate = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, creationTimestamp: "2026-03-01T09:00:00Z"}
+status: {phase: Active}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {namespace: shop, name: web, creationTimestamp: "2026-03-01T09:00:00Z"}
+spec: {secretName: web-tls, dnsNames: [web.example], issuerRef: {name: ca}}
+status:
+  conditions:
+  - {type: Ready, status: "False", reason: DoesNotExist, message: Issuing certificate as Secret does not exist, lastTransitionTime: "2026-03-01T10:00:00Z"}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {namespace: shop, name: ca, creationTimestamp: "2026-03-01T09:00:00Z"}
+spec: {ca: {secretName: ca}}
+status:
+  conditions:
+  - {type: Ready, status: "False", reason: ErrGetKeyPair, message: 'secrets "ca" not found', lastTransitionTime: "2026-03-01T10:00:00Z"}
+`
+
+// TestRecordedCertificate: a recording that holds objects of cert-manager is asked about them without a language model.
+func TestRecordedCertificate(t *testing.T) {
+	t.Parallel()
+	for _, question := range []string{"what is wrong?", "why is the certificate not ready?", "is issuer ca ok?", "why is web not ready?"} {
+		wantWords(t, ask(t, recordedCertificate, "shop", question), "**1. Issuer `ca` in namespace `shop`: certificate issuer**", "`ErrGetKeyPair`, that is, it cannot read its CA's key pair",
+			"A consequence: certificate `web`. The certificate has not been issued: its issuer `ca` is not ready.")
+	}
+	wantWords(t, ask(t, recordedCertificate, "shop", "list issuers"), "ca")
+}
