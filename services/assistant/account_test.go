@@ -223,7 +223,7 @@ func TestAccount(t *testing.T) {
 var unserved = map[string]bool{
 	"controllerrevisions": true, "mutatingwebhookconfigurations": true, "resourceclaims": true, "validatingwebhookconfigurations": true,
 	"gatewayclasses": true, "gateways": true, "grpcroutes": true, "httproutes": true, "referencegrants": true, "tlsroutes": true,
-	"certificaterequests": true, "certificates": true, "challenges": true, "clusterissuers": true, "issuers": true, "orders": true,
+	"applications": true, "certificaterequests": true, "certificates": true, "challenges": true, "clusterissuers": true, "issuers": true, "orders": true,
 }
 
 func dotPrefix(group string) string {

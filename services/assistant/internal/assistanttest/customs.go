@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
 	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -21,12 +22,14 @@ func AddCustomObject(t testing.TB, s *engine.Snapshot, manifest string) bool {
 		t.Fatalf("%v in %s", err, manifest)
 	}
 	switch head.GroupVersionKind().Group {
-	case gatewayapi.Group, certmanager.Group, certmanager.ACMEGroup:
+	case gatewayapi.Group, certmanager.Group, certmanager.ACMEGroup, argocd.Group:
 	default:
 		return false
 	}
 	var err error
 	switch head.Kind {
+	case "Application":
+		s.Applications, err = appendObject(s.Applications, manifest)
 	case "Certificate":
 		s.Certificates, err = appendObject(s.Certificates, manifest)
 	case "CertificateRequest":

@@ -32,6 +32,50 @@ func wantWords(t *testing.T, answer string, words ...string) {
 	}
 }
 
+const recordedApplication = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, creationTimestamp: "2026-03-01T09:00:00Z"}
+status: {phase: Active}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: shop, name: web, creationTimestamp: "2026-03-01T09:00:00Z"}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "registry.example/web:1"}]}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {namespace: argocd, name: storefront, creationTimestamp: "2026-03-01T09:00:00Z"}
+spec:
+  source: {repoURL: "https://git.example/shop.git", path: deploy}
+  destination: {server: "https://kubernetes.default.svc", namespace: shop}
+  syncPolicy: {automated: {selfHeal: true}}
+status:
+  sync: {status: OutOfSync}
+  health: {status: Healthy}
+  operationState:
+    phase: Failed
+    message: one or more objects failed to apply
+    startedAt: "2026-03-01T10:00:00Z"
+    syncResult: {resources: [{group: apps, version: v1, kind: Deployment, namespace: shop, name: web, status: SyncFailed, message: "spec.selector: Invalid value: field is immutable"}]}
+  resources: [{group: apps, version: v1, kind: Deployment, namespace: shop, name: web, status: OutOfSync}]
+`
+
+// TestRecordedApplication: a recording that holds applications of Argo CD is asked about them without a language model.
+func TestRecordedApplication(t *testing.T) {
+	t.Parallel()
+	for _, question := range []string{"what is wrong?", "why is storefront out of sync?", "what is wrong with web?"} {
+		wantWords(t, ask(t, recordedApplication, "shop", question), "**1. Application `storefront` in namespace `argocd`: Argo CD application**",
+			"The last sync of the application failed at deployment `web`. A field that cannot be changed differs.")
+	}
+	wantWords(t, ask(t, recordedApplication, "shop", "list the argo cd applications"), "| `argocd` | `storefront` | `OutOfSync` | `Healthy` | `shop` | by itself, and heals | `Failed` `one or more objects failed to apply` |")
+	wantWords(t, ask(t, recordedApplication, "shop", "describe deployment web"), "It is managed by the Argo CD application `storefront` in namespace `argocd`.")
+	wantWords(t, ask(t, recordedCertificate, "shop", "list the argo cd applications"), "The cluster does not serve the applications of Argo CD.")
+}
+
 const recordedCertificate = `
 apiVersion: v1
 kind: Namespace

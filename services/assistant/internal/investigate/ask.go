@@ -199,6 +199,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		w.synthesize()
 		w.certificates(t)
 		return nil
+	case question.Applications:
+		w.synthesize()
+		w.say(report.Applications(t.view()))
+		return nil
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
 	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
@@ -97,6 +98,9 @@ func nameableObjects(s *engine.Snapshot) []thing {
 	}
 	for i := range s.Claims {
 		add("", "v1", "PersistentVolumeClaim", &s.Claims[i])
+	}
+	for i := range s.Applications {
+		add(argocd.Group, argocd.Version, "Application", &s.Applications[i])
 	}
 	for i := range s.ReplicaSets {
 		add("apps", "v1", "ReplicaSet", &s.ReplicaSets[i])

@@ -23,7 +23,7 @@ var judged = map[string]bool{
 	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true, "Pod": true, "Job": true, "CronJob": true, "Service": true, "Ingress": true,
 	"HorizontalPodAutoscaler": true, "PodDisruptionBudget": true, "NetworkPolicy": true, "PersistentVolumeClaim": true, "Node": true, "Namespace": true, "ResourceQuota": true,
 	"Gateway": true, "GatewayClass": true, "HTTPRoute": true, "GRPCRoute": true, "TLSRoute": true,
-	"Certificate": true, "CertificateRequest": true, "Issuer": true, "ClusterIssuer": true, "Order": true, "Challenge": true,
+	"Certificate": true, "CertificateRequest": true, "Issuer": true, "ClusterIssuer": true, "Order": true, "Challenge": true, "Application": true,
 	"ValidatingWebhookConfiguration": true, "MutatingWebhookConfiguration": true,
 }
 

@@ -109,7 +109,7 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	one two three four five six seven eight nine ten zero both all none half every whole entire able unable cannot exactly anymore
 	suddenly randomly constantly repeatedly forever lately weekend schedule scheduled schedulable scheduling unschedulable place placed fits fit
 	waiting wait waits sleep sleeping serving serve serves served handle handles load loads heavy users user customers customer people team person
-	happy sad mad angry tired kubectl helm terraform git prod production staging dev test testing tests debug diagnose diagnosing investigate
+	happy sad mad angry tired kubectl helm argo cd terraform git prod production staging dev test testing tests debug diagnose diagnosing investigate
 	troubleshoot analyse analyze inspect review audit figure understand happening live doing done fire burning blocked blocking block blocks throttled
 	enough lot lots lack lacks lacking missing absent exist exists existing unknown invalid refused refuse refuses rejected reject expired expire expires reset bye
 	surprise surprises fault faults culprit culprits certificate certificates cert certs tls ssl x509 handshake handshakes

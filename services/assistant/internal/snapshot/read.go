@@ -69,7 +69,7 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 	if err := r.devices(ctx, show); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(context.Context, Show, []cluster.Resource) error{r.gateways, r.certificates} {
+	for _, read := range []func(context.Context, Show, []cluster.Resource) error{r.gateways, r.certificates, r.applications} {
 		if err := read(ctx, show, kinds); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
 	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
@@ -65,6 +66,9 @@ type Snapshot struct {
 	Challenges          []certmanager.Challenge
 	// CertificateKinds are, as GatewayKinds, those that the cluster serves of it.
 	CertificateKinds map[string]bool
+
+	// Applications are those of Argo CD, where the cluster serves them.
+	Applications []argocd.Application
 
 	ConfigMaps     []corev1.ConfigMap
 	Secrets        []SecretKeys

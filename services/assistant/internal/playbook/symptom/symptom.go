@@ -45,6 +45,7 @@ func List(s *engine.Snapshot, namespace string) []Symptom {
 	l.services()
 	l.gateways()
 	l.certificates()
+	l.applications()
 	l.claims()
 	l.autoscalers()
 	l.terminating()

@@ -243,6 +243,9 @@ func (t *template) listUsers() {
 			use("policy", "PodDisruptionBudget", b.Name, "limits its disruption")
 		}
 	}
+	for _, a := range t.ApplicationsOf(operation.Ref{Group: t.of.Group, Kind: t.of.Kind, Namespace: t.of.Namespace, Name: t.of.Name}) {
+		t.UsedBy = append(t.UsedBy, Dependency{t.versions.cite(engine.ApplicationRef(a)), "it is managed by Argo CD application " + a.Name, "present"})
+	}
 	for i := range t.NetworkPolicies {
 		if p := &t.NetworkPolicies[i]; p.Namespace == t.of.Namespace && selects(&p.Spec.PodSelector, have) {
 			use("networking.k8s.io", "NetworkPolicy", p.Name, "limits its traffic")

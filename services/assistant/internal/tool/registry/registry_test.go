@@ -44,12 +44,12 @@ func TestMain(m *testing.M) {
 // boxOn gives a toolbox on the sample cluster.
 func boxOn(t *testing.T, hidden ...string) turn.Toolbox {
 	t.Helper()
-	return boxOf(t, shared(), hidden...)
+	return boxOf(t, shared().Config(), hidden...)
 }
 
-func boxOf(t *testing.T, sample *samplecluster.Cluster, hidden ...string) turn.Toolbox {
+func boxOf(t *testing.T, config *rest.Config, hidden ...string) turn.Toolbox {
 	t.Helper()
-	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return sample.Config(), nil }})
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return config, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestDependenciesThatAreOptional(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := callTool(t, boxOf(t, sample), "dependencies", map[string]any{"namespace": "default", "name": "optional"})
+	out, _ := callTool(t, boxOf(t, sample.Config()), "dependencies", map[string]any{"namespace": "default", "name": "optional"})
 	got := map[string]string{}
 	for _, d := range out.Data.(*registry.Dependencies).Needs {
 		got[d.Object.Name] = d.State
