@@ -76,6 +76,55 @@ func TestRecordedApplication(t *testing.T) {
 	wantWords(t, ask(t, recordedCertificate, "shop", "list the argo cd applications"), "The cluster does not serve the applications of Argo CD.")
 }
 
+const recordedRelease = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, creationTimestamp: "2026-03-01T09:00:00Z"}
+status: {phase: Active}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: shop, name: storefront, creationTimestamp: "2026-03-01T08:00:00Z", annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: shop}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "registry.example/web:1"}]}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: shop, name: sh.helm.release.v1.web.v1, creationTimestamp: "2026-03-01T08:00:00Z", labels: {owner: helm, name: web, version: "1", status: deployed, modifiedAt: "1"}}
+type: helm.sh/release.v1
+data: {release: aHVudGVyMmh1bnRlcjI=}
+---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: shop, name: sh.helm.release.v1.web.v2, creationTimestamp: "2026-03-01T09:30:00Z", labels: {owner: helm, name: web, version: "2", status: pending-upgrade}}
+type: helm.sh/release.v1
+data: {release: aHVudGVyMmh1bnRlcjI=}
+---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: shop, name: plain, creationTimestamp: "2026-03-01T10:30:00Z", labels: {owner: helm}}
+type: Opaque
+data: {password: aHVudGVyMmh1bnRlcjI=}
+`
+
+// TestRecordedRelease: a recording that holds releases of Helm is asked about them by names and labels.
+func TestRecordedRelease(t *testing.T) {
+	t.Parallel()
+	for _, question := range []string{"what is wrong?", "why does the helm upgrade of web fail?", "what is wrong with web?", "what is wrong with storefront?"} {
+		answer := ask(t, recordedRelease, "shop", question)
+		wantWords(t, answer, "**1. Secret `sh.helm.release.v1.web.v2` in namespace `shop`: Helm release**", "An operation of Helm on release `web` has not ended", "`helm rollback web 1 -n shop`")
+		if strings.Contains(answer, "hunter2") || strings.Contains(answer, "aHVudGVy") {
+			t.Errorf("%s\n%s; want no value of a Secret", question, answer)
+		}
+	}
+	wantWords(t, ask(t, recordedRelease, "shop", "list helm releases"), "| `shop` | `web` | 2 | `pending-upgrade` | ", " | 1 |")
+	wantWords(t, ask(t, recordedRelease, "shop", "what changed?"), "helm release `web`", "revision 2, `pending-upgrade`")
+	wantWords(t, ask(t, recordedRelease, "shop", "list secrets"), "| `shop` | `plain` | `password` |", "`sh.helm.release.v1.web.v2`")
+	wantWords(t, ask(t, recordedCertificate, "shop", "list helm releases"), "The assistant's account may not list Secrets, so no release of Helm was found.")
+}
+
 const recordedCertificate = `
 apiVersion: v1
 kind: Namespace

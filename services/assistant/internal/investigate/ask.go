@@ -203,6 +203,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		w.synthesize()
 		w.say(report.Applications(t.view()))
 		return nil
+	case question.Releases:
+		w.synthesize()
+		w.say(report.Releases(t.view()))
+		return nil
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:

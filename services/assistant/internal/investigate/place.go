@@ -230,6 +230,9 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 	if len(found) == 0 && isKind(m.Kind, "ValidatingWebhookConfiguration") {
 		found = webhooksNamed(s, m.Name)
 	}
+	if len(found) == 0 && m.Kind == "" {
+		found = releasesNamed(s, namespace, m.Name)
+	}
 	if len(found) == 0 && (m.Kind == "pod" || m.Kind == "replicaset") {
 		// "the api pods" are those of a workload.
 		for _, kind := range []string{"deployment", "statefulset", "daemonset", "cronjob", "job"} {

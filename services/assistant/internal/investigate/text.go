@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -199,7 +200,7 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 	case "Issuer", "ClusterIssuer", "CertificateRequest", "Order", "Challenge":
 		return describeIssuer(s, r, head)
 	case "Secret":
-		return describeCertificate(head, certificateOf(s, r))
+		return cmp.Or(describeRelease(s, r, head), describeCertificate(head, certificateOf(s, r)))
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func (t *topic) cover(a question.Ask, left []symptom.Symptom) *coverage.Record {
 func (t *topic) unjudged() []string {
 	kinds := map[string]bool{}
 	for _, r := range t.objects {
-		if judged[r.Kind] || certificateOf(t.snap, r) != nil {
+		if judged[r.Kind] || certificateOf(t.snap, r) != nil || findRelease(t.snap, r) != nil {
 			return nil
 		}
 		kinds[r.Kind] = true

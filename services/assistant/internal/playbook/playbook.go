@@ -9,6 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/gateway"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/policy"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/release"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/storage"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/workload"
 )
@@ -20,7 +21,7 @@ func Diagnose(s *engine.Snapshot, namespace string) []engine.Finding {
 	x := engine.NewIndex(s)
 	n, p, v := network.New(x), policy.New(x), storage.New(x)
 	w := workload.New(x, n, p, v)
-	return engine.Diagnose(x, namespace, w.Checks(), v.Checks(), n.Checks(), p.Checks(), gateway.New(x).Checks(), certificate.New(x).Checks(), application.New(x).Checks())
+	return engine.Diagnose(x, namespace, w.Checks(), v.Checks(), n.Checks(), p.Checks(), gateway.New(x).Checks(), certificate.New(x).Checks(), application.New(x).Checks(), release.New(x).Checks())
 }
 
 // Findings is Diagnose, once for all who ask about one snapshot; see [engine.Snapshot.DiagnoseOnce].

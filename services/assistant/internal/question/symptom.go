@@ -71,7 +71,7 @@ var symptoms = []struct {
 	{Job, regexp.MustCompile(`\b(jobs?|cron\w*|schedule|nightly|backup\w*)\b`)},
 	{Rollout, regexp.MustCompile(`\b` + wordlist.AnyOf(
 		"rollout", "roll(ed|ing)? out", "deploy(ing|ment|s)? .*stuck", "release", `progress\w*`, "new version",
-		"update", `sync(s|ed|ing)?`, "out ?of ?sync", "argo ?cd",
+		"update", `sync(s|ed|ing)?`, "out ?of ?sync", "helm", "argo ?cd",
 	) + `\b`)},
 	{Node, regexp.MustCompile(`\b(nodes?|kubelet|notready|disk pressure|machine)\b`)},
 	{Volume, regexp.MustCompile(`\b(volumes?|pvcs?|mount\w*|storage|unbound|claims?|disk)\b`)},

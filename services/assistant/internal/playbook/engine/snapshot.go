@@ -21,6 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
 	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
+	"github.com/mlp-platform/platform/services/assistant/internal/helmrelease"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
@@ -134,6 +135,8 @@ type SecretKeys struct {
 	Type            string
 	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
+	// Release is the revision of a release of Helm that the Secret stands for; nil for other Secrets. Its keys are not read.
+	Release *helmrelease.Release
 }
 
 // Log names one container's log.

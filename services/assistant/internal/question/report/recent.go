@@ -39,7 +39,7 @@ func (v View) Changes() []Change {
 }
 
 func (v View) changes() []change {
-	all := slices.Concat(v.rollouts(), v.created(), v.scaled())
+	all := slices.Concat(v.rollouts(), v.released(), v.created(), v.scaled())
 	slices.SortStableFunc(all, func(a, b change) int {
 		return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.object, b.object), cmp.Compare(a.what, b.what))
 	})
