@@ -45,6 +45,7 @@ func TestDefaults(t *testing.T) {
 		"ASSISTANT_CLUSTER_NAME":         {c.ClusterName, ""},
 		"PROMETHEUS_URL":                 {c.PrometheusURL.Reveal(), ""},
 		"LOKI_URL":                       {c.LokiURL.Reveal(), ""},
+		"ASSISTANT_RUNBOOKS":             {c.Runbooks, ""},
 		"ASSISTANT_MODEL_NAME":           {c.ModelName, "cluster-assistant"},
 		"ASSISTANT_ENGINE":               {c.Engine, "auto"},
 		"OPENAI_BASE_URL":                {c.OpenAIURL, ""},

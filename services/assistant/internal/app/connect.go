@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/recorded"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -31,7 +32,9 @@ type reach struct {
 	changes *change.Service
 	planner turn.Planner
 	tools   turn.Tools
-	engine  turn.Investigator
+	// runbooks are those of a folder; nil: none.
+	runbooks *runbook.Folder
+	engine   turn.Investigator
 }
 
 // watchLimit is how long an answer waits for something to happen. A turn holds its session, and a reader
@@ -76,7 +79,12 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 		return nil, err
 	}
 	r.planner = change.Planner{Service: r.changes}
-	r.tools, err = tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
+	if cfg.Runbooks != "" {
+		if r.runbooks, err = runbook.Open(ctx, cfg.Runbooks, engine.ClassNames(), log); err != nil {
+			return nil, fmt.Errorf("ASSISTANT_RUNBOOKS: %w", err)
+		}
+	}
+	r.tools, err = tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal(), Runbooks: r.runbooks}, tool.Deps{
 		Cluster: r.cluster, Policy: policy, Planner: r.planner, Now: now,
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -77,6 +78,7 @@ func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 type tools struct {
 	snapshot func(ctx context.Context, namespace string) (*engine.Snapshot, error)
 	run      func(ctx context.Context, op operation.Operation) (turn.Output, error)
+	runbooks *runbook.Folder // nil: none
 
 	mu    sync.Mutex
 	lines []string // guarded by mu
@@ -260,3 +262,5 @@ func namespaceOf(s *engine.Snapshot) string {
 	}
 	return ""
 }
+
+func (b *tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return b.runbooks.Find(of...) }

@@ -23,6 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -228,3 +229,5 @@ var (
 	errDown = errors.New("the cluster does not answer")
 	discard = slog.New(slog.DiscardHandler)
 )
+
+func (*cluster) Runbooks(...runbook.Subject) []runbook.Quote { return nil }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -68,6 +70,9 @@ var classNames = map[Class]string{
 	AccessForbidden: "access forbidden", MissingServiceAccount: "missing service account", InitContainer: "init container", Sidecar: "sidecar",
 	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", ApplicationNotSynced: "Argo CD application", ReleaseNotDeployed: "Helm release", CPULimit: "CPU limit", DatabaseRefuses: "database",
 }
+
+// ClassNames are all classes, as an answer shows them.
+func ClassNames() []string { return slices.Sorted(maps.Values(classNames)) }
 
 // String is the class as an answer shows it.
 func (c Class) String() string { return classNames[c] }

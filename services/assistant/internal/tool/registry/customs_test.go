@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/recorded"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/registry"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -111,5 +115,43 @@ func TestFieldsOfOtherControllers(t *testing.T) {
 	out, _ := callTool(t, recordedBox(t, customObjects), "fields", map[string]any{"kind": "certificates", "paths": []any{".spec.issuerRef.name", ".status.conditions[*].reason"}})
 	if !strings.Contains(out.Text, "ca") || !strings.Contains(out.Text, "DoesNotExist") {
 		t.Errorf("%s; want the issuer and the reason", out.Text)
+	}
+}
+
+// TestRunbooks: what a folder has for an object, its labels, a class of findings or an alert is quoted; without a folder there is no
+// such tool.
+func TestRunbooks(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, match := range map[string]string{"cart.md": "{kinds: [deployment], names: [cart]}", "labels.md": "{labels: {app: cart}}", "alert.md": "{alerts: [CartDown]}", "crash.md": "{findings: [crash loop]}"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("---\ntitle: About "+name+"\nmatches: "+match+"\n---\npassword=hunter2hunter2\nDrain it.\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := runbook.Open(t.Context(), folder, engine.ClassNames(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := boxWith(t, shared().Config(), tool.Config{Runbooks: f})
+	for arguments, want := range map[string][]string{
+		`{"kind":"deploy","namespace":"shop","name":"cart"}`: {"cart.md", "labels.md"},
+		`{"alert":"CartDown"}`:                               {"alert.md"},
+		`{"finding":"CrashLoop"}`:                            {"crash.md"},
+		`{"alert":"Other"}`:                                  nil,
+	} {
+		out, err := registry.New(registry.Runbooks).Call(t.Context(), box, "runbooks", []byte(arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, one := range out.Data.(*registry.RunbookList).Runbooks {
+			got = append(got, one.Path)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || strings.Contains(out.Text, "hunter2") || len(want) > 0 && !strings.Contains(out.Text, "Drain it.") {
+			t.Errorf("%s (-want +got):\n%s\n%s; want the text without the password", arguments, diff, out.Text)
+		}
+	}
+	if _, err := registry.New().Call(t.Context(), box, "runbooks", nil); err == nil {
+		t.Error("the tool is offered without a folder")
 	}
 }

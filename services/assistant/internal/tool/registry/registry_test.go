@@ -49,6 +49,11 @@ func boxOn(t *testing.T, hidden ...string) turn.Toolbox {
 
 func boxOf(t *testing.T, config *rest.Config, hidden ...string) turn.Toolbox {
 	t.Helper()
+	return boxWith(t, config, tool.Config{}, hidden...)
+}
+
+func boxWith(t *testing.T, config *rest.Config, stores tool.Config, hidden ...string) turn.Toolbox {
+	t.Helper()
 	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return config, nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +64,7 @@ func boxOf(t *testing.T, config *rest.Config, hidden ...string) turn.Toolbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := tool.New(tool.Config{}, tool.Deps{Cluster: c, Policy: policy, Planner: change.Planner{Service: changes}, Now: time.Now})
+	tools, err := tool.New(stores, tool.Deps{Cluster: c, Policy: policy, Planner: change.Planner{Service: changes}, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +111,7 @@ func callTool(t *testing.T, box turn.Toolbox, name string, arguments map[string]
 func TestEveryToolHasASchemaWithoutFurtherMembers(t *testing.T) {
 	t.Parallel()
 	names := []string{}
-	for _, one := range registry.New(registry.Prometheus, registry.Loki).Tools() {
+	for _, one := range registry.New(registry.Prometheus, registry.Loki, registry.Runbooks).Tools() {
 		var s struct {
 			Type       string         `json:"type"`
 			Properties map[string]any `json:"properties"`
