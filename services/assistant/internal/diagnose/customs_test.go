@@ -151,7 +151,7 @@ status:
 // TestRecordedCertificate: a recording that holds objects of cert-manager is asked about them without a language model.
 func TestRecordedCertificate(t *testing.T) {
 	t.Parallel()
-	for _, question := range []string{"what is wrong?", "why is the certificate not ready?", "is issuer ca ok?", "why is web not ready?"} {
+	for _, question := range []string{"what is wrong?", "why is the certificate not ready?", "is issuer ca ok?", "is the issuer ok?", "are my certificates ok?", "why is web not ready?"} {
 		wantWords(t, ask(t, recordedCertificate, "shop", question), "**1. Issuer `ca` in namespace `shop`: certificate issuer**", "`ErrGetKeyPair`, that is, it cannot read its CA's key pair",
 			"A consequence: certificate `web`. The certificate has not been issued: its issuer `ca` is not ready.")
 	}

@@ -28,6 +28,7 @@ func init() {
 	delete(kinds, "no") // kubectl's node is everybody's no
 	delete(kinds, "webhook")
 	delete(kinds, "gateway")
+	delete(kinds, "issuer") // many a program that gives out tokens is called so
 	delete(kinds, "route")
 }
 
