@@ -218,11 +218,12 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// unserved are kinds that the sample cluster lets nobody read by name, or, as resource claims and the Gateway API, does not
-// serve.
+// unserved are kinds that the sample cluster lets nobody read by name, or, as resource claims, the Gateway API and what
+// other controllers add, does not serve.
 var unserved = map[string]bool{
 	"controllerrevisions": true, "mutatingwebhookconfigurations": true, "resourceclaims": true, "validatingwebhookconfigurations": true,
 	"gatewayclasses": true, "gateways": true, "grpcroutes": true, "httproutes": true, "referencegrants": true, "tlsroutes": true,
+	"applications": true, "certificaterequests": true, "certificates": true, "challenges": true, "clusterissuers": true, "issuers": true, "orders": true,
 }
 
 func dotPrefix(group string) string {

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -62,6 +64,11 @@ func (i investigation) namespace() string {
 func (i investigation) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	told := i.alerts.tell()
 	sink.Token(told)
+	for _, q := range tools.Runbooks(i.alerts.subjects()...) {
+		text := "\n\n" + investigate.QuoteRunbook(q)
+		sink.Token(text)
+		told += text
+	}
 	// A language model gets it as data beside the question.
 	t.Page, t.Settled = told, nil
 	subjects, left := i.asked()
@@ -90,6 +97,24 @@ func (i investigation) Investigate(ctx context.Context, t turn.Turn, tools turn.
 		sink.Token(fmt.Sprintf("\n\nNot looked at: %s that other alerts of the group name.", engine.CountNoun(left, "object or namespace", "objects and namespaces")))
 	}
 	return all, nil
+}
+
+// subjects are what a runbook may be for: the alerts that fire, and what they name. Whether that is there does not matter.
+func (k kept) subjects() []runbook.Subject {
+	var all []runbook.Subject
+	for _, a := range k.Alerts {
+		if a.Status != firing {
+			continue
+		}
+		names := namesIn(a.Labels)
+		of := runbook.Subject{Alert: a.Labels["alertname"], Namespace: names["namespace"], Labels: a.Labels}
+		all = append(all, of)
+		for _, kind := range slices.Sorted(maps.Keys(names)) {
+			of.Kind, of.Name = kind, names[kind]
+			all = append(all, of)
+		}
+	}
+	return all
 }
 
 // reads is a toolbox that refuses every write, rehearsals too.

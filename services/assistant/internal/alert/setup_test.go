@@ -28,6 +28,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -74,7 +75,10 @@ func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.To
 }
 
 // tools are a cluster with a namespace, a node and some objects.
-type tools struct{ fails atomic.Pointer[error] }
+type tools struct {
+	fails    atomic.Pointer[error]
+	runbooks *runbook.Folder // nil: none
+}
 
 func (*tools) Line(_ turn.Turn, op operation.Operation) string { return "kubectl " + string(op.Verb) }
 
@@ -228,3 +232,5 @@ func (b *bundle) told() (all []storedTurn) {
 	}
 	return all
 }
+
+func (w *tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return w.runbooks.Find(of...) }

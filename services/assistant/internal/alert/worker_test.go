@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -211,6 +215,45 @@ func TestSubjects(t *testing.T) {
 		b.idle()
 		if n := b.count("select count(*) from turns where query = '" + row.want + "' and started_at = (select max(started_at) from turns)"); n != 1 {
 			t.Errorf("%s: got %+v; want the question %q", name, b.told(), row.want)
+		}
+	}
+}
+
+// TestRunbooksOfAlerts: what the team wrote down for an alert is quoted before the investigation, and given to the engine as data.
+func TestRunbooksOfAlerts(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, match := range map[string]string{"down.md": "{alerts: ['Do*'], namespaces: [shop]}", "api.md": "{alerts: [Down], kinds: [deployment], names: [api]}", "web.md": "{alerts: [Down], names: [web]}", "up.md": "{alerts: [Up]}"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("---\ntitle: "+name+"\nmatches: "+match+"\n---\nCall the owner of "+name+".\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := setup(t)
+	var err error
+	if b.tools.runbooks, err = runbook.Open(t.Context(), folder, nil, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	var page string
+	b.engine.do = func(_ context.Context, tn turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+		page = tn.Page
+		sink.Token("Asked: " + tn.Query)
+		return turn.Outcome{}, nil
+	}
+	b.accept(body(apiDown))
+	b.run()
+	b.idle()
+	told := b.told()
+	if len(told) != 1 {
+		t.Fatalf("got %+v; want one turn", told)
+	}
+	for _, text := range []string{told[0].Answer, page} {
+		for _, want := range []string{"The team's own runbook `down.md`, from file `down.md`, quoted and not checked:\n\n    Call the owner of down.md.", "    Call the owner of api.md."} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s\nwant %q", text, want)
+			}
+		}
+		if strings.Contains(text, "web.md") || strings.Contains(text, "up.md") {
+			t.Errorf("%s\nwant nothing of other alerts and objects", text)
 		}
 	}
 }

@@ -94,6 +94,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	f.Server.Go("turns", p.turns.Run)
 	f.Server.Go("sessions", p.sessions.Run)
 	f.Server.Go("alerts", p.alerts.Run)
+	f.Server.Go("runbooks", p.reach.runbooks.Run)
 	return f.Run(ctx)
 }
 

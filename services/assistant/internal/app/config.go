@@ -72,6 +72,10 @@ type Config struct {
 	// MCPServers is a file of other servers that speak the Model Context Protocol, whose tools the language model may use; if empty, there are none.
 	MCPServers string `env:"ASSISTANT_MCP_SERVERS"`
 
+	// Runbooks is a directory with runbooks, Markdown files whose front matter says what they are for; if empty, there are none
+	// but those in the cluster.
+	Runbooks string `env:"ASSISTANT_RUNBOOKS"`
+
 	// ModelName is the model name that clients see.
 	ModelName string `env:"ASSISTANT_MODEL_NAME" envDefault:"cluster-assistant"`
 	// Engine is auto, playbooks or llm; auto is llm if OpenAIURL or OpenAIKey is set.
@@ -331,6 +335,9 @@ func (c *Config) sources() []registry.Source {
 	}
 	if c.LokiURL != "" {
 		list = append(list, registry.Loki)
+	}
+	if c.Runbooks != "" {
+		list = append(list, registry.Runbooks)
 	}
 	return list
 }

@@ -47,6 +47,7 @@ func TestDefaults(t *testing.T) {
 		"PROMETHEUS_URL":                 {c.PrometheusURL.Reveal(), ""},
 		"LOKI_URL":                       {c.LokiURL.Reveal(), ""},
 		"ASSISTANT_MCP_SERVERS":          {c.MCPServers, ""},
+		"ASSISTANT_RUNBOOKS":             {c.Runbooks, ""},
 		"ASSISTANT_MODEL_NAME":           {c.ModelName, "cluster-assistant"},
 		"ASSISTANT_ENGINE":               {c.Engine, "auto"},
 		"OPENAI_BASE_URL":                {c.OpenAIURL, ""},

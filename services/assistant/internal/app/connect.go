@@ -18,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/recorded"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -33,7 +34,9 @@ type reach struct {
 	changes mcpclient.Changer
 	planner turn.Planner
 	tools   turn.Tools
-	engine  turn.Investigator
+	// runbooks are those of a folder; nil: none.
+	runbooks *runbook.Folder
+	engine   turn.Investigator
 }
 
 // watchLimit is how long an answer waits for something to happen. A turn holds its session, and a reader
@@ -77,8 +80,13 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, server
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Runbooks != "" {
+		if r.runbooks, err = runbook.Open(ctx, cfg.Runbooks, engine.ClassNames(), log); err != nil {
+			return nil, fmt.Errorf("ASSISTANT_RUNBOOKS: %w", err)
+		}
+	}
 	planner := change.Planner{Service: changes}
-	tools, err := tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
+	tools, err := tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal(), Runbooks: r.runbooks}, tool.Deps{
 		Cluster: r.cluster, Policy: policy, Planner: planner, Now: now,
 	})
 	if err != nil {

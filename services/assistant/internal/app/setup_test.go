@@ -32,6 +32,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -336,3 +337,5 @@ func (b *bundle) events(name string) []map[string]any {
 	}
 	return docs
 }
+
+func (tools) Runbooks(...runbook.Subject) []runbook.Quote { return nil }

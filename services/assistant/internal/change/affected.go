@@ -34,6 +34,9 @@ func (s *Service) affected(ctx context.Context, e operation.Expanded, seen []reh
 		}
 		notes = append(notes, told...)
 		refs = append(append(refs, found...), r.removes...)
+		if r.call.live != nil && (r.after != nil || r.call.way == removes) {
+			notes = append(notes, s.managers(ctx, &r.call)...)
+		}
 	}
 	slices.SortStableFunc(refs, func(a, b operation.Ref) int { return s.outOfReachRank(b) - s.outOfReachRank(a) })
 	if len(refs) > maxAffected {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/helmrelease"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
@@ -232,6 +233,8 @@ type Secret struct {
 	Type            string
 	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
+	// Release is the revision of a release of Helm that the Secret stands for; nil for other Secrets. Its keys are not read.
+	Release *helmrelease.Release
 }
 
 // SecretKeys returns the key names of every Secret in a namespace, or in all if it is empty.
@@ -242,21 +245,29 @@ func (c *Cluster) SecretKeys(ctx context.Context, namespace string) ([]Secret, e
 	})
 	var all []Secret
 	err := eachPage(func(o metav1.ListOptions) (string, error) {
+		o.FieldSelector = "type!=" + helmrelease.SecretType // megabytes of values; what is to be known of them stands in labels
 		list, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
 		}
 		for _, s := range list.Items {
+			if kind, _ := s.Object["type"].(string); kind == helmrelease.SecretType {
+				continue
+			}
 			data, _ := s.Object["data"].(map[string]any)
 			kind, _ := s.Object["type"].(string)
-			all = append(all, Secret{s.GetNamespace(), s.GetName(), slices.Sorted(maps.Keys(data)), kind, certificates[[2]string{s.GetNamespace(), s.GetName()}]})
+			all = append(all, Secret{s.GetNamespace(), s.GetName(), slices.Sorted(maps.Keys(data)), kind, certificates[[2]string{s.GetNamespace(), s.GetName()}], nil})
 		}
 		return list.GetContinue(), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the keys of secrets: %w", err)
 	}
-	return all, nil
+	releases, err := c.releases(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return append(all, releases...), nil
 }
 
 // eachPage calls list for page after page.

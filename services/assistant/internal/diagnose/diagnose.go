@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/recorded"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -130,6 +131,9 @@ func (a *asking) Snapshot(ctx context.Context, namespace string) (*engine.Snapsh
 		return func(turn.Output, error) {}
 	})
 }
+
+// Runbooks is part of turn.Toolbox.
+func (a *asking) Runbooks(of ...runbook.Subject) []runbook.Quote { return a.tools.Runbooks(of...) }
 
 // Token is part of turn.Sink.
 func (a *asking) Token(text string) {

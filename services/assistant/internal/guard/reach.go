@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
+	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -76,8 +78,22 @@ func listGains(c Change) []string {
 	if c.Ref.Group+"/"+c.Ref.Kind == gatewayapi.Group+"/Gateway" && c.After != nil {
 		addGatewayGains(gained, c.Before, c.After)
 	}
+	if what := delegated[c.Ref.Group+"/"+c.Ref.Kind]; what != "" && c.After != nil && (changed("spec") || !reflect.DeepEqual(podSpecOf(c.Before, "operation"), podSpecOf(c.After, "operation"))) {
+		gained[what] = true
+	}
 	addPriorityGains(gained, c.Ref, base, c.After)
 	return slices.Sorted(maps.Keys(gained))
+}
+
+// delegated are the kinds whose controllers write, with rights of their own, what an object asks for.
+var delegated = map[string]string{
+	argocd.Group + "/Application":             "whatever Argo CD applies for it",
+	argocd.Group + "/ApplicationSet":          "whatever Argo CD applies for it",
+	argocd.Group + "/AppProject":              "what applications of Argo CD may apply",
+	certmanager.Group + "/Certificate":        "a Secret that cert-manager writes for it",
+	certmanager.Group + "/Issuer":             "certificates that cert-manager signs by it",
+	certmanager.Group + "/ClusterIssuer":      "certificates that cert-manager signs by it",
+	certmanager.Group + "/CertificateRequest": "a certificate that cert-manager signs for it",
 }
 
 // addGatewayGains finds listeners that take routes of more namespaces, so that somebody there serves their hosts and paths, and

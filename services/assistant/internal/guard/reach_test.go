@@ -32,6 +32,7 @@ func TestByController(t *testing.T) {
 	ns, pv, svc := newRef("", "Namespace", "", "shop"), newRef("", "PersistentVolume", "", "v"), newRef("", "Service", "shop", "api")
 	sts, job, crd := newRef("apps", "StatefulSet", "shop", "db"), newRef("batch", "Job", "shop", "j"), newRef("apiextensions.k8s.io", "CustomResourceDefinition", "", "x.y")
 	grant := newRef("gateway.networking.k8s.io", "ReferenceGrant", "shop", "g")
+	application, certificate := newRef("argoproj.io", "Application", "shop", "a"), newRef("cert-manager.io", "Certificate", "shop", "c")
 	gateway := newRef("gateway.networking.k8s.io", "Gateway", "shop", "g")
 	listener := func(namespaces string) string {
 		return spec(`"listeners":[{"name":"http","port":80,"allowedRoutes":{"namespaces":{` + namespaces + `}}}]`)
@@ -102,6 +103,11 @@ func TestByController(t *testing.T) {
 
 		{"grant to another namespace", grant, "", spec(`"from":[{"namespace":"bank"}]`), asks, refused, privilege},
 		{"wider grant", grant, spec(`"from":[{"namespace":"bank"}]`), spec(`"from":[{"namespace":"bank"},{"namespace":"shop"}]`), asks, refused, privilege},
+		{"another source of an application", application, spec(`"source":{"repoURL":"a"}`), spec(`"source":{"repoURL":"b"}`), asks, refused, privilege},
+		{"a sync of an application", application, spec(`"source":{}`), `{"operation":{"sync":{}},"spec":{"source":{}}}`, asks, refused, privilege},
+		{"label of an application", application, spec(`"source":{}`), `{"metadata":{"labels":{"a":"b"}},"spec":{"source":{}}}`, approval, approval, ""},
+		{"another Secret of a certificate", certificate, spec(`"secretName":"a"`), spec(`"secretName":"b"`), asks, refused, privilege},
+		{"a new certificate", certificate, "", spec(`"secretName":"a"`), asks, refused, privilege},
 		{"label of a grant", grant, spec(`"from":[{"namespace":"bank"}]`), `{"metadata":{"labels":{"a":"b"}},"spec":{"from":[{"namespace":"bank"}]}}`, approval, approval, ""},
 		{"a listener for all namespaces", gateway, listener(``), listener(`"from":"All"`), asks, refused, privilege},
 		{"a listener for all and not for its own", gateway, listener(`"from":"Same"`), listener(`"from":"All"`), asks, refused, privilege},

@@ -228,6 +228,14 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		w.synthesize()
 		w.certificates(t)
 		return nil
+	case question.Applications:
+		w.synthesize()
+		w.say(report.Applications(t.view()))
+		return nil
+	case question.Releases:
+		w.synthesize()
+		w.say(report.Releases(t.view()))
+		return nil
 	case question.Advice:
 		return w.advise(ctx, a, t)
 	case question.WhoCan:
@@ -376,7 +384,7 @@ func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
 		return ctx.Err()
 	}
 	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == "", FieldSelector: notIn(t.except.Namespaces)}
-	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass"} {
+	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition", "gatewayclass", "clusterissuer"} {
 		if a.Kind == cluster {
 			op.Namespace, op.AllNamespaces, op.FieldSelector = "", false, ""
 		}

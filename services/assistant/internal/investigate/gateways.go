@@ -16,15 +16,17 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// gatewayWords are words for kinds of the Gateway API that people also give as names. They stand for all objects of the kind
+// gatewayWords are words for kinds of the Gateway API, and of cert-manager, that people also give as names. They stand for all objects of the kind
 // where nothing is called so, as only the cluster can tell.
 var gatewayWords = map[string]func(kind string) bool{
 	"gateway": isGateway, "gateways": isGateway, "route": isRoute, "routes": isRoute,
 	"httproute": isRoute, "grpcroute": isRoute, "tlsroute": isRoute,
 	"gatewayclass": func(kind string) bool { return kind == "GatewayClass" },
+	"issuer":       isIssuer, "issuers": isIssuer,
 }
 
 func isGateway(kind string) bool { return kind == "Gateway" }
+func isIssuer(kind string) bool  { return kind == "Issuer" || kind == "ClusterIssuer" }
 func isRoute(kind string) bool   { return strings.HasSuffix(kind, "Route") }
 
 // asksState are the intents about the state of what is named.

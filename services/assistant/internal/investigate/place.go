@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
+	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/logtext"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -98,6 +100,9 @@ func nameableObjects(s *engine.Snapshot) []thing {
 	for i := range s.Claims {
 		add("", "v1", "PersistentVolumeClaim", &s.Claims[i])
 	}
+	for i := range s.Applications {
+		add(argocd.Group, argocd.Version, "Application", &s.Applications[i])
+	}
 	for i := range s.ReplicaSets {
 		add("apps", "v1", "ReplicaSet", &s.ReplicaSets[i])
 	}
@@ -109,6 +114,21 @@ func quietObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, kind string, o metav1.Object) {
 		all = append(all, thing{operation.Ref{Group: group, Version: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o})
+	}
+	for i := range s.Certificates {
+		add(certmanager.Group, "Certificate", &s.Certificates[i])
+	}
+	for i := range s.Issuers {
+		add(certmanager.Group, s.Issuers[i].Kind, &s.Issuers[i])
+	}
+	for i := range s.CertificateRequests {
+		add(certmanager.Group, "CertificateRequest", &s.CertificateRequests[i])
+	}
+	for i := range s.Orders {
+		add(certmanager.ACMEGroup, "Order", &s.Orders[i])
+	}
+	for i := range s.Challenges {
+		add(certmanager.ACMEGroup, "Challenge", &s.Challenges[i])
 	}
 	for i := range s.ConfigMaps {
 		add("", "ConfigMap", &s.ConfigMaps[i])
@@ -210,6 +230,9 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 	}
 	if len(found) == 0 && isKind(m.Kind, "ValidatingWebhookConfiguration") {
 		found = webhooksNamed(s, m.Name)
+	}
+	if len(found) == 0 && m.Kind == "" {
+		found = releasesNamed(s, namespace, m.Name)
 	}
 	if len(found) == 0 && (m.Kind == "pod" || m.Kind == "replicaset") {
 		// "the api pods" are those of a workload.

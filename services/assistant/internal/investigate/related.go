@@ -39,13 +39,17 @@ func relatedObjects(s *engine.Snapshot, objects []operation.Ref) map[operation.R
 	}
 	view := report.View{Snapshot: s}
 	r := &relations{Snapshot: s, near: near, view: view, owner: view.Owners()}
+	r.applications(objects)
+	r.releases(objects)
 	r.ingresses()
 	r.gateways(objects)
+	r.attempts(objects)
 	r.jobs()
 	r.pods()
 	r.owners()
 	r.drained()
 	r.certificates(objects)
+	r.issued(objects)
 	return near
 }
 

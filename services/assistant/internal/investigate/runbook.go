@@ -13,12 +13,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 )
 
 // Limits on what teams wrote down that one answer reads and quotes.
 const (
 	mostRunbooks     = 3
 	mostRunbookLines = 15
+	mostFileLines    = 40  // of a file of a folder, which is written for this
+	mostLineLength   = 400 // characters
 )
 
 // isRunbook reports whether the name of an annotation, ConfigMap or key says that a team wrote down
@@ -41,9 +44,13 @@ func (w *work) sayRunbooks(ctx context.Context, t *topic, found []engine.Finding
 		names[r.Name] = true
 	}
 	said := 0
+	for _, q := range w.tools.Runbooks(t.subjects(found)...) {
+		w.say(QuoteRunbook(q))
+		said++
+	}
 	for _, o := range nameableObjects(t.snap) {
 		here := near[plainRef(o.ref)] || len(about) == 0 && asked && withinNamespace(o.ref, t.namespace)
-		if said == mostRunbooks || !here || o.ref.Kind == "Pod" || o.ref.Kind == "ReplicaSet" || !marksRunbook(o.meta.GetAnnotations()) {
+		if said >= mostRunbooks || !here || o.ref.Kind == "Pod" || o.ref.Kind == "ReplicaSet" || !marksRunbook(o.meta.GetAnnotations()) {
 			continue
 		}
 		if text := w.quoteAnnotations(ctx, o.ref); text != "" {
@@ -53,7 +60,7 @@ func (w *work) sayRunbooks(ctx context.Context, t *topic, found []engine.Finding
 	}
 	for i := range t.snap.ConfigMaps {
 		m := &t.snap.ConfigMaps[i]
-		if said == mostRunbooks || !isRunbook(m.Name) || !w.runbookFor(t, about, m) {
+		if said >= mostRunbooks || !isRunbook(m.Name) || !w.runbookFor(t, about, m) {
 			continue
 		}
 		if text := w.quoteConfigMap(ctx, m, names, asked); text != "" {
@@ -62,7 +69,7 @@ func (w *work) sayRunbooks(ctx context.Context, t *topic, found []engine.Finding
 		}
 	}
 	if said == 0 && asked {
-		w.say(fmt.Sprintf("No runbook was found %s: no annotation and no ConfigMap has the word runbook in its name.%s", t.where(), listUnread(t.snap)))
+		w.say(fmt.Sprintf("No runbook was found %s: no annotation and no ConfigMap has the word runbook in its name, and no file of a folder is for it.%s", t.where(), listUnread(t.snap)))
 	}
 	return ctx.Err()
 }
@@ -131,11 +138,48 @@ func (w *work) quoteConfigMap(ctx context.Context, m metav1.Object, names map[st
 	return strings.Join(parts, "\n\n")
 }
 
+// subjects are what a runbook may be for: the objects of a topic, and findings with theirs.
+func (t *topic) subjects(found []engine.Finding) []runbook.Subject {
+	labels := map[operation.Ref]map[string]string{}
+	for _, o := range nameableObjects(t.snap) {
+		labels[plainRef(o.ref)] = o.meta.GetLabels()
+	}
+	var all []runbook.Subject
+	add := func(r operation.Ref, class string) {
+		all = append(all, runbook.Subject{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Labels: labels[plainRef(r)], Finding: class})
+	}
+	for _, r := range t.objects {
+		add(r, "")
+	}
+	for _, f := range found {
+		add(f.Object, f.Class.String())
+		if f.As != 0 {
+			add(f.Object, f.As.String())
+		}
+	}
+	if len(all) == 0 && t.namespace != "" {
+		all = append(all, runbook.Subject{Kind: "Namespace", Namespace: t.namespace})
+	}
+	return all
+}
+
+// QuoteRunbook quotes a runbook of a folder, the first lines of it.
+func QuoteRunbook(q runbook.Quote) string {
+	return fmt.Sprintf("The team's own runbook %s, from file %s, quoted and not checked:\n\n%s", report.Code(q.Title), report.Code(q.Path), quoteUpTo(strings.Trim(q.Text, "\n"), mostFileLines))
+}
+
 // quoteLines shows the first lines of a text as code.
-func quoteLines(text string) string {
+func quoteLines(text string) string { return quoteUpTo(text, mostRunbookLines) }
+
+func quoteUpTo(text string, most int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if n := len(lines) - mostRunbookLines; n > 0 {
-		lines = append(lines[:mostRunbookLines], fmt.Sprintf("(%d more lines)", n))
+	if n := len(lines) - most; n > 0 {
+		lines = append(lines[:most], fmt.Sprintf("(%d more lines)", n))
+	}
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) > mostLineLength {
+			lines[i] = string(runes[:mostLineLength]) + "…"
+		}
 	}
 	return indentCode(strings.Join(lines, "\n"))
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -48,7 +49,7 @@ func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 			if strings.HasPrefix(doc, "# ask: ") || strings.HasPrefix(doc, "# log: ") || strings.HasPrefix(doc, "# change: ") || strings.HasPrefix(doc, "# usage: ") {
 				continue // the head of a file of testdata/coverage
 			}
-			if assistanttest.AddGatewayObject(t, s, doc) {
+			if assistanttest.AddCustomObject(t, s, doc) {
 				continue
 			}
 			o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
@@ -77,6 +78,7 @@ func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 type tools struct {
 	snapshot func(ctx context.Context, namespace string) (*engine.Snapshot, error)
 	run      func(ctx context.Context, op operation.Operation) (turn.Output, error)
+	runbooks *runbook.Folder // nil: none
 
 	mu    sync.Mutex
 	lines []string // guarded by mu
@@ -260,3 +262,5 @@ func namespaceOf(s *engine.Snapshot) string {
 	}
 	return ""
 }
+
+func (b *tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return b.runbooks.Find(of...) }

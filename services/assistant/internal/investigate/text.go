@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,7 +118,7 @@ func describeStanding(s *engine.Snapshot, r operation.Ref) string {
 				if w.Unwell > 0 && w.Ready >= w.Wanted {
 					more = fmt.Sprintf("; of its further pods %d not healthy", w.Unwell)
 				}
-				return fmt.Sprintf("%s has %d of %d pods ready%s.%s", head, w.Ready, w.Wanted, more, describePause(s, r))
+				return fmt.Sprintf("%s has %d of %d pods ready%s.%s", head, w.Ready, w.Wanted, more, describePause(s, r)+describeManager(s, r))
 			}
 		}
 	case "Service":
@@ -192,8 +193,14 @@ func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 		return describeClass(s, r, head)
 	case "HTTPRoute", "GRPCRoute", "TLSRoute":
 		return describeRoute(s, r, head)
+	case "Certificate":
+		return describeIssued(s, r, head)
+	case "Application":
+		return describeApplication(s, r, head)
+	case "Issuer", "ClusterIssuer", "CertificateRequest", "Order", "Challenge":
+		return describeIssuer(s, r, head)
 	case "Secret":
-		return describeCertificate(head, certificateOf(s, r))
+		return cmp.Or(describeRelease(s, r, head), describeCertificate(head, certificateOf(s, r)))
 	}
 	return ""
 }

@@ -23,6 +23,7 @@ var judged = map[string]bool{
 	"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true, "Pod": true, "Job": true, "CronJob": true, "Service": true, "Ingress": true,
 	"HorizontalPodAutoscaler": true, "PodDisruptionBudget": true, "NetworkPolicy": true, "PersistentVolumeClaim": true, "Node": true, "Namespace": true, "ResourceQuota": true,
 	"Gateway": true, "GatewayClass": true, "HTTPRoute": true, "GRPCRoute": true, "TLSRoute": true,
+	"Certificate": true, "CertificateRequest": true, "Issuer": true, "ClusterIssuer": true, "Order": true, "Challenge": true, "Application": true,
 	"ValidatingWebhookConfiguration": true, "MutatingWebhookConfiguration": true,
 }
 
@@ -97,7 +98,7 @@ func (t *topic) unread(words string) []string {
 func (t *topic) unjudged() []string {
 	kinds := map[string]bool{}
 	for _, r := range t.objects {
-		if judged[r.Kind] || certificateOf(t.snap, r) != nil {
+		if judged[r.Kind] || certificateOf(t.snap, r) != nil || findRelease(t.snap, r) != nil {
 			return nil
 		}
 		kinds[r.Kind] = true

@@ -23,6 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -232,3 +233,5 @@ var (
 	errDown = errors.New("the cluster does not answer")
 	discard = slog.New(slog.DiscardHandler)
 )
+
+func (*cluster) Runbooks(...runbook.Subject) []runbook.Quote { return nil }

@@ -21,6 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/observe"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -136,3 +137,5 @@ func outcomesOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	}
 	return got
 }
+
+func (parts) Runbooks(...runbook.Subject) []runbook.Quote { return nil }

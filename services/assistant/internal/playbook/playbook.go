@@ -3,10 +3,13 @@ package playbook
 import (
 	"slices"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/application"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/certificate"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/gateway"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/policy"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/release"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/storage"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/workload"
 )
@@ -18,7 +21,7 @@ func Diagnose(s *engine.Snapshot, namespace string) []engine.Finding {
 	x := engine.NewIndex(s)
 	n, p, v := network.New(x), policy.New(x), storage.New(x)
 	w := workload.New(x, n, p, v)
-	return engine.Diagnose(x, namespace, w.Checks(), v.Checks(), n.Checks(), p.Checks(), gateway.New(x).Checks())
+	return engine.Diagnose(x, namespace, w.Checks(), v.Checks(), n.Checks(), p.Checks(), gateway.New(x).Checks(), certificate.New(x).Checks(), application.New(x).Checks(), release.New(x).Checks())
 }
 
 // Findings is Diagnose, once for all who ask about one snapshot; see [engine.Snapshot.DiagnoseOnce].
@@ -30,7 +33,7 @@ func Findings(s *engine.Snapshot, namespace string) []engine.Finding {
 func Meant(s *engine.Snapshot) []engine.Finding {
 	x := engine.NewIndex(s)
 	n, p, v := network.New(x), policy.New(x), storage.New(x)
-	return slices.Concat(n.ClosedServices(), n.NamelessPods(), n.IdleCertificates(), workload.New(x, n, p, v).Meant())
+	return slices.Concat(n.ClosedServices(), n.NamelessPods(), n.IdleCertificates(), application.New(x).Drifted(), workload.New(x, n, p, v).Meant())
 }
 
 // Conclude finds causes in what pods wrote that run on; see [workload.Index.Conclude].

@@ -30,7 +30,7 @@ func readSnapshot(t testing.TB, file string) *engine.Snapshot {
 		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 	}
 	for doc := range strings.SplitSeq(string(data), "\n---\n") {
-		if assistanttest.AddGatewayObject(t, s, doc) {
+		if assistanttest.AddCustomObject(t, s, doc) {
 			continue
 		}
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)

@@ -54,7 +54,10 @@ const (
 	Reach   // whether one side reaches the other
 	// Certificates asks of those in TLS Secrets: for whom they are, and until when.
 	Certificates
-	Prices // what something costs
+	// Applications asks how those of Argo CD are.
+	Applications
+	Releases // of Helm
+	Prices   // what something costs
 	List
 	Describe
 	Logs
@@ -83,6 +86,8 @@ var rules = []rule{
 	newRule(Manual, `\bport[ -]?forward(ing)?\b|\b(exec|shell|ssh)\b (me )?(in ?to|in|on|inside|onto)\b|\b(open|get|give me|start|need|want) a (shell|terminal|console)\b|^(please )?(how (do|can|could|would|to)( i| we)?|where do i|can (i|we|you)|could (i|we|you)|i (want|need|have|would like)( to)?|we (want|need)( to)?|let (me|us)|help me( to)?)? ?(get|hop|jump|log|go|connect)( me)? (in ?to|inside|onto)\b.*\b(pods?|containers?|nodes?)( \S+)?$|\b(copy|download)\b.*\bfiles? (from|to|into|out of)\b`),
 	newRule(Runbook, `\brunbooks?\b`),
 	newRule(Certificates, `\b(certificates?|certs?)\b.*\b(ok|okay|fine|good|valid|healthy|alright|sound|expir\w+|renew\w*|dates?|until when|how long)\b|\b(check|verify|validate|list|show|any|how|when|which|expiring|expired)\b.*\b(certificates?|certs?)\b|^(the |my |our )?(tls )?(certificates?|certs?)$`),
+	newRule(Releases, `\bhelm\b.*\b(releases?|charts?|revisions?|history|status|installed)\b|\b(releases?|installed|deployed)\b.*\b(by|with|of|from) helm\b|^helm( list| ls)?$`),
+	newRule(Applications, `\bargo( ?cd)?\b.*\b(apps?|applications?)\b|\b(apps?|applications?)\b.*\b(argo( ?cd)?|synced|out ?of ?sync|sync status)\b|^(which|what|list|show) .*\bout ?of ?sync\b|^argo ?cd$`),
 	newRule(Usage, `\b(who|what|whose|which \w+)( is| has| keeps)?( been)? (ate|eat(s|ing|en)?|hog(s|ging|ged)?|burn(s|ing|ed|t)?|chew(s|ing)?|gobbl\w+|us(es?|ing|ed)|tak(es?|ing)|consum\w+|steal(s|ing)?|stole)\b.*\b(cpu|memory|mem|ram|cores?)\b`),
 	newRule(Usage, `\b(use|uses|using|consum\w+|eats?|takes?|burns?|needs?)\b.*\b(most|least|highest|lowest)\b.*\b(cpu|memory|mem|ram|cores?)\b|\b(least|lowest|smallest)\b.*\b(cpu|memory|mem|ram)\b`),
 	newRule(Prices, `^(how much|what|which|who)\b.*\b(costs?|money|prices?|pays?|paying|spend(s|ing)?|bills?|expensive|cheap|cheapest)\b|\bhow (expensive|costly|cheap)\b|\b(costs?|price|bill) (of|for)\b`),
@@ -174,7 +179,7 @@ var (
 )
 
 // tables are the intents that a complaint does not have, whatever it names.
-var tables = map[Intent]bool{Prices: true, NoProbes: true, Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
+var tables = map[Intent]bool{Prices: true, Applications: true, Releases: true, NoProbes: true, Secrets: true, Keys: true, Users: true, External: true, Quotas: true, Capacity: true, Overview: true, Usage: true, Runbook: true}
 
 var (
 	// askExpr begins a question for a fact.

@@ -71,7 +71,7 @@ var symptoms = []struct {
 	{Job, regexp.MustCompile(`\b(jobs?|cron\w*|schedule|nightly|backup\w*)\b`)},
 	{Rollout, regexp.MustCompile(`\b` + wordlist.AnyOf(
 		"rollout", "roll(ed|ing)? out", "deploy(ing|ment|s)? .*stuck", "release", `progress\w*`, "new version",
-		"update",
+		"update", `sync(s|ed|ing)?`, "out ?of ?sync", "helm", "argo ?cd",
 	) + `\b`)},
 	{Node, regexp.MustCompile(`\b(nodes?|kubelet|notready|disk pressure|machine)\b`)},
 	{Volume, regexp.MustCompile(`\b(volumes?|pvcs?|mount\w*|storage|unbound|claims?|disk)\b`)},
@@ -81,7 +81,7 @@ var symptoms = []struct {
 	{Slow, regexp.MustCompile(`\b(slow\w*|sluggish|lag|lags|laggy|lagging|latency|takes (too |so )?long|throttled|unresponsive)\b`)},
 	{Version, regexp.MustCompile(`\b(old|new|latest|previous|wrong) (versions?|images?|revisions?)\b|\boutdated\b|\bnot updated\b`)},
 	{Lost, regexp.MustCompile(`\b(lost|missing (on|from)|disappear\w*|vanish\w*|preempt\w*|(every|all|each|which|some) nodes?|where did)\b`)},
-	{Certificate, regexp.MustCompile(`\b(certificates?|certs?|tls|ssl|x509|handshakes?|not secure|insecure)\b`)},
+	{Certificate, regexp.MustCompile(`\b(certificates?|certs?|tls|ssl|x509|handshakes?|not secure|insecure|(cluster)?issuers?|certificaterequests?)\b`)},
 	{Address, regexp.MustCompile(`\b(external|public) (ip|address)\w*|\bload ?balancers?\b|\bno (ip|address)\b`)},
 	{Webhook, regexp.MustCompile(`\b(webhooks?|webhookconfiguration|admission)\b`)},
 }

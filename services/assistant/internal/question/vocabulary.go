@@ -16,6 +16,7 @@ func init() {
 		"limitrange": "limitranges", "role": "roles", "rolebinding": "rolebindings", "clusterrole": "clusterroles", "clusterrolebinding": "clusterrolebindings",
 		"customresourcedefinition": "customresourcedefinitions crd crds",
 		"httproute":                "httproutes", "grpcroute": "grpcroutes", "tlsroute": "tlsroutes", "gatewayclass": "gatewayclasses", "referencegrant": "referencegrants",
+		"certificaterequest": "certificaterequests", "issuer": "issuers", "clusterissuer": "clusterissuers",
 		"gateway": gatewayWord + " gtw", "route": routeWord,
 		"webhook": webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
 	} {
@@ -27,6 +28,7 @@ func init() {
 	delete(kinds, "no") // kubectl's node is everybody's no
 	delete(kinds, "webhook")
 	delete(kinds, "gateway")
+	delete(kinds, "issuer") // many a program that gives out tokens is called so
 	delete(kinds, "route")
 }
 
@@ -108,7 +110,7 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	one two three four five six seven eight nine ten zero both all none half every whole entire able unable cannot exactly anymore
 	suddenly randomly constantly repeatedly forever lately weekend schedule scheduled schedulable scheduling unschedulable place placed fits fit
 	waiting wait waits sleep sleeping serving serve serves served handle handles load loads heavy users user customers customer people team person
-	happy sad mad angry tired kubectl helm terraform git prod production staging dev test testing tests debug diagnose diagnosing investigate
+	happy sad mad angry tired kubectl helm argo cd terraform git prod production staging dev test testing tests debug diagnose diagnosing investigate
 	troubleshoot analyse analyze inspect review audit figure understand happening live doing done fire burning blocked blocking block blocks throttled
 	enough lot lots lack lacks lacking missing absent exist exists existing unknown invalid refused refuse refuses rejected reject expired expire expires reset bye
 	surprise surprises fault faults culprit culprits certificate certificates cert certs tls ssl x509 handshake handshakes

@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
@@ -60,6 +61,7 @@ func (r *reading) clean() {
 		s.Events[i].Message = redact.Text(s.Events[i].Message)
 	}
 	cleanStatus(s)
+	r.cleanApplications(s)
 	r.hide()
 }
 
@@ -91,6 +93,8 @@ func (r *reading) isVisible(o metav1.Object) bool {
 		return r.policy.Visible(o.Name)
 	case *corev1.PersistentVolume:
 		return o.Spec.ClaimRef == nil || r.policy.Visible(o.Spec.ClaimRef.Namespace)
+	case *argocd.Application:
+		return !o.IsHere() || r.policy.Visible(o.Spec.Destination.Namespace)
 	case *corev1.Event:
 		return r.policy.Visible(o.InvolvedObject.Namespace) && (o.InvolvedObject.Kind != "Namespace" || r.policy.Visible(o.InvolvedObject.Name))
 	}

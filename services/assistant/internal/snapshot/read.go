@@ -69,8 +69,10 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 	if err := r.devices(ctx, show); err != nil {
 		return nil, err
 	}
-	if err := r.gateways(ctx, show, kinds); err != nil {
-		return nil, err
+	for _, read := range []func(context.Context, Show, []cluster.Resource) error{r.gateways, r.certificates, r.applications} {
+		if err := read(ctx, show, kinds); err != nil {
+			return nil, err
+		}
 	}
 	r.clean()
 	r.logs(ctx, show) // before the pods of other namespaces can crowd these out

@@ -16,6 +16,7 @@ func cleanStatus(s *engine.Snapshot) {
 	}
 	cleanWorkloadStatus(s)
 	cleanGatewayStatus(s)
+	cleanCertificateStatus(s)
 	for i := range s.Autoscalers {
 		for c := range s.Autoscalers[i].Status.Conditions {
 			cleanMessage(&s.Autoscalers[i].Status.Conditions[c].Message)
@@ -106,24 +107,44 @@ func cleanMessage(message *string) {
 	}
 }
 
-func cleanGatewayStatus(s *engine.Snapshot) {
-	clean := func(all []metav1.Condition) {
-		for c := range all {
-			cleanMessage(&all[c].Message)
-		}
+func cleanConditions(all []metav1.Condition) {
+	for c := range all {
+		cleanMessage(&all[c].Message)
 	}
+}
+
+// cleanCertificateStatus redacts what issuers and ACME servers say.
+func cleanCertificateStatus(s *engine.Snapshot) {
+	for i := range s.Certificates {
+		cleanConditions(s.Certificates[i].Status.Conditions)
+	}
+	for i := range s.CertificateRequests {
+		cleanConditions(s.CertificateRequests[i].Status.Conditions)
+	}
+	for i := range s.Issuers {
+		cleanConditions(s.Issuers[i].Status.Conditions)
+	}
+	for i := range s.Orders {
+		cleanMessage(&s.Orders[i].Status.Reason)
+	}
+	for i := range s.Challenges {
+		cleanMessage(&s.Challenges[i].Status.Reason)
+	}
+}
+
+func cleanGatewayStatus(s *engine.Snapshot) {
 	for i := range s.GatewayClasses {
-		clean(s.GatewayClasses[i].Status.Conditions)
+		cleanConditions(s.GatewayClasses[i].Status.Conditions)
 	}
 	for i := range s.Gateways {
-		clean(s.Gateways[i].Status.Conditions)
+		cleanConditions(s.Gateways[i].Status.Conditions)
 		for _, l := range s.Gateways[i].Status.Listeners {
-			clean(l.Conditions)
+			cleanConditions(l.Conditions)
 		}
 	}
 	for i := range s.Routes {
 		for _, p := range s.Routes[i].Status.Parents {
-			clean(p.Conditions)
+			cleanConditions(p.Conditions)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/clip"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/telemetry"
@@ -32,6 +33,7 @@ const (
 // Config holds the addresses of the stores. An empty address means that there is no such store.
 type Config struct {
 	PrometheusURL, LokiURL string
+	Runbooks               *runbook.Folder // nil: none
 }
 
 // Deps holds what the tools depend on.
@@ -49,6 +51,7 @@ type Tools struct {
 	prometheus *telemetry.Prometheus
 	loki       *telemetry.Loki
 	snapshots  *snapshot.Shared
+	runbooks   *runbook.Folder
 }
 
 var _ turn.Tools = (*Tools)(nil)
@@ -63,7 +66,7 @@ func New(cfg Config, d Deps) (*Tools, error) {
 	if err := errors.Join(badMetrics, badLogs); err != nil {
 		return nil, err
 	}
-	return &Tools{d, prometheus, loki, snapshot.Share(d.Cluster, d.Policy, d.Now)}, nil
+	return &Tools{d, prometheus, loki, snapshot.Share(d.Cluster, d.Policy, d.Now), cfg.Runbooks}, nil
 }
 
 // Line returns the equivalent kubectl command, with values redacted.
@@ -132,6 +135,9 @@ func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, sh
 	s, err := t.snapshots.Read(ctx, c.op.Namespace, showing(show, restore))
 	return s, restoreError(err, restore)
 }
+
+// Runbooks finds the runbooks for any of some subjects.
+func (t *Tools) Runbooks(of ...runbook.Subject) []runbook.Quote { return t.runbooks.Find(of...) }
 
 // call is one operation of one caller.
 type call struct {

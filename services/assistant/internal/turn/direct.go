@@ -5,6 +5,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 )
 
 // direct is a Toolbox outside of a running turn: nobody is shown its calls.
@@ -32,3 +33,6 @@ func (d direct) Call(ctx context.Context, op operation.Operation) (Output, error
 func (d direct) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 	return d.tools.Snapshot(ctx, d.turn, namespace, func(operation.Operation) func(Output, error) { return func(Output, error) {} })
 }
+
+// Runbooks is part of Toolbox.
+func (d direct) Runbooks(of ...runbook.Subject) []runbook.Quote { return d.tools.Runbooks(of...) }

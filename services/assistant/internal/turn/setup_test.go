@@ -25,6 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -244,3 +245,5 @@ func waitForEnd(began chan<- struct{}) func(context.Context, turn.Turn, turn.Too
 		return turn.Outcome{}, ctx.Err()
 	}
 }
+
+func (tools) Runbooks(...runbook.Subject) []runbook.Quote { return nil }

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 )
 
 // sink is the Sink and Toolbox of one running turn.
@@ -101,6 +102,15 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot
 		return nil, k.r.sentence(ctx, err)
 	}
 	return s, nil
+}
+
+// Runbooks is part of Toolbox.
+func (k *sink) Runbooks(of ...runbook.Subject) []runbook.Quote {
+	found := k.r.s.Tools.Runbooks(of...)
+	for _, q := range found {
+		k.r.noteUntrusted([]string{q.Title, q.Text})
+	}
+	return found
 }
 
 // errCut is the result of a call that was cut short by the end of its turn.

@@ -12,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/runbook"
 )
 
 // Turn is the input of an engine.
@@ -55,6 +56,9 @@ type Toolbox interface {
 	// kind that is read is shown as a call. Kinds that could not be read are in Unread; an
 	// error means that the cluster does not answer.
 	Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error)
+	// Runbooks returns what a team wrote down for any of some subjects, outside of the cluster. It is text that is no more
+	// trusted than an annotation.
+	Runbooks(of ...runbook.Subject) []runbook.Quote
 }
 
 // Output is the result of a tool, redacted and limited in size.
@@ -143,6 +147,8 @@ type Tools interface {
 	// Snapshot is described at Toolbox. show is called for each read, from one goroutine, and
 	// done when the read has ended.
 	Snapshot(ctx context.Context, t Turn, namespace string, show func(op operation.Operation) (done func(Output, error))) (*engine.Snapshot, error)
+	// Runbooks is described at Toolbox.
+	Runbooks(of ...runbook.Subject) []runbook.Quote
 }
 
 // Planner expands, dry-runs and judges a write that the turn wants to propose. Its errors are

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -32,6 +34,8 @@ const (
 	IngressBackend
 	GatewayListener
 	RouteBackend
+	CertificateIssuer
+	CertificateNotIssued
 	TLSSecret
 	PolicyBlocks
 	NameResolution
@@ -50,6 +54,8 @@ const (
 	DeprecatedAPI
 	StatefulSetStuck
 	AdmissionWebhook
+	ApplicationNotSynced
+	ReleaseNotDeployed
 	CPULimit
 	DatabaseRefuses
 )
@@ -59,11 +65,14 @@ var classNames = map[Class]string{
 	MissingKey: "missing key", PendingResources: "pending: resources", PendingPlacement: "pending: placement",
 	ClaimUnbound: "volume claim unbound", QuotaExceeded: "quota", LimitRangeViolated: "limit range",
 	LivenessProbe: "liveness or startup probe", ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port", ServiceWithoutAddress: "service without address",
-	IngressBackend: "ingress", GatewayListener: "gateway", RouteBackend: "route", TLSSecret: "TLS Secret", PolicyBlocks: "network policy", NameResolution: "name resolution", StuckTerminating: "stuck terminating",
+	IngressBackend: "ingress", GatewayListener: "gateway", RouteBackend: "route", CertificateIssuer: "certificate issuer", CertificateNotIssued: "certificate", TLSSecret: "TLS Secret", PolicyBlocks: "network policy", NameResolution: "name resolution", StuckTerminating: "stuck terminating",
 	NodeTrouble: "node", AutoscalerIdle: "autoscaler", BudgetDeadlock: "disruption budget", JobFailed: "job failed", CronJobIdle: "cron job idle",
 	AccessForbidden: "access forbidden", MissingServiceAccount: "missing service account", InitContainer: "init container", Sidecar: "sidecar",
-	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", CPULimit: "CPU limit", DatabaseRefuses: "database",
+	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook", ApplicationNotSynced: "Argo CD application", ReleaseNotDeployed: "Helm release", CPULimit: "CPU limit", DatabaseRefuses: "database",
 }
+
+// ClassNames are all classes, as an answer shows them.
+func ClassNames() []string { return slices.Sorted(maps.Values(classNames)) }
 
 // String is the class as an answer shows it.
 func (c Class) String() string { return classNames[c] }

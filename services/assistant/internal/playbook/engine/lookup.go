@@ -30,6 +30,7 @@ type tables struct {
 	Holds       func() *Selecting[map[string]string]
 	Runs        func() map[types.UID][]*batchv1.Job
 	Waiting     func() []string
+	kept        func() map[Name][]operation.Ref
 }
 
 func (x *Index) lazily() {
@@ -46,6 +47,7 @@ func (x *Index) lazily() {
 		Holds:       sync.OnceValue(x.holdTable),
 		Runs:        sync.OnceValue(x.runTable),
 		Waiting:     sync.OnceValue(x.waitingTable),
+		kept:        sync.OnceValue(x.keptTable),
 	}
 }
 

@@ -18,7 +18,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
+	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
+	"github.com/mlp-platform/platform/services/assistant/internal/helmrelease"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
@@ -55,6 +58,18 @@ type Snapshot struct {
 	ReferenceGrants []gatewayapi.ReferenceGrant
 	// GatewayKinds are the kinds, plural, that the cluster serves of it; nil if not read. Of others nothing is called absent.
 	GatewayKinds map[string]bool
+
+	// Of cert-manager, where the cluster serves it.
+	Certificates        []certmanager.Certificate
+	CertificateRequests []certmanager.CertificateRequest
+	Issuers             []certmanager.Issuer // those of one namespace and those of the cluster
+	Orders              []certmanager.Order
+	Challenges          []certmanager.Challenge
+	// CertificateKinds are, as GatewayKinds, those that the cluster serves of it.
+	CertificateKinds map[string]bool
+
+	// Applications are those of Argo CD, where the cluster serves them.
+	Applications []argocd.Application
 
 	ConfigMaps     []corev1.ConfigMap
 	Secrets        []SecretKeys
@@ -120,6 +135,8 @@ type SecretKeys struct {
 	Type            string
 	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
+	// Release is the revision of a release of Helm that the Secret stands for; nil for other Secrets. Its keys are not read.
+	Release *helmrelease.Release
 }
 
 // Log names one container's log.

@@ -267,6 +267,7 @@ func (x *Index) checkCertificates(g *gatewayapi.Gateway) (found []engine.Finding
 			namespace := ref.NamespaceFrom(g.Namespace)
 			f.Evidence = []string{fmt.Sprintf("`spec.listeners[%d].tls.certificateRefs[%d]` of listener %s is the Secret %s in namespace %s.", i, j, engine.QuoteCode(l.Name), engine.QuoteCode(ref.Name), engine.QuoteCode(namespace))}
 			if x.judgeCertificate(&f, l.Name, namespace, ref.Name) {
+				x.FollowCertificate(&f, namespace, ref.Name)
 				if s := statusOf(g, l.Name); s != nil && isBad(gatewayapi.FindCondition(s.Conditions, "ResolvedRefs")) {
 					f.Evidence = append(f.Evidence, fmt.Sprintf("Its controller says so, too: %s.", quoteCondition(gatewayapi.FindCondition(s.Conditions, "ResolvedRefs"))))
 				}

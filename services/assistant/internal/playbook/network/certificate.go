@@ -37,6 +37,7 @@ func (x *Index) findCertificates(used bool) []engine.Finding {
 		}
 		if f, bad := x.judgeCertificate(s); bad {
 			addUsers(&f, served[name], shown[name], pods[name])
+			x.FollowCertificate(&f, s.Namespace, s.Name)
 			found = append(found, f)
 			for _, g := range shown[name] {
 				found = append(found, engine.Finding{
@@ -193,6 +194,10 @@ func (x *Index) judgeNames(in *networkingv1.Ingress, s *engine.SecretKeys) (f en
 		}
 	}
 	f.Text = "Put a certificate for these hosts into the Secret yourself, or say which other Secret has one."
+	if keepers := x.CertificatesFor(s.Namespace, s.Name); len(keepers) > 0 {
+		f.Text = fmt.Sprintf("Add them to the `spec.dnsNames` of the %s: cert-manager writes the Secret, and overwrites what anybody else puts there.", engine.RefTitle(keepers[0]))
+		return f, true
+	}
 	x.offerCertificate(&f, in, at, lacks)
 	return f, true
 }

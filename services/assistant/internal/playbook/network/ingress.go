@@ -238,6 +238,7 @@ func (x *Index) findAbsentCertificates(in *networkingv1.Ingress) []engine.Findin
 		default:
 			continue
 		}
+		x.FollowCertificate(&f, in.Namespace, tls.SecretName)
 		found = append(found, f)
 	}
 	return found

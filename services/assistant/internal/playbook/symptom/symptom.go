@@ -44,6 +44,8 @@ func List(s *engine.Snapshot, namespace string) []Symptom {
 	l.jobs()
 	l.services()
 	l.gateways()
+	l.certificates()
+	l.applications()
 	l.claims()
 	l.autoscalers()
 	l.terminating()

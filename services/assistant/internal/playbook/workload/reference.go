@@ -162,6 +162,9 @@ func (x *Index) check(r reference, pod *corev1.Pod, w *engine.Workload) []engine
 	switch {
 	case !exists:
 		explainMissingObject(&f, r, pod, w)
+		if r.kind == "Secret" {
+			x.FollowCertificate(&f, pod.Namespace, r.name)
+		}
 	case r.key != "" && !slices.Contains(keys, r.key):
 		explainMissingKey(&f, r, keys, w)
 	default:

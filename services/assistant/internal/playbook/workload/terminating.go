@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
+	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
@@ -68,6 +70,9 @@ func (x *Index) dying() []dying {
 		dyingOf(x, x.CronJobs, "batch", "CronJob"),
 		dyingOf(x, x.Ingresses, "networking.k8s.io", "Ingress"),
 		dyingOf(x, x.Gateways, gatewayapi.Group, "Gateway"),
+		dyingOf(x, x.Applications, argocd.Group, "Application"),
+		dyingOf(x, x.Certificates, certmanager.Group, "Certificate"),
+		dyingOf(x, x.Challenges, certmanager.ACMEGroup, "Challenge"),
 		dyingOf(x, x.NetworkPolicies, "networking.k8s.io", "NetworkPolicy"),
 	)
 	slices.SortFunc(all, func(a, b dying) int { return cmp.Compare(a.ref.String(), b.ref.String()) })

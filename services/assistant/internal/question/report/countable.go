@@ -100,6 +100,16 @@ func (v View) countablePlain(kind string) (all []countable, known bool) {
 				add(&v.Routes[i])
 			}
 		}
+	case "issuer", "clusterissuer":
+		for i := range v.Issuers {
+			if strings.EqualFold(v.Issuers[i].Kind, kind) {
+				add(&v.Issuers[i])
+			}
+		}
+	case "certificaterequest":
+		for i := range v.CertificateRequests {
+			add(&v.CertificateRequests[i])
+		}
 	case "configmap":
 		for i := range v.ConfigMaps {
 			add(&v.ConfigMaps[i])

@@ -39,7 +39,7 @@ func (v View) Changes() []Change {
 }
 
 func (v View) changes() []change {
-	all := slices.Concat(v.rollouts(), v.created(), v.scaled())
+	all := slices.Concat(v.rollouts(), v.released(), v.created(), v.scaled())
 	slices.SortStableFunc(all, func(a, b change) int {
 		return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.object, b.object), cmp.Compare(a.what, b.what))
 	})
@@ -111,6 +111,9 @@ func (v View) created() []change {
 	}
 	for i := range v.Routes {
 		add(v.Routes[i].Kind, &v.Routes[i])
+	}
+	for i := range v.Certificates {
+		add("Certificate", &v.Certificates[i])
 	}
 	for i := range v.ConfigMaps {
 		if v.ConfigMaps[i].Name != "kube-root-ca.crt" {

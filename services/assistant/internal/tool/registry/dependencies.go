@@ -134,6 +134,12 @@ func (t *template) needConfigMap(name, how string, optional *bool) {
 func (t *template) needSecret(name, how string, optional *bool) {
 	_, there := t.index.SecretKeys[engine.Name{Namespace: t.of.Namespace, Name: name}]
 	t.need("Secret", name, how, stateOf(there, optional))
+	for _, keeper := range t.index.CertificatesFor(t.of.Namespace, name) {
+		object := t.versions.cite(keeper)
+		if !slices.ContainsFunc(t.Needs, func(d Dependency) bool { return d.Object == object }) {
+			t.Needs = append(t.Needs, Dependency{object, "keeps Secret " + name, "present"})
+		}
+	}
 }
 
 func (t *template) listNeeds() {
@@ -236,6 +242,9 @@ func (t *template) listUsers() {
 		if b := &t.Budgets[i]; b.Namespace == t.of.Namespace && selects(b.Spec.Selector, have) {
 			use("policy", "PodDisruptionBudget", b.Name, "limits its disruption")
 		}
+	}
+	for _, a := range t.ApplicationsOf(operation.Ref{Group: t.of.Group, Kind: t.of.Kind, Namespace: t.of.Namespace, Name: t.of.Name}) {
+		t.UsedBy = append(t.UsedBy, Dependency{t.versions.cite(engine.ApplicationRef(a)), "it is managed by Argo CD application " + a.Name, "present"})
 	}
 	for i := range t.NetworkPolicies {
 		if p := &t.NetworkPolicies[i]; p.Namespace == t.of.Namespace && selects(&p.Spec.PodSelector, have) {

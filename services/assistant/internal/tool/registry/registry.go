@@ -25,6 +25,7 @@ const (
 	Cluster    Source = ""
 	Prometheus Source = "prometheus"
 	Loki       Source = "loki"
+	Runbooks   Source = "runbooks" // a folder of them
 )
 
 // Result is what a tool found.

@@ -44,12 +44,17 @@ func TestMain(m *testing.M) {
 // boxOn gives a toolbox on the sample cluster.
 func boxOn(t *testing.T, hidden ...string) turn.Toolbox {
 	t.Helper()
-	return boxOf(t, shared(), hidden...)
+	return boxOf(t, shared().Config(), hidden...)
 }
 
-func boxOf(t *testing.T, sample *samplecluster.Cluster, hidden ...string) turn.Toolbox {
+func boxOf(t *testing.T, config *rest.Config, hidden ...string) turn.Toolbox {
 	t.Helper()
-	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return sample.Config(), nil }})
+	return boxWith(t, config, tool.Config{}, hidden...)
+}
+
+func boxWith(t *testing.T, config *rest.Config, stores tool.Config, hidden ...string) turn.Toolbox {
+	t.Helper()
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return config, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +64,7 @@ func boxOf(t *testing.T, sample *samplecluster.Cluster, hidden ...string) turn.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := tool.New(tool.Config{}, tool.Deps{Cluster: c, Policy: policy, Planner: change.Planner{Service: changes}, Now: time.Now})
+	tools, err := tool.New(stores, tool.Deps{Cluster: c, Policy: policy, Planner: change.Planner{Service: changes}, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +111,7 @@ func callTool(t *testing.T, box turn.Toolbox, name string, arguments map[string]
 func TestEveryToolHasASchemaWithoutFurtherMembers(t *testing.T) {
 	t.Parallel()
 	names := []string{}
-	for _, one := range registry.New(registry.Prometheus, registry.Loki).Tools() {
+	for _, one := range registry.New(registry.Prometheus, registry.Loki, registry.Runbooks).Tools() {
 		var s struct {
 			Type       string         `json:"type"`
 			Properties map[string]any `json:"properties"`
@@ -266,7 +271,7 @@ func TestDependenciesThatAreOptional(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := callTool(t, boxOf(t, sample), "dependencies", map[string]any{"namespace": "default", "name": "optional"})
+	out, _ := callTool(t, boxOf(t, sample.Config()), "dependencies", map[string]any{"namespace": "default", "name": "optional"})
 	got := map[string]string{}
 	for _, d := range out.Data.(*registry.Dependencies).Needs {
 		got[d.Object.Name] = d.State

@@ -28,6 +28,8 @@ func newVersions(s *engine.Snapshot) versions {
 	addVersions(v, "Service", s.Services)
 	addVersions(v, "Ingress", s.Ingresses)
 	addVersions(v, "NetworkPolicy", s.NetworkPolicies)
+	addVersions(v, "Application", s.Applications)
+	addVersions(v, "Certificate", s.Certificates)
 	addVersions(v, "ConfigMap", s.ConfigMaps)
 	addVersions(v, "PersistentVolumeClaim", s.Claims)
 	addVersions(v, "PersistentVolume", s.Volumes)

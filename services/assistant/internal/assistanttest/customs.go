@@ -8,23 +8,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
+	"github.com/mlp-platform/platform/services/assistant/internal/certmanager"
 	"github.com/mlp-platform/platform/services/assistant/internal/gatewayapi"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// AddGatewayObject adds a manifest of the Gateway API, which the scheme of client-go does not know, to a snapshot. It reports
-// whether it was one.
-func AddGatewayObject(t testing.TB, s *engine.Snapshot, manifest string) bool {
+// AddCustomObject adds a manifest of a kind that the scheme of client-go does not know to a snapshot. It reports whether it was one.
+func AddCustomObject(t testing.TB, s *engine.Snapshot, manifest string) bool {
 	t.Helper()
 	var head metav1.TypeMeta
 	if err := yaml.Unmarshal([]byte(manifest), &head); err != nil {
 		t.Fatalf("%v in %s", err, manifest)
 	}
-	if head.GroupVersionKind().Group != gatewayapi.Group {
+	switch head.GroupVersionKind().Group {
+	case gatewayapi.Group, certmanager.Group, certmanager.ACMEGroup, argocd.Group:
+	default:
 		return false
 	}
 	var err error
 	switch head.Kind {
+	case "Application":
+		s.Applications, err = appendObject(s.Applications, manifest)
+	case "Certificate":
+		s.Certificates, err = appendObject(s.Certificates, manifest)
+	case "CertificateRequest":
+		s.CertificateRequests, err = appendObject(s.CertificateRequests, manifest)
+	case "Issuer", "ClusterIssuer":
+		s.Issuers, err = appendObject(s.Issuers, manifest)
+	case "Order":
+		s.Orders, err = appendObject(s.Orders, manifest)
+	case "Challenge":
+		s.Challenges, err = appendObject(s.Challenges, manifest)
 	case "GatewayClass":
 		s.GatewayClasses, err = appendObject(s.GatewayClasses, manifest)
 	case "Gateway":

@@ -1,0 +1,45 @@
+// Package helmrelease tells what the name, labels and age of a Secret say of a release of Helm. The release itself stands in the
+// Secret's data, with all values that were set, and is never read.
+package helmrelease
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SecretType is the type of the Secrets in which Helm keeps releases, and Selector the labels that it gives them.
+const (
+	SecretType = "helm.sh/release.v1"
+	Selector   = "owner=helm"
+)
+
+// Annotations that Helm gives what it installs.
+const (
+	NameAnnotation      = "meta.helm.sh/release-name"
+	NamespaceAnnotation = "meta.helm.sh/release-namespace"
+)
+
+// Release is one revision of a release.
+type Release struct {
+	Name     string
+	Revision int
+	// Status is deployed, superseded, failed, pending-install, pending-upgrade, pending-rollback, uninstalling or uninstalled.
+	Status  string
+	Created time.Time
+}
+
+// Of reads a release from the metadata of a Secret; nil for other Secrets.
+func Of(secret string, labels map[string]string, created time.Time) *Release {
+	name, revision := labels["name"], labels["version"]
+	n, err := strconv.Atoi(revision)
+	if labels["owner"] != "helm" || err != nil || n < 1 || secret != "sh.helm.release.v1."+name+".v"+revision {
+		return nil
+	}
+	return &Release{Name: name, Revision: n, Status: labels["status"], Created: created}
+}
+
+// IsPending reports whether an operation of Helm is at work, or was when its process ended.
+func (r *Release) IsPending() bool {
+	return strings.HasPrefix(r.Status, "pending-") || r.Status == "uninstalling"
+}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/argocd"
+)
+
+// ApplicationStatus is how an application of Argo CD is.
+type ApplicationStatus struct {
+	Namespace, Name string
+	Sync, Health    string
+	// Destination is the namespace that it is for; Elsewhere says that this is one of another cluster.
+	Destination string
+	Elsewhere   bool
+	Automatic   bool   // synced without a person
+	SelfHeal    bool   // what others change is taken back
+	Operation   string // phase of the last sync; empty: none
+	Message     string // of the last sync
+}
+
+// ApplicationStatuses lists the applications of Argo CD that stand in the namespace of a view, or are for it.
+func (v View) ApplicationStatuses() []ApplicationStatus {
+	var all []ApplicationStatus
+	for i := range v.Applications {
+		a := &v.Applications[i]
+		if !v.about("Application", a) && (len(v.Objects) > 0 || !a.IsHere() || !v.has(a.Spec.Destination.Namespace)) {
+			continue
+		}
+		all = append(all, statusOf(a))
+	}
+	slices.SortFunc(all, func(a, b ApplicationStatus) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+func statusOf(a *argocd.Application) ApplicationStatus {
+	s := ApplicationStatus{
+		Namespace: a.Namespace, Name: a.Name, Sync: cmp.Or(a.Status.Sync.Status, "Unknown"), Health: cmp.Or(a.Status.Health.Status, "Unknown"),
+		Destination: a.Spec.Destination.Namespace, Elsewhere: !a.IsHere(), Automatic: a.IsAutomatic(), SelfHeal: a.HealsItself(),
+	}
+	if op := a.Status.OperationState; op != nil {
+		s.Operation, s.Message = op.Phase, op.Message
+	}
+	return s
+}
+
+// Applications lists the applications of Argo CD with what it says of them.
+func Applications(v View) string {
+	t := newTable("Namespace", "Application", "Sync", "Health", "For", "Synced", "Last sync")
+	for _, a := range v.ApplicationStatuses() {
+		to, how := tableCell(a.Destination), "by hand"
+		if a.Elsewhere {
+			to += " of another cluster"
+		}
+		switch {
+		case a.SelfHeal:
+			how = "by itself, and heals"
+		case a.Automatic:
+			how = "by itself"
+		}
+		last := "none"
+		if a.Operation != "" {
+			last = tableCell(a.Operation) + " " + tableCell(a.Message)
+		}
+		t.add(tableCell(a.Namespace), tableCell(a.Name), tableCell(a.Sync), tableCell(a.Health), to, how, last)
+	}
+	none := "There are no applications of Argo CD " + v.where() + "."
+	if v.Unread["applications"] {
+		none = "The applications of Argo CD could not be read."
+	} else if v.Served != nil && !v.Served[argocd.Group+"/"+argocd.Version] {
+		none = "The cluster does not serve the applications of Argo CD."
+	}
+	return t.under("Applications of Argo CD "+v.where()+":", none)
+}
