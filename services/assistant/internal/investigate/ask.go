@@ -298,6 +298,9 @@ func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
 			w.say(line)
 		}
 	}
+	if len(t.objects) == 0 && len(a.Symptoms) > 0 {
+		return w.diagnose(ctx, a, t) // "is dns working?"
+	}
 	about, _ := t.found(nil)
 	if len(t.objects) == 0 {
 		w.say(report.Health(t.view()))

@@ -109,6 +109,7 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	left := t.unexplained(slices.Concat(about, others))
 	switch {
 	case len(about) > 0:
+		w.sayUnfitting(a, t, about)
 		if err := w.sayFindings(ctx, t, about, left); err != nil {
 			return err
 		}
@@ -159,6 +160,16 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		w.say(fmt.Sprintf("Nothing here is limited to the last %s: object state is current, and logs can be limited to a day at most.", report.FormatPeriod(t.within)))
 	}
 	return nil
+}
+
+// sayUnfitting says of a question about a symptom that no finding is about it, before it tells of what else is wrong, and what of
+// the symptom was not looked at.
+func (w *work) sayUnfitting(a question.Ask, t *topic, found []engine.Finding) {
+	fits := func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) }
+	if len(t.objects) > 0 || len(a.Symptoms) == 0 || assertsFault(a) || slices.ContainsFunc(found, fits) {
+		return
+	}
+	w.say("No finding is about what was asked. " + coverage.Verdict(t.cover(a, nil), found).String() + "\n\nSomething else is wrong:")
 }
 
 // sayFindings tells what the playbooks found, and what else the logs of pods that run say.

@@ -125,6 +125,8 @@ var faultExpr = regexp.MustCompile(`\b(not|ignor\w*|fix|fail\w*|errors?|errimage
 // otherExprs keep sentences from an intent whose words they have by chance.
 var otherExprs = map[Intent]*regexp.Regexp{
 	Images: faultExpr,
+	// "can people log in" asks for no log.
+	Logs: regexp.MustCompile(`\b(can|cannot|could|not|unable|users?|people|customers?|nobody|everybody|anyone)\b.*\blog(ging)? (in|out|on)\b`),
 	// What mounts, logs or counts something, and names such as cert-manager, are no certificates.
 	Certificates: regexp.MustCompile(`\b(logs?|errors?|mount(s|ed|ing)?|us(e|es|ed|ing)|cpu|memory|mem|ram)\b|\bkeys\b.*\b(of|in|has|have)\b|\bhow many (pods|containers|deployments|workloads)\b|\bcerts?-\w|\w-certs?\b`),
 	// "no requests reach catalog" speaks of traffic.

@@ -195,8 +195,12 @@ func (v View) Owners() func(*corev1.Pod) operation.Ref {
 	}
 }
 
-// readyContainers counts the ready containers of a pod.
+// readyContainers counts the ready containers of a pod. Where it tells of none, as in a recording that left them out, all of a
+// ready pod are.
 func readyContainers(pod *corev1.Pod) (n, of int) {
+	if len(pod.Status.ContainerStatuses) == 0 && engine.PodReady(pod) {
+		return len(pod.Spec.Containers), len(pod.Spec.Containers)
+	}
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Ready {
 			n++
@@ -230,10 +234,8 @@ func State(pod *corev1.Pod) string {
 			return cmp.Or(e.Reason, "Error")
 		}
 	}
-	if pod.Status.Phase == corev1.PodRunning {
-		if n, of := readyContainers(pod); n < of {
-			return "NotReady"
-		}
+	if pod.Status.Phase == corev1.PodRunning && !isReady(pod) {
+		return "NotReady"
 	}
 	return cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
 }
@@ -250,10 +252,21 @@ func isHealthy(pod *corev1.Pod) bool {
 	case corev1.PodSucceeded:
 		return true
 	case corev1.PodRunning:
-		n, of := readyContainers(pod)
-		return n == of && pod.DeletionTimestamp == nil
+		return isReady(pod) && pod.DeletionTimestamp == nil
 	}
 	return false
+}
+
+// isReady reports whether a pod that runs is ready: by its condition, which also tells of a node that is gone and of gates, else by
+// its containers.
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	n, of := readyContainers(pod)
+	return n == of
 }
 
 func countRestarts(pod *corev1.Pod) int {
