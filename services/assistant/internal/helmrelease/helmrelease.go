@@ -29,11 +29,11 @@ type Release struct {
 	Created time.Time
 }
 
-// Of reads a release from the metadata of a Secret; nil for other Secrets.
-func Of(secret string, labels map[string]string, created time.Time) *Release {
+// Of reads a release from the name, labels and time of a Secret; nil for other Secrets.
+func Of(object string, labels map[string]string, created time.Time) *Release {
 	name, revision := labels["name"], labels["version"]
 	n, err := strconv.Atoi(revision)
-	if labels["owner"] != "helm" || err != nil || n < 1 || secret != "sh.helm.release.v1."+name+".v"+revision {
+	if labels["owner"] != "helm" || err != nil || n < 1 || object != "sh.helm.release.v1."+name+".v"+revision {
 		return nil
 	}
 	return &Release{Name: name, Revision: n, Status: labels["status"], Created: created}
