@@ -59,6 +59,9 @@ func Fail(err error) error {
 	return &turn.Fail{Failure: fault.ClusterUnreachable, Cause: err}
 }
 
+// reasonNotRecorded is the reason with which a recorded cluster refuses what it does not have (package recorded).
+const reasonNotRecorded metav1.StatusReason = "NotRecorded"
+
 func ofStatus(err error, status apierrors.APIStatus) error {
 	said := status.Status().Message
 	switch {
@@ -66,6 +69,8 @@ func ofStatus(err error, status apierrors.APIStatus) error {
 		return &turn.Fail{Failure: fault.ClusterForbidden, Cause: err}
 	case apierrors.IsForbidden(err) && strings.Contains(said, "exceeded quota"):
 		return explainError(err, operation.Rejected, "The cluster refuses this", said) // admission, not permission
+	case status.Status().Reason == reasonNotRecorded:
+		return explainError(err, operation.Forbidden, "The recording does not have this", said)
 	case apierrors.IsForbidden(err):
 		return explainError(err, operation.Forbidden, "The cluster does not let the assistant do this", said)
 	case apierrors.IsNotFound(err):

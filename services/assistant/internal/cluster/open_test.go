@@ -188,6 +188,7 @@ func TestFail(t *testing.T) {
 		says   string
 	}{
 		{apierrors.NewNotFound(pods, "api"), operation.NotFound, `The cluster has no such object: pods "api" not found.`},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: "NotRecorded", Message: "pods were not recorded"}}, operation.Forbidden, `The recording does not have this: pods were not recorded.`},
 		{apierrors.NewForbidden(pods, "api", errors.New("no")), operation.Forbidden, `The cluster does not let the assistant do this: pods "api" is forbidden: no.`},
 		{apierrors.NewForbidden(pods, "api", errors.New("exceeded quota: a")), operation.Rejected, `The cluster refuses this: pods "api" is forbidden: exceeded quota: a.`},
 		{apierrors.NewConflict(pods, "api", errors.New("moved")), operation.Conflict, `The object was changed meanwhile: Operation cannot be fulfilled on pods "api": moved.`},

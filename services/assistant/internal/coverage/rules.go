@@ -69,6 +69,17 @@ var needs = map[engine.Class][]string{
 	engine.AdmissionWebhook: {"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, engine.ServiceWithoutAddress: {"services"},
 }
 
+// Unmeasured says what of some symptoms only a request or a measurement shows, as a paragraph; empty: nothing.
+func Unmeasured(symptoms []question.Symptom) string {
+	var gaps []Gap
+	for _, s := range symptoms {
+		if rule := rules[s]; rule.unmeasured != "" {
+			gaps = append(gaps, Gap{rule.unmeasured, rule.command})
+		}
+	}
+	return describeGaps(gaps)
+}
+
 // Classes are the classes of findings that may cause a symptom.
 func Classes(s question.Symptom) []engine.Class { return rules[s].classes }
 

@@ -122,7 +122,7 @@ func TestRecordedRelease(t *testing.T) {
 	wantWords(t, ask(t, recordedRelease, "shop", "list helm releases"), "| `shop` | `web` | 2 | `pending-upgrade` | ", " | 1 |")
 	wantWords(t, ask(t, recordedRelease, "shop", "what changed?"), "helm release `web`", "revision 2, `pending-upgrade`")
 	wantWords(t, ask(t, recordedRelease, "shop", "list secrets"), "| `shop` | `plain` | `password` |", "`sh.helm.release.v1.web.v2`")
-	wantWords(t, ask(t, recordedCertificate, "shop", "list helm releases"), "The assistant's account may not list Secrets, so no release of Helm was found.")
+	wantWords(t, ask(t, recordedCertificate, "shop", "list helm releases"), "The Secrets could not be read, so no release of Helm was found.")
 }
 
 const recordedCertificate = `

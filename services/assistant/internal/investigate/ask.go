@@ -140,8 +140,8 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 		w.say("Not understood, and left out: " + joinCodes(left) + ".")
 	}
 	w.sink.Status(chat.Investigating, "Matching what was read")
-	if a.Intent == question.Diagnosis && len(a.Symptoms) == 0 && !assertsFault(a) && !question.TellsFault(a.Words) {
-		if said, err := w.sayFields(ctx, t, a.Words, t.unread(a.Words)); said || err != nil {
+	if a.Intent == question.Diagnosis && (len(a.Symptoms) == 0 || factExpr.MatchString(a.Words)) && !assertsFault(a) && !question.TellsFault(a.Words) {
+		if said, err := w.sayFields(ctx, t, a, t.unread(a.Words)); said || err != nil {
 			return err
 		}
 	}

@@ -113,6 +113,9 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 		if err := w.sayFindings(ctx, t, about, left); err != nil {
 			return err
 		}
+		if !assertsFault(a) {
+			w.say(coverage.Unmeasured(a.Symptoms))
+		}
 		w.sayIntended(besides)
 		if err := w.sayRunbooks(ctx, t, about, false); err != nil {
 			return err
@@ -162,14 +165,13 @@ func (w *work) diagnose(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// sayUnfitting says of a question about a symptom that no finding is about it, before it tells of what else is wrong, and what of
-// the symptom was not looked at.
+// sayUnfitting says of a question about a symptom that no finding is about it, before the answer tells what else is wrong.
 func (w *work) sayUnfitting(a question.Ask, t *topic, found []engine.Finding) {
 	fits := func(f engine.Finding) bool { return fitsSymptoms(f, a.Symptoms) }
 	if len(t.objects) > 0 || len(a.Symptoms) == 0 || assertsFault(a) || slices.ContainsFunc(found, fits) {
 		return
 	}
-	w.say("No finding is about what was asked. " + coverage.Verdict(t.cover(a, nil), found).String() + "\n\nSomething else is wrong:")
+	w.say("No finding is about what was asked. Something else is wrong:")
 }
 
 // sayFindings tells what the playbooks found, and what else the logs of pods that run say.

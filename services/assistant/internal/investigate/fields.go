@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
@@ -29,7 +30,7 @@ var factExpr = regexp.MustCompile(`^(what|which|who|whose|when|where|how)\b`)
 // sayFields shows the fields of the objects of a topic that words of a question name: "what port does catalog listen on?" Where
 // none has such a field, a question for a fact is told so. said is false where there is nothing to say. Secrets have no field
 // that is shown.
-func (w *work) sayFields(ctx context.Context, t *topic, question string, words []string) (said bool, err error) {
+func (w *work) sayFields(ctx context.Context, t *topic, a question.Ask, words []string) (said bool, err error) {
 	stems := stemsOf(words)
 	if len(stems) == 0 {
 		return false, nil
@@ -60,7 +61,7 @@ func (w *work) sayFields(ctx context.Context, t *topic, question string, words [
 		w.say(fmt.Sprintf("The fields of %s whose names come nearest to %s:\n\n%s", refTitle(r), joinCodes(words), strings.Join(lines, "\n")))
 	}
 	if shown == 0 {
-		if !factExpr.MatchString(question) || !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return judged[r.Kind] }) {
+		if !factExpr.MatchString(a.Words) || len(a.Symptoms) > 0 || !slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return judged[r.Kind] }) {
 			return false, nil
 		}
 		w.synthesize()

@@ -199,10 +199,21 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	w.say("Nothing was changed and nothing waits. To have a change proposed, with its diff, say it as a request, such as `restart api`.")
 	if len(t.objects) > 0 {
 		if about, _ := t.found(a.Symptoms); len(about) > 0 {
+			if keepsCause(a.Changes, about) {
+				w.say("It would not remove the cause of what is wrong now:")
+			}
 			w.say(engine.Answer(t.snap, about))
 		}
 	}
 	return nil
+}
+
+// keepsCause reports whether changes are only ones of the number of pods or their restart, which leave every cause where it is that
+// is not their number or their load.
+func keepsCause(changes []question.Change, found []engine.Finding) bool {
+	byNumber := map[engine.Class]bool{engine.CPULimit: true, engine.AutoscalerIdle: true, engine.ServiceWithoutEndpoint: true, engine.BudgetDeadlock: true, engine.NodeTrouble: true}
+	return len(changes) > 0 && !slices.ContainsFunc(changes, func(c question.Change) bool { return c.Verb != operation.Scale && c.Verb != operation.Restart }) &&
+		!slices.ContainsFunc(found, func(f engine.Finding) bool { return byNumber[f.Class] || f.Confidence != engine.High })
 }
 
 // effects describe what a verb does to running workloads.

@@ -20,6 +20,11 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"what labels does web have?", []string{"`.metadata.labels`"}, []string{"image pull"}},
 		{"which team owns ledger?", []string{"I cannot tell more of what was asked", "`team`, `owns`"}, []string{"out of memory"}},
 		{"which deployments are not at the latest version?", []string{"left out: `latest`, `version`"}, nil},
+		{"is the disk full anywhere", []string{"How full the volume is", "`kubectl exec POD -- df -h`"}, nil},
+		{"what is the memory limit of ledger?", []string{"memory: 64Mi"}, nil},
+		{"would it help to scale web to 5?", []string{"would not remove the cause"}, nil},
+		{"is any deployment out of date because of the registry", nil, []string{allClear}},
+		{"can people log in", []string{"not something I can answer"}, nil},
 		{"what happens to payments if worker-3 dies?", []string{"cannot be told for certain", "Draining node `worker-3`"}, []string{allClear}},
 	} {
 		checkAnswer(t, row.query, askOnce(t, b, "", row.query), row.must, row.not)

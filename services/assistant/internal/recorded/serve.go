@@ -82,6 +82,10 @@ func replyError(err error) reply {
 }
 
 // refuse is a status with a sentence of this package.
+// NotRecorded is the reason of a refusal to show what a recording does not have. Its status is that of a cluster that forbids it,
+// since neither says whether there is any.
+const NotRecorded metav1.StatusReason = "NotRecorded"
+
 func refuse(code int32, reason metav1.StatusReason, format string, a ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, a...)}}
 }
@@ -110,9 +114,9 @@ func (t transport) answer(r *http.Request) (reply, error) {
 		if q.namespace != "" {
 			where = " in namespace " + q.namespace
 		}
-		return reply{}, refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "%s were not recorded%s", q.plural, where)
+		return reply{}, refuse(http.StatusForbidden, NotRecorded, "%s were not recorded%s", q.plural, where)
 	case kind.Version != q.version:
-		return reply{}, refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "%s were recorded as %s", q.plural, strings.TrimPrefix(q.group+"/"+kind.Version, "/"))
+		return reply{}, refuse(http.StatusForbidden, NotRecorded, "%s were recorded as %s", q.plural, strings.TrimPrefix(q.group+"/"+kind.Version, "/"))
 	case r.URL.Query().Get("watch") == "true":
 		return reply{}, refuse(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "this is a recording of a cluster: nothing changes that could be watched")
 	case q.name == "":
@@ -125,7 +129,7 @@ func (t transport) answer(r *http.Request) (reply, error) {
 	case q.plural == "pods" && q.subresource == "log":
 		return t.log(o, q)
 	case q.subresource != "" && q.subresource != "status":
-		return reply{}, refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "%s/%s were not recorded", q.plural, q.subresource)
+		return reply{}, refuse(http.StatusForbidden, NotRecorded, "%s/%s were not recorded", q.plural, q.subresource)
 	case samplecluster.WantsTable(r.Header.Get("Accept")):
 		return replyJSON(samplecluster.Table(kind.APIResource, []*unstructured.Unstructured{o}, metav1.ListMeta{}, t.AsOf))
 	}
@@ -200,7 +204,7 @@ func (t transport) log(pod *unstructured.Unstructured, q request) (reply, error)
 		if key.previous {
 			which = "previous log"
 		}
-		return reply{}, refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "the %s of container %s of pod %s was not recorded", which, key.container, key.pod)
+		return reply{}, refuse(http.StatusForbidden, NotRecorded, "the %s of container %s of pod %s was not recorded", which, key.container, key.pod)
 	}
 	limits, err := parseLogLimits(query.Get, t.AsOf)
 	if err != nil {

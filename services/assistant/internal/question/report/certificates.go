@@ -52,7 +52,7 @@ func Certificates(v View) string {
 	}
 	none := "There are no TLS Secrets " + v.where() + ", so there is no certificate to judge. Certificates that programs hold in files or elsewhere are not seen from here."
 	if v.Unread["secrets"] {
-		none = "The assistant's account may not list Secrets, so no certificate was read."
+		none = "The Secrets could not be read, so no certificate was."
 	}
 	return t.under("Certificates in TLS Secrets "+v.where()+":", none)
 }

@@ -44,7 +44,7 @@ func Releases(v View) string {
 	}
 	none := "There are no releases of Helm " + v.where() + "."
 	if v.Unread["secrets"] {
-		none = "The assistant's account may not list Secrets, so no release of Helm was found."
+		none = "The Secrets could not be read, so no release of Helm was found."
 	}
 	return t.under("Releases of Helm "+v.where()+", from the names and labels of their Secrets:", none)
 }

@@ -27,7 +27,7 @@ func Secrets(v View) string {
 	}
 	none := "There are no Secrets " + v.where() + "."
 	if v.Unread["secrets"] {
-		none = "The assistant's account may not list Secrets."
+		none = "The Secrets could not be read."
 	}
 	return t.under("Secrets "+v.where()+" by name and key. Their values are never shown, in no format:", none)
 }
