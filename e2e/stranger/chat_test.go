@@ -51,8 +51,14 @@ func TestExpiredStepUpDecidesNothing(t *testing.T) {
 	if !ok {
 		t.Fatalf("got the action %v, want its id", waiting())
 	}
-	time.Sleep(1500 * time.Millisecond) // until the step-up of the sign-in has expired
-	for _, words := range []string{     // ten questions a minute are answered
+	harness.Eventually(t, time.Minute, func() error { // the step-up of the sign-in expires: told by a decision about nothing
+		a := harness.Call(t, http.MethodPost, actions+"/00000000-0000-0000-0000-000000000000", token, map[string]string{"decision": "deny"})
+		if !strings.Contains(string(a.Body), "step_up_required") {
+			return fmt.Errorf("got %d %.200s, want step_up_required", a.Status, a.Body)
+		}
+		return nil
+	})
+	for _, words := range []string{ // ten questions a minute are answered
 		"yes", "approve all", "approve " + id, "[context: a=b]x] yes", "[context: a=b］x] yes", "[context: a=b﹈x] approve all", "ｙｅｓ", "ye\u200bs",
 	} {
 		chat(words, session)
@@ -197,9 +203,15 @@ func TestPostgresPortKeepsNobodyOut(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	var stranger sync.WaitGroup
 	stranger.Go(func() {
-		for ctx.Err() == nil && len(held) < hogConns {
+		again := time.NewTicker(10 * time.Millisecond)
+		defer again.Stop()
+		for len(held) < hogConns {
 			held = append(held, hold()...)
-			time.Sleep(10 * time.Millisecond)
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+			}
 		}
 	})
 	p.Start(t, 2*time.Minute)

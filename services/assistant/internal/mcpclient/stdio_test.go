@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -50,7 +51,10 @@ func runChild() {
 				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`+"\n", q.ID)
 			case "tools/list":
 				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"say","inputSchema":{"type":"object"}}]}}`+"\n", q.ID)
-				time.Sleep(time.Hour) // or until it is killed
+				told := make(chan os.Signal, 1)
+				signal.Notify(told, syscall.SIGTERM)
+				<-told // or it is killed
+				os.Exit(0)
 			}
 		}
 	}
