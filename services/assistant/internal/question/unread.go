@@ -32,18 +32,21 @@ func init() { common[placeholder] = true }
 // sentence together are not listed, nor are names, which only the cluster can tell from other words.
 func Unread(message string) []string {
 	s := readSentence(message)
-	if len(s.words) > mostAblated {
-		return nil
-	}
 	var content []int
 	for i, w := range s.words {
 		if !functionWords[w.low] && !w.quoted && !isAmount(w.low) && !slices.ContainsFunc(content, func(at int) bool { return s.words[at].low == w.low }) {
 			content = append(content, i)
 		}
 	}
+	var unread []string
+	if len(s.words) > mostAblated || len(message) > longestAblated { // which of them are used is not known, so none counts as used
+		for _, i := range content {
+			unread = append(unread, s.words[i].low)
+		}
+		return unread
+	}
 	full := readingOf(s.without())
 	bare := readingOf(s.without(content...))
-	var unread []string
 	for _, i := range content {
 		others := slices.DeleteFunc(slices.Clone(content), func(at int) bool { return at == i })
 		// Beside a word of the same meaning neither is missed, so that each is tried alone, too.
@@ -57,8 +60,8 @@ func Unread(message string) []string {
 // TellsFault reports whether a sentence, in lower case, says that something does not work.
 func TellsFault(words string) bool { return badExpr.MatchString(words) }
 
-// mostAblated limits the words of a sentence of which each is tried: longer texts were pasted.
-const mostAblated = 40
+// mostAblated and longestAblated, in bytes, limit the sentences of which each word is tried: it takes up to 100 ms.
+const mostAblated, longestAblated = 40, 500
 
 // without is the text of a sentence with some words replaced by the placeholder, wherever they stand.
 func (s sentence) without(at ...int) string {

@@ -1,8 +1,11 @@
 package question_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
@@ -29,5 +32,21 @@ func TestUnread(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%q leaves %q; want %q", message, got, want)
 		}
+	}
+}
+
+// TestUnreadOfLongTexts: a text that is too long to try each word counts none as used, and takes no time.
+func TestUnreadOfLongTexts(t *testing.T) {
+	t.Parallel()
+	var long []string
+	for i := range 40 {
+		long = append(long, fmt.Sprintf("w%d%s", i, strings.Repeat("ab", 95)))
+	}
+	began := time.Now()
+	if got := question.Unread("is all well with " + strings.Join(long, " ")); len(got) < len(long) {
+		t.Errorf("%d words are left; want all %d", len(got), len(long))
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %s; want milliseconds", took)
 	}
 }
