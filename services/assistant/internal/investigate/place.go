@@ -443,7 +443,7 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 }
 
 // ranksOrLists are the intents whose tables answer without the name of an object.
-var ranksOrLists = map[question.Intent]bool{question.Usage: true, question.Restarts: true, question.Warnings: true, question.Events: true, question.Capacity: true, question.NoLimits: true, question.UnhealthyPods: true}
+var ranksOrLists = map[question.Intent]bool{question.Usage: true, question.Restarts: true, question.Warnings: true, question.Events: true, question.Capacity: true, question.NoLimits: true, question.UnhealthyPods: true, question.EnvSecrets: true, question.NoProbes: true, question.External: true, question.EmptyServices: true}
 
 // isPlainWord reports whether a word has letters only.
 func isPlainWord(word string) bool {

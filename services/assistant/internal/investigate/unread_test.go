@@ -24,6 +24,7 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"what is the memory limit of ledger?", []string{"memory: 64Mi"}, nil},
 		{"would it help to scale web to 5?", []string{"would not remove the cause"}, nil},
 		{"is any deployment out of date because of the registry", nil, []string{allClear}},
+		{"which variables hold secrets in plain text", nil, []string{"There is no secret"}},
 		{"can people log in", []string{"not something I can answer"}, nil},
 		{"what happens to payments if worker-3 dies?", []string{"cannot be told for certain", "Draining node `worker-3`"}, []string{allClear}},
 	} {
