@@ -242,19 +242,27 @@ func TestDrainDoesNotWaitForTheStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) {
-				if name == "at its end" {
-					c.DrainTimeout = 100 * time.Millisecond
+			// The wait for the lock takes 2 s. One drain that is quicker shows that it is not waited for; a slow one
+			// may be a busy machine's.
+			var took time.Duration
+			for try := 0; try == 0 || try < 5 && took > 1500*time.Millisecond; try++ {
+				tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) {
+					if name == "at its end" {
+						c.DrainTimeout = 100 * time.Millisecond
+					}
+				})
+				openStream(t, tw, stream)
+				lockStore(t, tw.Store)
+				awaitWaiting(t, tw, 0)
+				began := time.Now()
+				end(tw)
+				if err := tw.Wait(); err != nil {
+					t.Fatal(err)
 				}
-			})
-			openStream(t, tw, stream)
-			lockStore(t, tw.Store)
-			awaitWaiting(t, tw, 0)
-			began := time.Now()
-			end(tw)
-			// Less than the wait for the lock has left.
-			if err := tw.Wait(); err != nil || time.Since(began) > 1500*time.Millisecond {
-				t.Errorf("%v after %v; want time.Since(began) <= 1500 * time.Millisecond", err, time.Since(began))
+				took = time.Since(began)
+			}
+			if took > 1500*time.Millisecond {
+				t.Errorf("every drain of five waited, the last %v; want at most 1.5 s", took)
 			}
 		})
 	}

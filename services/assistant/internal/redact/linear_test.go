@@ -1,13 +1,11 @@
 package redact_test
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
@@ -24,7 +22,7 @@ func TestTextIsLinear(t *testing.T) {
 		for try := range 30 {
 			for _, size := range []int{2 << 10, 16 << 10} {
 				text := strings.Repeat(piece, size/len(piece))
-				if d := processorTime(t, func() { redact.Text(text) }); try == 0 || d < took[size] {
+				if d := testenv.ProcessorTime(t, func() { redact.Text(text) }); try == 0 || d < took[size] {
 					took[size] = d
 				}
 			}
@@ -36,21 +34,4 @@ func TestTextIsLinear(t *testing.T) {
 			t.Errorf("%q: %v for 2 KiB and 16 KiB; want at most 32 times as long", piece, took)
 		}
 	}
-}
-
-// processorTime is the time that do used a processor, without what it waited for one.
-func processorTime(t *testing.T, do func()) time.Duration {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	used := func() time.Duration {
-		var now unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(now.Nano())
-	}
-	start := used()
-	do()
-	return used() - start
 }
