@@ -298,13 +298,13 @@ func TestManualTables(t *testing.T) {
 		}
 	}
 	for intent := question.Overview; intent <= question.Prices; intent++ {
-		m := regexp.MustCompile("\n\\| `" + assistanttest.IntentName(intent) + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
+		m := regexp.MustCompile("\n\\| `" + intent.String() + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
 		if m == nil {
-			t.Errorf("%s lacks the question %s; want m != nil", playbooks, assistanttest.IntentName(intent))
+			t.Errorf("%s lacks the question %s; want m != nil", playbooks, intent.String())
 			continue
 		}
 		if got := question.Parse(m[1]).Intent; got != intent {
-			t.Errorf("%q is taken for %s, not %s; want got == %v", m[1], assistanttest.IntentName(got), assistanttest.IntentName(intent), intent)
+			t.Errorf("%q is taken for %s, not %s; want got == %v", m[1], got.String(), intent.String(), intent)
 		}
 	}
 	for _, reason := range readConstants(t, "internal/model/budget.go", "stop") {

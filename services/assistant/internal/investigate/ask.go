@@ -20,7 +20,7 @@ var reports = map[question.Intent]func(report.View) string{
 	question.Overview: report.Overview, question.Health: report.Health, question.UnhealthyPods: report.UnhealthyPods,
 	question.Warnings: func(v report.View) string { return report.Events(v, true) },
 	question.Events:   func(v report.View) string { return report.Events(v, false) },
-	question.Restarts: report.Restarts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits,
+	question.Restarts: report.Restarts, question.Starts: report.Starts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits,
 	question.EmptyServices: report.EmptyServices, question.External: report.External, question.RecentChanges: report.RecentChanges,
 	question.Images: report.Images, question.Idle: report.Idle, question.EnvSecrets: report.EnvSecrets, question.Secrets: report.Secrets,
 }
@@ -141,7 +141,7 @@ func (w *work) askOne(ctx context.Context, a question.Ask, left []string) error 
 	}
 	w.sink.Status(chat.Investigating, "Matching what was read")
 	if a.Intent == question.Diagnosis && (len(a.Symptoms) == 0 || factExpr.MatchString(a.Words)) && !assertsFault(a) && !question.TellsFault(a.Words) {
-		if said, err := w.sayFields(ctx, t, a, t.unread(a.Words)); said || err != nil {
+		if said, err := w.sayFields(ctx, t, a, append(t.unread(a.Words), question.SymptomWords(a.Words)...)); said || err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,10 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 			w.say(text)
 			return nil
 		}
-		if !t.view().HasUsers() { // "who uses api?" may ask for anything
+		if !t.view().HasUsers() {
+			if done, err := w.dependencies(ctx, t); done || err != nil { // "who uses api?"
+				return err
+			}
 			return w.diagnose(ctx, a, t)
 		}
 		w.say(report.Users(t.view()))
@@ -232,6 +235,11 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 		w.synthesize()
 		w.say(report.Applications(t.view()))
 		return nil
+	case question.Dependencies:
+		if done, err := w.dependencies(ctx, t); done || err != nil {
+			return err
+		}
+		return w.diagnose(ctx, a, t)
 	case question.Releases:
 		w.synthesize()
 		w.say(report.Releases(t.view()))
@@ -290,18 +298,25 @@ func (w *work) synthesize() {
 	w.sink.Status(chat.Synthesizing, "Writing the answer")
 }
 
+// whetherFineExpr matches a question for yes or no.
+var whetherFineExpr = regexp.MustCompile(`^(is|are) `)
+
 // health is the table, and under it what is wrong. Of one place or workload the logs are read, too: that all is ready does
 // not say that all is well.
 func (w *work) health(ctx context.Context, a question.Ask, t *topic) error {
+	if len(t.objects) == 0 && len(a.Symptoms) > 0 {
+		return w.diagnose(ctx, a, t) // "is dns working?"
+	}
+	about, _ := t.found(nil)
+	certain := slices.ContainsFunc(about, func(f engine.Finding) bool { return f.Confidence == engine.High })
+	if certain && whetherFineExpr.MatchString(a.Words) && !question.TellsFault(a.Words) {
+		w.say("No, something is wrong.")
+	}
 	for _, r := range t.objects {
 		if line := describeStanding(t.snap, r); line != "" {
 			w.say(line)
 		}
 	}
-	if len(t.objects) == 0 && len(a.Symptoms) > 0 {
-		return w.diagnose(ctx, a, t) // "is dns working?"
-	}
-	about, _ := t.found(nil)
 	if len(t.objects) == 0 {
 		w.say(report.Health(t.view()))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/registry"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -29,12 +30,15 @@ type Config struct {
 
 // Engine is the playbook engine. It is safe for concurrent use and keeps nothing
 // between turns.
-type Engine struct{ cfg Config }
+type Engine struct {
+	cfg   Config
+	facts *registry.Registry
+}
 
 var _ turn.Investigator = (*Engine)(nil)
 
 // New makes an engine.
-func New(c Config) *Engine { return &Engine{c} }
+func New(c Config) *Engine { return &Engine{c, registry.New()} }
 
 // Investigate is part of turn.Investigator.
 func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {

@@ -25,6 +25,16 @@ func TestWhatAnAnswerIsNotAbout(t *testing.T) {
 		{"would it help to scale web to 5?", []string{"would not remove the cause"}, nil},
 		{"is any deployment out of date because of the registry", nil, []string{allClear}},
 		{"which variables hold secrets in plain text", nil, []string{"There is no secret"}},
+		{"what env does gateway have?", []string{"`.spec.template.spec.containers[0].env`"}, []string{"missing key"}},
+		{"when was catalog last restarted?", []string{"started last", "catalog-"}, []string{"left out", allClear}},
+		{"which services have nobody behind them?", []string{"without a ready endpoint", "`catalog`"}, []string{"left out"}},
+		{"what runs on the same node as ledger?", []string{"left out: `same`"}, []string{allClear}},
+		{"what does gateway depend on?", []string{"needs:", "Secret `gateway-db`"}, []string{allClear}},
+		{"who talks to checkout?", []string{"Used or limited by:", "Service `checkout`: sends traffic"}, []string{allClear}},
+		{"does gateway depend on redis?", []string{"Nothing that was read shows that", "`redis`"}, []string{"Yes,"}},
+		{"is gateway ok?", []string{"No, something is wrong."}, nil},
+		{"is gateway broken?", nil, []string{"No, something"}},
+		{"which deployment has the fewest replicas?", []string{"left out: `fewest`"}, []string{"no object with the name"}},
 		{"can people log in", []string{"not something I can answer"}, nil},
 		{"what happens to payments if worker-3 dies?", []string{"cannot be told for certain", "Draining node `worker-3`"}, []string{allClear}},
 	} {
@@ -57,6 +67,7 @@ func TestObjectsLeftOut(t *testing.T) {
 		"is payments fine except for ledger?":                "`ledger`: out of memory",
 		"what is broken in payments apart from ledger":       "`ledger`: out of memory",
 		"anything wrong in shop besides the web deployment?": "`web` in namespace `shop`: image pull",
+		"what is wrong with all deployments in shop but web": "`web` in namespace `shop`: image pull",
 	} {
 		checkAnswer(t, query, askOnce(t, b, "", query), []string{"wrong"}, []string{not, "Nothing was found wrong"})
 	}

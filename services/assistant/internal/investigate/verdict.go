@@ -88,9 +88,9 @@ func (t *topic) cover(a question.Ask, left []symptom.Symptom) *coverage.Record {
 // has told that they are not.
 func (t *topic) unread(words string) []string {
 	names := namesOf(t.snap)
-	return slices.DeleteFunc(question.Unread(words), func(word string) bool {
+	return question.Unread(words, func(word string) bool {
 		return names.has(word) || len(hostsNamed(t.snap, word)) > 0 || hasNamespace(t.snap, word) || slices.ContainsFunc(t.absent, func(m question.Mention) bool { return m.Name == word }) ||
-			slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return strings.Contains(r.Name, word) }) || strings.Contains(t.namespace, word)
+			len(word) > 3 && (strings.Contains(t.namespace, word) || slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return strings.Contains(r.Name, word) }))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
@@ -258,7 +257,7 @@ func TestTalkIsNoRequest(t *testing.T) {
 		line = strings.TrimSpace(line)
 		n++
 		if a := question.Parse(line); a.Intent == question.Request || a.Intent == question.Line {
-			t.Errorf("%q is a %s of %+v; want a.Intent != question.Request && a.Intent != question.Line", line, assistanttest.IntentName(a.Intent), a.Changes)
+			t.Errorf("%q is a %s of %+v; want a.Intent != question.Request && a.Intent != question.Line", line, a.Intent.String(), a.Changes)
 		}
 	}
 	if n < 100 {
@@ -370,7 +369,7 @@ func TestOrdersAreRequests(t *testing.T) {
 		line = strings.TrimSpace(line)
 		n++
 		if a := question.Parse(line); (a.Intent != question.Request || len(a.Changes) == 0) && a.Intent != question.Line {
-			t.Errorf("%q is %s; want (!a.Intent != question.Request || len(a.Changes) == 0 || a.Intent == question.Line)", line, assistanttest.IntentName(a.Intent))
+			t.Errorf("%q is %s; want (!a.Intent != question.Request || len(a.Changes) == 0 || a.Intent == question.Line)", line, a.Intent.String())
 		}
 	}
 	if n < 60 {

@@ -6,7 +6,7 @@ import (
 )
 
 // exceptExpr comes before what a question leaves out: "pods that are not in shop", "everything but media and crm".
-var exceptExpr = regexp.MustCompile(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z]+)?) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring) `)
+var exceptExpr = regexp.MustCompile(`\b(?:(everything|anything|everywhere|(?:all|every|any)(?: [a-z0-9-]+){0,4}) but|(?:that |which )?(?:are |is )?not (?:in|from|of|inside)|outside(?: of)?|except(?: for| in| those in)?|other than|besides|apart from|aside from|excluding|but not(?: in)?|ignoring) `)
 
 // notThereExpr leaves out what is in a place: an object is no such place.
 var notThereExpr = regexp.MustCompile(`\bnot (in|from|of|inside) |\boutside `)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
@@ -23,7 +22,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message string) {
 		a := question.Parse(message)
 		if len(a.Changes) > 0 && a.Intent != question.Request && a.Intent != question.Advice {
-			t.Errorf("%q: %s has changes; want ((len(a.Changes) <= 0 || a.Intent == question.Request) || a.Intent == question.Advice)", message, assistanttest.IntentName(a.Intent))
+			t.Errorf("%q: %s has changes; want ((len(a.Changes) <= 0 || a.Intent == question.Request) || a.Intent == question.Advice)", message, a.Intent.String())
 		}
 		if a.Intent == question.Request && len(a.Changes) == 0 {
 			t.Errorf("%q: a request without a change; want (a.Intent != question.Request || len(a.Changes) != 0)", message)

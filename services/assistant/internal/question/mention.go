@@ -166,8 +166,15 @@ func (p *place) mention(words []word, taken []bool, i int) {
 		p.add(m) // "cannot read": a verb, unless the cluster has such an object
 		return
 	}
-	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
+	// "has the fewest replicas": behind an article, a word before another plain one describes it.
+	describes := at < i-1 && i+1 < len(words) && plainWordExpr.MatchString(w.low) && isContent(words[i+1])
+	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] && !describes || p.enumerated(words, taken, i) || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
 	p.add(m)
+}
+
+// isContent reports whether a word of letters carries a meaning of its own.
+func isContent(w word) bool {
+	return plainWordExpr.MatchString(w.low) && !functionWords[w.low] && !restricting[w.low] && kindOf(w.low) == ""
 }
 
 // usedKindBeside is the kind, of those that hold what workloads use, whose word stands beside an ordinary word that is therefore

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
@@ -41,7 +40,7 @@ func TestNaive(t *testing.T) {
 		"restart failed": question.Diagnosis, "restart loop on api": question.Diagnosis,
 	} {
 		if got := question.Parse(sentence).Intent; got != want {
-			t.Errorf("%q is %s; want %s", sentence, assistanttest.IntentName(got), assistanttest.IntentName(want))
+			t.Errorf("%q is %s; want %s", sentence, got.String(), want.String())
 		}
 	}
 }
@@ -55,7 +54,7 @@ func TestNaiveOthers(t *testing.T) {
 		"sounds good": question.Health, "very good": question.Health, "thats fine": question.Health, "that's fine": question.Health,
 	} {
 		if got := question.Parse(sentence).Intent; got == not {
-			t.Errorf("%q is %s; want anything else", sentence, assistanttest.IntentName(got))
+			t.Errorf("%q is %s; want anything else", sentence, got.String())
 		}
 	}
 }
@@ -91,7 +90,7 @@ func TestDescribedTargets(t *testing.T) {
 	} {
 		a := question.Parse(sentence)
 		if a.Intent != question.Request || len(a.Changes) != 1 || a.Changes[0].Verb != want || !a.Changes[0].Described || len(a.Changes[0].Mentions) > 0 {
-			t.Errorf("%q is %s with %+v; want a request to %s what is described", sentence, assistanttest.IntentName(a.Intent), a.Changes, want)
+			t.Errorf("%q is %s with %+v; want a request to %s what is described", sentence, a.Intent.String(), a.Changes, want)
 		}
 	}
 	for _, sentence := range []string{
@@ -147,7 +146,7 @@ func TestPastedObjects(t *testing.T) {
 	} {
 		got := question.Parse(text)
 		if got.Intent != question.Diagnosis || got.Namespace != want.Namespace || len(got.Changes) != 0 || slices.ContainsFunc(got.Mentions, func(m question.Mention) bool { return m.Name == "level" || m.Name == "ns" }) {
-			t.Errorf("%s is %s in %q of %v; want a diagnosis in %q", text, assistanttest.IntentName(got.Intent), got.Namespace, got.Mentions, want.Namespace)
+			t.Errorf("%s is %s in %q of %v; want a diagnosis in %q", text, got.Intent.String(), got.Namespace, got.Mentions, want.Namespace)
 		}
 	}
 }
@@ -157,7 +156,7 @@ func TestHastyLines(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"k get nodes -o wide": "kubectl get nodes -o wide", "kubctl describe deploy app -n crm": "kubectl describe deploy app -n crm"} {
 		if got := question.Parse(text); got.Intent != question.Line || got.Line != want {
-			t.Errorf("%q is %s, %q; want the line %q", text, assistanttest.IntentName(got.Intent), got.Line, want)
+			t.Errorf("%q is %s, %q; want the line %q", text, got.Intent.String(), got.Line, want)
 		}
 	}
 	if got := question.Parse("who can read secrets in payments"); got.Right != (question.Right{Verb: "get", Kind: "secret"}) || len(got.Mentions) != 0 {

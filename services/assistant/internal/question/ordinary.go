@@ -59,16 +59,6 @@ func isInflected(low string) bool {
 	return false
 }
 
-// pairs are kinds that people write as two words. In a request for a change they are so only before a
-// name: "restart service account" may mean a deployment called "account".
-var pairs = map[string]string{
-	"stateful set": "statefulset", "stateful sets": "statefulsets", "daemon set": "daemonset", "daemon sets": "daemonsets", "replica set": "replicaset",
-	"replica sets": "replicasets", "cron job": "cronjob", "cron jobs": "cronjobs", "config map": "configmap", "config maps": "configmaps", "network policy": "networkpolicy",
-	"network policies": "networkpolicies", "storage class": "storageclass", "storage classes": "storageclasses", "service account": "serviceaccount",
-	"service accounts": "serviceaccounts", "persistent volume": "persistentvolume", "persistent volumes": "persistentvolumes", "disruption budget": "poddisruptionbudget",
-	"disruption budgets": "poddisruptionbudgets", "volume claim": "persistentvolumeclaim", "volume claims": "persistentvolumeclaims",
-}
-
 // joinPairs makes one word of each kind that was written as two, in a request only of those before a name.
 func (s sentence) joinPairs(request bool) sentence {
 	var joined []word

@@ -162,6 +162,9 @@ func (a *Ask) readNumber(s sentence, p place) {
 // readRoute makes a question about a way through the network one for that, if it asks whether there is one. One that asks
 // why keeps its intent, and the way.
 func (a *Ask) readRoute(s sentence) {
+	if a.Intent == Dependencies {
+		return // "who talks to ledger?" names one side
+	}
 	a.Route = readRoute(s)
 	switch {
 	case a.Route == nil:

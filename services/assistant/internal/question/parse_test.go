@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
@@ -409,10 +408,10 @@ func TestSentences(t *testing.T) {
 			n++
 			a := question.Parse(line)
 			if a.Intent != want {
-				t.Errorf("%q is %s, want %s", line, assistanttest.IntentName(a.Intent), assistanttest.IntentName(want))
+				t.Errorf("%q is %s, want %s", line, a.Intent.String(), want.String())
 			}
 			if (a.Intent == question.Request) != (len(a.Changes) > 0 && a.Intent != question.Advice) {
-				t.Errorf("%q: %d changes in %s; want (a.Intent == question.Request) == (len(a.Changes) > 0 && a.Intent != question.Advice)", line, len(a.Changes), assistanttest.IntentName(a.Intent))
+				t.Errorf("%q: %d changes in %s; want (a.Intent == question.Request) == (len(a.Changes) > 0 && a.Intent != question.Advice)", line, len(a.Changes), a.Intent.String())
 			}
 		}
 	}
@@ -453,7 +452,7 @@ func TestValues(t *testing.T) {
 	} {
 		a := question.Parse(sentence)
 		if len(a.Changes) != 1 {
-			t.Errorf("%q is %s with %d changes; want len(a.Changes) == 1", sentence, assistanttest.IntentName(a.Intent), len(a.Changes))
+			t.Errorf("%q is %s with %d changes; want len(a.Changes) == 1", sentence, a.Intent.String(), len(a.Changes))
 			continue
 		}
 		got := a.Changes[0]
@@ -520,7 +519,7 @@ func TestPlaces(t *testing.T) {
 // TestIntentNames: every intent has a name, and no name stands alone.
 func TestIntentNames(t *testing.T) {
 	t.Parallel()
-	if got := assistanttest.IntentName(question.History); got != "history" {
+	if got := question.History.String(); got != "history" {
 		t.Errorf("the last intent is named %q, want history", got)
 	}
 }

@@ -8,19 +8,24 @@ import (
 
 // functionWords are the closed classes of English: they hold a sentence together and name nothing, so that a question of which
 // only they are left is read to its end. Verbs of asking and of politeness are among them.
-var functionWords = setOf(`a an the this that these those some any all every each both either neither none no not nor other another such same own one ones
+var functionWords = setOf(`a an the this that these those some any all every each both either such own one ones
 	i me my mine we us our ours you your yours he him his she her hers it its they them their theirs myself yourself itself themselves
 	who whom whose what which where when why how there here
 	am is are was were be been being do does did done doing have has had having can could may might must shall should will would let lets
-	about above across after against along among around as at before behind below beside besides between beyond but by despite down during except for from
-	in inside into like near of off on onto or out outside over per since than through throughout till to toward towards under until up upon via
-	with within without and if so because while whether though although unless then else yet also too just only even ever still already again
-	now currently really very quite rather maybe perhaps actually exactly simply always often sometimes anymore today tonight lately recently please pls thanks thank hey hi hello ok okay
+	about across along among around as at by despite down for from
+	in inside into like near of off on onto or out per through throughout to toward towards up upon via
+	with within and if so because while whether though although then else yet also too just even ever still already again
+	now currently really very quite rather maybe perhaps actually exactly simply always often sometimes anymore today tonight lately recently last please pls thanks thank hey hi hello ok okay
 	well yes yeah yep nope wait hm hmm um uh oh
 	show list give get tell say see look find check explain describe know think want need help make take go going come seem seems look looks mean happen happens happened happening
-	someone somebody something anyone anybody anything everyone everybody everything nobody nothing thing things stuff lot lots bit kind sort way
+	someone somebody something anyone anybody anything everyone everybody everything thing things stuff lot lots bit kind sort way
 	right cluster kubernetes namespace fine good healthy alright ready up running run runs ran working work works looking doing
 	use uses used using gets getting got gives giving given shows showing shown tells goes comes coming says said takes taking wants needs makes making`)
+
+// restricting are the function words that deny, compare, order or leave out: "which services have nobody behind them" asks
+// for less than all of them.
+var restricting = setOf(`no not none neither nobody nothing never without unless except but than instead only same other another nor
+	above across after against before behind below beside besides between beyond during over since till under until`)
 
 // placeholder is a word that no rule knows: everyday, so that it is no name either.
 const placeholder = "qqq"
@@ -29,32 +34,43 @@ func init() { common[placeholder] = true }
 
 // Unread lists the words of a question that its reading does without: put another word in its place, and the same is answered.
 // "is checkout losing orders?" leaves "losing" and "orders": whether checkout is well answers something else. Words that hold a
-// sentence together are not listed, nor are names, which only the cluster can tell from other words.
-func Unread(message string) []string {
+// sentence together are not listed, nor are names: known reports whether a word is one, as only the cluster can tell.
+func Unread(message string, known func(word string) bool) []string {
 	s := readSentence(message)
-	var content []int
+	var content, small []int
 	for i, w := range s.words {
-		if !functionWords[w.low] && !w.quoted && !isAmount(w.low) && !slices.ContainsFunc(content, func(at int) bool { return s.words[at].low == w.low }) {
+		repeated := func(at int) bool { return s.words[at].low == w.low }
+		switch {
+		case functionWords[w.low], w.quoted, isAmount(w.low), known(w.low), slices.ContainsFunc(content, repeated), slices.ContainsFunc(small, repeated):
+		case restricting[w.low]:
+			small = append(small, i)
+		default:
 			content = append(content, i)
 		}
 	}
-	var unread []string
 	if len(s.words) > mostAblated || len(message) > longestAblated { // which of them are used is not known, so none counts as used
-		for _, i := range content {
-			unread = append(unread, s.words[i].low)
-		}
-		return unread
+		return s.at(content)
 	}
 	full := readingOf(s.without())
 	bare := readingOf(s.without(content...))
-	for _, i := range content {
+	unread := slices.DeleteFunc(slices.Clone(content), func(i int) bool {
 		others := slices.DeleteFunc(slices.Clone(content), func(at int) bool { return at == i })
 		// Beside a word of the same meaning neither is missed, so that each is tried alone, too.
-		if readingOf(s.without(i)) == full && readingOf(s.without(others...)) == bare {
-			unread = append(unread, s.words[i].low)
-		}
+		return readingOf(s.without(i)) != full || readingOf(s.without(others...)) != bare
+	})
+	if len(unread) == 0 { // else the small words belong to what is left out
+		unread = slices.DeleteFunc(small, func(i int) bool { return readingOf(s.without(i)) != full })
 	}
-	return unread
+	return s.at(unread)
+}
+
+// at are the words at some places of a sentence.
+func (s sentence) at(places []int) []string {
+	var words []string
+	for _, i := range places {
+		words = append(words, s.words[i].low)
+	}
+	return words
 }
 
 // TellsFault reports whether a sentence, in lower case, says that something does not work.

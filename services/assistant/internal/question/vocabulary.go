@@ -1,35 +1,122 @@
 package question
 
-import "strings"
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 
-// kinds maps every word for a kind to that kind.
-var kinds = map[string]string{}
+	"go.yaml.in/yaml/v3"
+)
 
-func init() {
-	for kind, all := range map[string]string{
-		"pod": "pods po", "deployment": "deployments deploy deploys", "statefulset": "statefulsets sts", "daemonset": "daemonsets ds",
-		"replicaset": "replicasets rs", "job": "jobs", "cronjob": "cronjobs cj cron crons", "service": "services svc svcs", "ingress": "ingresses ing",
-		"node": "nodes no", "namespace": "namespaces ns", "configmap": "configmaps cm", "secret": "secrets", "persistentvolumeclaim": "persistentvolumeclaims pvc pvcs claim claims",
-		"persistentvolume": "persistentvolumes pv pvs", "horizontalpodautoscaler": "horizontalpodautoscalers hpa hpas autoscaler autoscalers",
-		"poddisruptionbudget": "poddisruptionbudgets pdb pdbs", "networkpolicy": "networkpolicies netpol netpols", "serviceaccount": "serviceaccounts sa",
-		"resourcequota": "resourcequotas quota quotas", "storageclass": "storageclasses sc", "endpointslice": "endpointslices", "event": "events",
-		"limitrange": "limitranges", "role": "roles", "rolebinding": "rolebindings", "clusterrole": "clusterroles", "clusterrolebinding": "clusterrolebindings",
-		"customresourcedefinition": "customresourcedefinitions crd crds",
-		"httproute":                "httproutes", "grpcroute": "grpcroutes", "tlsroute": "tlsroutes", "gatewayclass": "gatewayclasses", "referencegrant": "referencegrants",
-		"certificaterequest": "certificaterequests", "issuer": "issuers", "clusterissuer": "clusterissuers",
-		"gateway": gatewayWord + " gtw", "route": routeWord,
-		"webhook": webhookWord + " validatingwebhookconfiguration validatingwebhookconfigurations mutatingwebhookconfiguration mutatingwebhookconfigurations",
-	} {
-		kinds[kind] = kind
-		for word := range strings.FieldsSeq(all) {
-			kinds[word] = kind
+//go:embed vocabulary.yaml
+var vocabularyFile []byte
+
+// vocabulary is vocabulary.yaml.
+type vocabulary struct {
+	Words    map[string][]string // that mean the same in patterns, by name
+	Intents  []entry
+	Symptoms []entry
+	Kinds    map[string][]string // the words for each kind
+}
+
+// entry is what some patterns mean: an intent or a symptom.
+type entry struct {
+	Intent, Symptom string
+	Any             []string
+	Not             []string // patterns of sentences that have the words by chance
+}
+
+var (
+	vocab = readVocabulary(vocabularyFile)
+	// rules are tried in order.
+	rules = vocab.rules()
+	// symptoms are looked for in order; a sentence may name several.
+	symptoms = vocab.symptoms()
+	// kinds maps every word for a kind to that kind, and pairs those of two words to one word for it.
+	kinds, pairs = vocab.kinds()
+)
+
+// readVocabulary panics on a fault of the file, which is part of the program.
+func readVocabulary(file []byte) vocabulary {
+	var v vocabulary
+	d := yaml.NewDecoder(bytes.NewReader(file))
+	d.KnownFields(true)
+	if err := d.Decode(&v); err != nil {
+		panic(fmt.Sprintf("vocabulary.yaml: %v", err))
+	}
+	return v
+}
+
+func (v vocabulary) rules() []rule {
+	var all []rule
+	for _, e := range v.Intents {
+		at := slices.Index(intentNames[:], e.Intent)
+		if at < 0 {
+			panic(fmt.Sprintf("vocabulary.yaml: there is no intent %q", e.Intent))
+		}
+		all = append(all, rule{Intent(at), v.compile(e.Any), v.compile(e.Not)})
+	}
+	return all
+}
+
+func (v vocabulary) symptoms() []sign {
+	var all []sign
+	for _, e := range v.Symptoms {
+		at := slices.Index(symptomNames[:], e.Symptom)
+		if at < 0 {
+			panic(fmt.Sprintf("vocabulary.yaml: there is no symptom %q", e.Symptom))
+		}
+		all = append(all, sign{Symptom(at), v.compile(e.Any)})
+	}
+	return all
+}
+
+func (v vocabulary) kinds() (kinds, pairs map[string]string) {
+	kinds, pairs = map[string]string{}, map[string]string{}
+	for kind, all := range v.Kinds {
+		for _, word := range all {
+			if !strings.Contains(word, " ") {
+				kinds[word] = kind
+				continue
+			}
+			pairs[word] = all[0]
+			if strings.HasSuffix(word, "s") && !strings.HasSuffix(all[0], "s") || strings.HasSuffix(word, "es") {
+				pairs[word] = all[1]
+			}
 		}
 	}
-	delete(kinds, "no") // kubectl's node is everybody's no
-	delete(kinds, "webhook")
-	delete(kinds, "gateway")
-	delete(kinds, "issuer") // many a program that gives out tokens is called so
-	delete(kinds, "route")
+	return kinds, pairs
+}
+
+var namedWords = regexp.MustCompile(`\{([^}]*)\}`)
+
+// compile makes one expression of patterns; of none it makes nil.
+func (v vocabulary) compile(patterns []string) *regexp.Regexp {
+	var all []string
+	for _, pattern := range patterns {
+		expr := namedWords.ReplaceAllStringFunc(pattern, func(name string) string {
+			list := v.Words[strings.Trim(name, "{}")]
+			if list == nil {
+				panic(fmt.Sprintf("vocabulary.yaml: there are no words %s", name))
+			}
+			return "(?:" + strings.Join(list, "|") + ")"
+		})
+		expr = strings.NewReplacer(" .. ", `\b.*\b`, "~", `\w*`, "_", `\S+`).Replace(expr)
+		if !strings.HasPrefix(expr, "^") {
+			expr = `\b(?:` + expr + `)`
+		}
+		if !strings.HasSuffix(pattern, "$") {
+			expr += `\b`
+		}
+		all = append(all, expr)
+	}
+	if all == nil {
+		return nil
+	}
+	return regexp.MustCompile(strings.Join(all, "|"))
 }
 
 // webhookWord stands in a question for the word webhook. That word itself names no kind: a request for

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
@@ -32,7 +31,7 @@ func TestWordsInNames(t *testing.T) {
 		{"which pods run image cost-center?", "number", 0, nil},
 	} {
 		a := question.Parse(row.sentence)
-		if got := assistanttest.IntentName(a.Intent); got != row.want {
+		if got := a.Intent.String(); got != row.want {
 			t.Errorf("%q is %s, want %s", row.sentence, got, row.want)
 		}
 		if row.want == "diagnosis" && len(a.Symptoms) != row.symptoms {
@@ -75,7 +74,7 @@ func TestComplaints(t *testing.T) {
 		"wich pods arent ready in shop?":                          "unhealthy_pods",
 		"web in shop hasnt started, and there werent any changes": "diagnosis",
 	} {
-		if got := assistanttest.IntentName(question.Parse(sentence).Intent); got != want {
+		if got := question.Parse(sentence).Intent.String(); got != want {
 			t.Errorf("%q is %s, want %s", sentence, got, want)
 		}
 	}

@@ -153,6 +153,59 @@ func Restarts(v View) string {
 	return t.under("Restarted containers "+v.where()+v.period()+", the most restarts first:", "No container "+v.where()+" was restarted"+v.period()+".")
 }
 
+// Starts lists when the containers of pods started last, the latest first, and which workloads a person restarted when.
+func Starts(v View) string {
+	type entry struct {
+		pod   *corev1.Pod
+		state corev1.ContainerStatus
+		at    time.Time // zero: it does not run
+	}
+	var all []entry
+	for _, pod := range v.pods() {
+		for _, st := range pod.Status.ContainerStatuses {
+			e := entry{pod: pod, state: st}
+			if st.State.Running != nil {
+				e.at = st.State.Running.StartedAt.Time
+			}
+			if v.Within == 0 || v.within(e.at) {
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return b.at.Compare(a.at) })
+	t := newTable("Namespace", "Pod", "Container", "Started", "Ago", "Restarts", "Last end")
+	for _, e := range all {
+		started, ago, end := "does not run", "-", "-"
+		if !e.at.IsZero() {
+			started, ago = e.at.UTC().Format(time.RFC3339), formatAge(v.Taken, e.at)
+		}
+		if last := e.state.LastTerminationState.Terminated; last != nil {
+			end = fmt.Sprintf("%s, %s", tableCell(last.Reason), engine.ExitText(last.ExitCode))
+		}
+		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), tableCell(e.state.Name), started, ago, strconv.Itoa(int(e.state.RestartCount)), end)
+	}
+	return t.under("When the containers "+v.where()+" started last"+v.period()+", the latest first:", "No container "+v.where()+" started"+v.period()+".") + v.restartedByHand()
+}
+
+// restartedByHand lists the workloads that kubectl rollout restart, or a tool that marks them as it does, restarted.
+func (v View) restartedByHand() string {
+	var b strings.Builder
+	for _, w := range v.Workloads() {
+		if w.Template == nil {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, w.Template.Annotations["kubectl.kubernetes.io/restartedAt"])
+		if err != nil || v.Within > 0 && !v.within(at) {
+			continue
+		}
+		fmt.Fprintf(&b, "\n- %s in namespace %s was restarted by a rollout restart at %s, %s ago.", Code(w.Ref.Kind+"/"+w.Ref.Name), Code(w.Ref.Namespace), at.UTC().Format(time.RFC3339), formatAge(v.Taken, at))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String() + "\n"
+}
+
 // NoLimits lists containers without a memory or CPU limit or request.
 func NoLimits(v View) string {
 	t := newTable("Namespace", "Workload", "Container", "Missing")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,6 +66,7 @@ func dependencies(ctx context.Context, box turn.Toolbox, a workloadArguments) (R
 	}
 	t.listNeeds()
 	t.listUsers()
+	t.listCallers()
 	references := []operation.Reference{of}
 	for _, d := range slices.Concat(t.Needs, t.UsedBy) {
 		references = append(references, d.Object)
@@ -198,18 +200,56 @@ func (t *template) needVariable(container string, e corev1.EnvVar) {
 	} else if from != nil && from.SecretKeyRef != nil {
 		t.needSecret(from.SecretKeyRef.Name, how, from.SecretKeyRef.Optional)
 	}
-	names := []string{e.Value}
-	for _, h := range logtext.Hosts(e.Value) {
+	for _, s := range t.servicesIn(e.Value, t.of.Namespace) {
+		object := t.versions.cite(engine.ServiceRef(s))
+		if !slices.ContainsFunc(t.Needs, func(d Dependency) bool { return d.Object == object }) {
+			t.Needs = append(t.Needs, Dependency{object, how + " names it", "present"})
+		}
+	}
+}
+
+// servicesIn returns the Services that the value of a variable names, as a pod of that namespace resolves names.
+func (t *template) servicesIn(value, namespace string) []*corev1.Service {
+	names := []string{value}
+	for _, h := range logtext.Hosts(value) {
 		names = append(names, h.Name)
 	}
+	var found []*corev1.Service
 	for _, name := range names {
-		if s := t.index.ServiceNamed(name, t.of.Namespace); s != nil && name != "" {
-			object := t.versions.cite(engine.ServiceRef(s))
-			if !slices.ContainsFunc(t.Needs, func(d Dependency) bool { return d.Object == object }) {
-				t.Needs = append(t.Needs, Dependency{object, how + " names it", "present"})
+		if s := t.index.ServiceNamed(name, namespace); s != nil && name != "" && !slices.Contains(found, s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// listCallers adds the workloads whose variables name a Service that leads to this one.
+func (t *template) listCallers() {
+	for _, ref := range slices.SortedFunc(maps.Keys(t.index.Workloads), compareRefs) {
+		w := t.index.Workloads[ref]
+		if w.Template == nil || ref.Kind == t.of.Kind && ref.Namespace == t.of.Namespace && ref.Name == t.of.Name {
+			continue
+		}
+		for _, c := range slices.Concat(w.Template.Spec.InitContainers, w.Template.Spec.Containers) {
+			for _, e := range c.Env {
+				t.addCaller(ref, e)
 			}
 		}
 	}
+}
+
+func (t *template) addCaller(ref operation.Ref, e corev1.EnvVar) {
+	for _, s := range t.servicesIn(e.Value, ref.Namespace) {
+		object := t.versions.cite(ref)
+		leads := s.Namespace == t.of.Namespace && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(t.labels))
+		if leads && !slices.ContainsFunc(t.UsedBy, func(d Dependency) bool { return d.Object == object }) {
+			t.UsedBy = append(t.UsedBy, Dependency{object, "its variable " + e.Name + " names Service " + s.Name, "present"})
+		}
+	}
+}
+
+func compareRefs(a, b operation.Ref) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 }
 
 // listUsers adds what leads to the workload or acts on it.
@@ -295,5 +335,6 @@ func (d *Dependencies) text() string {
 		notRead = "Some of these could not be read: " + strings.Join(d.NotLookedAt, ", ") + "."
 	}
 	title := fmt.Sprintf("%s %s", d.Workload.Kind, engine.QuoteCode(d.Workload.Name))
-	return joinLines(list(title+" needs:", d.Needs), list("Used or limited by:", d.UsedBy), notRead)
+	return joinLines(list(title+" needs:", d.Needs), list("Used or limited by:", d.UsedBy),
+		"Names that stand in a program, in a file or in a Secret are not seen, nor are callers in other namespaces.", notRead)
 }
