@@ -137,7 +137,8 @@ func TestDriftMayBeMeant(t *testing.T) {
 	}
 }
 
-// TestApplicationManages: what an application lists is its own, and so is what Argo CD marked, unless the mark is that of another object.
+// TestApplicationManages: an application owns the objects that it lists and those that Argo CD marked as its own,
+// unless the mark names another object.
 func TestApplicationManages(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "application")

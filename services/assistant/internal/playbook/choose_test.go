@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What a Chooser finds is what a look at every pod finds, in the same order.
+// A Chooser finds the same pods as a scan of all pods, in the same order.
 func TestChooser(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

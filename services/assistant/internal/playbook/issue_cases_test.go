@@ -141,7 +141,8 @@ func TestIssueCases(t *testing.T) {
 	})
 }
 
-// TestCertificateConsequences: a Secret that is absent or broken because no certificate is issued is no finding of its own.
+// TestCertificateConsequences: a Secret that is absent or broken because no certificate is issued has no separate
+// finding.
 func TestCertificateConsequences(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*engine.Snapshot){
@@ -160,7 +161,7 @@ func TestCertificateConsequences(t *testing.T) {
 		if len(found) != 1 || found[0].Class != engine.CertificateNotIssued || !slices.ContainsFunc(found[0].Consequences, func(f engine.Finding) bool { return f.Class == engine.TLSSecret }) {
 			t.Errorf("%s: found %+v; want the certificate, with the Secret as a consequence", name, found)
 		}
-		// Where the certificate is as wanted, the Secret has a finding of its own.
+		// Where the certificate is as specified, the Secret has a separate finding.
 		s = joinSnapshots(readSnapshot(t, "gateway"), readSnapshot(t, "certificate"))
 		change(s)
 		if found = playbook.Diagnose(s, ""); len(found) != 1 || found[0].Class != engine.TLSSecret || !strings.Contains(found[0].Text, "cert-manager writes the Secret") {

@@ -245,7 +245,7 @@ func TestScaledToZeroCases(t *testing.T) {
 		s.Services[0].Spec.Selector = s.Deployments[0].Spec.Selector.MatchLabels
 		s.Services[0].Name = "app"
 		s.Deployments[0].Spec.Replicas = new(int32)
-		s.Pods = s.Pods[:1] // the caller-to-be of nobody
+		s.Pods = s.Pods[:1] // the future caller
 		s.NetworkPolicies, s.Events = nil, nil
 	}
 	checkCases(t, []changeCase{

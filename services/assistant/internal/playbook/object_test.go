@@ -14,7 +14,7 @@ import (
 
 const noSuchHost = "dial tcp: lookup queu on 10.96.0.10:53: no such host\n"
 
-// TestObjectAnswers is about troubles that no container shows by itself.
+// TestObjectAnswers covers faults that no single container shows.
 func TestObjectAnswers(t *testing.T) {
 	t.Parallel()
 	checkAnswers(t, []answerCase{
@@ -31,7 +31,7 @@ func TestObjectAnswers(t *testing.T) {
 	})
 }
 
-// TestBusy is about a cluster where much goes on and nothing is wrong.
+// TestBusy covers a busy cluster in which nothing is wrong.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	s := readSnapshot(t, "busy")
@@ -42,7 +42,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestFolding is about what is told under which cause.
+// TestFolding covers which findings are reported under which cause.
 func TestFolding(t *testing.T) {
 	t.Parallel()
 	titles := func(found []engine.Finding) []string {

@@ -29,7 +29,7 @@ func Findings(s *engine.Snapshot, namespace string) []engine.Finding {
 	return s.DiagnoseOnce(namespace, func() []engine.Finding { return Diagnose(s, namespace) })
 }
 
-// Meant tells what may well be intentional and yet explains what a person asks about; see [workload.Index.Meant].
+// Meant explains settings that may be intentional and yet answer a user's question; see [workload.Index.Meant].
 func Meant(s *engine.Snapshot) []engine.Finding {
 	x := engine.NewIndex(s)
 	n, p, v := network.New(x), policy.New(x), storage.New(x)

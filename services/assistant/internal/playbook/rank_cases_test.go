@@ -92,7 +92,8 @@ func TestResolverCases(t *testing.T) {
 	})
 }
 
-// TestOrderOfServices: a Service that nobody needs comes last, and one that others call and that is scaled to 0 first.
+// TestOrderOfServices: a Service that has no callers comes last, and one that has callers and is scaled to 0 comes
+// first.
 func TestOrderOfServices(t *testing.T) {
 	t.Parallel()
 	s := joinSnapshots(readSnapshot(t, "a4_absent_tag"), readSnapshot(t, "variable"))

@@ -27,7 +27,7 @@ type clusterShape struct {
 	Idle        int // of these, the last, which are scaled to 0
 	Services    int // each chooses the pods of one deployment, in turn
 	Policies    int
-	Closed      int // further policies, that let nobody that there is in to any pod
+	Closed      int // further policies, which admit no existing pod
 	Budgets     int
 	Scalers     int
 	Events      int

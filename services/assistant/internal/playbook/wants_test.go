@@ -81,8 +81,7 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// TestUnreadLogs has more crashing pods than logs are read of: those without one are not
-// told of a second time.
+// TestUnreadLogs has more crashing pods than logs are read of: those without a log are not reported again.
 func TestUnreadLogs(t *testing.T) {
 	t.Parallel()
 	s := &engine.Snapshot{Logs: map[engine.Log]string{}}

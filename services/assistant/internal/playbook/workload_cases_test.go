@@ -321,7 +321,8 @@ func TestWorkloadCases(t *testing.T) {
 	}
 }
 
-// TestMemoryBelowTheStart has containers whose memory limit does not let their program start, as each runtime tells of it.
+// TestMemoryBelowTheStart has containers whose memory limit is too low for their program to start, with the message of
+// each runtime.
 func TestMemoryBelowTheStart(t *testing.T) {
 	t.Parallel()
 	const cause = "The memory limit of 64Mi is too low to start the container"

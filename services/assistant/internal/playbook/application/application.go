@@ -41,7 +41,7 @@ func checkApplications(x *Index) []engine.Finding {
 	return found
 }
 
-// Drifted are applications that differ from their sources and that nobody is to sync by itself, which may well be meant.
+// Drifted returns the applications that differ from their sources and have no automatic sync, which may be intentional.
 func (x *Index) Drifted() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Applications {
@@ -79,7 +79,7 @@ func orUnknown(status string) string {
 	return status
 }
 
-// explain tells why an application is not synced or not healthy.
+// explain explains why an application is not synced or not healthy.
 func (x *Index) explain(f *engine.Finding, a *argocd.Application) (bad bool) {
 	unhealthy := a.Status.Health.Status == "Degraded" || a.Status.Health.Status == "Missing"
 	op := a.Status.OperationState
@@ -222,7 +222,7 @@ func sourcesText(a *argocd.Application) []string {
 	return all
 }
 
-// hint tells what words in a message of Argo CD stand for.
+// hint maps phrases in a message of Argo CD to their meaning and a remedy.
 type hint struct {
 	words      []string
 	what, help string

@@ -178,7 +178,7 @@ func (x *Index) judgeIssuer(c *certmanager.Certificate) (why reason, bad bool) {
 	return why, true
 }
 
-// madeFromText says that a certificate is made from another object, at which it has to be changed.
+// madeFromText names the object that a certificate is generated from and where to change it.
 func madeFromText(c *certmanager.Certificate) string {
 	if owner := metav1.GetControllerOf(c); owner != nil {
 		return fmt.Sprintf(" The certificate is made from the %s %s: change the annotation there.", engine.LowerFirst(owner.Kind), engine.QuoteCode(owner.Name))
@@ -186,7 +186,7 @@ func madeFromText(c *certmanager.Certificate) string {
 	return ""
 }
 
-// explainNoRequest explains a certificate for which nobody has asked yet.
+// explainNoRequest explains a certificate that has no request yet.
 func (x *Index) explainNoRequest(c *certmanager.Certificate) (why reason, told bool) {
 	issuing := findCondition(c.Status.Conditions, "Issuing")
 	why = reason{confidence: engine.Medium, help: "Look whether cert-manager's controller runs, and what its log says of the certificate."}

@@ -11,7 +11,7 @@ import (
 
 // Bounds on one answer.
 const (
-	MostFindings = 20 // more are shown when asked for
+	MostFindings = 20 // more are shown on request
 	mostEvidence = 12
 )
 

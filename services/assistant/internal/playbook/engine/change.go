@@ -61,8 +61,8 @@ func PatchContainer(w *Workload, c Container, change Members) *operation.Operati
 	return PatchPodSpec(w, Members{list: []any{change}})
 }
 
-// UndoRollout goes back to the newest revision that differs where the fault is. Whether it was
-// good is only known while its pods still run, so the text says which of the two it is.
+// UndoRollout rolls back to the newest revision that differs where the fault is. Whether that revision was good is
+// known only while its pods still run, so the text states which case applies.
 func UndoRollout(w *Workload, differs func(older *corev1.PodTemplateSpec) bool) (*operation.Operation, string) {
 	if w.Ref.Kind != "Deployment" {
 		return nil, ""

@@ -106,8 +106,8 @@ func HasAll(have, want map[string]string) bool {
 	return true
 }
 
-// Selecting finds, the other way round, whose selectors may choose something with given
-// labels. Each is kept under the rarest label that it wants.
+// Selecting is the inverse of a Chooser: it finds the objects whose selectors may match given labels. Each is stored
+// under the rarest label that it requires.
 type Selecting[T any] struct {
 	all     map[string][]T // by namespace: those that want no label
 	wanting map[Pair][]T
@@ -117,7 +117,7 @@ func NewSelecting[T any]() *Selecting[T] {
 	return &Selecting[T]{all: map[string][]T{}, wanting: map[Pair][]T{}}
 }
 
-// Add puts in what wants labels; pods tell which of these is rare.
+// Add adds an object that requires labels; pods determine which of these is rarest.
 func (s *Selecting[T]) Add(pods *Chooser[*corev1.Pod], namespace string, want map[string]string, o T) {
 	if len(want) == 0 {
 		s.all[namespace] = append(s.all[namespace], o)
@@ -127,8 +127,7 @@ func (s *Selecting[T]) Add(pods *Chooser[*corev1.Pod], namespace string, want ma
 	s.wanting[p] = append(s.wanting[p], o)
 }
 
-// May lists what may choose such an object: the caller still has to match. The order is
-// any.
+// May lists the objects that may match the labels, in no particular order; the caller still has to match each.
 func (s *Selecting[T]) May(namespace string, have map[string]string) []T {
 	found := s.all[namespace]
 	found = found[:len(found):len(found)]

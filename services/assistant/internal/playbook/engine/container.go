@@ -63,10 +63,11 @@ func (c Container) TooSmallToStart() bool {
 	return w != nil && SaysTooSmall(w.Message)
 }
 
-// tooSmallExpr is how container runtimes tell of a memory limit below what starts a program takes.
+// tooSmallExpr matches the messages of container runtimes about a memory limit too low to start a program.
 var tooSmallExpr = regexp.MustCompile(`(?i)\binit was OOM-killed|memory limit too low|memory limit \S+ too low|minimum memory limit allowed`)
 
-// SaysTooSmall reports whether a container runtime tells of a memory limit that is too low to start a program.
+// SaysTooSmall reports whether a message of a container runtime means that the memory limit is too low to start a
+// program.
 func SaysTooSmall(message string) bool { return tooSmallExpr.MatchString(message) }
 
 // KeepsCrashing reports whether a container keeps ending. A loop is also seen between two

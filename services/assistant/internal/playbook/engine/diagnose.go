@@ -78,8 +78,8 @@ type merger struct {
 	named map[seen]bool
 }
 
-// likeness is what findings of several pods have in common. Without a cause it stands
-// for the first of any: that is for findings that could not see theirs.
+// likeness is the key under which findings of several pods are merged. Its cause is empty, and any set, for the first
+// finding of a kind whatever its cause: Blind findings, which could not see theirs, merge into that.
 type likeness struct {
 	class     Class
 	object    operation.Ref

@@ -112,8 +112,8 @@ type Finding struct {
 
 	// Container is the container that has the problem; empty means the pod as a whole.
 	Container string
-	// Blind means that the log with the details was not read, so that the finding of another
-	// pod of the workload stands for this one too.
+	// Blind means that the log with the details was not read, so that the finding of another pod of the workload covers
+	// this one too.
 	Blind bool
 	// Because holds the objects whose findings caused this one.
 	Because []operation.Ref
@@ -133,7 +133,7 @@ type Finding struct {
 // it comes to life.
 func QuoteCode(s string) string { return quoteUpTo(s, 120, 80) }
 
-// QuoteLine is QuoteCode with room for a line of a log, which is what an answer rests on.
+// QuoteLine is QuoteCode with room for a whole log line, since an answer rests on it.
 func QuoteLine(s string) string { return quoteUpTo(s, 280, 160) }
 
 // quoteUpTo keeps the head and the tail: errors are wrapped, who at the front, why at the end.

@@ -9,9 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Effect is what a finding explains by itself, whatever its rank: findings of these
-// classes about an object, if all their pods are among Pods. Nil Pods matches any
-// pods.
+// Effect lists what a finding explains regardless of rank: findings of these classes about an object whose pods are all
+// among Pods. Nil Pods matches any pods.
 type Effect struct {
 	Of      operation.Ref
 	Classes []Class
@@ -142,8 +141,7 @@ func ClaimRef(namespace, claim string) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim}
 }
 
-// ClaimsOf names the claims that a pod mounts, those that its ephemeral volumes stand for
-// too, each once.
+// ClaimsOf returns the distinct names of the claims that a pod mounts, including those of its ephemeral volumes.
 func ClaimsOf(pod *corev1.Pod) []string {
 	var claims []string
 	for i := range pod.Spec.Volumes {

@@ -60,8 +60,8 @@ type Index struct {
 	PodsByLabel    *Chooser[*corev1.Pod]           // the same by label
 	podsByWorkload map[operation.Ref][]*corev1.Pod // the same by workload
 	tops           map[*corev1.Pod]*Workload       // the other way round
-	Backends       map[Name][]*corev1.Pod          // of services, once asked for
-	RequestsByNode map[string]corev1.ResourceList  // by node, once asked for
+	Backends       map[Name][]*corev1.Pod          // of services, computed on first use
+	RequestsByNode map[string]corev1.ResourceList  // by node, computed on first use
 	tables
 }
 

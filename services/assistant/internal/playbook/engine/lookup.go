@@ -15,8 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// tables are further ways into a snapshot. Each is made when it is first asked for: what
-// is well asks for few.
+// tables are further indexes of a snapshot. Each is built on first use: healthy objects need few of them.
 type tables struct {
 	deployments func() map[Name]*appsv1.Deployment
 	autoscale   func() map[operation.Ref]bool

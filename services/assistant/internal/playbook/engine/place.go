@@ -26,8 +26,8 @@ func RunsBeside(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// placeFinding explains InitContainer and Sidecar: a container that is not the main one keeps its cause,
-// and the finding says that the main one is not to blame.
+// placeFinding classifies findings as InitContainer or Sidecar: a container other than the main one keeps its cause,
+// and the finding clears the main container.
 func placeFinding(f Finding, pod *corev1.Pod, w *Workload) Finding {
 	all := ListContainers(pod)
 	at := slices.IndexFunc(all, func(c Container) bool { return c.Spec.Name == f.Container })
@@ -51,7 +51,7 @@ func placeFinding(f Finding, pod *corev1.Pod, w *Workload) Finding {
 	case c.Init && m.LastEnd() == nil && m.Status.State.Running == nil:
 		where = fmt.Sprintf("Container %s is a sidecar; the main container %s only starts after it.", QuoteCode(c.Spec.Name), QuoteCode(m.Spec.Name))
 	default:
-		return f // the main container has troubles of its own
+		return f // the main container has its own problems
 	}
 	f.As, f.Class = f.Class, Sidecar
 	f.Evidence = append([]string{where}, f.Evidence...)

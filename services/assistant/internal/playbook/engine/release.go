@@ -13,7 +13,7 @@ import (
 // Release is the newest revision of a release of Helm.
 type Release struct {
 	helmrelease.Release
-	Ref      operation.Ref // of the Secret that stands for the revision
+	Ref      operation.Ref // of the Secret that stores the revision
 	Deployed int           // the newest revision that was deployed; 0: none
 }
 

@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// Signal is what ended a program that did not end by itself.
+// Signal describes a signal that killed a program.
 type Signal struct {
 	Name   string
 	Sender string // what usually sends it, as the end of a sentence
@@ -41,7 +41,7 @@ func SignalOf(code int32) (Signal, bool) {
 	return Signal{fmt.Sprintf("number %d", code-signalBase), "something sent it to the program", "Look at what else runs in the container."}, true
 }
 
-// ExitText is an exit code with the signal that it stands for.
+// ExitText formats an exit code with the signal that it encodes.
 func ExitText(code int32) string {
 	if s, ok := SignalOf(code); ok {
 		return fmt.Sprintf("exit code %d (signal %s)", code, s.Name)

@@ -25,8 +25,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// Snapshot is what was read of a cluster, all namespaces that the reader may see.
-// Nothing in it is changed by this package. Its order does not matter.
+// Snapshot holds the objects read from a cluster, from all namespaces that the reader may see. This package never
+// modifies it. Its order does not matter.
 type Snapshot struct {
 	Taken time.Time
 	// Within is the namespace that was read, with what it depends on elsewhere; empty: all.
@@ -94,8 +94,7 @@ type Snapshot struct {
 	Leases     []coordinationv1.Lease // of nodes
 	Events     []corev1.Event
 
-	// Usage is what the metrics API says of each pod's containers; nil where the cluster
-	// has no such API.
+	// Usage holds the metrics API's figures for each pod's containers; nil where the cluster has no such API.
 	Usage map[Log]corev1.ResourceList
 	// Served holds the group/versions that discovery lists, such as apps/v1; nil if not read.
 	Served map[string]bool
@@ -111,9 +110,9 @@ type Snapshot struct {
 	found map[string]func() []Finding // guarded by mu: by namespace
 }
 
-// DiagnoseOnce returns what diagnose finds in a namespace, and calls it once for all who ask about one snapshot: hundreds
-// may at the same time, and each diagnosis takes as much memory as the cluster is large. From the first call on nobody
-// may change the snapshot, nor ever what this returns.
+// DiagnoseOnce returns the findings of diagnose for a namespace, and calls it once for all callers that share one
+// snapshot: there may be hundreds at a time, and each diagnosis takes as much memory as the cluster is large. After the
+// first call the snapshot must not be modified, nor ever the returned findings.
 func (s *Snapshot) DiagnoseOnce(namespace string, diagnose func() []Finding) []Finding {
 	s.mu.Lock()
 	find := s.found[namespace]
@@ -133,9 +132,9 @@ type SecretKeys struct {
 	Namespace, Name string
 	Keys            []string
 	Type            string
-	// Certificate is what is public of a TLS Secret's certificate; nil for other Secrets.
+	// Certificate is the public part of a TLS Secret's certificate; nil for other Secrets.
 	Certificate *redact.Certificate
-	// Release is the revision of a release of Helm that the Secret stands for; nil for other Secrets. Its keys are not read.
+	// Release is the revision of a Helm release that the Secret stores; nil for other Secrets. Its keys are not read.
 	Release *helmrelease.Release
 }
 

@@ -14,7 +14,7 @@ import (
 
 func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// LowerFirst lets a sentence go on behind a colon: its first word begins small, unless it is one such as CPU.
+// LowerFirst lower-cases the first word of a sentence that follows a colon, unless it is an abbreviation such as CPU.
 func LowerFirst(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if second, _ := utf8.DecodeRuneInString(s[size:]); size == 0 || unicode.IsUpper(second) {

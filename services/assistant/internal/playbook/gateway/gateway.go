@@ -128,8 +128,8 @@ func (x *Index) explainNoClass(f *engine.Finding, g *gatewayapi.Gateway) {
 	}
 }
 
-// gatewayFaults are what the controller says against a gateway and its listeners. explained are the listeners with a
-// finding about their certificates.
+// gatewayFaults returns the faults that the controller reports for a gateway and its listeners. explained are the
+// listeners with a finding about their certificates.
 func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) []engine.Finding {
 	var found []engine.Finding
 	listeners := listenerFaults(g)
@@ -183,7 +183,7 @@ type listenerFault struct {
 	listener, reason string
 }
 
-// listenerReasons say in words what the reasons of the conditions of listeners mean.
+// listenerReasons explains the reasons in the conditions of listeners.
 var listenerReasons = map[string]string{
 	"InvalidCertificateRef": "a certificate that it names does not exist or is none", "RefNotPermitted": "it names a Secret of another namespace, and no ReferenceGrant there allows that",
 	"InvalidRouteKinds": "it allows a kind of route that the controller does not know", "HostnameConflict": "another listener has the same port and host",
@@ -191,7 +191,7 @@ var listenerReasons = map[string]string{
 	"Invalid": "it is not valid", "Pending": "the controller has not finished",
 }
 
-// listenerFaults are what the controller says against listeners, one for each.
+// listenerFaults returns the faults that the controller reports for listeners, one for each.
 func listenerFaults(g *gatewayapi.Gateway) []listenerFault {
 	var found []listenerFault
 	for _, l := range g.Status.Listeners {
@@ -218,7 +218,7 @@ func listenerFaults(g *gatewayapi.Gateway) []listenerFault {
 		f.Text = "Correct what the condition names."
 		if first.Reason == "InvalidRouteKinds" && isTrue(gatewayapi.FindCondition(l.Conditions, "Programmed")) {
 			refused := refusedKinds(g, l)
-			f.Confidence = engine.Medium // the routes that somebody wants here may be of the other kinds
+			f.Confidence = engine.Medium // the intended routes may be of the other kinds
 			f.Cause = fmt.Sprintf("Listener %s of the gateway serves only some of the kinds of route that it allows: %s.", engine.QuoteCode(l.Name), reason)
 			if len(refused) > 0 {
 				f.Cause = fmt.Sprintf("Listener %s of the gateway serves no routes of the kinds %s, which it allows, and works for others: %s.", engine.QuoteCode(l.Name), engine.QuoteCodes(refused), reason)
@@ -287,7 +287,7 @@ func statusOf(g *gatewayapi.Gateway, listener string) *gatewayapi.ListenerStatus
 	return nil
 }
 
-// judgeCertificate explains a Secret that cannot serve a listener. Whether its certificate is valid is told of the Secret.
+// judgeCertificate explains a Secret that cannot serve a listener. An invalid certificate is reported on the Secret.
 func (x *Index) judgeCertificate(f *engine.Finding, listener, namespace, name string) (bad bool) {
 	if !x.permits(f.Object, "Secret", namespace, name) {
 		explainRefusal(f, "Secret", namespace, name, fmt.Sprintf("listener %s has no certificate", engine.QuoteCode(listener)))

@@ -33,7 +33,8 @@ func (x *Index) permits(from operation.Ref, kind, namespace, name string) bool {
 	return false
 }
 
-// explainRefusal tells that no ReferenceGrant lets an object refer to another namespace, and what one would have to say.
+// explainRefusal explains that no ReferenceGrant permits a reference to another namespace, and what such a grant has to
+// contain.
 func explainRefusal(f *engine.Finding, kind, namespace, name, consequence string) {
 	f.Cause = fmt.Sprintf("The %s refers to %s %s in namespace %s, and no ReferenceGrant there allows that: %s.", lowerKind(f.Object.Kind), lowerKind(kind), engine.QuoteCode(name), engine.QuoteCode(namespace), consequence)
 	f.Text = fmt.Sprintf("Whoever answers for namespace %s can allow it, by a ReferenceGrant in that namespace with %s; or let both be in one namespace.", engine.QuoteCode(namespace),

@@ -106,7 +106,7 @@ func isCurrent(c *metav1.Condition, generation int64) bool {
 	return c != nil && (c.ObservedGeneration == 0 || c.ObservedGeneration >= generation)
 }
 
-// addStale tells that a condition is about an earlier state of the object.
+// addStale notes that a condition describes an earlier generation of the object.
 func addStale(f *engine.Finding, c *metav1.Condition, generation int64) {
 	if !isCurrent(c, generation) {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("That is about generation %d of the object, and it is at %d now: its controller has not looked at the last change.", c.ObservedGeneration, generation))

@@ -12,7 +12,7 @@ import (
 // shortTimeout is a time within which many healthy programs do not answer now and then.
 const shortTimeout = time.Second
 
-// checkIntent explains rules of a route that are valid and most likely not what is meant: a path that tells of another service
+// checkIntent explains rules of a route that are valid but most likely unintended: a path that names another service
 // than it leads to, and a timeout that cuts off healthy answers.
 func (x *Index) checkIntent(r *gatewayapi.Route) []engine.Finding {
 	var found []engine.Finding

@@ -43,7 +43,7 @@ func newFinding(r *gatewayapi.Route) engine.Finding {
 	return engine.Finding{Class: engine.RouteBackend, Object: routeRef(r), Confidence: engine.High}
 }
 
-// reasons say in words what the reasons of the conditions of routes mean.
+// reasons explains the reasons in the conditions of routes.
 var reasons = map[string]string{
 	"NotAllowedByListeners":      "no listener of the gateway lets it in, by its kind or by its namespace (`allowedRoutes`)",
 	"NoMatchingListenerHostname": "none of its hosts is one of a listener",
@@ -99,7 +99,7 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 		f.Cause = fmt.Sprintf("The controller %s does not accept the route at gateway %s: %s.", engine.QuoteCode(said.ControllerName), engine.QuoteCode(p.Name), explainReason(accepted))
 		f.Evidence = append(f.Evidence, said.text(r, accepted))
 		f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s.", engine.QuoteCode(p.Name))
-		if g != nil { // then its name is one that the server has checked, and can stand in a command
+		if g != nil { // the server has validated its name, so it can be used in a command
 			f.Text = fmt.Sprintf("Compare the route's `spec` with the listeners of gateway %s: `kubectl describe gateway %s -n %s`.", engine.QuoteCode(g.Name), g.Name, g.Namespace)
 		}
 		addStale(&f, accepted, r.Generation)
@@ -114,18 +114,18 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 			f.Text = fmt.Sprintf("Look whether the controller %s of gateway class %s runs, and what its log says of the route.", engine.QuoteCode(class.Spec.ControllerName), engine.QuoteCode(class.Name))
 		}
 		f.Confidence = engine.Medium
-		if !x.isServed(g) { // then the gateway has a finding, and this is what follows
+		if !x.isServed(g) { // then the gateway has a finding, and this one follows from it
 			f.Because = []operation.Ref{engine.GatewayRef(g), classRef(g.Spec.GatewayClassName)}
 		}
 	default:
-		// What the gateway itself lacks is told there, and here as a consequence.
+		// The gateway's own fault is reported there, and this as a consequence.
 		f.Follower, f.Because = true, []operation.Ref{engine.GatewayRef(g), classRef(g.Spec.GatewayClassName)}
 		f.Cause = fmt.Sprintf("It is attached to gateway %s.", engine.QuoteCode(g.Name))
 	}
 	return []engine.Finding{f}
 }
 
-// parentStatus is what controllers say of a route at one parent; without a name it is nothing.
+// parentStatus is the status that controllers report for a route at one parent; the zero value means none.
 type parentStatus struct {
 	gatewayapi.ParentStatus
 	disputed bool // several controllers contradict each other
@@ -142,7 +142,7 @@ func (x *Index) statusAt(r *gatewayapi.Route, p gatewayapi.ParentRef) parentStat
 	return parentStatus{said, disputed}
 }
 
-// addDispute tells that another controller says otherwise: nobody knows which of them serves the gateway.
+// addDispute notes that another controller contradicts this one: which of them serves the gateway is unknown.
 func (s parentStatus) addDispute(f *engine.Finding) {
 	if s.disputed {
 		f.Confidence = engine.Medium
@@ -154,7 +154,7 @@ func (s parentStatus) condition(kind string) *metav1.Condition {
 	return gatewayapi.FindCondition(s.Conditions, kind)
 }
 
-// text quotes a condition, or says that there is none.
+// text quotes a condition, or notes that there is none.
 func (s parentStatus) text(r *gatewayapi.Route, c *metav1.Condition) string {
 	switch {
 	case c != nil:
@@ -165,7 +165,8 @@ func (s parentStatus) text(r *gatewayapi.Route, c *metav1.Condition) string {
 	return "Its `status.parents` says nothing of this gateway: no controller has looked at it there."
 }
 
-// explainNoGateway tells that a gateway is absent, and which one may be meant: of the same name elsewhere, or of one like it.
+// explainNoGateway explains that a gateway does not exist, and suggests the one that may be meant: one of the same name
+// in another namespace, or one with a similar name.
 func (x *Index) explainNoGateway(f *engine.Finding, r *gatewayapi.Route, at int, p gatewayapi.ParentRef) {
 	namespace := p.NamespaceFrom(r.Namespace)
 	f.Cause = fmt.Sprintf("The gateway %s that the route is to be attached to does not exist in namespace %s, so nothing serves the route.", engine.QuoteCode(p.Name), engine.QuoteCode(namespace))

@@ -18,7 +18,8 @@ import (
 // checkCertificates explains TLSSecret: certificates that serve an Ingress or that pods use, and that clients refuse.
 func checkCertificates(x *Index) []engine.Finding { return x.findCertificates(true) }
 
-// IdleCertificates are TLS Secrets that nothing is seen to use and that could not serve. Whoever asks about one wants to know.
+// IdleCertificates returns unusable TLS Secrets that nothing appears to use. They are reported only to a user who asks
+// about them.
 func (x *Index) IdleCertificates() []engine.Finding { return x.findCertificates(false) }
 
 func (x *Index) findCertificates(used bool) []engine.Finding {
@@ -98,7 +99,7 @@ func (x *Index) podsBySecret() map[engine.Name][]string {
 	return mounts
 }
 
-// certificateFaults say what a Secret holds in place of a certificate with its key.
+// certificateFaults describes what a Secret holds in place of a certificate with its key.
 var certificateFaults = map[redact.CertificateFault]string{
 	redact.CertificateEmpty:      "Its `tls.crt` is empty, so it has no certificate.",
 	redact.CertificateNotPEM:     "Its `tls.crt` is no certificate: it holds no PEM block `CERTIFICATE`.",
@@ -161,7 +162,7 @@ func addUsers(f *engine.Finding, served []*networkingv1.Ingress, shown []*gatewa
 		f.Evidence = append(f.Evidence, fmt.Sprintf("It is mounted by %s.", engine.QuoteCodes(pods)))
 	}
 	if len(served)+len(shown) == 0 {
-		f.Confidence = engine.Medium // nobody sees whether a program serves with it
+		f.Confidence = engine.Medium // whether a program serves with it is unknown
 	}
 }
 
@@ -216,8 +217,8 @@ func hostsOf(in *networkingv1.Ingress, tls networkingv1.IngressTLS) []string {
 	return hosts
 }
 
-// shallowWildcard is a wildcard of a certificate that somebody may believe to cover a host: of a parent further up, or the
-// parent itself.
+// shallowWildcard returns a wildcard of a certificate that looks as if it covers a host but does not: one of a more
+// distant parent domain, or of the host itself.
 func shallowWildcard(c *redact.Certificate, host string) string {
 	for _, name := range c.Names {
 		if parent, ok := strings.CutPrefix(name, "*."); ok && (host == parent || strings.HasSuffix(host, "."+parent)) {

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// lookupExprs are how programs tell of a name that could not be resolved; the first
-// group, where there is one, is the name.
+// lookupExprs match the messages of programs about a name that could not be resolved; the first group, where there is
+// one, is the name.
 var lookupExprs = []*regexp.Regexp{
 	regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)(?: on \S+)?: ` +
 		`(?:no such host|server misbehaving|.*i/o timeout|Temporary failure)`),
@@ -135,12 +135,12 @@ func checkNameServer(x *Index) []engine.Finding {
 	return m.Found
 }
 
-// nameServerTarget stands for the name server where its pods were not read.
+// nameServerTarget returns a placeholder for the name server, for use where its pods were not read.
 func nameServerTarget() target {
 	return target{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"}}}, 53, corev1.ProtocolUDP}
 }
 
-// nameServerOf is a pod of the name server; what stands for one if none was read.
+// nameServerOf returns a pod of the name server, or a placeholder if none was read.
 func (x *Index) nameServerOf(server *corev1.Service) target {
 	to := nameServerTarget()
 	if server != nil {
@@ -218,7 +218,7 @@ func (x *Index) noWayToServer(pod *corev1.Pod, by *networkingv1.NetworkPolicy, c
 	return f
 }
 
-// checkLookups explains NameResolution where one program asks for a name that nothing has.
+// checkLookups explains NameResolution for a single program that looks up a name which does not exist.
 func checkLookups(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
@@ -241,8 +241,8 @@ func checkLookups(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findin
 	return found
 }
 
-// WrongName is the lookup because of which a container crashed, where the name itself is
-// at fault: the resolver answered or was asked for a bare name, and the cluster has no such service.
+// WrongName returns the failed lookup that crashed a container, if the name itself is at fault: either the resolver
+// answered or the name has a single label, and the cluster has no such service.
 func (x *Index) WrongName(pod *corev1.Pod, c engine.Container) (lookup, bool) {
 	if !engine.KeepsCrashing(pod, c) || c.OutOfMemory() || x.Unread["services"] {
 		return lookup{}, false

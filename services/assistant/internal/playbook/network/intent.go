@@ -85,7 +85,7 @@ func otherBackendProtocol(in *networkingv1.Ingress, b backend, s *corev1.Service
 	return f, true
 }
 
-// misroutedPath explains a path that tells of another service than it leads to.
+// misroutedPath explains a path that names another service than the one it leads to.
 func (x *Index) misroutedPath(in *networkingv1.Ingress, b backend, s *corev1.Service) (f engine.Finding, ok bool) {
 	if b.rule < 0 {
 		return f, false

@@ -14,8 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// policyTable judges connections between kinds of pods: those that no policy tells apart
-// are judged once.
+// policyTable evaluates connections between groups of pods: pods that all policies treat alike are evaluated once.
 type policyTable struct {
 	about   map[networkingv1.PolicyType]*engine.Selecting[*isolation]
 	parsed  map[*metav1.LabelSelector]labels.Selector // nil: cannot be read
@@ -23,7 +22,7 @@ type policyTable struct {
 	kinds   map[string]int
 	kindOf  map[*corev1.Pod]int
 	judged  map[connection][]*networkingv1.NetworkPolicy
-	// behind are, of each service, ready pods that stand for all.
+	// behind holds, for each service, ready pods that represent all its pods.
 	behind map[engine.Name][]*corev1.Pod
 	calls  map[kindCall]verdict
 }

@@ -134,7 +134,7 @@ func (x *Index) opensPort(pod *corev1.Pod, key string) bool {
 	return false
 }
 
-// declares reports whether a container of a pod says that it listens on a port.
+// declares reports whether a container of a pod declares a port.
 func declares(pod *corev1.Pod, port int32, protocol corev1.Protocol) bool {
 	return slices.ContainsFunc(portsOf([]*corev1.Pod{pod}, protocol), func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
 }
@@ -325,8 +325,8 @@ func (x *Index) chosenBy(pod *corev1.Pod, change engine.Members) bool {
 	})
 }
 
-// admitsNobody tells of a policy in front of a service that wants callers with a label
-// which nothing has. That a policy closes a service on purpose looks another way.
+// admitsNobody explains a policy in front of a service that admits only callers with a label that no pod has. A policy
+// that closes a service on purpose has no such rule.
 func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, bool) {
 	if !governsDirection(p, networkingv1.PolicyTypeIngress) {
 		return engine.Finding{}, false
@@ -345,7 +345,7 @@ func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, boo
 		}
 	}
 	if len(wanted) == 0 {
-		return engine.Finding{}, false // it lets nobody in, which somebody wrote so
+		return engine.Finding{}, false // it admits no callers, which is deliberate
 	}
 	s, endpoints := x.serviceBehind(p)
 	if s == nil || x.opened(s, p) {

@@ -25,8 +25,8 @@ type target struct {
 	protocol corev1.Protocol
 }
 
-// governsDirection reports whether a policy is about a direction. Without types it is about what comes
-// in, and about what goes out if it has rules for that.
+// governsDirection reports whether a policy applies to a direction. Without policyTypes it applies to ingress, and to
+// egress if it has egress rules.
 func governsDirection(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
 	if len(p.Spec.PolicyTypes) > 0 {
 		return slices.Contains(p.Spec.PolicyTypes, direction)
@@ -87,7 +87,7 @@ func portOn(pod *corev1.Pod, port intstr.IntOrString, protocol corev1.Protocol) 
 	return 0
 }
 
-// isPeer reports whether a pod is one of those that a policy's peer stands for.
+// isPeer reports whether a policy's peer selects a pod.
 func (x *Index) isPeer(peer networkingv1.NetworkPolicyPeer, namespace string, pod *corev1.Pod) bool {
 	if b := peer.IPBlock; b != nil {
 		return inBlock(b, pod.Status.PodIP)

@@ -36,8 +36,8 @@ func checkResolvers(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Find
 	return []engine.Finding{f}
 }
 
-// foreignResolver tells how a pod comes to ask other name servers than the cluster's, and which; empty where it does not, or
-// where they may lead to the cluster's.
+// foreignResolver explains why a pod uses name servers other than the cluster's, and names them; both are empty if it
+// does not, or if they may forward to the cluster's.
 func (x *Index) foreignResolver(pod *corev1.Pod) (how, foreign string) {
 	server, _ := x.nameServer()
 	switch policy := pod.Spec.DNSPolicy; {
@@ -49,7 +49,7 @@ func (x *Index) foreignResolver(pod *corev1.Pod) (how, foreign string) {
 		return "", ""
 	}
 	servers := pod.Spec.DNSConfig.Nameservers
-	for _, other := range x.LivingPods { // a cache on the node, or a name server that somebody runs in the cluster
+	for _, other := range x.LivingPods { // a node-local cache, or another name server in the cluster
 		if other.Status.PodIP != "" && slices.Contains(servers, other.Status.PodIP) {
 			return "", ""
 		}

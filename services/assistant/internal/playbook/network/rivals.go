@@ -17,9 +17,9 @@ type claim struct {
 	kind              networkingv1.PathType
 }
 
-// rivalIngresses explains IngressBackend: two ingresses of one class that want the same host and path and lead to different
-// services. The controller serves one of them and says nothing of it in any object. Rules that several ingresses share on
-// purpose, such as those of a canary, are marked by annotations.
+// rivalIngresses explains IngressBackend: two ingresses of one class that claim the same host and path and lead to
+// different services. The controller serves one of them and reports nothing in any object. Rules that several ingresses
+// share on purpose, such as those of a canary, are marked by annotations.
 func (x *Index) rivalIngresses() []engine.Finding {
 	first := map[claim]*networkingv1.Ingress{}
 	backends := map[claim]backend{}
@@ -30,7 +30,7 @@ func (x *Index) rivalIngresses() []engine.Finding {
 			list = append(list, in)
 		}
 	}
-	// The oldest is served by the controllers that say which.
+	// Controllers that document the order serve the oldest.
 	slices.SortStableFunc(list, func(a, b *networkingv1.Ingress) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})

@@ -33,7 +33,7 @@ func checkServices(x *Index) []engine.Finding {
 			continue
 		}
 		if down && isDNS(s) {
-			continue // that has a finding of its own
+			continue // which has a separate finding
 		}
 		pods := x.Selected(s.Namespace, s.Spec.Selector)
 		if len(pods) == 0 {
@@ -76,8 +76,8 @@ func otherProtocol(s *corev1.Service, port corev1.ServicePort, pods []*corev1.Po
 	return f, false
 }
 
-// mixedBackends explains ServicePort: a Service that chooses pods of several workloads, of which some say that they listen on
-// its port and others say nothing of it. A target port with a name leads to pods that have it alone.
+// mixedBackends explains ServicePort: a Service that selects pods of several workloads, only some of which declare its
+// port. A named target port leads only to the pods that declare it.
 func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.Finding, mixed bool) {
 	for _, port := range s.Spec.Ports {
 		target := targetPort(port)
@@ -102,7 +102,7 @@ func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.F
 		if len(with) == 0 || len(without) == 0 || slices.ContainsFunc(without, func(name string) bool { return slices.Contains(with, name) }) {
 			continue
 		}
-		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Low} // a port may be open that nobody declares
+		f = engine.Finding{Class: engine.ServicePort, Object: engine.ServiceRef(s), Confidence: engine.Low} // a port may be open without being declared
 		f.Evidence = []string{fmt.Sprintf("Its selector %s chooses pods of %s, and of %s.", selectorText(s), strings.Join(with, ", "), strings.Join(without, ", "))}
 		f.Cause = fmt.Sprintf("Its selector also chooses pods of %s, which say nothing of the port %s: if they do not listen on it, the connections that come to them fail.", strings.Join(without, ", "), engine.QuoteCode(target.String()))
 		f.Text = fmt.Sprintf("Let the selector want a label that only %s has.", strings.Join(with, ", "))
@@ -159,11 +159,11 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", engine.RefTitle(best.ref))
 			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", engine.RefTitle(best.ref))
 			if callers := x.callers()[s]; len(callers) > 0 {
-				f.Order = -1 // nobody can have meant that others call nothing
+				f.Order = -1 // callers without a backend cannot be intended
 				f.Effects = x.effectsOnCallers(s)
 				f.Evidence = append(f.Evidence, fmt.Sprintf("Told to reach it are %s.", strings.Join(callers, ", ")))
 			} else {
-				f.Confidence = engine.Low // somebody may have meant it
+				f.Confidence = engine.Low // it may be intentional
 			}
 		}
 		f.Because = []operation.Ref{best.ref}
@@ -309,8 +309,8 @@ func (x *Index) nearTable() *engine.Chooser[*near] {
 	return all
 }
 
-// nearTo is what has the most labels of a service's selector, the first by name, and
-// another that has as many, or nil.
+// nearTo returns the object that has the most labels of a service's selector, the first by name, and another with
+// equally many, or nil.
 func (x *Index) nearTo(s *corev1.Service) (best, rival *near) {
 	var there []engine.Pair // labels that something has
 	for key, value := range s.Spec.Selector {
@@ -437,7 +437,7 @@ func portsOf(pods []*corev1.Pod, protocol corev1.Protocol) []corev1.ContainerPor
 
 // offerOnlyPort offers the pods' port, if they have one.
 func offerOnlyPort(f *engine.Finding, s *corev1.Service, port corev1.ServicePort, target intstr.IntOrString, declared []corev1.ContainerPort) {
-	// Ports merge by number: two of one number cannot be told apart in a patch.
+	// Ports merge by number: a patch cannot distinguish two with the same number.
 	same := 0
 	for _, p := range s.Spec.Ports {
 		if p.Port == port.Port {

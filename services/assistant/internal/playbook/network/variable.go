@@ -162,7 +162,7 @@ func (a address) text() string {
 	return a.host + ":" + strconv.Itoa(int(a.port))
 }
 
-// explainAbsentService reports whether more than a variable says that a service is missing.
+// explainAbsentService reports whether there is more evidence than a variable that a service is missing.
 func (x *Index) explainAbsentService(f *engine.Finding, s setting, of engine.Name, pod *corev1.Pod) bool {
 	f.Class = engine.NameResolution
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", engine.QuoteCode(of.Namespace), engine.QuoteCode(of.Name)))
@@ -282,8 +282,8 @@ func (x *Index) Called(pod *corev1.Pod) []*corev1.Service {
 	return all
 }
 
-// WrongAddress explains a line in which a program that runs on tells of an address that cannot be right: a name that no service
-// has, or a port that its service does not have.
+// WrongAddress explains a line in which a running program reports an impossible address: a name that no service has, or
+// a port that its service does not have.
 func (x *Index) WrongAddress(pod *corev1.Pod, line string) (f engine.Finding, ok bool) {
 	if x.Unread["services"] {
 		return f, false

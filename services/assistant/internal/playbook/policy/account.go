@@ -14,8 +14,8 @@ import (
 var noAccountExpr = regexp.MustCompile(`error looking up service account ([a-z0-9-]+)/([a-z0-9.-]+): ` +
 	`serviceaccount "([a-z0-9.-]+)" not found`)
 
-// checkAccounts explains MissingServiceAccount: without its service account no pod is created at all,
-// so that only its owner tells of it.
+// checkAccounts explains MissingServiceAccount: without its service account no pod is created at all, so only the pod's
+// owner shows the fault.
 func checkAccounts(x *Index) []engine.Finding {
 	if x.Unread["serviceaccounts"] {
 		return nil

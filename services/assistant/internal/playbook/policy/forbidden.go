@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// denial is what the API server refused a service account. It was read from a log, which
-// may be forged: every member has passed a closed pattern.
+// denial is a request that the API server refused a service account. It was read from a log, which may be forged: every
+// member has passed a closed pattern.
 type denial struct {
 	account     engine.Name
 	verb        string

@@ -96,7 +96,7 @@ func explainExceeded(f *engine.Finding, x *Index, r rejection, said []string) {
 	offerWithinQuota(f, x, r, hard)
 }
 
-// scopeText tells which pods alone a quota counts.
+// scopeText describes the scopes that limit which pods a quota counts.
 func scopeText(q *corev1.ResourceQuota) string {
 	if q == nil {
 		return ""

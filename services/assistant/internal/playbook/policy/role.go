@@ -115,8 +115,8 @@ func rulesFor(all []denial) []any {
 	return rules
 }
 
-// fitting is a role of the namespace that allows all of it, and whose rules name only the
-// resources that were asked for.
+// fitting returns a role of the namespace that grants all denied requests and whose rules name only the requested
+// resources.
 func (x *Index) fitting(all []denial, namespace string) (string, bool) {
 	var fit []string
 	for i := range x.Roles {

@@ -93,7 +93,7 @@ func (x *Index) AbsentClaims() []Absent {
 	return all
 }
 
-// missedByScheduler reports whether the scheduler says that a pod's claim does not exist.
+// missedByScheduler reports whether the scheduler reported that a pod's claim does not exist.
 func missedByScheduler(pod *corev1.Pod, claim string) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && strings.Contains(c.Message, fmt.Sprintf("persistentvolumeclaim %q not found", claim))
@@ -178,7 +178,7 @@ func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim
 		return explainNamedVolume(f, x, c)
 	case named == nil || *named == "" || class != nil && class.Provisioner == noProvisioner:
 		if class != nil && bindsLate(class) && len(users) == 0 {
-			return false // nobody wants it yet
+			return false // no pod uses it yet
 		}
 		return explainStaticVolumes(f, x, c, named)
 	case x.Unread["storageclasses"]:
@@ -287,7 +287,7 @@ func explainStaticVolumes(f *engine.Finding, x *Index, c *corev1.PersistentVolum
 	}
 	for i := range x.StorageClasses {
 		if x.StorageClasses[i].Annotations[defaultClass] == "true" {
-			// A claim gets the default class late, but by itself.
+			// A claim is given the default class late, but automatically.
 			f.Confidence = engine.Low
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// aboutReadiness are the classes that tell why a container is not ready, and not why one ended.
+// aboutReadiness lists the classes that explain why a container is not ready, but not why one ended.
 var aboutReadiness = []engine.Class{engine.ReadinessProbe, engine.ReadinessGate, engine.AccessForbidden, engine.RolloutStuck}
 
 // Unexplained returns the symptoms that no finding, nor a consequence of one, is about.

@@ -11,7 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// gateways and routes have conditions that say whether they are served; one that nobody has written is a symptom, too.
+// gateways lists gateways and routes whose conditions do not report them as served; a condition that is missing is a
+// symptom, too.
 func (l *lister) gateways() {
 	controllers := map[string]string{} // by class
 	for i := range l.GatewayClasses {

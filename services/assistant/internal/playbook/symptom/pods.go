@@ -27,7 +27,7 @@ func (l *lister) pods() {
 		case pod.Status.Phase == corev1.PodSucceeded:
 			continue
 		case pod.Status.Phase == corev1.PodFailed && s.Owner.Kind == "CronJob":
-			continue // the Job tells whether that was the last word
+			continue // the Job reports whether this was its last attempt
 		case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
 			s.Text = fmt.Sprintf("%s failed: %s.", name, engine.QuoteCode(pod.Status.Reason+" "+pod.Status.Message))
 			l.add(s)

@@ -19,12 +19,12 @@ type Symptom struct {
 	Owner     operation.Ref
 	Container string // empty: of the object as a whole
 	Text      string // a sentence, foreign text in backticks
-	// ended says that a container ended, which a finding about readiness does not explain.
+	// ended means that a container ended, which a finding about readiness does not explain.
 	ended bool
-	// telling says that it has a cause in its text which a rollout that is stuck does not explain.
+	// telling means that its text has a cause which a stuck rollout does not explain.
 	telling bool
-	// Survived says that a container failed once, over an hour ago, and runs since. It is worth telling
-	// only of an object that was asked about.
+	// Survived means that a container failed once, over an hour ago, and has run since. It is reported only for an object
+	// that the user asked about.
 	Survived bool
 }
 

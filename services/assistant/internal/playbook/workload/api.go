@@ -96,8 +96,8 @@ func explainGone(f *engine.Finding, kind, version, who string) {
 	}
 }
 
-// explainGoneTarget tells of an autoscaler whose target stands in a group that is gone: the
-// controller looks for it by group and kind.
+// explainGoneTarget explains an autoscaler whose target is in an API group that no longer exists: the controller looks
+// it up by group and kind.
 func explainGoneTarget(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPodAutoscaler) bool {
 	target := a.Spec.ScaleTargetRef
 	if x.groupServed(target.APIVersion) {
@@ -122,8 +122,8 @@ func explainGoneTarget(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalP
 // unserved is a kind in a version that the cluster does not have.
 type unserved struct{ kind, version string }
 
-// unmatched is what a pod's log says was asked of such versions, each once. Of a version
-// that is served by now, the log is of the past.
+// unmatched returns the distinct kinds and versions that a pod's log reports as not served. A version that is served
+// now is skipped, since the log line is outdated.
 func (x *Index) unmatched(pod *corev1.Pod) []unserved {
 	var all []unserved
 	for _, log := range x.LogsOf(pod) {
@@ -191,8 +191,8 @@ func (x *Index) applied() []applied {
 	return all
 }
 
-// offerConversion applies the manifest for the version that came instead, where nothing else in
-// it changes. Kinds with variables are left out: what was read of them is redacted.
+// offerConversion applies the manifest in the successor version, if nothing else in it changes. Kinds with variables
+// are left out, since their values were redacted on reading.
 func offerConversion(f *engine.Finding, o applied) {
 	switch o.ref.Kind {
 	case "HorizontalPodAutoscaler", "NetworkPolicy":

@@ -80,8 +80,7 @@ func conditionText(c autoscalingv2.HorizontalPodAutoscalerCondition) string {
 	return fmt.Sprintf("Its condition %s is %s, %s: %s.", c.Type, c.Status, engine.QuoteCode(c.Reason), engine.QuoteCode(c.Message))
 }
 
-// scaled is what an autoscaler scales; nil where it is not there, or of a kind that is not
-// read.
+// scaled returns the workload that an autoscaler scales; nil if it does not exist or its kind is not read.
 func (x *Index) scaled(a *autoscalingv2.HorizontalPodAutoscaler) (w *engine.Workload, unread bool) {
 	t := a.Spec.ScaleTargetRef
 	if t.Kind != "Deployment" && t.Kind != "StatefulSet" && t.Kind != "ReplicaSet" || x.Unread[strings.ToLower(t.Kind)+"s"] {
@@ -109,7 +108,7 @@ func explainNoTarget(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPod
 	}
 }
 
-// explainNoRequests tells of shares of requests that nobody made: usage in percent is of the
+// explainNoRequests explains utilization targets without a resource request: utilization is a percentage of the
 // request, and without one the controller computes nothing.
 func explainNoRequests(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPodAutoscaler, w *engine.Workload) bool {
 	if w.Template == nil {

@@ -57,7 +57,7 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 			draining = append(draining, fmt.Sprintf("Pod %s is on node %s, which is cordoned: a drain waits for it.", engine.QuoteCode(pod.Name), engine.QuoteCode(node.Name)))
 		}
 	}
-	// Nobody waits for what nobody drains: then it is a warning, which may be intentional.
+	// Without a drain nothing is blocked: then it is a warning, which may be intentional.
 	if f.Confidence = engine.Low; len(draining) > 0 {
 		f.Confidence = engine.High
 	}
@@ -90,7 +90,7 @@ func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget,
 		}
 		f.Cause = fmt.Sprintf("It lets no pod go, because only %d of the %d pods that it wants healthy are so.", s.CurrentHealthy, s.DesiredHealthy)
 		f.Text = "Find out why the pods are not ready; the drain goes on by itself."
-		// A drain that waits is a trouble of its own, whatever the pods lack.
+		// A blocked drain is a finding in its own right, whatever is wrong with the pods.
 		f.Follower = len(draining) == 0
 		if !policyEvictsUnready(b) {
 			f.Text += " With unhealthyPodEvictionPolicy AlwaysAllow the budget would let go of pods that are not ready."

@@ -62,8 +62,8 @@ func fieldPath(c engine.Container) string {
 	return "spec.containers{" + c.Spec.Name + "}"
 }
 
-// explainCrash says why a container ended. What reads like an order in its log is told apart from
-// what the program says of itself.
+// explainCrash explains why a container ended. Text in its log that reads like an instruction is kept apart from the
+// program's own messages.
 func (x *Index) explainCrash(pod *corev1.Pod, w *engine.Workload, c engine.Container) engine.Finding {
 	lines, orders := engine.SplitInstructions(x.LastLines(pod, c))
 	f := selfEnded(lines, w, c)
@@ -150,8 +150,8 @@ func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Fi
 	return f
 }
 
-// tellingLine is the line that says why, of lines with the most recent first: usage texts and details
-// often follow on it. Without one it is the last. before is what the program said before that message.
+// tellingLine returns the line that gives the reason, from lines with the most recent first: usage texts and details
+// often follow it. Without one it returns the most recent line. before is the program's output before that message.
 func tellingLine(lines []string) (line, before string) {
 	text := slices.Clone(lines)
 	slices.Reverse(text)
@@ -162,7 +162,7 @@ func tellingLine(lines []string) (line, before string) {
 	g := groups[0]
 	switch {
 	case g.Root != "" && strings.HasPrefix(g.Line, "Traceback "):
-		return g.Root, g.Before // the head of a trace says nothing
+		return g.Root, g.Before // the first line of a trace gives no reason
 	case g.Root != "" && !strings.Contains(g.Line, g.Root):
 		return g.Line + " " + g.Root, g.Before
 	}

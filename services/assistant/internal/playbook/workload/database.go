@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// refusal is what one database says to its clients.
+// refusal is one error of a database, with the clients that got it.
 type refusal struct {
 	service *corev1.Service
 	cause   *endCause

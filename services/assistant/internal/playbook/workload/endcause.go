@@ -14,16 +14,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// endCause is a cause that the last lines of many programs name in the same words: those of a database, of the C library or
-// of a runtime. It is chosen for a container whose exit is a fact already.
+// endCause is a cause that the last lines of many programs name in the same wording: that of a database, of the C
+// library or of a runtime. It is chosen for a container whose exit is a fact already.
 type endCause struct {
 	expr          *regexp.Regexp
 	cause, advice string
-	// server says where the fault is: with the database itself, whoever its clients are.
+	// server means that the fault is in the database itself and not in a client.
 	server bool
-	// database means that a database says it, which has a name.
+	// database means that the message comes from a database, which has a name.
 	database bool
-	// add tells what the cluster knows of it.
+	// add adds facts from the cluster to the finding.
 	add func(x *Index, f *engine.Finding, pod *corev1.Pod, c engine.Container, line string)
 }
 
@@ -168,8 +168,8 @@ func (x *Index) explainEnd(f *engine.Finding, pod *corev1.Pod, w *engine.Workloa
 	return true
 }
 
-// explainProbeByLog adds to a probe that fails what the container's log tells of the reason: a program that cannot use its
-// database says that it is not ready, or does not answer at all.
+// explainProbeByLog adds the reason in the container's log to a failing probe: a program that cannot use its database
+// reports itself as not ready, or does not answer at all.
 func (x *Index) explainProbeByLog(f *engine.Finding, pod *corev1.Pod, c engine.Container, p probe) {
 	log := engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name}
 	if p.kind != "readiness" {

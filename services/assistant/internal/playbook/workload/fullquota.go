@@ -20,8 +20,8 @@ type lack struct {
 	sure    bool // it is certainly needed
 }
 
-// checkFullQuotas explains QuotaExceeded: objects that are missing, and that a quota of the namespace would not let in. The
-// refusal went to whoever wanted to create them: no event tells of it.
+// checkFullQuotas explains QuotaExceeded: objects that are missing and that a quota of the namespace would reject. The
+// rejection went to the client that tried to create them, so no event records it.
 func checkFullQuotas(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Quotas {
@@ -60,7 +60,7 @@ func checkFullQuotas(x *Index) []engine.Finding {
 	return found
 }
 
-// limitedKinds are what a quota limits, in order.
+// limitedKinds returns the resources that a quota limits, in order.
 func limitedKinds(q *corev1.ResourceQuota) []corev1.ResourceName {
 	var kinds []corev1.ResourceName
 	for kind := range q.Status.Hard {

@@ -22,8 +22,8 @@ var gateOwners = []struct{ prefix, owner string }{
 // gateGrace is the time a controller gets to set a missing condition.
 const gateGrace = time.Minute
 
-// checkReadinessGates explains ReadinessGate: pods whose containers are ready and that somebody
-// else has not called ready.
+// checkReadinessGates explains ReadinessGate: pods whose containers are ready but for which another component has not
+// set the condition of a readiness gate to true.
 func checkReadinessGates(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	ready := podCondition(pod, corev1.ContainersReady)
 	if len(pod.Spec.ReadinessGates) == 0 || ready == nil || ready.Status != corev1.ConditionTrue || engine.PodReady(pod) {

@@ -14,8 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// initTime is what an init container may work before it counts as waiting, if its log does
-// not say so itself.
+// initTime is how long an init container may run before it counts as waiting, unless its log reports the wait.
 const initTime = 2 * time.Minute
 
 var (

@@ -166,8 +166,8 @@ func explainJobBound(f *engine.Finding, j *batchv1.Job, ended *batchv1.JobCondit
 	}
 }
 
-// offerRerun says how to run the job once more. Its pods cannot be changed, so a new job is
-// needed; a CronJob that was corrected since can create it.
+// offerRerun explains how to rerun the job. Its pods are immutable, so a new job is needed; a CronJob that has been
+// corrected since can create it.
 func offerRerun(f *engine.Finding, x *Index, j *batchv1.Job) {
 	owner := metav1.GetControllerOf(j)
 	if owner == nil || owner.Kind != "CronJob" {

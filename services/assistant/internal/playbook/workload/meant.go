@@ -16,14 +16,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Meant tells what somebody may well have meant, and what all the same explains why things are not as a person who asks
-// expects them: a rollout that is held, nodes without a daemon's pod, an autoscaler at its bound. None of it is a finding of
-// a diagnosis that nobody directed at it.
+// Meant explains settings that may be intentional and yet cause a state that a user asks about: a rollout that is held,
+// nodes without a daemon's pod, an autoscaler at its bound. These are not findings of a general diagnosis.
 func (x *Index) Meant() []engine.Finding {
 	return slices.Concat(x.heldRollouts(), x.missedNodes(), x.boundAutoscalers(), x.suspendedJobs(), x.fullCPU(), x.displaced())
 }
 
-// heldRollouts are StatefulSets and DaemonSets whose pods stay at an earlier revision by their update strategy.
+// heldRollouts returns StatefulSets and DaemonSets whose update strategy keeps their pods at an earlier revision.
 func (x *Index) heldRollouts() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.StatefulSets {
@@ -142,7 +141,7 @@ func (x *Index) explainMissed(f *engine.Finding, d *appsv1.DaemonSet, why refusa
 	}
 }
 
-// boundAutoscalers are those that do not scale down, or not yet, by their own settings.
+// boundAutoscalers returns autoscalers whose own settings prevent or delay a scale-down.
 func (x *Index) boundAutoscalers() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Autoscalers {
@@ -154,7 +153,7 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = fmt.Sprintf("It is at its minimum of %d and would want fewer.", engine.ValueOr(a.Spec.MinReplicas, 1))
 			f.Text = "Say which minimum it is to have, if it is to scale down further."
-			f.Confidence = engine.Low // what the load asks for is no fault
+			f.Confidence = engine.Low // the load is no fault
 		case limited.Status == corev1.ConditionTrue && limited.Reason == "TooManyReplicas":
 			f.Evidence = []string{conditionText(limited)}
 			f.Cause = fmt.Sprintf("It is at its maximum of %d and would want more.", a.Spec.MaxReplicas)
@@ -180,7 +179,7 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 	return found
 }
 
-// suspendedJobs do not run because somebody, or a queue, holds them.
+// suspendedJobs returns jobs that do not run because a user or a queue has suspended them.
 func (x *Index) suspendedJobs() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Jobs {

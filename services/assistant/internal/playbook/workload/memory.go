@@ -14,7 +14,7 @@ func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
 		if !c.OutOfMemory() || pod.Status.Phase == corev1.PodFailed && w.Ref.Kind == "Job" {
-			continue // a failed job is told of as a whole
+			continue // a failed job is reported as a whole
 		}
 		if c.TooSmallToStart() && !c.Status.Ready {
 			f := x.tooSmall(pod, w, c)

@@ -239,16 +239,17 @@ func checkEphemeralStorage(x *Index, pod *corev1.Pod, w *engine.Workload) []engi
 	return []engine.Finding{f}
 }
 
-// overStorageLimit reports whether the kubelet says that a pod exceeded its own limit for local storage. What it says of a
-// node that ran short has "exceeds its request" too, which no pod is evicted for on a node that is well.
+// overStorageLimit reports whether a message of the kubelet means that a pod exceeded its own limit for local storage.
+// The message about a node that ran short also has "exceeds its request", for which no pod is evicted on a healthy
+// node.
 func overStorageLimit(message string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, "exceed") && strings.Contains(message, "limit") && !strings.Contains(message, "low on resource") &&
 		(strings.Contains(message, "storage") || strings.Contains(message, "emptydir"))
 }
 
-// evictionMessage says why the kubelet recently evicted a pod. The event comes first: until the containers have ended, the
-// pod's status says that it runs.
+// evictionMessage returns the reason for which the kubelet recently evicted a pod. The event comes first: until the
+// containers have ended, the pod's status is still Running.
 func (x *Index) evictionMessage(pod *corev1.Pod) string {
 	if pod.Status.Phase == corev1.PodFailed {
 		if at := pod.Status.StartTime; pod.Status.Reason != "Evicted" || at == nil || x.Taken.Sub(at.Time) > engine.Recent {

@@ -52,7 +52,7 @@ func (x *Index) awayFor(pod *corev1.Pod) []operation.Ref {
 		if engine.NodeCondition(node, corev1.NodeReady) == nil || engine.NodeReady(node) || !affinityAccepts(required, node) || len(x.shortfalls(pod, []*corev1.Node{node})) > 0 {
 			continue
 		}
-		// The cluster keeps pods away from such a node by taints of its own.
+		// The cluster adds its own taints to such a node.
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 			return !strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != corev1.TaintEffectPreferNoSchedule && !isTolerated(pod, t)
 		}) {
@@ -77,7 +77,7 @@ func affinityAccepts(required nodeaffinity.RequiredNodeAffinity, node *corev1.No
 	return err == nil && ok
 }
 
-// shortfall is what a node lacks for a pod.
+// shortfall is a resource of which a node has too little for a pod.
 type shortfall struct {
 	node string
 	kind corev1.ResourceName

@@ -65,8 +65,8 @@ func schedulerMessage(pod *corev1.Pod) string {
 	return ""
 }
 
-// explainPlacement says which rule keeps the pod from every node, and helps with the one that
-// keeps it from the most.
+// explainPlacement names the rules that keep the pod from every node, and offers a remedy for the one that excludes the
+// most.
 func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, w *engine.Workload) {
 	if said := schedulerMessage(pod); said != "" {
 		f.Evidence = append(f.Evidence, "The scheduler says "+engine.QuoteCode(said)+".")
@@ -85,9 +85,9 @@ func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, 
 	if len(r.cordoned) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Cordoned are %s.", engine.QuoteCodes(r.cordoned)))
 	}
-	// A node counts as tainted or cordoned only if the selector takes it. So where there is one,
-	// the label is there, and correcting the selector would help nobody.
-	// Nodes of the control plane are not meant for it, as long as others refuse it too.
+	// A node counts as tainted or cordoned only if the selector matches it. So if there is one, the label exists, and
+	// correcting the selector would not help. Control plane nodes are not meant for the pod, as long as others refuse it
+	// too.
 	workers := refusals{selector: x.withoutControlPlane(r.selector), cordoned: x.withoutControlPlane(r.cordoned)}
 	taintedWorkers := 0
 	for _, t := range taints {
@@ -104,7 +104,7 @@ func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, 
 	}
 }
 
-// withoutControlPlane are the nodes of a list that are none of the control plane.
+// withoutControlPlane drops control plane nodes from a list.
 func (x *Index) withoutControlPlane(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(x.nodesByName(), func(node *corev1.Node) bool { return node.Name == name && engine.IsControlPlane(node) })

@@ -18,7 +18,7 @@ var (
 	refusedExpr = regexp.MustCompile(`(?i)connection refused`)
 	absentExpr  = regexp.MustCompile(`(?i)statuscode: (404|405|410)`)
 	statusExpr  = regexp.MustCompile(`(?i)statuscode: (\d{3})`)
-	// unconnectedExpr is how the kubelet tells of a gRPC probe that got no connection, refused or not.
+	// unconnectedExpr matches the kubelet's message about a gRPC probe that got no connection, refused or not.
 	unconnectedExpr = regexp.MustCompile(`failed to connect service`)
 	timeoutExpr     = regexp.MustCompile(`(?i)timeout|deadline exceeded`)
 )
@@ -153,8 +153,8 @@ func explainProbeFailure(f *engine.Finding, said string, w *engine.Workload, c e
 	} else if member != "" {
 		unknown = len(declared) > 0 && !slices.Contains(declared, port.IntVal)
 	}
-	// Declared ports are what the spec says, not what the program does: only a probe that
-	// was refused, or a name that nothing has, proves the port wrong.
+	// Declared ports come from the spec, not from the program: only a refused probe, or a name that does not exist, proves
+	// the port wrong.
 	unanswered := refusedExpr.MatchString(said) || unconnectedExpr.MatchString(said)
 	switch {
 	case member != "" && unknown && (named || unanswered):

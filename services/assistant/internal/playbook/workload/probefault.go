@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What the kubelet says where a port answers, but not in the protocol of the probe.
+// The kubelet's messages about a port that answers, but not in the protocol of the probe.
 var (
 	notHTTPExpr  = regexp.MustCompile(`malformed HTTP (response|status code|version)`)
 	noTLSExpr    = regexp.MustCompile(`server gave HTTP response to HTTPS client|first record does not look like a TLS handshake`)

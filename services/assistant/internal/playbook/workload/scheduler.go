@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkSchedulerRules explains pods that each node would take by itself, but not beside the pods that are there, or not with
-// their volumes, ports or devices. The scheduler alone weighs all that; its condition says which rule it was.
+// checkSchedulerRules explains pods that each node would accept alone, but not together with the pods already there, or
+// not with their volumes, ports or devices. Only the scheduler weighs all of that; its condition names the rule.
 func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	said := schedulerMessage(pod)
 	a := pod.Spec.Affinity
@@ -57,7 +57,7 @@ func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engin
 	return []engine.Finding{f}
 }
 
-// explainVolumePlace tells where the volumes of a pod are, and why no node there takes it.
+// explainVolumePlace explains where the volumes of a pod are, and why no node there accepts the pod.
 func (x *Index) explainVolumePlace(f *engine.Finding, pod *corev1.Pod) {
 	f.Class, f.Confidence = engine.ClaimUnbound, engine.Medium
 	f.Cause = "The pod's volume can be used on some nodes only, and none of these takes the pod."
@@ -173,7 +173,8 @@ func hostPorts(pod *corev1.Pod) []corev1.ContainerPort {
 	return all
 }
 
-// addPriority tells where pods of a higher priority hold what a pod lacks, and which pods of the workload were ended for one.
+// addPriority notes where pods of a higher priority hold what a pod lacks, and which pods of the workload were
+// preempted for one.
 func (x *Index) addPriority(f *engine.Finding, pod *corev1.Pod, w *engine.Workload, open []*corev1.Node) {
 	const most = 5
 	own := engine.ValueOr(pod.Spec.Priority, 0)
@@ -217,7 +218,7 @@ func (x *Index) workloadOfName(namespace, pod string) (of operation.Ref) {
 	return of
 }
 
-// preempted are the recent events that tell of pods of a workload which were ended for others.
+// preempted returns the recent events about preempted pods of a workload.
 func (x *Index) preempted(of operation.Ref) []string {
 	var all []string
 	for i := range x.Events {
@@ -233,7 +234,7 @@ func (x *Index) preempted(of operation.Ref) []string {
 	return all[:min(len(all), 5)]
 }
 
-// deviceExpr is what the scheduler says of resource claims.
+// deviceExpr matches the scheduler's messages about resource claims.
 var deviceExpr = regexp.MustCompile(`(?i)\bresource ?claims?\b|\ballocate all claims\b|\bdevice class`)
 
 // checkResourceClaims explains pods that wait for a device: their claim was not made, or nothing fits it.
@@ -275,7 +276,7 @@ func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 	return []engine.Finding{f}
 }
 
-// describeClaim tells what a resource claim asks for, and who has it.
+// describeClaim describes what a resource claim requests, and who holds it.
 func (x *Index) describeClaim(f *engine.Finding, namespace, name string) {
 	for i := range x.ResourceClaims {
 		c := &x.ResourceClaims[i]
@@ -297,7 +298,7 @@ func (x *Index) describeClaim(f *engine.Finding, namespace, name string) {
 	}
 }
 
-// explainSpread tells which label the pod is to be spread by, and whether any node has it.
+// explainSpread explains which label the pod is to be spread by, and whether any node has it.
 func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 	var keys, unknown []string
 	for _, c := range pod.Spec.TopologySpreadConstraints {
@@ -322,7 +323,7 @@ func (x *Index) explainSpread(f *engine.Finding, pod *corev1.Pod) {
 	f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
 }
 
-// explainAffinity tells which labels a required affinity wants that no pod has.
+// explainAffinity explains which labels a required affinity selects that no pod has.
 func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
 	if x.Unread["pods"] {
 		return
@@ -344,7 +345,7 @@ func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []core
 				values[key] = append(values[key], value)
 			}
 		}
-		if there || selector.Matches(labels.Set(pod.Labels)) { // the first of its own kind is placed
+		if there || selector.Matches(labels.Set(pod.Labels)) { // the first pod of a self-selecting group can be placed
 			continue
 		}
 		text := metav1.FormatLabelSelector(term.LabelSelector)
@@ -382,7 +383,7 @@ func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	return []engine.Finding{f}
 }
 
-// addScheduler tells where the cluster's own scheduler runs, and what is known of it there.
+// addScheduler notes where the cluster's scheduler runs, and the findings there.
 func (x *Index) addScheduler(f *engine.Finding) {
 	f.Text = "Look at kube-scheduler in kube-system and its log."
 	var masters []string

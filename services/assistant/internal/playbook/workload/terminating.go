@@ -38,7 +38,7 @@ type dying struct {
 	metav1.Object
 }
 
-// dyingOf lists the objects of a kind that should be gone by now.
+// dyingOf lists the objects of a kind whose deletion is overdue.
 func dyingOf[T any, P interface {
 	*T
 	metav1.Object
@@ -115,9 +115,8 @@ func checkTerminating(x *Index) []engine.Finding {
 	return found
 }
 
-// isHeld reports whether the namespace controller has told what keeps it from finishing, which
-// it does not before it has tried. That content is left it tells of every pod that is
-// being ended, too.
+// isHeld reports whether the namespace controller has named what blocks it, which it does only after it has tried. Its
+// condition about remaining content does not count, since it reports every terminating pod too.
 func isHeld(n *corev1.Namespace) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NamespaceCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == corev1.NamespaceFinalizersRemaining || c.Type == corev1.NamespaceDeletionDiscoveryFailure)
