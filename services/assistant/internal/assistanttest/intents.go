@@ -8,5 +8,5 @@ var intentNames = [...]string{
 	"recent_changes", "images", "idle", "env_secrets", "drain_plan", "who_can", "secrets", "keys", "users", "number", "clock", "manual", "runbook", "reach", "certificates", "applications", "releases", "prices", "list", "describe", "logs", "history",
 }
 
-// IntentName returns the name that the manual and the messages of failed tests give an intent.
+// IntentName returns the name of an intent in the manual and in the messages of failed tests.
 func IntentName(i question.Intent) string { return intentNames[i] }
