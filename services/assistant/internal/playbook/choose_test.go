@@ -48,7 +48,7 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-// All who ask at once get one diagnosis, the one that each would have made alone.
+// Concurrent callers get one diagnosis, equal to the one that each would have got alone.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	s := newCluster(clusterShape{Pods: 60, Namespaces: 3, Deployments: 20, Services: 20, Policies: 5, Events: 50, Broken: 50})

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// controlPlane makes the last node one of the control plane.
+// controlPlane turns the last node into a control plane node.
 func controlPlane(s *engine.Snapshot) *corev1.Node {
 	node := &s.Nodes[len(s.Nodes)-1]
 	node.Name, node.Labels = "head", map[string]string{"node-role.kubernetes.io/control-plane": ""}

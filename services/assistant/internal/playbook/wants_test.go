@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// podOf is a pod of an owner, with one container in a state.
+// podOf returns a pod of an owner, with one container in a state.
 func podOf(kind, owner, name string, phase corev1.PodPhase, status corev1.ContainerStatus) corev1.Pod {
 	yes := true
 	status.Name = "main"

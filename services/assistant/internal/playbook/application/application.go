@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// longSync is how long a sync may run before it is trouble.
+// longSync is how long a sync may run before it is a problem.
 const longSync = 30 * time.Minute
 
 // Index finds the objects of a snapshot.
@@ -119,7 +119,7 @@ func (x *Index) explain(f *engine.Finding, a *argocd.Application) (bad bool) {
 	return true
 }
 
-// explainFailed tells at which objects the last sync failed.
+// explainFailed names the objects at which the last sync failed.
 func (x *Index) explainFailed(f *engine.Finding, a *argocd.Application) {
 	op := a.Status.OperationState
 	f.Cause, f.Text = "The last sync of the application failed.", "Correct what the sync's message names, at the source."
@@ -131,7 +131,7 @@ func (x *Index) explainFailed(f *engine.Finding, a *argocd.Application) {
 				continue
 			}
 			if len(names) == 0 {
-				message = r.Message // the operation's own only counts
+				message = r.Message // only the operation's own message
 			}
 			names = append(names, engine.RefTitle(r.Ref()))
 			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s.", engine.UpperFirst(engine.RefTitle(r.Ref())), engine.QuoteLine(r.Message)))
@@ -156,7 +156,7 @@ func (x *Index) follow(f *engine.Finding, a *argocd.Application, o argocd.Object
 	}
 }
 
-// addUnhealthy names the objects that are not healthy: findings about them tell more.
+// addUnhealthy names the unhealthy objects: findings about them are more specific.
 func (x *Index) addUnhealthy(f *engine.Finding, a *argocd.Application) {
 	for _, o := range a.Status.Resources {
 		if o.Health == nil || o.Health.Status != "Degraded" && o.Health.Status != "Missing" && (o.Health.Status != "Progressing" || a.Status.Health.Status == "Degraded") {

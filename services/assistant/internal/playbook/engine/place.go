@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// mainContainer is the container that a pod is there for: the one that the annotation of
-// kubectl names, the one with the workload's name, or the first.
+// mainContainer returns the name of a pod's main container: the one in kubectl's annotation, the one with the
+// workload's name, or the first.
 func mainContainer(pod *corev1.Pod, w *Workload) string {
 	for _, name := range []string{pod.Annotations["kubectl.kubernetes.io/default-container"], w.Ref.Name} {
 		if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name }) {
@@ -21,7 +21,7 @@ func mainContainer(pod *corev1.Pod, w *Workload) string {
 	return pod.Spec.Containers[0].Name
 }
 
-// RunsBeside reports whether an init container stays while the others run: a sidecar.
+// RunsBeside reports whether an init container keeps running with the others: a native sidecar.
 func RunsBeside(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
@@ -58,7 +58,7 @@ func placeFinding(f Finding, pod *corev1.Pod, w *Workload) Finding {
 	return f
 }
 
-// InitText names the init container in question, and what waits for it.
+// InitText names an init container, and the containers that wait for it.
 func InitText(pod *corev1.Pod, c Container) string {
 	ended, all := 0, 0
 	for _, other := range ListContainers(pod) {

@@ -5,13 +5,13 @@ import "fmt"
 // Signal describes a signal that killed a program.
 type Signal struct {
 	Name   string
-	Sender string // what usually sends it, as the end of a sentence
+	Sender string // its usual sender, as the end of a sentence
 	Advice string
 }
 
 const signalBase = 128 // shells and runtimes report 128 + number
 
-// signals are those that end programs on Linux, by number.
+// signals lists those that end programs on Linux, by number.
 var signals = map[int32]Signal{
 	1:  {"SIGHUP", "its terminal or its parent went away", "Look at how the program is started."},
 	2:  {"SIGINT", "something in the container interrupted it", "Look at what else runs in the container, and at its stop signal."},

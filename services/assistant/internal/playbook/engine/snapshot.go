@@ -29,10 +29,10 @@ import (
 // modifies it. Its order does not matter.
 type Snapshot struct {
 	Taken time.Time
-	// Within is the namespace that was read, with what it depends on elsewhere; empty: all.
+	// Within is the namespace that was read, with its dependencies elsewhere; empty: all.
 	Within string
 
-	// Nodes, and the pods of all namespaces: what is free on a node follows from both.
+	// Nodes, and the pods of all namespaces: together they determine the free resources of a node.
 	Nodes []corev1.Node
 	Pods  []corev1.Pod
 
@@ -56,7 +56,8 @@ type Snapshot struct {
 	Gateways        []gatewayapi.Gateway
 	Routes          []gatewayapi.Route
 	ReferenceGrants []gatewayapi.ReferenceGrant
-	// GatewayKinds are the kinds, plural, that the cluster serves of it; nil if not read. Of others nothing is called absent.
+	// GatewayKinds are the kinds, plural, of the Gateway API that the cluster serves; nil if not read. No object of any
+	// other kind is reported as absent.
 	GatewayKinds map[string]bool
 
 	// Of cert-manager, where the cluster serves it.
@@ -65,10 +66,10 @@ type Snapshot struct {
 	Issuers             []certmanager.Issuer // those of one namespace and those of the cluster
 	Orders              []certmanager.Order
 	Challenges          []certmanager.Challenge
-	// CertificateKinds are, as GatewayKinds, those that the cluster serves of it.
+	// CertificateKinds is the same for cert-manager.
 	CertificateKinds map[string]bool
 
-	// Applications are those of Argo CD, where the cluster serves them.
+	// Applications are the Argo CD applications, if the cluster serves them.
 	Applications []argocd.Application
 
 	ConfigMaps     []corev1.ConfigMap
@@ -77,7 +78,7 @@ type Snapshot struct {
 	Volumes        []corev1.PersistentVolume
 	StorageClasses []storagev1.StorageClass
 
-	// ResourceClaims are read only where a pod wants one.
+	// ResourceClaims are read only if a pod uses one.
 	ResourceClaims []resourcev1.ResourceClaim
 
 	Namespaces      []corev1.Namespace
@@ -102,8 +103,8 @@ type Snapshot struct {
 	// Logs holds the last lines, redacted, of the containers that Wants names.
 	Logs map[Log]string
 
-	// Unread are the kinds, plural, that could not be read whole. Nothing of such
-	// a kind is ever called absent.
+	// Unread are the kinds, plural, that could not be read completely. No object of such a kind is ever reported as
+	// absent.
 	Unread map[string]bool
 
 	mu    sync.Mutex

@@ -76,7 +76,7 @@ func chooseListeners(g *gatewayapi.Gateway, p gatewayapi.ParentRef) (found []*ga
 	return nil, fmt.Sprintf("gateway %s has no listener %s; it has %s", engine.QuoteCode(g.Name), strings.Join(wants, " "), strings.Join(have, ", "))
 }
 
-// acceptsRoute reports whether a listener takes a route.
+// acceptsRoute reports whether a listener accepts a route.
 func (x *Index) acceptsRoute(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gatewayapi.Listener) bool {
 	return l.TakesKind(r.Kind) && !x.refusesNamespace(r, g, l) && servesAny(l, r.Spec.Hostnames)
 }
@@ -91,7 +91,7 @@ func (x *Index) refusesNamespace(r *gatewayapi.Route, g *gatewayapi.Gateway, l *
 		return true
 	case "Selector":
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-			return false // what the controller makes of it is not known
+			return false // how the controller interprets it is unknown
 		}
 		space := x.Spaces()[r.Namespace]
 		return space != nil && selector != nil && !gatewayapi.Selects(selector, space.Labels)
@@ -117,7 +117,8 @@ func (x *Index) judgeListener(r *gatewayapi.Route, g *gatewayapi.Gateway, l *gat
 		help:    "Let the route have a host of the listener, or add a listener for its host."}
 }
 
-// servesAny reports whether a listener serves one of the hosts of a route, which names none where it takes those of the listener.
+// servesAny reports whether a listener serves one of the hosts of a route; a route without hosts takes those of the
+// listener.
 func servesAny(l *gatewayapi.Listener, hosts []string) bool {
 	return l.Hostname == "" || len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return gatewayapi.Intersects(h, l.Hostname) })
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// backend is a place in a route that leads to a Service.
+// backend is a reference in a route to a Service.
 type backend struct {
 	gatewayapi.BackendRef
 	path      string // within spec, as a person reads it
-	pointer   string // the same, as a JSON patch wants it
+	pointer   string // the same, as a JSON pointer
 	namespace string
 }
 
-// checkBackends explains backends of a route that do not exist, may not be referred to, or answer nothing.
+// checkBackends explains backends of a route that do not exist, may not be referred to, or do not answer.
 func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 	var found []engine.Finding
 	sure := false // a finding names the fault of a reference
@@ -72,7 +72,7 @@ func (x *Index) checkBackends(r *gatewayapi.Route) []engine.Finding {
 	return append(found, x.checkLeftOutRules(r)...)
 }
 
-// checkLeftOutRules explains rules that the controller leaves out of an accepted route.
+// checkLeftOutRules explains rules that the controller ignores in an accepted route.
 func (x *Index) checkLeftOutRules(r *gatewayapi.Route) []engine.Finding {
 	for _, p := range r.Spec.ParentRefs {
 		s := x.statusAt(r, p)
@@ -185,8 +185,8 @@ func explainNoPort(f *engine.Finding, b backend, s *corev1.Service) {
 	}
 }
 
-// replaceField changes one field of a list of a custom resource. A merge patch would have to repeat all of the list, with
-// members that are not read here.
+// replaceField changes one field in a list of a custom resource. A merge patch would have to repeat the whole list,
+// including members that are not read here.
 func replaceField(r operation.Ref, pointer string, value any) *operation.Operation {
 	steps, err := json.Marshal([]engine.Members{{"op": "replace", "path": pointer, "value": value}})
 	if err != nil {

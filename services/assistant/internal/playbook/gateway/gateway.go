@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkClasses explains GatewayListener: classes that no controller has taken.
+// checkClasses explains GatewayListener: classes that no controller has accepted.
 func checkClasses(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.GatewayClasses {
@@ -46,7 +46,8 @@ func checkClasses(x *Index) []engine.Finding {
 	return found
 }
 
-// checkGateways explains GatewayListener and, of certificates, TLSSecret: gateways that serve nothing, or not all of their listeners.
+// checkGateways explains GatewayListener and, for certificates, TLSSecret: gateways that do not serve, or not all of
+// their listeners.
 func checkGateways(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Gateways {
@@ -81,7 +82,7 @@ func (x *Index) checkGateway(g *gatewayapi.Gateway) []engine.Finding {
 	class := x.classes[g.Spec.GatewayClassName]
 	switch {
 	case programmed != nil && programmed.Status == metav1.ConditionTrue && isCurrent(programmed, g.Generation):
-		// Its controller serves it, whatever else is said.
+		// Its controller serves it, whatever else is reported.
 	case class == nil && x.knows("gatewayclasses"):
 		x.explainNoClass(&f, g)
 		return append(found, f)
@@ -136,7 +137,7 @@ func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) 
 	for _, kind := range []string{"Accepted", "Programmed"} {
 		c := gatewayapi.FindCondition(g.Status.Conditions, kind)
 		if !isBad(c) || len(listeners) > 0 && (c.Reason == "ListenersNotValid" || c.Reason == "Invalid") {
-			continue // its listeners say more
+			continue // its listeners are more specific
 		}
 		f := newGatewayFinding(g)
 		f.Evidence = []string{fmt.Sprintf("Its condition %s.", quoteCondition(c))}
@@ -147,7 +148,7 @@ func (x *Index) gatewayFaults(g *gatewayapi.Gateway, explained map[string]bool) 
 		}
 		addStale(&f, c, g.Generation)
 		found = append(found, f)
-		break // what is not accepted is not programmed either
+		break // a gateway that is not accepted is not programmed either
 	}
 	if programmed := gatewayapi.FindCondition(g.Status.Conditions, "Programmed"); len(found) == 0 && len(listeners) == 0 && len(g.Status.Addresses) == 0 && (programmed == nil || programmed.Status == metav1.ConditionUnknown) {
 		f := newGatewayFinding(g)
@@ -234,7 +235,7 @@ func listenerFaults(g *gatewayapi.Gateway) []listenerFault {
 	return found
 }
 
-// refusedKinds are the kinds of route that a listener allows and its controller does not know.
+// refusedKinds returns the kinds of route that a listener allows and its controller does not support.
 func refusedKinds(g *gatewayapi.Gateway, status gatewayapi.ListenerStatus) []string {
 	var refused []string
 	for _, l := range g.Spec.Listeners {
@@ -250,8 +251,8 @@ func refusedKinds(g *gatewayapi.Gateway, status gatewayapi.ListenerStatus) []str
 	return refused
 }
 
-// checkCertificates explains certificates that listeners name and that are not there, not allowed, or none. bad are the names of
-// such listeners.
+// checkCertificates explains certificates of listeners that do not exist, may not be referred to, or are invalid. bad
+// are the names of such listeners.
 func (x *Index) checkCertificates(g *gatewayapi.Gateway) (found []engine.Finding, bad map[string]bool) {
 	bad = map[string]bool{}
 	for i, l := range g.Spec.Listeners {
@@ -313,7 +314,7 @@ func (x *Index) judgeCertificate(f *engine.Finding, listener, namespace, name st
 	switch {
 	case s.Type != "" && s.Type != string(corev1.SecretTypeTLS):
 		f.Cause = fmt.Sprintf("The Secret %s of listener %s has the type %s and not %s, so it is not taken as a certificate.", engine.QuoteCode(name), engine.QuoteCode(listener), engine.QuoteCode(s.Type), engine.QuoteCode(string(corev1.SecretTypeTLS)))
-		f.Confidence = engine.Medium // some controllers take any type that has the keys
+		f.Confidence = engine.Medium // some controllers accept any type that has the keys
 		if len(lacks) > 0 {
 			f.Confidence = engine.High
 			f.Evidence = append(f.Evidence, fmt.Sprintf("It also lacks these keys of a certificate: %s.", engine.QuoteCodes(lacks)))

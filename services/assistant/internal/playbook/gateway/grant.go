@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// permits reports whether an object may refer to a Service or Secret of another namespace, which the owner of that one allows
-// by a ReferenceGrant.
+// permits reports whether an object may refer to a Service or Secret of another namespace, which requires a
+// ReferenceGrant there.
 func (x *Index) permits(from operation.Ref, kind, namespace, name string) bool {
 	if namespace == from.Namespace || !x.knows("referencegrants") {
 		return true
@@ -41,7 +41,7 @@ func explainRefusal(f *engine.Finding, kind, namespace, name, consequence string
 		engine.QuoteCode(fmt.Sprintf("spec: {from: [{group: %s, kind: %s, namespace: %s}], to: [{group: \"\", kind: %s, name: %s}]}", gatewayapi.Group, f.Object.Kind, f.Object.Namespace, kind, name)))
 }
 
-// lowerKind is a kind within a sentence.
+// lowerKind returns a kind for use within a sentence.
 func lowerKind(kind string) string {
 	switch kind {
 	case "Secret":

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkRoutes explains RouteBackend: routes that no listener takes, and such that lead to nothing.
+// checkRoutes explains RouteBackend: routes that no listener accepts, and routes without a working backend.
 func checkRoutes(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Routes {
@@ -64,7 +64,7 @@ func explainReason(c *metav1.Condition) string {
 	return engine.QuoteCode(c.Reason)
 }
 
-// checkParent judges a route at one gateway: by what is wanted of both, and by what the controller says.
+// checkParent judges a route at one gateway: by the requirements of both, and by the controller's report.
 func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef) []engine.Finding {
 	f := newFinding(r)
 	where := fmt.Sprintf("`spec.parentRefs[%d]` names gateway %s in namespace %s", at, engine.QuoteCode(p.Name), engine.QuoteCode(p.NamespaceFrom(r.Namespace)))
@@ -87,7 +87,7 @@ func (x *Index) checkParent(r *gatewayapi.Route, at int, p gatewayapi.ParentRef)
 			f.Cause = fmt.Sprintf("The route is not attached: %s.", worst.what)
 			f.Evidence, f.Text = append(f.Evidence, all...), worst.help
 			f.Evidence = append(f.Evidence, said.text(r, accepted))
-			if isTrue(accepted) { // and stale: a controller that may know more than these rules took it before
+			if isTrue(accepted) { // and stale: a controller, which may know more than these rules, accepted it earlier
 				f.Confidence = engine.Medium
 				addStale(&f, accepted, r.Generation)
 			}
@@ -200,13 +200,13 @@ func (x *Index) explainNoGateway(f *engine.Finding, r *gatewayapi.Route, at int,
 	default:
 		return
 	}
-	parents := slices.Clone(r.Spec.ParentRefs) // a list of custom resources has no merge key, so all go along
+	parents := slices.Clone(r.Spec.ParentRefs) // a list of custom resources has no merge key, so the patch repeats all entries
 	parents[at] = to
 	f.Fix = engine.NewPatch(f.Object, engine.Members{"spec": engine.Members{"parentRefs": parents}})
 }
 
-// findUnservedHosts explains hosts of a route that none of its listeners serves, while others are served: of these the route's
-// status says nothing.
+// findUnservedHosts explains hosts of a route that none of its listeners serves, while others are served: the route's
+// status does not report these.
 func (x *Index) findUnservedHosts(r *gatewayapi.Route) []engine.Finding {
 	var served []string
 	for _, p := range r.Spec.ParentRefs {
@@ -222,7 +222,7 @@ func (x *Index) findUnservedHosts(r *gatewayapi.Route) []engine.Finding {
 		}
 	}
 	if len(served) == 0 {
-		return nil // it is attached nowhere, which is told
+		return nil // it is attached nowhere, which has a separate finding
 	}
 	var left []string
 	for _, host := range r.Spec.Hostnames {
@@ -234,14 +234,14 @@ func (x *Index) findUnservedHosts(r *gatewayapi.Route) []engine.Finding {
 		return nil
 	}
 	f := newFinding(r)
-	f.Confidence = engine.Medium // another listener may be on its way
+	f.Confidence = engine.Medium // another listener may be about to be added
 	f.Cause = fmt.Sprintf("No listener that the route is attached to serves %s, so requests for it get an error (404) or no connection.", engine.QuoteCodes(left))
 	f.Evidence = []string{fmt.Sprintf("Its `spec.hostnames` are %s; the listeners that take it serve %s.", engine.QuoteCodes(r.Spec.Hostnames), engine.QuoteCodes(served))}
 	f.Text = "Add a listener for that host, or correct the host."
 	return []engine.Finding{f}
 }
 
-// controllerOf is the controller of a gateway's class, for a sentence.
+// controllerOf names the controller of a gateway's class, for a sentence.
 func (x *Index) controllerOf(g *gatewayapi.Gateway) string {
 	if class := x.classes[g.Spec.GatewayClassName]; class != nil {
 		return engine.QuoteCode(class.Spec.ControllerName)

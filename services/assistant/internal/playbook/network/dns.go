@@ -29,17 +29,17 @@ var lookupExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)()(?:name or service not known|temporary failure in name resolution|nodename nor servname)`),
 }
 
-// unansweredExpr distinguishes a resolver that does not answer from one that answers no.
+// unansweredExpr distinguishes a resolver that does not answer from a negative answer.
 var unansweredExpr = regexp.MustCompile(`(?i)i/o timeout|EAI_AGAIN|temporary failure|server misbehaving`)
 
 // lookup is a name that a program could not resolve.
 type lookup struct {
-	host       string // empty: not told
+	host       string // empty: unknown
 	line       string
 	unanswered bool
 }
 
-// failedLookup is the newest lookup that a container's log complains about.
+// failedLookup returns the newest failed lookup in a container's log.
 func (x *Index) failedLookup(pod *corev1.Pod, c engine.Container) (lookup, bool) {
 	for _, line := range x.LastLines(pod, c) {
 		for _, expr := range lookupExprs {
@@ -67,7 +67,7 @@ func isDNS(s *corev1.Service) bool {
 	return s.Namespace == metav1.NamespaceSystem && s.Labels["k8s-app"] == "kube-dns"
 }
 
-// nameServing is the service that resolves names, nil where it was not read.
+// nameServing is the name server's service, nil if it was not read.
 type nameServing struct {
 	server *corev1.Service
 	down   bool // it is known to have no endpoints
@@ -105,8 +105,8 @@ func (x *Index) findNameServer() nameServing {
 	return n
 }
 
-// checkNameServer explains NameResolution, as far as it is not one program's mistake: a name server that
-// is down, and policies that keep pods from it.
+// checkNameServer explains NameResolution, except for mistakes of a single program: a name server that is down, and
+// policies that keep pods from it.
 func checkNameServer(x *Index) []engine.Finding {
 	server, down := x.nameServer()
 	if down {
@@ -151,8 +151,8 @@ func (x *Index) nameServerOf(server *corev1.Service) target {
 	return to
 }
 
-// KeptFromNameServer explains a lookup that failed in a pod: the name server is down, or a network policy
-// keeps the pod from it. Without either it returns nil.
+// KeptFromNameServer explains a failed lookup in a pod: the name server is down, or a network policy keeps the pod from
+// it. In neither case it returns nil.
 func (x *Index) KeptFromNameServer(pod *corev1.Pod) *engine.Finding {
 	server, down := x.nameServer()
 	if down {
@@ -248,7 +248,8 @@ func (x *Index) WrongName(pod *corev1.Pod, c engine.Container) (lookup, bool) {
 		return lookup{}, false
 	}
 	l, ok := x.failedLookup(pod, c)
-	// A name server that passes a bare name on may get no answer for it: only one of several parts may be right all the same.
+	// A name server that forwards a single-label name may get no answer for it; a name of several labels may be right
+	// nevertheless.
 	if !ok || l.unanswered && strings.Contains(l.host, ".") || l.host == "" || x.ServiceNamed(l.host, pod.Namespace) != nil {
 		return lookup{}, false
 	}
@@ -263,7 +264,7 @@ func explainWrongName(f *engine.Finding, x *Index, pod *corev1.Pod, host string)
 		namespace = pod.Namespace
 	}
 	inside := rest == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")
-	inside = inside || domain == "" && len(x.ServicesIn()[namespace]) > 0 // name.namespace is short for both
+	inside = inside || domain == "" && len(x.ServicesIn()[namespace]) > 0 // name.namespace is a short form of both
 	if !inside {
 		f.Cause, f.Confidence = fmt.Sprintf("The program asks for the name %s, which is outside the cluster and is not known.", engine.QuoteCode(host)), engine.Medium
 		f.Text = "Correct the name that the program is given, or look whether the name servers behind the cluster's know it."

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// claim is a host and path that an ingress wants.
+// claim is a host and path that an ingress claims.
 type claim struct {
 	class, host, path string
 	kind              networkingv1.PathType
@@ -77,7 +77,7 @@ func rivalFinding(older, newer *networkingv1.Ingress, c claim, first, second bac
 	return f
 }
 
-// isCanary reports whether an ingress is to have a share of another one's requests.
+// isCanary reports whether an ingress is to receive a share of another one's requests.
 func isCanary(in *networkingv1.Ingress) bool {
 	for key := range in.Annotations {
 		if strings.Contains(key, "canary") || strings.Contains(key, "/service-weights") || strings.Contains(key, "mergeable-ingress-type") {

@@ -20,7 +20,7 @@ type RouteEnd struct {
 	Address netip.Addr
 }
 
-// Barrier is a policy that does not let a connection through.
+// Barrier is a policy that blocks a connection.
 type Barrier struct {
 	Policy *networkingv1.NetworkPolicy
 	// Leaves means that the policy blocks egress from the caller; otherwise it blocks ingress to the target.
@@ -33,8 +33,8 @@ type Barrier struct {
 
 // RouteJudgement is the effect of the policies on a connection.
 type RouteJudgement struct {
-	Barriers []Barrier // each policy, direction and port once; empty: let through
-	Open     []int32   // ports, of the pods, that are let through
+	Barriers []Barrier // each policy, direction and port once; empty: allowed
+	Open     []int32   // ports of the pods that are allowed
 	// NoSuchPort means that the Service lacks the requested port.
 	NoSuchPort bool
 	// NoNames is the policy that keeps the caller from the name server, or nil.
@@ -94,9 +94,9 @@ func (x *Index) JudgeRoute(from, to RouteEnd, port int32) RouteJudgement {
 	return j
 }
 
-// routeTargets are the ports of a pod that a call may mean; known is false where a Service has no such port.
+// routeTargets returns the ports of a pod that a call may use; known is false if the Service has no such port.
 func routeTargets(s *corev1.Service, pod *corev1.Pod, port int32) (all []target, known bool) {
-	if s != nil && len(s.Spec.Ports) > 0 { // a headless Service may have none: its pods answer on all of theirs
+	if s != nil && len(s.Spec.Ports) > 0 { // a headless Service may have none: its pods are reached on all their ports
 		for _, p := range s.Spec.Ports {
 			if port == 0 || p.Port == port {
 				all = append(all, target{pod, portOn(pod, targetPort(p), p.Protocol), p.Protocol})
@@ -118,8 +118,8 @@ func routeTargets(s *corev1.Service, pod *corev1.Pod, port int32) (all []target,
 	return all, true
 }
 
-// blocksAddress lists the policies because of which a pod does not get out to an address, or none if one of them lets it.
-// Asked about all ports (0), it lists those that are open all the same.
+// blocksAddress lists the policies that block a pod's egress to an address, or none if one of them allows it. For all
+// ports (0), it also lists those that are open nevertheless.
 func (x *Index) blocksAddress(from *corev1.Pod, to netip.Addr, port int32) (stopping []*networkingv1.NetworkPolicy, some []int32) {
 	at := target{&corev1.Pod{}, port, corev1.ProtocolTCP}
 	for _, i := range x.limiting().isolating(from, networkingv1.PolicyTypeEgress) {
@@ -147,7 +147,7 @@ func (x *Index) blocksAddress(from *corev1.Pod, to netip.Addr, port int32) (stop
 	return stopping, some
 }
 
-// withoutNames is the policy that keeps a pod from the name server, or nil.
+// withoutNames returns the policy that keeps a pod from the name server, or nil.
 func (x *Index) withoutNames(pod *corev1.Pod, server *corev1.Service) *networkingv1.NetworkPolicy {
 	if leaving := x.blocks(pod, x.nameServerOf(server), networkingv1.PolicyTypeEgress); len(leaving) > 0 {
 		return leaving[0]

@@ -28,7 +28,7 @@ func checkServices(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Services {
 		s := &x.Services[i]
-		// Without a selector, the endpoints are written by others.
+		// Without a selector, the endpoints are managed by others.
 		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
 			continue
 		}
@@ -51,7 +51,7 @@ func checkServices(x *Index) []engine.Finding {
 	return found
 }
 
-// otherProtocol explains ServicePort: a target port that its pods declare for another protocol alone.
+// otherProtocol explains ServicePort: a target port that its pods declare only for another protocol.
 func otherProtocol(s *corev1.Service, port corev1.ServicePort, pods []*corev1.Pod) (f engine.Finding, ok bool) {
 	own, number := cmp.Or(port.Protocol, corev1.ProtocolTCP), targetPort(port).IntVal
 	has := func(protocol corev1.Protocol) bool {
@@ -111,7 +111,7 @@ func (x *Index) mixedBackends(s *corev1.Service, pods []*corev1.Pod) (f engine.F
 	return f, false
 }
 
-// noneReady is a consequence wherever the pods themselves have a finding.
+// noneReady is a consequence if the pods themselves have a finding.
 func (x *Index) noneReady(s *corev1.Service, pods []*corev1.Pod) engine.Finding {
 	f := engine.Finding{Class: engine.ServiceWithoutEndpoint, Object: engine.ServiceRef(s), Confidence: engine.High}
 	for _, pod := range pods {
@@ -193,7 +193,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", engine.QuoteCodes(wants), engine.RefTitle(best.ref), engine.QuoteCodes(has))
 	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", engine.RefTitle(best.ref))
 	x.addPortFault(&f, s, best.ref)
-	// With a second workload as near, which one is meant is for a person to say.
+	// With a second workload equally near, only a person can say which one is meant.
 	if rival != nil {
 		f.Confidence = engine.Medium
 		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", engine.RefTitle(rival.ref)))
@@ -208,7 +208,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	return f
 }
 
-// effectsOnCallers are the findings of those who are told to reach a service that nothing can answer for.
+// effectsOnCallers returns the findings that a service without any backend causes in its callers.
 func (x *Index) effectsOnCallers(s *corev1.Service) []engine.Effect {
 	var effects []engine.Effect
 	for _, pod := range x.LivingPods {
@@ -220,7 +220,7 @@ func (x *Index) effectsOnCallers(s *corev1.Service) []engine.Effect {
 	return effects
 }
 
-// referredTo reports whether anything of the cluster names a service; true where not all that may was read.
+// referredTo reports whether any object names a service; true if some kinds were not read.
 func (x *Index) referredTo(s *corev1.Service) bool {
 	if len(x.callers()[s]) > 0 || s.Spec.Type == corev1.ServiceTypeLoadBalancer || s.Spec.Type == corev1.ServiceTypeNodePort {
 		return true
@@ -242,8 +242,8 @@ func (x *Index) referredTo(s *corev1.Service) bool {
 	})
 }
 
-// meantBy is the workload that a Service without any fitting label is most likely for: the one of its name, else the one whose
-// label is nearly what the selector wants. Nil: none, or several.
+// meantBy returns the workload that a Service without any matching label most likely belongs to: the one of the same
+// name, else the one with nearly the label that the selector requires. Nil: none, or several.
 func (x *Index) meantBy(s *corev1.Service) *near {
 	var found *near
 	several := false
@@ -266,7 +266,7 @@ func (x *Index) meantBy(s *corev1.Service) *near {
 	return found
 }
 
-// addPortFault adds that the ports do not fit either: with the selector alone corrected, calls would still fail.
+// addPortFault adds that the ports do not match either: with only the selector corrected, calls would still fail.
 func (x *Index) addPortFault(f *engine.Finding, s *corev1.Service, to operation.Ref) {
 	w := x.Workloads[to]
 	if w == nil || w.Template == nil {
@@ -290,7 +290,7 @@ func podRef(pod *corev1.Pod) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// nearTable has what a service could choose, by label.
+// nearTable returns the objects that a service could select, by label.
 func (x *Index) nearTable() *engine.Chooser[*near] {
 	all := engine.NewChooser(func(n *near) map[string]string { return n.labels })
 	add := func(ref operation.Ref, have map[string]string) {
@@ -312,7 +312,7 @@ func (x *Index) nearTable() *engine.Chooser[*near] {
 // nearTo returns the object that has the most labels of a service's selector, the first by name, and another with
 // equally many, or nil.
 func (x *Index) nearTo(s *corev1.Service) (best, rival *near) {
-	var there []engine.Pair // labels that something has
+	var there []engine.Pair // labels that some object has
 	for key, value := range s.Spec.Selector {
 		if p := (engine.Pair{Namespace: s.Namespace, Key: key, Value: value}); len(x.nearby().Having[p]) > 0 {
 			there = append(there, p)
@@ -328,7 +328,7 @@ func (x *Index) nearTo(s *corev1.Service) (best, rival *near) {
 	return known.best, known.rival
 }
 
-// closest returns the one or two with the most matching labels.
+// closest holds the one or two objects with the most matching labels.
 type closest struct{ best, rival *near }
 
 func (x *Index) nearBy(want []engine.Pair) closest {
@@ -340,7 +340,7 @@ func (x *Index) nearBy(want []engine.Pair) closest {
 	var found closest
 	seen := map[*near]bool{}
 	for i, list := range lists {
-		// What is in none of the lists so far has at most one label of each that is left.
+		// An object in none of the lists so far matches at most one label for each remaining list.
 		if found.best != nil && found.best.hits > len(lists)-i {
 			break
 		}

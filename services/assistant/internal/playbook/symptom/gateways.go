@@ -50,7 +50,7 @@ func (l *lister) gateways() {
 	}
 }
 
-// conditions adds those of some types that are not true.
+// conditions adds the conditions of some types that are not true.
 func (l *lister) conditions(of operation.Ref, all []metav1.Condition, types ...string) {
 	for i := range all {
 		if c := &all[i]; c.Status != metav1.ConditionTrue && slices.Contains(types, c.Type) {

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// gateOwners are who sets the conditions of widely used gates, by the start of the name.
+// gateOwners lists the components that set the conditions of common gates, by prefix of the name.
 var gateOwners = []struct{ prefix, owner string }{
 	{"target-health.elbv2.k8s.aws/", "the AWS load balancer controller, once the target group reports the pod healthy"},
 	{"target-health.alb.ingress.k8s.aws/", "the AWS load balancer controller, once the target group reports the pod healthy"},

@@ -48,7 +48,7 @@ var pullFaults = []struct {
 		"Check the registry's name, and the way from the node to it.", engine.High, false},
 }
 
-// checkImagePulls explains ImagePull: waiting reason first, then what the registry said.
+// checkImagePulls explains ImagePull: waiting reason first, then the registry's message.
 func checkImagePulls(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {
@@ -86,7 +86,7 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 	}); e != nil {
 		said = e.Message
 	}
-	// A name may hold any of the words that are looked for.
+	// A name may contain any of the search words.
 	words := strings.ReplaceAll(said, c.Spec.Image, "")
 	if repository, _, ok := strings.Cut(c.Spec.Image, ":"); ok {
 		words = strings.ReplaceAll(words, repository, "")
@@ -155,7 +155,7 @@ func (x *Index) pullSecrets(pod *corev1.Pod) string {
 	return s + "."
 }
 
-// offerOldImage offers the image that the container had before.
+// offerOldImage offers the container's previous image.
 func offerOldImage(f *engine.Finding, w *engine.Workload, c engine.Container) {
 	if !w.Patchable() || c.Init {
 		return

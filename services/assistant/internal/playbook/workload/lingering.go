@@ -11,7 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// helperExpr are names of containers, or of their images, that run beside a program for as long as they are let.
+// helperExpr matches names of containers, or of their images, that keep running next to a program until they are
+// stopped.
 var helperExpr = regexp.MustCompile(`(?i)proxy|sidecar|envoy|istio|linkerd|agent|exporter|collector|otel|fluent|vector|promtail|logger|shipper|vault|daprd|tunnel`)
 
 // lingerTime is how long a helper may take to end once its program has.

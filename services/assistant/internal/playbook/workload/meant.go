@@ -80,7 +80,7 @@ func daemonRef(d *appsv1.DaemonSet) operation.Ref {
 	return operation.Ref{Group: "apps", Version: "v1", Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name}
 }
 
-// missedNodes are the nodes on which a DaemonSet has no pod, and the rule that keeps it away.
+// missedNodes explains the nodes on which a DaemonSet has no pod, by the rule that excludes it.
 func (x *Index) missedNodes() []engine.Finding {
 	if x.Unread["nodes"] || x.Unread["pods"] {
 		return nil
@@ -93,7 +93,7 @@ func (x *Index) missedNodes() []engine.Finding {
 		for _, pod := range x.PodsOf(ref) {
 			there[pod.Spec.NodeName] = true
 		}
-		// The controller itself tolerates these of every DaemonSet.
+		// The controller adds these tolerations to every DaemonSet.
 		like := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
 		for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
 			like.Spec.Tolerations = append(like.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
@@ -141,7 +141,7 @@ func (x *Index) explainMissed(f *engine.Finding, d *appsv1.DaemonSet, why refusa
 	}
 }
 
-// boundAutoscalers returns autoscalers whose own settings prevent or delay a scale-down.
+// boundAutoscalers returns autoscalers whose own settings prevent or delay scaling.
 func (x *Index) boundAutoscalers() []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Autoscalers {
@@ -166,7 +166,7 @@ func (x *Index) boundAutoscalers() []engine.Finding {
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It waits for its stabilization window: it follows the load only when that has stayed for some time, by default 5 minutes on the way down."
 			f.Text = "Wait, or say which stabilizationWindowSeconds it is to have."
-			f.Confidence = engine.Low // it is how autoscalers work, and may not be what is asked about
+			f.Confidence = engine.Low // autoscalers work like that, and the question may be about something else
 		case able.Reason == "BackoffDownscale" || able.Reason == "BackoffBoth" || able.Reason == "BackoffUpscale":
 			f.Evidence = []string{conditionText(able)}
 			f.Cause = "It has scaled a moment ago and waits before it does so again."
@@ -197,10 +197,10 @@ func (x *Index) suspendedJobs() []engine.Finding {
 	return found
 }
 
-// nearLimit is the share of its CPU limit from which on a container is held back at any peak, in percent.
+// nearLimit is the percentage of its CPU limit from which a container is throttled at any peak.
 const nearLimit = 90
 
-// fullCPU are workloads with containers that use about all the CPU that they may.
+// fullCPU returns workloads with containers that use almost all of their CPU limit.
 func (x *Index) fullCPU() []engine.Finding {
 	m := engine.NewMerger()
 	for _, pod := range x.LivingPods {
@@ -221,7 +221,7 @@ func (x *Index) fullCPU() []engine.Finding {
 	return m.Found
 }
 
-// displaced are workloads whose pods were ended for others of a higher priority and run again elsewhere.
+// displaced returns workloads whose pods were preempted by others of a higher priority and run again elsewhere.
 func (x *Index) displaced() []engine.Finding {
 	var found []engine.Finding
 	seen := map[operation.Ref]bool{}

@@ -11,13 +11,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// refusals counts the nodes that do not take a pod, by rule.
+// refusals groups the nodes that do not accept a pod, by rule.
 type refusals struct {
 	selector, cordoned []string
 	taints             map[corev1.Taint][]string
 }
 
-// add sorts a node under the first rule that refuses the pod, if one does.
+// add files a node under the first rule that excludes the pod, if one does.
 func (r *refusals) add(pod *corev1.Pod, node *corev1.Node, takes bool) bool {
 	if !takes {
 		r.selector = append(r.selector, node.Name)
@@ -55,7 +55,7 @@ func isTolerated(pod *corev1.Pod, t corev1.Taint) bool {
 	})
 }
 
-// schedulerMessage is why the scheduler has placed a pod nowhere, in its own words.
+// schedulerMessage returns the scheduler's message on why a pod cannot be placed.
 func schedulerMessage(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -130,7 +130,7 @@ func explainTaint(f *engine.Finding, taints []corev1.Taint, pod *corev1.Pod, w *
 		return
 	}
 	t := taints[0]
-	// The list is replaced as a whole, so those that are there go along.
+	// The list is replaced as a whole, so the patch repeats the existing entries.
 	list := []any{}
 	for _, old := range w.Template.Spec.Tolerations {
 		list = append(list, old)

@@ -39,7 +39,7 @@ func checkRollouts(x *Index) []engine.Finding {
 			running := x.waitingRevision(d, w)
 			changed := append(diffPodSpecs(&running.Spec, &d.Spec.Template.Spec), diffPodMetadata(&running.ObjectMeta, &d.Spec.Template.ObjectMeta)...)
 			if len(changed) == 0 {
-				continue // paused, and nothing waits
+				continue // paused, and no change is pending
 			}
 			f.Because = nil
 			f.Confidence = engine.High
@@ -63,9 +63,9 @@ func checkRollouts(x *Index) []engine.Finding {
 	return found
 }
 
-// waitingRevision is the pod template that pods of a paused deployment still run although another one is wanted; if
-// there is none, that of the newest revision. A revision that is wanted again gets the highest number at once, and
-// no pods until the rollout is resumed.
+// waitingRevision returns the pod template that pods of a paused deployment still run although another one is wanted;
+// if there is none, that of the newest revision. A revision that is wanted again gets the highest number immediately,
+// but no pods until the rollout is resumed.
 func (x *Index) waitingRevision(d *appsv1.Deployment, w *engine.Workload) *corev1.PodTemplateSpec {
 	for i := range x.ReplicaSets {
 		set := &x.ReplicaSets[i]

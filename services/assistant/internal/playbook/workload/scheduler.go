@@ -52,7 +52,7 @@ func (x *Index) checkSchedulerRules(pod *corev1.Pod, w *engine.Workload) []engin
 		f.Cause = "No node has a volume that the pod's claim could be bound to: it is to be made by hand, or the storage there is used up."
 		f.Text = "Look at the claims of the pod: their class, size and access mode against the volumes that there are."
 	default:
-		return nil // nodes that changed since
+		return nil // nodes have changed since
 	}
 	return []engine.Finding{f}
 }
@@ -97,7 +97,7 @@ func (x *Index) explainVolumePlace(f *engine.Finding, pod *corev1.Pod) {
 	}
 }
 
-// text is the one rule that a refusal of one node is for.
+// text returns the rule by which a single node was refused.
 func (r refusals) text() string {
 	switch {
 	case len(r.selector) > 0:
@@ -123,7 +123,7 @@ func formatNodeSelector(s *corev1.NodeSelector) string {
 	return strings.Join(terms, " or ")
 }
 
-// explainOnePod names the pod that holds a volume which only one pod may have.
+// explainOnePod names the pod that holds a volume of access mode ReadWriteOncePod.
 func (x *Index) explainOnePod(f *engine.Finding, pod *corev1.Pod) {
 	f.Class, f.Confidence = engine.ClaimUnbound, engine.High
 	f.Cause = "The pod's claim has the access mode ReadWriteOncePod, and another pod has it."
@@ -137,7 +137,7 @@ func (x *Index) explainOnePod(f *engine.Finding, pod *corev1.Pod) {
 	}
 }
 
-// explainHostPorts names the host ports that a pod wants, and who has them.
+// explainHostPorts names the host ports that a pod requests, and the pods that use them.
 func (x *Index) explainHostPorts(f *engine.Finding, pod *corev1.Pod) {
 	f.Confidence = engine.High
 	wanted := hostPorts(pod)
@@ -204,11 +204,11 @@ func (x *Index) addPriority(f *engine.Finding, pod *corev1.Pod, w *engine.Worklo
 	}
 }
 
-// systemPriority is where the priorities of the cluster's own classes begin.
+// systemPriority is the lowest priority of the cluster's own classes.
 const systemPriority = 2_000_000_000
 
-// workloadOfName is the workload that a pod of a name belonged to, which is gone: of all whose name its own begins with the
-// one with the longest. Without any it is zero.
+// workloadOfName returns the workload that a deleted pod belonged to: the one with the longest name that is a prefix of
+// the pod's. Zero if there is none.
 func (x *Index) workloadOfName(namespace, pod string) (of operation.Ref) {
 	for ref := range x.Workloads {
 		if ref.Kind != "ReplicaSet" && ref.Namespace == namespace && strings.HasPrefix(pod, ref.Name+"-") && len(ref.Name) > len(of.Name) {
@@ -237,7 +237,7 @@ func (x *Index) preempted(of operation.Ref) []string {
 // deviceExpr matches the scheduler's messages about resource claims.
 var deviceExpr = regexp.MustCompile(`(?i)\bresource ?claims?\b|\ballocate all claims\b|\bdevice class`)
 
-// checkResourceClaims explains pods that wait for a device: their claim was not made, or nothing fits it.
+// checkResourceClaims explains pods that wait for a device: their claim was not created, or no device fits it.
 func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	if len(pod.Spec.ResourceClaims) == 0 || pod.Spec.NodeName != "" || pod.Status.Phase != corev1.PodPending {
 		return nil
@@ -260,7 +260,7 @@ func checkResourceClaims(x *Index, pod *corev1.Pod, w *engine.Workload) []engine
 		return []engine.Finding{f}
 	}
 	if !deviceExpr.MatchString(said) {
-		return nil // a persistentvolumeclaim is another matter
+		return nil // a persistentvolumeclaim is handled elsewhere
 	}
 	f.Cause = "No node can give the pod the devices that its resource claim asks for."
 	f.Text = "Look which ResourceSlices the driver publishes and which claims hold their devices; free one, or correct the claim."
@@ -331,7 +331,7 @@ func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []core
 	for _, term := range terms {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
 		if err != nil || term.NamespaceSelector != nil || len(term.Namespaces) > 0 {
-			continue // who is meant may be elsewhere
+			continue // the pods meant may be in other namespaces
 		}
 		values := map[string][]string{} // by key
 		there := false
@@ -362,7 +362,8 @@ func (x *Index) explainAffinity(f *engine.Finding, pod *corev1.Pod, terms []core
 	}
 }
 
-// checkUnseenPods explains PendingPlacement: pods that their scheduler has not looked at, since it does not run or does not work.
+// checkUnseenPods explains PendingPlacement: pods that their scheduler has not processed, since it does not run or does
+// not work.
 func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	const patience = time.Minute // a scheduler takes a moment, and more with many pods
 	seen := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
@@ -371,7 +372,7 @@ func checkUnseenPods(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	}
 	name := cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 	if x.newestPlaced()[name].After(pod.CreationTimestamp.Time) {
-		return nil // it works, and has not come to this one
+		return nil // it works, and has not got to this one
 	}
 	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium}
 	f.Evidence = []string{fmt.Sprintf("The pod's `schedulerName` is %s. It is on no node, and its status has no condition PodScheduled, which a scheduler sets when it looks at a pod.", engine.QuoteCode(name))}
@@ -421,7 +422,8 @@ func (x *Index) addScheduler(f *engine.Finding) {
 	}
 }
 
-// newestPlaced is when the newest pod that a scheduler put on a node was created. The kubelet's own static pods need none.
+// newestPlaced returns the creation time of the newest pod that each scheduler placed. The kubelet's static pods need
+// no scheduler.
 func newestPlaced(pods []corev1.Pod) map[string]time.Time {
 	newest := map[string]time.Time{}
 	for i := range pods {

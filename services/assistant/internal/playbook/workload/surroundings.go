@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What a program says when something that Kubernetes gives it, or does not give it, is at fault.
+// Messages of programs about missing or wrong settings that Kubernetes provides.
 var (
 	linkValueExpr  = regexp.MustCompile(`tcp://(\d{1,3}(?:\.\d{1,3}){3}):(\d+)`)
 	parseFaultExpr = regexp.MustCompile(`(?i)\b(invalid|pars(e|ing|er)|not a (valid )?(number|integer|port)|malformed|illegal|numberformat\w*|convert|nan)\b`)
@@ -91,7 +91,7 @@ func (x *Index) explainMount(f *engine.Finding, pod *corev1.Pod, c engine.Contai
 	}
 }
 
-// keysOfVolume are the files of a volume that is made of one ConfigMap or Secret.
+// keysOfVolume returns the files of a volume made of one ConfigMap or Secret.
 func (x *Index) keysOfVolume(pod *corev1.Pod, v *corev1.Volume) (kind, name string, keys []string) {
 	switch {
 	case v.ConfigMap != nil && len(v.ConfigMap.Items) == 0:
@@ -120,7 +120,7 @@ func (x *Index) explainServiceLink(f *engine.Finding, pod *corev1.Pod, c engine.
 		}
 		variable := strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_")) + "_PORT"
 		if x.mayBeSet(pod, c, variable) {
-			continue // what the template says counts before it
+			continue // the template takes precedence
 		}
 		f.Fix = nil
 		f.Cause, f.Confidence = fmt.Sprintf("Kubernetes sets the variable %s to %s, for the Service %s (a service link), and the program takes it for a setting of its own.", engine.QuoteCode(variable), engine.QuoteCode(value[0]), engine.QuoteCode(s.Name)), engine.Medium
