@@ -48,7 +48,7 @@ func callError(ref operation.Ref, err error) error {
 	return &operation.Fault{Reason: fault.Reason, Field: fault.Field, Sentence: text}
 }
 
-// errorSentence is [failed] as text for a result. It omits causes that belong only in the log.
+// errorSentence is [callError] as text for a result. It omits causes that belong only in the log.
 func errorSentence(ref operation.Ref, err error) string {
 	err = callError(ref, err)
 	var fail *turn.Fail

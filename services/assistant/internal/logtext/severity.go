@@ -62,7 +62,7 @@ var (
 	calmKeyExpr = regexp.MustCompile(`(?i)"(warn|warning|error|err|fatal|panic)":\s*"(none|null|nil|<nil>|false|ok|no|no error|success|undefined|-|0)"`)
 )
 
-// spokenExpr matches a field with text from users, in a line whose level is informational.
+// spokenExpr matches a field with text from users, in a line of level info or debug.
 var spokenExpr = regexp.MustCompile(`(?i)\b(?:text|comment|body|title|subject|content|note|review|input|prompt|caption|bio|search|q)"?\s*[=:]\s*"[^"]*"`)
 
 // fieldLevelExpr matches a level in a field, which the program chose for the message and not for its logger. redisExpr
@@ -141,7 +141,7 @@ func StatusOf(line string) int {
 // statusWords precede the status of an HTTP response in messages.
 var statusWords = []string{"status", "status_code", "statuscode", "status code"}
 
-// answerWords may precede a status, the number of an error and a count, respectively.
+// answerWords may precede a status, but also the number of an error (see otherCodes) or a count (see countedExpr).
 var (
 	answerWords = []string{"code", "answered", "replied", "returned", "responded", "responded with"}
 	otherCodes  = []string{"exit code", "error code", "return code"}

@@ -148,7 +148,7 @@ func (s *server) failed(ctx, limited context.Context, op operation.Operation, er
 	s.log.WarnContext(ctx, "a call of another server's tool failed", slog.String("server", s.Name), slog.String("tool", op.Tool), slog.String("err", cleanLine(redact.Text(err.Error()), maxAbout)))
 	select {
 	case s.look <- struct{}{}:
-	default: // a caller has asked already
+	default: // a check is already requested
 	}
 	why := operation.Refuse(operation.Unavailable, "", "The server %s ended the call of %s without an answer that can be read.", s.Name, op.Tool)
 	if limited.Err() != nil {

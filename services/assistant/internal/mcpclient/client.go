@@ -66,7 +66,7 @@ func (c *Client) Offered() []Tool {
 // Configured reports whether other servers are configured.
 func (c *Client) Configured() bool { return len(c.servers) > 0 }
 
-// Check reports the servers that are unavailable. They do not make the service unready.
+// Check reports the servers that are unavailable, as a warning: answers do not depend on them.
 func (c *Client) Check() service.Check {
 	var away []string
 	for _, s := range c.servers {

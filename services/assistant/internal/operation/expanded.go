@@ -39,8 +39,7 @@ type Expanded struct {
 
 // Digest binds an approval to exactly these operations on exactly these objects: SHA-256 over RFC 8785 JSON. It omits
 // the resource version, which a status update changes without any effect on the approved change; the affected objects,
-// which come and go on their own; and the time of the proposal, since the same request a minute later is the same
-// request.
+// which change independently; and the time of the proposal, since the same request a minute later is the same request.
 func Digest(clusterUID string, ops []Expanded) string {
 	type target struct {
 		Ref         Ref    `json:"ref"`

@@ -101,7 +101,7 @@ type Operation struct {
 	PatchType string `json:"patch_type,omitempty"`
 	// Manifest is YAML or JSON, several documents allowed, ending in a line feed.
 	Manifest string `json:"manifest,omitempty"`
-	// Prune deletes objects that an earlier apply created and that are no longer in the manifest.
+	// Prune deletes objects that were applied earlier and are no longer in the manifest.
 	Prune bool `json:"prune,omitempty"`
 	// Force deletes immediately (delete), deletes and creates (replace), takes fields over (apply) or evicts pods without
 	// an owner (drain).

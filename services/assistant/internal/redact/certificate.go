@@ -86,7 +86,7 @@ var pairs = pairCache{known: map[[16]byte]Certificate{}}
 
 type pairCache struct {
 	mu    sync.Mutex
-	known map[[16]byte]Certificate // guarded by mu; keyed by a hash of both values
+	known map[[16]byte]Certificate // guarded by mu; by an HMAC of both values
 }
 
 func (p *pairCache) read(cert, key string) Certificate {

@@ -124,8 +124,8 @@ func (d *manifests) findInBlock(start, end, column int) (n int) {
 	return n
 }
 
-// findInFlow finds the values of an object in braces, and returns its length in bytes. An object without an end extends
-// to the end of the text.
+// findInFlow finds the values of an object in braces, and returns its length in bytes. An object without an end is
+// hidden whole.
 func (d *manifests) findInFlow(start, end int) int {
 	s := d.in[start:end]
 	found := len(d.spans)

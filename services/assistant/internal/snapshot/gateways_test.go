@@ -127,7 +127,8 @@ func TestNoGateways(t *testing.T) {
 	}
 }
 
-// TestGatewaysUnlisted: if the server does not report what it serves of the group, nothing of it counts as absent.
+// TestGatewaysUnlisted: if the server does not report which kinds of the group it serves, none of their objects counts
+// as absent.
 func TestGatewaysUnlisted(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/apis", "/apis/gateway.networking.k8s.io/v1"} {

@@ -80,8 +80,8 @@ func cleanWorkloadStatus(s *engine.Snapshot) {
 	}
 }
 
-// cleanPodStatus redacts the messages of the scheduler, the kubelet and the containers themselves; the latter are what
-// programs wrote to their termination logs.
+// cleanPodStatus redacts the messages of the scheduler and the kubelet, and those of the containers, which programs
+// wrote to their termination logs.
 func cleanPodStatus(s *corev1.PodStatus) {
 	cleanMessage(&s.Message)
 	for c := range s.Conditions {

@@ -193,7 +193,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", engine.QuoteCodes(wants), engine.RefTitle(best.ref), engine.QuoteCodes(has))
 	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", engine.RefTitle(best.ref))
 	x.addPortFault(&f, s, best.ref)
-	// With a second workload equally near, only a person can say which one is meant.
+	// With a second workload equally near, a person has to choose.
 	if rival != nil {
 		f.Confidence = engine.Medium
 		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", engine.RefTitle(rival.ref)))
