@@ -112,8 +112,8 @@ type Snapshot struct {
 }
 
 // DiagnoseOnce returns the findings of diagnose for a namespace, and calls it once for all callers that share one
-// snapshot: there may be hundreds at a time, and each diagnosis takes as much memory as the cluster is large. After the
-// first call the snapshot must not be modified, nor ever the returned findings.
+// snapshot: there may be hundreds at a time, and each diagnosis takes as much memory as the cluster is large. From the
+// first call on the snapshot must not be modified, nor ever the returned findings.
 func (s *Snapshot) DiagnoseOnce(namespace string, diagnose func() []Finding) []Finding {
 	s.mu.Lock()
 	find := s.found[namespace]
